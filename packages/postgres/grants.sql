@@ -5,7 +5,7 @@ begin
   if exists (select from pg_roles where rolname = 'order_gateway') then
     grant usage on schema public, drizzle to order_gateway;
     grant select on drizzle.__drizzle_migrations to order_gateway;
-    grant select on merchants, brands, client_secrets, orders, order_metadata, payments, refused_payments, events, event_feeds,
+    grant select on accounts, brands, client_secrets, orders, order_metadata, payments, refused_payments, events, event_feeds,
       webhook_endpoints, webhook_deliveries to order_gateway;
     -- Update, to move it past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
@@ -39,9 +39,9 @@ begin
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on merchants, brands, payments, refused_payments, events, event_feeds, webhook_deliveries, audit_log
+    grant select on accounts, brands, payments, refused_payments, events, event_feeds, webhook_deliveries, audit_log
       to order_gateway_reader;
-    grant select (id, merchant_id, created_at, ends_at) on client_secrets to order_gateway_reader;
+    grant select (id, account_id, created_at, ends_at) on client_secrets to order_gateway_reader;
     grant select (
       merchant_id, endpoint_id, url, event_types, previous_ends_at, created_at, disabled_at, failing_since
     ) on webhook_endpoints to order_gateway_reader;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createMerchant as createCredentials } from '@gateway/postgres/merchant-admin';
+import { createMerchant as createCredentials } from '@gateway/postgres/accounts/account-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import manifest from '../../../package.json' with { type: 'json' };
 import { connect } from './database.ts';
@@ -72,7 +72,7 @@ export async function createMerchant(databaseUrl: string) {
   await migrateDatabase(databaseUrl);
   const credentials = await createCredentials(databaseUrl, 'Bench');
   await using sql = connect(databaseUrl);
-  const [row] = await sql`select id from merchants where client_id = ${credentials.clientId}`;
+  const [row] = await sql`select id from accounts where client_id = ${credentials.clientId}`;
   return { id: Number(row?.id), ...credentials };
 }
 

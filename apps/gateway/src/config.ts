@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { defaultDataDir } from '@gateway/dev-postgres';
 import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import { parseBaseUrl } from '@gateway/domain/links/payment-link';
-import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connection-url';
+import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connections/connection-url';
 import { distance } from 'fastest-levenshtein';
 import type { AllowedAddresses } from './network/ip-address.ts';
 import { parseTrustProxy } from './network/remote-address.ts';

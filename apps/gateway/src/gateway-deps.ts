@@ -1,5 +1,5 @@
 import type { CheckoutTemplate } from '@gateway/domain/links/checkout-link';
-import type { PostgresOrderStore } from '@gateway/postgres/order-store';
+import type { PostgresOrderStore } from '@gateway/postgres/orders/order-store';
 import type { CallDeps } from './intake/call.ts';
 import type { ReadBody } from './intake/call-body.ts';
 import type { Pause } from './intake/pause.ts';

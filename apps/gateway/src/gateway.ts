@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/links/payment-link';
 import type { ChangeOutcome } from '@gateway/domain/orders/order-store';
-import { createConnectionEvents } from '@gateway/postgres/client';
-import { eraseOrders } from '@gateway/postgres/erase-orders';
-import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
+import { openAccountDirectory } from '@gateway/postgres/accounts/account-directory';
+import { createConnectionEvents } from '@gateway/postgres/connections/client';
+import { createServerProbe } from '@gateway/postgres/connections/server-probe';
+import { openWriteCheck } from '@gateway/postgres/connections/write-check';
 import { openMerchantManagement } from '@gateway/postgres/merchant-management';
-import { openOrderStore } from '@gateway/postgres/order-store';
-import { createServerProbe } from '@gateway/postgres/server-probe';
-import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
-import { openWriteCheck } from '@gateway/postgres/write-check';
+import { eraseOrders } from '@gateway/postgres/orders/erase-orders';
+import { openOrderStore } from '@gateway/postgres/orders/order-store';
+import { openWebhookDeliveries } from '@gateway/postgres/webhooks/webhook-deliveries';
 import { createCheckLogo } from './brand/check-logo.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
@@ -72,7 +72,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     meter: metrics.meter,
     probe: createServerProbe(config.databaseUrl),
   };
-  const directory = openMerchantDirectory(database);
+  const directory = openAccountDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax, isDistributed: config.hasCitus });
   const writeCheck = openWriteCheck(database);
   const management = config.selfService ? openMerchantManagement(database) : undefined;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { createMerchant } from '@gateway/postgres/accounts/account-admin';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { leftOut, missing } from '../../../tools/left-out.ts';
 import { freePorts, type ProxyProgram, proxies, runProxy } from '../../../tools/proxies.ts';

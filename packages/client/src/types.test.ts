@@ -18,7 +18,7 @@ import {
   WebhookDeliverySchema,
   WebhookEndpointSchema,
 } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import type { MerchantMode } from '@gateway/domain/accounts/merchant';
+import type { MerchantMode } from '@gateway/domain/accounts/account';
 import type { FailureCode } from '@gateway/domain/failure';
 import type * as fieldRules from '@gateway/domain/fields/field-rules';
 import type * as orderFields from '@gateway/domain/fields/order-fields';

@@ -1,4 +1,4 @@
-import type { MerchantId } from '../src/accounts/merchant.ts';
+import type { AccountId } from '../src/accounts/account.ts';
 import type { OrderToken } from '../src/links/order-token.ts';
 import type { Order, OrderPayment } from '../src/orders/order.ts';
 import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/orders/order-states.ts';
@@ -7,15 +7,15 @@ import type { FeedEvent, LinkLookup, OrderPosition, OrderStore } from '../src/or
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore {
   /** Returns the merchant's orders, oldest first. */
-  ordersOf(merchantId: MerchantId): readonly Order[];
+  ordersOf(merchantId: AccountId): readonly Order[];
 }
 
 /** Returns an order store for the tests of its users. `nameOf` returns the merchants' names. */
 export function createInMemoryOrderStore(
-  nameOf: (merchantId: MerchantId) => string = (merchantId) => `Merchant ${merchantId}`,
+  nameOf: (merchantId: AccountId) => string = (merchantId) => `Merchant ${merchantId}`,
   now: () => number = Date.now,
 ): InMemoryOrderStore {
-  const ordersByMerchant = new Map<MerchantId, Map<string, Order>>();
+  const ordersByMerchant = new Map<AccountId, Map<string, Order>>();
   const events: FeedEvent[] = [];
   // As a varint and as digits, every id has the same length.
   let lastServiceOrderId = 2 ** 40;
@@ -39,8 +39,8 @@ export function createInMemoryOrderStore(
     const orderStatus = statusAsOf(order, now());
     return orderStatus === order.orderStatus ? order : store({ ...order, orderStatus }, transitions.expire.event);
   };
-  const ordersOf = (merchantId: MerchantId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])].map(asOfNow);
-  const find = (merchantId: MerchantId, orderId: string) => {
+  const ordersOf = (merchantId: AccountId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])].map(asOfNow);
+  const find = (merchantId: AccountId, orderId: string) => {
     const order = ordersByMerchant.get(merchantId)?.get(orderId);
     return order && asOfNow(order);
   };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { MerchantId } from '../src/accounts/merchant.ts';
+import type { AccountId } from '../src/accounts/account.ts';
 import type { Metadata } from '../src/fields/metadata.ts';
 import { createOrderToken } from '../src/links/order-token.ts';
 import { newOrder, type Order, type OrderFields } from '../src/orders/order.ts';
@@ -64,7 +64,7 @@ export function validOrderFields(overrides?: OrderInput): OrderFields {
 let ordersMade = 0;
 
 /** Returns a new order with a unique token and creation time. A store replaces its service order id. */
-export function sampleOrder(merchantId: MerchantId, overrides?: OrderInput, metadata: Metadata | null = null): Order {
+export function sampleOrder(merchantId: AccountId, overrides?: OrderInput, metadata: Metadata | null = null): Order {
   ordersMade += 1;
   const order = newOrder(validOrderFields(overrides), {
     merchantId,

@@ -1,10 +1,10 @@
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { openAdministration, type Run, runOn } from './administration.ts';
-import { createBatchQueue, type QueueFailure } from './batch-queue.ts';
-import { brandsOn } from './brands.ts';
-import type { Client, DatabaseOptions } from './client.ts';
-import { clientSecretsOn } from './merchant-admin.ts';
-import { webhookEndpointsOn } from './webhook-endpoints.ts';
+import { clientSecretsOn } from './accounts/account-admin.ts';
+import { openAdministration, type Run, runOn } from './accounts/administration.ts';
+import { brandsOn } from './accounts/brands.ts';
+import { createBatchQueue, type QueueFailure } from './batches/batch-queue.ts';
+import type { DatabaseClient, DatabaseOptions } from './connections/client.ts';
+import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 
 /** Calls that may wait for the connection: a second's work. Any more are `overloaded` at once. */
 const waitingMax = 128;
@@ -32,7 +32,7 @@ export interface MerchantManagement {
 /** Opens what merchants manage, on one connection, so that it delays no other call. */
 export function openMerchantManagement(options: DatabaseOptions): MerchantManagement {
   const queue = createBatchQueue<
-    Client<PostgresJsDatabase>,
+    DatabaseClient<PostgresJsDatabase>,
     (run: Run) => Promise<unknown>,
     ManagementOutcome<unknown>
   >({

@@ -4,8 +4,8 @@ import { sql } from 'drizzle-orm';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import { migrate } from 'drizzle-orm/pg-proxy/migrator';
-import { noStatementTimeoutMs, withConnection } from './client.ts';
-import { DatabaseError } from './errors.ts';
+import { noStatementTimeoutMs, withConnection } from './connections/client.ts';
+import { DatabaseError } from './connections/errors.ts';
 
 const grantsFile = new URL('../grants.sql', import.meta.url);
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));

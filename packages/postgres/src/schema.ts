@@ -1,5 +1,5 @@
+import { checksumModes, merchantModes } from '@gateway/domain/accounts/account';
 import { logoTypes } from '@gateway/domain/accounts/brand';
-import { checksumModes, merchantModes } from '@gateway/domain/accounts/merchant';
 import type { Metadata } from '@gateway/domain/fields/metadata';
 import { serviceTypes } from '@gateway/domain/fields/order-fields';
 import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money/money';
@@ -38,18 +38,15 @@ const timestamptz = (name: string) => timestamp(name, { precision: 3, withTimezo
 const oneOf = (column: AnyPgColumn, values: readonly string[]): SQL =>
   sql`${column} in (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`;
 
-/**
- * The gateway's clients, each with one client id: merchants, and checkout systems, which own no orders. Both have the same
- * secrets, and one number space for their ids.
- */
-export const clientKinds = ['merchant', 'checkout'] as const;
+/** Merchants, and checkout systems, which own no orders. */
+export const accountKinds = ['merchant', 'checkout'] as const;
 
-/** Merchants and checkout systems, each with one client id. */
-export const merchants = pgTable('merchants', {
+/** Merchants and checkout systems, each with one client id. Both have secrets, and one number space for their ids. */
+export const accounts = pgTable('accounts', {
   id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   name: text('name').notNull(),
   clientId: text('client_id').notNull().unique(),
-  kind: text('kind', { enum: clientKinds }).notNull().default('merchant'),
+  kind: text('kind', { enum: accountKinds }).notNull().default('merchant'),
   checksumMode: text('checksum_mode', { enum: checksumModes }).notNull().default('versioned'),
   mode: text('mode', { enum: merchantModes }).notNull().default('live'),
   /** The lifetime of an order that is sent without order_expires_at; `null`: it never expires. */
@@ -82,7 +79,7 @@ export const brands = pgTable(
   {
     merchantId: bigint('merchant_id', { mode: 'number' })
       .primaryKey()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     color: text(),
     support_email: text(),
     support_url: text(),
@@ -103,14 +100,14 @@ export const clientSecrets = pgTable(
   'client_secrets',
   {
     id: bigint('id', { mode: 'number' }).generatedAlwaysAsIdentity(),
-    merchantId: bigint('merchant_id', { mode: 'number' })
+    accountId: bigint('account_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     secretHash: bytea('secret_hash').notNull(),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
     endsAt: timestamptz('ends_at'),
   },
-  (table) => [primaryKey({ columns: [table.merchantId, table.id] })],
+  (table) => [primaryKey({ columns: [table.accountId, table.id] })],
 );
 
 /** Whether a secret works now, by the clock of the database. */
@@ -125,7 +122,7 @@ export const orders = pgTable(
   {
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
     orderToken: text('order_token').notNull(),
     orderStatus: text('order_status', { enum: orderStatuses }).notNull(),
@@ -196,11 +193,11 @@ export const payments = pgTable(
   {
     checkoutId: bigint('checkout_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     paymentId: text('payment_id').notNull(),
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     order_id: text().notNull(),
   },
   (table) => [primaryKey({ columns: [table.checkoutId, table.paymentId] })],
@@ -227,7 +224,7 @@ export const refusedPayments = pgTable(
   {
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     order_id: text().notNull(),
     /** `null` for a simulated payment. */
     checkoutId: bigint('checkout_id', { mode: 'number' }),
@@ -265,7 +262,7 @@ export const orderMetadata = pgTable(
   {
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     pairDigest: bytea('pair_digest').notNull(),
     createdAt: timestamptz('created_at').notNull(),
     serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
@@ -294,7 +291,7 @@ export const events = pgTable(
   {
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     /** Begins with the time, so that the ids of a merchant are in the order of their events, and new ones are added at the end. */
     eventId: text('event_id').notNull(),
     /** The place in the merchant's feed; `null` until the feed is read. */
@@ -317,7 +314,7 @@ export const events = pgTable(
 export const eventFeeds = pgTable('event_feeds', {
   merchantId: bigint('merchant_id', { mode: 'number' })
     .primaryKey()
-    .references(() => merchants.id),
+    .references(() => accounts.id),
   lastPosition: bigint('last_position', { mode: 'number' }).notNull(),
 });
 
@@ -327,7 +324,7 @@ export const webhookEndpoints = pgTable(
   {
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     endpointId: text('endpoint_id').notNull(),
     url: text('url').notNull(),
     /** The types of events that are delivered; `null`: all. */
@@ -354,7 +351,7 @@ export const webhookDeliveries = pgTable(
   {
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
-      .references(() => merchants.id),
+      .references(() => accounts.id),
     endpointId: text('endpoint_id').notNull(),
     eventId: text('event_id').notNull(),
     attempts: integer('attempts').notNull(),

@@ -7,7 +7,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
-import { DatabaseError } from '../src/errors.ts';
+import { DatabaseError } from '../src/connections/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
 import { partition } from '../testing/partitioned-database.ts';
 import { startRecordingProxy } from '../testing/recording-proxy.ts';
@@ -16,12 +16,12 @@ import { runQuery } from '../testing/run-query.ts';
 const packageFolder = join(import.meta.dirname, '..');
 
 const tables = [
+  'accounts',
   'audit_log',
   'brands',
   'client_secrets',
   'event_feeds',
   'events',
-  'merchants',
   'order_metadata',
   'orders',
   'payments',

@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { NewOrder, Order } from '@gateway/domain/orders/order';
 import type { OrderStore } from '@gateway/domain/orders/order-store';
 import type { OpenedOrderStore } from '@gateway/domain/testing/order-store-contract/order-store-steps';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
-import { openOrderStore } from '../src/order-store.ts';
-import { merchants, orders } from '../src/schema.ts';
+import { openOrderStore } from '../src/orders/order-store.ts';
+import { accounts, orders } from '../src/schema.ts';
 
 /** Creates a merchant, and returns its id. */
-export async function createMerchantId(sql: postgres.Sql, name = 'Shop'): Promise<MerchantId> {
+export async function createMerchantId(sql: postgres.Sql, name = 'Shop'): Promise<AccountId> {
   const clientId = `app_${randomBytes(12).toString('hex')}`;
-  const made = drizzle({ client: sql }).insert(merchants).values({ name, clientId });
-  const rows = await made.returning({ id: merchants.id });
-  return rows[0]?.id as MerchantId;
+  const made = drizzle({ client: sql }).insert(accounts).values({ name, clientId });
+  const rows = await made.returning({ id: accounts.id });
+  return rows[0]?.id as AccountId;
 }
 
 /** Creates an order, which must be new, and returns it with its id. */
@@ -25,7 +25,7 @@ export async function createOrder(store: OrderStore, order: NewOrder): Promise<O
 }
 
 /** The number of a merchant's orders. */
-export function countOrders(sql: postgres.Sql, merchantId: MerchantId): Promise<number> {
+export function countOrders(sql: postgres.Sql, merchantId: AccountId): Promise<number> {
   return drizzle({ client: sql }).$count(orders, eq(orders.merchantId, merchantId));
 }
 
@@ -38,7 +38,7 @@ export function openContractStore({
   readonly sql: postgres.Sql;
 }): OpenedOrderStore {
   const store = openOrderStore({ url });
-  const names = new Map<MerchantId, string>();
+  const names = new Map<AccountId, string>();
   const named = async () => {
     const name = `Shop ${names.size + 1} 'é' 店`;
     const merchantId = await createMerchantId(sql, name);

@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type postgres from 'postgres';
 import { expect } from 'vitest';
 
@@ -8,7 +8,7 @@ import { expect } from 'vitest';
  */
 export async function runIntoDeadlock(
   sql: postgres.Sql,
-  { merchantId, applicationName }: { readonly merchantId: MerchantId; readonly applicationName: string },
+  { merchantId, applicationName }: { readonly merchantId: AccountId; readonly applicationName: string },
   run: () => Promise<unknown>,
 ): Promise<unknown> {
   const waiting = () => sql`select from pg_stat_activity

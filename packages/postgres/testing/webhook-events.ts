@@ -1,13 +1,13 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
-import { openOrderStore } from '../src/order-store.ts';
+import { openOrderStore } from '../src/orders/order-store.ts';
 
 /** Creates merchants, each with one cancelled order. */
-export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, count: number): Promise<MerchantId[]> {
-  const rows = await sql`insert into merchants (name, client_id)
+export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, count: number): Promise<AccountId[]> {
+  const rows = await sql`insert into accounts (name, client_id)
     select 'Shop', 'app_' || substr(md5(random()::text), 1, 24) from generate_series(1, ${count}) returning id::int`;
-  const merchantIds = rows.map(({ id }) => id as MerchantId);
+  const merchantIds = rows.map(({ id }) => id as AccountId);
   const store = openOrderStore({ url });
   try {
     await Promise.all(merchantIds.map((merchantId) => store.create(sampleOrder(merchantId), 20_000)));
@@ -24,7 +24,7 @@ export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, c
  */
 export async function storeEvents(
   sql: postgres.Sql,
-  merchantIds: readonly MerchantId[],
+  merchantIds: readonly AccountId[],
   each: number,
 ): Promise<string[]> {
   const rows = await sql`

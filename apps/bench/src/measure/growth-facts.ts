@@ -4,9 +4,9 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { createOrderToken } from '@gateway/domain/links/order-token';
-import { openOrderStore } from '@gateway/postgres/order-store';
+import { openOrderStore } from '@gateway/postgres/orders/order-store';
 import type postgres from 'postgres';
 import { connect } from '../database.ts';
 import { median } from './sections.ts';
@@ -47,7 +47,7 @@ export async function* growthFacts(table: GrownTable): AsyncGenerator<string, vo
 async function* readFacts(sql: postgres.Sql, { url, merchantId, rows }: GrownTable): AsyncGenerator<string, void> {
   const store = openOrderStore({ url });
   try {
-    const merchant = merchantId as MerchantId;
+    const merchant = merchantId as AccountId;
     const middle = Math.ceil(rows / 2);
     // The rows have tokens without a merchant.
     const token = createOrderToken(merchant, randomBytes);

@@ -1,5 +1,5 @@
+import { merchantNameRule } from '@gateway/domain/accounts/account';
 import { isClientId } from '@gateway/domain/accounts/credentials';
-import { merchantNameRule } from '@gateway/domain/accounts/merchant';
 import { textError } from '@gateway/domain/fields/field-rules';
 import { lifetimeMs } from '@gateway/domain/orders/order-expiry';
 import { Command, Option } from 'commander';
@@ -18,7 +18,7 @@ export function createProgram(name: string, description: string): Command {
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));
 }
 
-export function clientCommand(parent: Command, name: string, description: string): Command {
+export function accountCommand(parent: Command, name: string, description: string): Command {
   return parent.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
 }
 

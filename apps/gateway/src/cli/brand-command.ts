@@ -4,8 +4,8 @@ import { textError } from '@gateway/domain/fields/field-rules';
 import { type Command, Option } from 'commander';
 import { createCheckLogo } from '../brand/check-logo.ts';
 import { messageOf, StartError, UsageError } from '../process/process.ts';
-import { clientCommand, jsonHelp } from './arguments.ts';
-import { type OpenAccounts, unknownClient } from './with-accounts.ts';
+import { accountCommand, jsonHelp } from './arguments.ts';
+import { type OpenAccounts, unknownAccount } from './with-accounts.ts';
 
 const options = {
   color: 'the colour of buttons, such as #0b5fff',
@@ -19,7 +19,7 @@ type BrandOptions = { readonly logo?: string; readonly json?: true } & Readonly<
 
 /** Adds `merchant brand`, which shows and changes the look of a merchant's payment pages. */
 export function addBrandCommand(program: Command, openAccounts: OpenAccounts, print: (line: string) => void): void {
-  const command = clientCommand(
+  const command = accountCommand(
     program,
     'brand',
     'Changes the look of the payment pages, and shows it. An empty text is removed.',
@@ -33,9 +33,9 @@ export function addBrandCommand(program: Command, openAccounts: OpenAccounts, pr
     await openAccounts(async (accounts) => {
       const change = { texts, logo: logo === '' ? undefined : logo };
       const isChange = change.logo !== undefined || Object.keys(texts).length > 0;
-      if (isChange && !(await accounts.updateBrand(clientId, change))) throw unknownClient(clientId);
+      if (isChange && !(await accounts.updateBrand(clientId, change))) throw unknownAccount(clientId);
       const brand = await accounts.findBrand(clientId);
-      if (brand === undefined) throw unknownClient(clientId);
+      if (brand === undefined) throw unknownAccount(clientId);
       if (json) return print(JSON.stringify({ client_id: clientId, ...brand }));
       for (const [name, value] of Object.entries({ ...noBrand, ...brand })) {
         const shown =

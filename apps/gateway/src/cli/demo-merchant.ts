@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/accounts/credentials';
 import type { BaseUrl } from '@gateway/domain/links/payment-link';
 import { formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
-import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { createMerchant } from '@gateway/postgres/accounts/account-admin';
+import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
 import { messageOf, StartError } from '../process/process.ts';
 import {
   createSigningSecrets,

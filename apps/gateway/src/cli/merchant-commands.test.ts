@@ -1,5 +1,5 @@
 import { noBrand } from '@gateway/domain/accounts/brand';
-import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
+import type { AccountAdmin } from '@gateway/postgres/accounts/account-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StartError, UsageError } from '../process/process.ts';
@@ -16,32 +16,32 @@ const settings = {
 
 const accounts = {
   create: vi.fn(async () => ({ clientId, clientSecret })),
-  list: vi.fn<MerchantAccounts['list']>(async ({ afterClientId }) =>
+  list: vi.fn<AccountAdmin['list']>(async ({ afterClientId }) =>
     afterClientId === undefined ? [{ name: 'Shop', clientId, ...settings, createdAt, liveSecrets: 1 }] : [],
   ),
   setChecksumMode: vi.fn(async () => 'done' as const),
-  setDefaultLifetime: vi.fn<MerchantAccounts['setDefaultLifetime']>(async () => 'done'),
+  setDefaultLifetime: vi.fn<AccountAdmin['setDefaultLifetime']>(async () => 'done'),
   rename: vi.fn(async () => 'done' as const),
   disable: vi.fn(async () => 'done' as const),
-  enable: vi.fn<MerchantAccounts['enable']>(async () => 'done'),
-  log: vi.fn<MerchantAccounts['log']>(async ({ after }) =>
+  enable: vi.fn<AccountAdmin['enable']>(async () => 'done'),
+  log: vi.fn<AccountAdmin['log']>(async ({ after }) =>
     after === 0
       ? [{ id: 7, createdAt, actor: 'alice@ops', action: 'rename', clientId, details: { name: 'Corner Shop' } }]
       : [],
   ),
-  setRateLimit: vi.fn<MerchantAccounts['setRateLimit']>(async () => 'done'),
+  setRateLimit: vi.fn<AccountAdmin['setRateLimit']>(async () => 'done'),
   addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, createdAt: new Date(), clientSecret })),
   listSecrets: vi.fn(async () => [
     { id: 1, createdAt, endsAt: null },
     { id: 2, createdAt, endsAt: new Date('2027-01-31T12:00:00Z') },
     { id: 3, createdAt, endsAt: new Date('2026-11-30T12:00:00Z') },
   ]),
-  endSecret: vi.fn<MerchantAccounts['endSecret']>(async (_client, _number, endsAt) => ({
+  endSecret: vi.fn<AccountAdmin['endSecret']>(async (_client, _number, endsAt) => ({
     kind: 'ends',
     at: endsAt ?? new Date(),
   })),
-  findBrand: vi.fn<MerchantAccounts['findBrand']>(async () => ({ ...noBrand, color: '#0b5fff' })),
-  updateBrand: vi.fn<MerchantAccounts['updateBrand']>(async () => true),
+  findBrand: vi.fn<AccountAdmin['findBrand']>(async () => ({ ...noBrand, color: '#0b5fff' })),
+  updateBrand: vi.fn<AccountAdmin['updateBrand']>(async () => true),
   close: async () => {},
 };
 
@@ -199,7 +199,7 @@ describe('merchant', () => {
     [['limit', clientId, '1'], accounts.setRateLimit],
     [['lifetime', clientId, '24h'], accounts.setDefaultLifetime],
   ])('%j of an unknown client: an error', async (args, change) => {
-    change.mockResolvedValueOnce('unknown_client');
+    change.mockResolvedValueOnce('unknown_account');
     await expect(merchant(...args)).rejects.toThrow(new StartError(`There is no account ${clientId}.`));
   });
 

@@ -1,12 +1,12 @@
+import { type ChecksumMode, checksumModes } from '@gateway/domain/accounts/account';
 import { liveSecretsMax } from '@gateway/domain/accounts/credentials';
-import { type ChecksumMode, checksumModes } from '@gateway/domain/accounts/merchant';
-import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
+import type { AccountAdmin } from '@gateway/postgres/accounts/account-admin';
 import { Argument, type Command } from 'commander';
 import { StartError } from '../process/process.ts';
 import {
+  accountCommand,
   actorOf,
   actorOption,
-  clientCommand,
   clientIdHelp,
   createProgram,
   jsonHelp,
@@ -20,7 +20,7 @@ import {
 } from './arguments.ts';
 import { addBrandCommand } from './brand-command.ts';
 import { readable, secretNote, startList } from './output.ts';
-import { type OpenAccounts, unknownClient } from './with-accounts.ts';
+import { type OpenAccounts, unknownAccount } from './with-accounts.ts';
 
 /** For commands that need no merchant. They can be the first ones on a new database. */
 const creating = { creates: true } as const;
@@ -39,9 +39,9 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
   );
   const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
   /** Changes a setting of an account, and prints the new state. */
-  const set = (clientId: string, change: (accounts: MerchantAccounts) => Promise<string>, sentence: string) =>
+  const set = (clientId: string, change: (accounts: AccountAdmin) => Promise<string>, sentence: string) =>
     withAccounts(async (accounts) => {
-      if ((await change(accounts)) === 'unknown_client') throw unknownClient(clientId);
+      if ((await change(accounts)) === 'unknown_account') throw unknownAccount(clientId);
       print(sentence);
     });
 
@@ -87,19 +87,19 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  clientCommand(program, 'rename', 'Changes the name that customers see.')
+  accountCommand(program, 'rename', 'Changes the name that customers see.')
     .addOption(nameOption('shown to customers'))
     .action((clientId: string, { name }: { name: string }) =>
       set(clientId, (accounts) => accounts.rename(clientId, name), `${clientId} is now ${name}.`),
     );
 
-  clientCommand(
+  accountCommand(
     program,
     'disable',
     'Rejects all credentials of an account within a second, and allows no new payments of its orders.',
   ).action((clientId: string) => set(clientId, (accounts) => accounts.disable(clientId), `${clientId} is disabled.`));
 
-  clientCommand(program, 'enable', 'Accepts the credentials of a disabled account again.').action((clientId: string) =>
+  accountCommand(program, 'enable', 'Accepts the credentials of a disabled account again.').action((clientId: string) =>
     set(clientId, (accounts) => accounts.enable(clientId), `${clientId} is enabled.`),
   );
 
@@ -118,7 +118,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       return set(clientId, (accounts) => accounts.setChecksumMode(clientId, mode), sentence);
     });
 
-  clientCommand(program, 'lifetime', 'Sets the lifetime of orders that are sent without order_expires_at.')
+  accountCommand(program, 'lifetime', 'Sets the lifetime of orders that are sent without order_expires_at.')
     .argument('<LIFETIME>', '1m to 366d, such as 30m, 24h or 7d, or none', parseLifetime)
     .action((clientId: string, seconds: number | null) => {
       const rule = seconds === null ? 'do not expire' : `expire after ${seconds} seconds`;
@@ -126,7 +126,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       return set(clientId, (accounts) => accounts.setDefaultLifetime(clientId, seconds), sentence);
     });
 
-  clientCommand(program, 'limit', 'Sets how many calls per second each process accepts from the merchant.')
+  accountCommand(program, 'limit', 'Sets how many calls per second each process accepts from the merchant.')
     .argument('<NUMBER>', '1 to 1000000, or none: RATE_LIMIT applies', parseLimit)
     .action((clientId: string, limit: number | null) => {
       const rule = limit === null ? 'has no separate rate limit' : `may make ${limit} calls per second`;
@@ -144,7 +144,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       withAccounts(async (accounts) => {
         let page = await accounts.log({ clientId, after: 0, limit: listPage });
         if (clientId !== undefined && page.length === 0 && (await accounts.listSecrets(clientId)) === undefined)
-          throw unknownClient(clientId);
+          throw unknownAccount(clientId);
         const { printRow, end } = startList(
           { TIME: 23, ACTION: 16, 'CLIENT ID': 33, WHO: 24, DETAILS: 0 },
           json,
@@ -163,7 +163,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
 
   const secret = program.command('secret').description("Adds, lists and revokes a merchant's client secrets.");
 
-  clientCommand(
+  accountCommand(
     secret,
     'add',
     `Adds a client secret, which works immediately. Up to ${liveSecretsMax} can work at the same time.`,
@@ -173,7 +173,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .action((clientId: string, { ends, json }: { ends?: Date; json?: true }) =>
       withAccounts(async (accounts) => {
         const added = await accounts.addSecret(clientId, ends ?? null);
-        if (added.kind === 'unknown_client') throw unknownClient(clientId);
+        if (added.kind === 'unknown_account') throw unknownAccount(clientId);
         if (added.kind === 'too_many')
           throw new StartError(
             `${clientId} has ${liveSecretsMax} secrets that work, which is the limit. Revoke one first.`,
@@ -184,12 +184,12 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  clientCommand(secret, 'list', 'Lists the client secrets by number. The secrets themselves are not stored.')
+  accountCommand(secret, 'list', 'Lists the client secrets by number. The secrets themselves are not stored.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
       withAccounts(async (accounts) => {
         const secrets = await accounts.listSecrets(clientId);
-        if (secrets === undefined) throw unknownClient(clientId);
+        if (secrets === undefined) throw unknownAccount(clientId);
         const { printRow, end } = startList({ NUMBER: 6, CREATED: 23, STATE: 0 }, json, print);
         for (const { id, createdAt, endsAt } of secrets) {
           const state =
@@ -202,13 +202,13 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  clientCommand(secret, 'revoke', 'Revokes a client secret in every process within a second, or at a given time.')
+  accountCommand(secret, 'revoke', 'Revokes a client secret in every process within a second, or at a given time.')
     .argument('<NUMBER>', "the secret's number, as `merchant secret list` shows it", parseSecretNumber)
     .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: now)`, parseEnd)
     .action((clientId: string, number: number, { ends }: { ends?: Date }) =>
       withAccounts(async (accounts) => {
         const ended = await accounts.endSecret(clientId, number, ends ?? null);
-        if (ended.kind === 'unknown_client') throw unknownClient(clientId);
+        if (ended.kind === 'unknown_account') throw unknownAccount(clientId);
         if (ended.kind === 'unknown_secret') throw new StartError(`${clientId} has no secret ${number}.`);
         if (ended.kind !== 'ends') throw new StartError(`Secret ${number} of ${clientId} has already ended.`);
         const when = ends === undefined ? 'now' : `at ${readable(ended.at)}`;

@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { fieldRules, textError } from '@gateway/domain/fields/field-rules';
 import { allEventTypes, endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
 import {
@@ -8,7 +8,7 @@ import {
   type StoredEndpoint,
   secretOverlapHours,
   type WebhookEndpoints,
-} from '@gateway/postgres/webhook-endpoints';
+} from '@gateway/postgres/webhooks/webhook-endpoints';
 import type { Command } from 'commander';
 import type { AllowedAddresses } from '../network/ip-address.ts';
 import { StartError, UsageError } from '../process/process.ts';
@@ -17,9 +17,9 @@ import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../
 import { testMessage } from '../webhooks/ping.ts';
 import { createSender, type Sender } from '../webhooks/send.ts';
 import { urlProblem } from '../webhooks/url-rule.ts';
-import { actorOf, clientCommand, jsonHelp } from './arguments.ts';
+import { accountCommand, actorOf, jsonHelp } from './arguments.ts';
 import { readable, secretNote, startList } from './output.ts';
-import { unknownClient, withDatabase } from './with-accounts.ts';
+import { unknownAccount, withDatabase } from './with-accounts.ts';
 
 export interface WebhookTools {
   readonly endpoints: Omit<WebhookEndpoints, 'close'>;
@@ -61,7 +61,7 @@ export function addWebhookCommands(
   const webhook = program
     .command('webhook')
     .description("Manages a merchant's webhook endpoints and shows their deliveries.");
-  const add = (name: string, description: string) => clientCommand(webhook, name, description);
+  const add = (name: string, description: string) => accountCommand(webhook, name, description);
   const addForEndpoint = (name: string, description: string) =>
     add(name, description).option('--endpoint <ID>', endpointHelp);
 
@@ -214,7 +214,7 @@ export function addWebhookCommands(
 
 async function find({ endpoints }: WebhookTools, clientId: string) {
   const found = await endpoints.find(clientId);
-  if (found === undefined) throw unknownClient(clientId);
+  if (found === undefined) throw unknownAccount(clientId);
   return found;
 }
 
@@ -239,7 +239,7 @@ function reencrypted(
   secrets: SigningSecrets,
   { merchantId: id, endpointId, signingSecret: was, previousSecret }: Omit<ReencryptedSecrets, 'was'>,
 ): ReencryptedSecrets | undefined {
-  const merchantId = id as MerchantId;
+  const merchantId = id as AccountId;
   const encryptAgain = (stored: Uint8Array) => {
     const secret = secrets.decrypt(merchantId, stored);
     return secret && secrets.encrypt(merchantId, secret);

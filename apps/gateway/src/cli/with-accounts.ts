@@ -1,12 +1,12 @@
 import { hasDatabase } from '@gateway/dev-postgres';
-import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { type AccountAdmin, openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
 import { type Config, readConfig } from '../config.ts';
 import { openDatabase } from '../process/database.ts';
 import { messageOf, onStopSignal, StartError } from '../process/process.ts';
 
 export type OpenAccounts = typeof withAccounts;
 
-export function unknownClient(clientId: string): StartError {
+export function unknownAccount(clientId: string): StartError {
   return new StartError(`There is no account ${clientId}.`);
 }
 
@@ -17,11 +17,11 @@ interface AccountsOptions extends DatabaseOptions {
 
 /** Opens the merchants' accounts for a command, and closes them afterwards. */
 export function withAccounts(
-  work: (accounts: MerchantAccounts) => Promise<void>,
+  work: (accounts: AccountAdmin) => Promise<void>,
   { actor, ...options }: AccountsOptions = {},
 ): Promise<void> {
   return withDatabase(async (url) => {
-    const accounts = openMerchantAccounts({ url, actor });
+    const accounts = openAccountAdmin({ url, actor });
     try {
       await work(accounts);
     } finally {

@@ -1,18 +1,18 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { expect, test } from 'vitest';
 import { createAdmission, type Permit } from './admission.ts';
 
-const [heavy, first, second] = [1, 2, 3] as MerchantId[] as [MerchantId, MerchantId, MerchantId];
+const [heavy, first, second] = [1, 2, 3] as AccountId[] as [AccountId, AccountId, AccountId];
 
 function setUp({ activeMax = 1_000, activeMin = 1 } = {}) {
   const state = { oldestOrderMs: 0 };
   const limits = { callsMax: 100, callsMaxWhenSlow: 10, orderAgeMaxMs: 150, activeMax, activeMin };
   const admission = createAdmission({ oldestOrderMs: () => state.oldestOrderMs, limits });
-  const permits = new Map<MerchantId, Permit[]>();
+  const permits = new Map<AccountId, Permit[]>();
   /** The names of the calls whose work began, in this order. */
   const begun: string[] = [];
   /** Acquires up to this many permits and returns how many there were. */
-  const enter = (id: MerchantId, times: number, name = '') => {
+  const enter = (id: AccountId, times: number, name = '') => {
     const entered = Array.from({ length: times }, () => admission.acquire(id)).filter((permit) => permit !== undefined);
     permits.set(id, [...(permits.get(id) ?? []), ...entered]);
     for (const permit of entered) {
@@ -23,12 +23,12 @@ function setUp({ activeMax = 1_000, activeMin = 1 } = {}) {
     return entered.length;
   };
   /** Releases the oldest calls. */
-  const leave = async (id: MerchantId, times: number) => {
+  const leave = async (id: AccountId, times: number) => {
     for (const permit of permits.get(id)?.splice(0, times) ?? []) permit.release();
     await Promise.resolve();
   };
   /** Releases the newest call. */
-  const giveUp = (id: MerchantId) => permits.get(id)?.pop()?.release();
+  const giveUp = (id: AccountId) => permits.get(id)?.pop()?.release();
   return { admission, state, enter, leave, giveUp, begun };
 }
 
@@ -52,7 +52,7 @@ test('a client above its share gets no more until it is below it and the others 
 test('many clients that come one after the other do not fill more than twice the limit', () => {
   const { enter } = setUp();
   let entered = 0;
-  for (let id = 1; id <= 1_000; id += 1) entered += enter(id as MerchantId, 100);
+  for (let id = 1; id <= 1_000; id += 1) entered += enter(id as AccountId, 100);
   expect(entered).toBe(200);
 });
 

@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { admissionLimits } from '../limits.ts';
 
 /** Decides, before the body of a call is read, whether there is capacity for it, and then when its work starts. */
@@ -27,7 +27,7 @@ export function createAdmission({
   readonly oldestOrderMs: () => number;
   readonly limits: typeof admissionLimits;
 }) {
-  const accounts = new Map<MerchantId, AccountCalls>();
+  const accounts = new Map<AccountId, AccountCalls>();
   /** The accounts with waiting calls, in the order in which they get the next slot. */
   const queue = new Set<AccountCalls>();
   let inFlight = 0;
@@ -56,7 +56,7 @@ export function createAdmission({
 
   return {
     /** Acquires a permit for a call of this account; `undefined` if there is no capacity. */
-    acquire(id: MerchantId) {
+    acquire(id: AccountId) {
       const account = accounts.get(id) ?? { inFlight: 0, active: 0, waiting: new Set() };
       if (!hasCapacity(account.inFlight)) return undefined;
       accounts.set(id, account);

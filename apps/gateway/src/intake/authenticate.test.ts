@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import type { AccountDirectory, AccountLookup, StoredSecret } from '@gateway/domain/accounts/account';
 import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/accounts/credentials';
-import type { ClientLookup, MerchantDirectory, StoredSecret } from '@gateway/domain/accounts/merchant';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { merchant } from '../../test/helpers/fixed-deps.ts';
 import { createAuthenticate } from './authenticate.ts';
@@ -15,18 +15,18 @@ function setUp() {
   const state: {
     secrets: StoredSecret[];
     lookups: string[];
-    answer: ClientLookup | Promise<ClientLookup> | undefined;
+    answer: AccountLookup | Promise<AccountLookup> | undefined;
   } = {
     secrets: [{ hash: hashSecret(clientSecret), endsAtMs: null }],
     lookups: [],
     answer: undefined,
   };
-  const directory: MerchantDirectory = {
-    async findClient(id) {
+  const directory: AccountDirectory = {
+    async findAccount(id) {
       state.lookups.push(id);
       if (state.answer !== undefined) return state.answer;
       return id === clientId
-        ? { kind: 'found', client: { account: merchant, secrets: state.secrets } }
+        ? { kind: 'found', stored: { account: merchant, secrets: state.secrets } }
         : { kind: 'unknown' };
     },
   };
@@ -78,9 +78,9 @@ test('credentials that do not match are rejected after the same time, for every 
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { authenticate, state } = setUp();
-  const found: ClientLookup = { kind: 'found', client: { account: merchant, secrets: state.secrets } };
-  const disabled: ClientLookup = { kind: 'unknown' };
-  const revoked: ClientLookup = { kind: 'found', client: { account: merchant, secrets: [] } };
+  const found: AccountLookup = { kind: 'found', stored: { account: merchant, secrets: state.secrets } };
+  const disabled: AccountLookup = { kind: 'unknown' };
+  const revoked: AccountLookup = { kind: 'found', stored: { account: merchant, secrets: [] } };
   const rejected: number[] = [];
   for (const lookup of [found, disabled, revoked]) {
     for (const lookupMs of [0, 1, 20]) {
@@ -136,10 +136,10 @@ test('concurrent calls of one client share one lookup', async () => {
 
 test('a call passes by no lookup that began long before it, as the secret may have been revoked since', async () => {
   const { authenticate, state, pass } = setUp();
-  const { promise, resolve } = Promise.withResolvers<ClientLookup>();
+  const { promise, resolve } = Promise.withResolvers<AccountLookup>();
   state.answer = promise;
   const before = authenticate({ clientId, clientSecret });
-  const found: ClientLookup = { kind: 'found', client: { account: merchant, secrets: state.secrets } };
+  const found: AccountLookup = { kind: 'found', stored: { account: merchant, secrets: state.secrets } };
   state.secrets = [];
   state.answer = undefined;
   pass(1_000);
@@ -193,7 +193,7 @@ test('a revoked secret stops within the second although the clock of the machine
 
 test('a lookup is waited for no longer than the time of the call', async () => {
   const { authenticate, state } = setUp();
-  const { promise, resolve } = Promise.withResolvers<ClientLookup>();
+  const { promise, resolve } = Promise.withResolvers<AccountLookup>();
   state.answer = promise;
   const late = { ok: false, failure: { kind: 'deadline_exceeded' } };
   expect(await authenticate({ clientId, clientSecret }, 20)).toEqual(late);

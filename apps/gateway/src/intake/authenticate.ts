@@ -1,12 +1,12 @@
+import type { Account, AccountDirectory, AccountLookup, StoredAccount } from '@gateway/domain/accounts/account';
 import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/accounts/credentials';
-import type { Account, Client, ClientLookup, MerchantDirectory } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { settledWithin } from '../process/settled-within.ts';
 import { storageFailure } from '../storage-failure.ts';
 
 export interface AuthenticateDeps {
-  readonly directory: MerchantDirectory;
+  readonly directory: AccountDirectory;
   /** Milliseconds since 1970-01-01 UTC: when secrets end. */
   readonly now: () => number;
   /** Milliseconds of a monotonic clock, for the age of what is cached. */
@@ -52,33 +52,33 @@ const hashedSecretsMax = 10_000;
  */
 export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
   // The result of a lookup is at least as new as its start, `readAtMs` by the monotonic clock.
-  const cache = new Map<string, { readonly client: Client; readonly readAtMs: number }>();
-  const lookups = new Map<string, { readonly found: Promise<ClientLookup>; readonly readAtMs: number }>();
+  const cache = new Map<string, { readonly stored: StoredAccount; readonly readAtMs: number }>();
+  const lookups = new Map<string, { readonly found: Promise<AccountLookup>; readonly readAtMs: number }>();
   const hashes = new Map<string, Uint8Array>();
 
-  const lookUp = (clientId: string): Promise<ClientLookup> => {
+  const lookUp = (clientId: string): Promise<AccountLookup> => {
     const readAtMs = monotonicNow();
     const pending = lookups.get(clientId);
     // A slow lookup may have read a secret that has been revoked since, so it is not shared for longer than a cached
     // account is valid.
     if (pending !== undefined && readAtMs - pending.readAtMs < cacheLifeMs) return pending.found;
     if (!cache.has(clientId) && lookups.size >= uncachedLookupsMax) return Promise.resolve({ kind: 'overloaded' });
-    const lookup = { found: directory.findClient(clientId), readAtMs };
+    const lookup = { found: directory.findAccount(clientId), readAtMs };
     lookups.set(clientId, lookup);
     return lookup.found
       .finally(() => {
         if (lookups.get(clientId) === lookup) lookups.delete(clientId);
       })
       .then((found) => {
-        if (found.kind === 'found') store(clientId, found.client, readAtMs);
+        if (found.kind === 'found') store(clientId, found.stored, readAtMs);
         if (found.kind === 'unknown') cache.delete(clientId);
         return found;
       });
   };
 
-  const store = (clientId: string, client: Client, readAtMs: number) => {
+  const store = (clientId: string, stored: StoredAccount, readAtMs: number) => {
     cache.delete(clientId);
-    cache.set(clientId, { client, readAtMs });
+    cache.set(clientId, { stored, readAtMs });
     if (cache.size > cachedClientsMax) cache.delete(cache.keys().next().value as string);
   };
 
@@ -91,28 +91,28 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
     const presented = known ?? hashSecret(clientSecret);
     const cached = cache.get(clientId);
     const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : monotonicNow() - cached.readAtMs;
-    if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.client, presented, now())) {
+    if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.stored, presented, now())) {
       if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
       if (known === undefined) {
         if (hashes.size >= hashedSecretsMax) hashes.clear();
         hashes.set(clientSecret, presented);
       }
-      return success(cached.client.account);
+      return success(cached.stored.account);
     }
     const rejectable = new Promise((resolve) => setTimeout(resolve, Math.min(rejectedAfterMs, Math.max(0, timeoutMs))));
     const found = await settledWithin(timeoutMs, lookUp(clientId));
     if (found === 'deadline_exceeded') return failed(storageFailure(found));
     if (found.kind === 'unavailable' || found.kind === 'overloaded') return failed(storageFailure(found.kind));
-    const secrets = found.kind === 'found' ? found.client : undefined;
-    if (holds(secrets, presented, now()) && found.kind === 'found') return success(found.client.account);
+    const secrets = found.kind === 'found' ? found.stored : undefined;
+    if (holds(secrets, presented, now()) && found.kind === 'found') return success(found.stored.account);
     await rejectable;
     return failed({ kind: 'unauthenticated' });
   };
 }
 
-function holds(client: Client | undefined, presented: Uint8Array, nowMs: number): boolean {
+function holds(stored: StoredAccount | undefined, presented: Uint8Array, nowMs: number): boolean {
   const live: Uint8Array[] = [];
-  for (const { hash, endsAtMs } of client?.secrets ?? []) {
+  for (const { hash, endsAtMs } of stored?.secrets ?? []) {
     if (endsAtMs === null || endsAtMs > nowMs) live.push(hash);
   }
   return matchesSecret(presented, live);

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Account } from '@gateway/domain/accounts/merchant';
+import type { Account } from '@gateway/domain/accounts/account';
 import type { RandomBytes } from '@gateway/domain/base62';
 import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';

@@ -1,9 +1,9 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { expect, test } from 'vitest';
 import { merchant as shop } from '../../test/helpers/fixed-deps.ts';
 import { createRateLimit } from './rate-limit.ts';
 
-const otherShop = { ...shop, id: 2 as MerchantId };
+const otherShop = { ...shop, id: 2 as AccountId };
 
 function setUp(callsPerSecond?: number) {
   let nowMs = 5_000;

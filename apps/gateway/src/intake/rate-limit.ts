@@ -1,4 +1,4 @@
-import type { Account, MerchantId } from '@gateway/domain/accounts/merchant';
+import type { Account, AccountId } from '@gateway/domain/accounts/account';
 
 /** Counts a call under a key. Returns the milliseconds to wait if the key exceeds its average rate. */
 export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | undefined;
@@ -40,7 +40,7 @@ export function createRateLimit({
   readonly callsPerSecond: number | undefined;
   readonly monotonicNow: () => number;
 }) {
-  const count = createTokenBuckets<MerchantId>(monotonicNow);
+  const count = createTokenBuckets<AccountId>(monotonicNow);
   return (client: Account): number | undefined => {
     const callsPerSecond = (client.kind === 'merchant' ? client.rateLimit : null) ?? callsOfAll;
     return callsPerSecond === undefined ? undefined : count(client.id, callsPerSecond);

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Account } from '@gateway/domain/accounts/merchant';
+import type { Account } from '@gateway/domain/accounts/account';
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { settledWithin } from '../process/settled-within.ts';

@@ -1,10 +1,10 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { Failure } from '@gateway/domain/failure';
 import { formatTime } from '@gateway/domain/orders/order';
 import type { Result } from '@gateway/domain/result';
 import { allEventTypes, endpointIdForm } from '@gateway/domain/webhooks/webhook-endpoint';
 import type { Managed } from '@gateway/postgres/merchant-management';
-import type { StoredEndpoint } from '@gateway/postgres/webhook-endpoints';
+import type { StoredEndpoint } from '@gateway/postgres/webhooks/webhook-endpoints';
 import type { Members } from '../orders/operation.ts';
 import { notFound, readId } from './manage.ts';
 
@@ -22,14 +22,14 @@ export function readEndpointId(members: Members): Result<string, Failure> {
 }
 
 /** The merchant's endpoints, oldest first. The oldest signs returns. */
-export async function listEndpoints(managed: Managed, merchantId: MerchantId): Promise<readonly FoundEndpoint[]> {
+export async function listEndpoints(managed: Managed, merchantId: AccountId): Promise<readonly FoundEndpoint[]> {
   const endpoints = await managed.list(merchantId);
   return endpoints.map((endpoint, index) => ({ endpoint, signsReturns: index === 0 }));
 }
 
 export async function findEndpoint(
   managed: Managed,
-  merchantId: MerchantId,
+  merchantId: AccountId,
   endpointId: string,
 ): Promise<FoundEndpoint | undefined> {
   const endpoints = await listEndpoints(managed, merchantId);

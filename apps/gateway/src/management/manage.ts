@@ -1,5 +1,5 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import type { Merchant } from '@gateway/domain/accounts/merchant';
+import type { Merchant } from '@gateway/domain/accounts/account';
 import type { Failure } from '@gateway/domain/failure';
 import { missing } from '@gateway/domain/fields/check-field';
 import { failed, type Result, success } from '@gateway/domain/result';

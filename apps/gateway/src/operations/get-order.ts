@@ -1,5 +1,5 @@
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Merchant } from '@gateway/domain/accounts/merchant';
+import type { Merchant } from '@gateway/domain/accounts/account';
 import { parseOrderKey } from '@gateway/domain/requests/order-key';
 import { success } from '@gateway/domain/result';
 import { findOrder } from '../orders/find-order.ts';

@@ -1,5 +1,5 @@
 import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
-import type { Merchant } from '@gateway/domain/accounts/merchant';
+import type { Merchant } from '@gateway/domain/accounts/account';
 import type { Failure } from '@gateway/domain/failure';
 import type { OrderEvent } from '@gateway/domain/orders/order-store';
 import { parseEventList } from '@gateway/domain/requests/list-parameters';

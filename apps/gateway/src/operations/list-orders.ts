@@ -1,5 +1,5 @@
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Merchant } from '@gateway/domain/accounts/merchant';
+import type { Merchant } from '@gateway/domain/accounts/account';
 import type { Failure } from '@gateway/domain/failure';
 import type { Order } from '@gateway/domain/orders/order';
 import { parseOrderList } from '@gateway/domain/requests/list-parameters';

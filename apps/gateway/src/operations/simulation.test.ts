@@ -6,8 +6,8 @@ import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gatewa
 import type { Result } from '@gateway/domain/result';
 import { createInMemoryOrderStore, type InMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createBatchQueue } from '@gateway/postgres/batch-queue';
-import { ConnectionLost } from '@gateway/postgres/errors';
+import { createBatchQueue } from '@gateway/postgres/batches/batch-queue';
+import { ConnectionLost } from '@gateway/postgres/connections/errors';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { credentials, fixedDeps, merchant } from '../../test/helpers/fixed-deps.ts';

@@ -1,5 +1,5 @@
 import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
-import type { Merchant, MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId, Merchant } from '@gateway/domain/accounts/account';
 import type { Failure } from '@gateway/domain/failure';
 import type { EventPosition } from '@gateway/domain/orders/order-store';
 import { parseEventList } from '@gateway/domain/requests/list-parameters';
@@ -34,7 +34,7 @@ export function createWatchEvents({
   eventWatch,
   baseUrl,
 }: Pick<OperationDeps, 'store' | 'eventWatch' | 'baseUrl'>) {
-  const streams = new Map<MerchantId, number>();
+  const streams = new Map<AccountId, number>();
 
   async function* watch(
     { account, authenticate, signal }: Watcher,

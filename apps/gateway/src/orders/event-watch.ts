@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { EventPosition } from '@gateway/domain/orders/order-store';
 import { eventWatchLimits } from '../limits.ts';
 import type { Logger } from '../process/logger.ts';
@@ -9,7 +9,7 @@ export type EventWatch = ReturnType<typeof createEventWatch>;
 
 export interface EventWatchDeps {
   /** Returns those of the merchants whose feeds have events after these positions. */
-  readonly findNewEvents: (after: ReadonlyMap<MerchantId, number>) => Promise<ReadonlySet<MerchantId>>;
+  readonly findNewEvents: (after: ReadonlyMap<AccountId, number>) => Promise<ReadonlySet<AccountId>>;
   readonly logger: Logger;
 }
 
@@ -19,13 +19,13 @@ export interface EventWatchDeps {
  */
 export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
   const { waiters, wait, wake, close, isClosed } = createWatch<
-    { readonly merchantId: MerchantId; readonly after: EventPosition },
+    { readonly merchantId: AccountId; readonly after: EventPosition },
     true
   >({
     ...eventWatchLimits,
     logger,
     async look(waiters) {
-      const after = new Map<MerchantId, number>();
+      const after = new Map<AccountId, number>();
       for (const { subject } of waiters) {
         // A call that waits behind a later position finds nothing, and waits again.
         const position = Math.min(subject.after.position, after.get(subject.merchantId) ?? Number.POSITIVE_INFINITY);
@@ -37,14 +37,14 @@ export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
   });
   return {
     /** Whether a call of the merchant may wait: there are not too many yet, and the process is not stopping. */
-    hasCapacity(merchantId: MerchantId): boolean {
+    hasCapacity(merchantId: AccountId): boolean {
       if (isClosed() || waiters.size >= eventWatchLimits.waitersMax) return false;
       const own = waiters.values().filter(({ subject }) => subject.merchantId === merchantId);
       return own.take(eventWatchLimits.waitersPerMerchant).toArray().length < eventWatchLimits.waitersPerMerchant;
     },
     /** Resolves with true once the merchant's feed has an event after the position, otherwise as {@link createWatch} does. */
     async hasEventsAfter(
-      merchantId: MerchantId,
+      merchantId: AccountId,
       after: EventPosition,
       limits: Parameters<typeof wait>[1],
     ): Promise<boolean> {

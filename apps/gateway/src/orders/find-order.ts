@@ -1,4 +1,4 @@
-import type { Merchant } from '@gateway/domain/accounts/merchant';
+import type { Merchant } from '@gateway/domain/accounts/account';
 import type { Failure } from '@gateway/domain/failure';
 import { fieldRules, textError } from '@gateway/domain/fields/field-rules';
 import { parseOrderToken } from '@gateway/domain/links/order-token';

@@ -1,5 +1,5 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import type { Account, MerchantId } from '@gateway/domain/accounts/merchant';
+import type { Account, AccountId } from '@gateway/domain/accounts/account';
 import type { RandomBytes } from '@gateway/domain/base62';
 import type { Failure } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/links/payment-link';
@@ -38,7 +38,7 @@ export interface OperationDeps {
 
 /** Sends a signed test message, so that a merchant can check its endpoint. `status` is absent without a response. */
 export type Ping = (
-  merchantId: MerchantId,
+  merchantId: AccountId,
   url: string,
   signingSecrets: readonly Uint8Array[],
 ) => Promise<Result<{ readonly status?: number; readonly text: string }, Failure>>;

@@ -1,4 +1,4 @@
-import type { MerchantMode } from '@gateway/domain/accounts/merchant';
+import type { MerchantMode } from '@gateway/domain/accounts/account';
 import { type BaseUrl, paymentLink } from '@gateway/domain/links/payment-link';
 import { formatAmount } from '@gateway/domain/money/money';
 import { formatTime, type Order, type RefusedPayment } from '@gateway/domain/orders/order';

@@ -1,5 +1,5 @@
+import type { AccountId, MerchantMode } from '@gateway/domain/accounts/account';
 import { noBrand } from '@gateway/domain/accounts/brand';
-import type { MerchantId, MerchantMode } from '@gateway/domain/accounts/merchant';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import { type Order, type OrderFields, orderStatuses } from '@gateway/domain/orders/order';
 import type { LinkedOrder } from '@gateway/domain/orders/order-store';
@@ -20,7 +20,7 @@ const texts: readonly string[] = [
   ...['\u202e\u2066\u2067\u2068', '\u2028\u2029', '\ufeff', '\r\nset-cookie: a=b\r\n\r\n<html>', 'javascript:alert(1)'],
 ];
 
-const sample = sampleOrder(1 as MerchantId, { order_id: 'x' });
+const sample = sampleOrder(1 as AccountId, { order_id: 'x' });
 
 function orderWith(fields: Partial<OrderFields>): Order {
   return { ...sample, fields: { ...sample.fields, ...fields } };

@@ -1,4 +1,4 @@
-import { type MerchantId, type MerchantMode, merchantModes } from '@gateway/domain/accounts/merchant';
+import { type AccountId, type MerchantMode, merchantModes } from '@gateway/domain/accounts/account';
 import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/links/payment-link';
 import { type Order, type OrderStatus, orderStatuses } from '@gateway/domain/orders/order';
@@ -58,7 +58,7 @@ const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageT
 };
 
 function linkTo(orderStatus: OrderStatus, mode: MerchantMode): LinkedOrder {
-  const order = { ...sampleOrder(1 as MerchantId), expiresAtMs, ...shownFor[orderStatus].state, orderStatus };
+  const order = { ...sampleOrder(1 as AccountId), expiresAtMs, ...shownFor[orderStatus].state, orderStatus };
   return { order, merchant: { name: 'Shop', mode, isDisabled: false, signingSecret: null, brand: null } };
 }
 
@@ -189,7 +189,7 @@ test.each(pageLanguages)('the page in %s says that a payment is in progress, and
   const texts = pageTexts[language];
   for (const mode of merchantModes) {
     const link = linkTo('UN_PAID', mode);
-    const lease = { checkoutId: 2 as MerchantId, attemptId: 'a-1', endsAtMs: expiresAtMs, isLive: true };
+    const lease = { checkoutId: 2 as AccountId, attemptId: 'a-1', endsAtMs: expiresAtMs, isLive: true };
     const inProgress = { ...link, order: { ...link.order, lease } };
     const page = await paymentPage(withCheckout, inProgress, language);
     expect(page).toContain(texts.inProgressText);

@@ -1,5 +1,5 @@
 import { startDevPostgres } from '@gateway/dev-postgres';
-import { parseConnectionUrl } from '@gateway/postgres/connection-url';
+import { parseConnectionUrl } from '@gateway/postgres/connections/connection-url';
 import { migrateDatabase, requireSchema } from '@gateway/postgres/migrate';
 import type { Logger } from './logger.ts';
 import { messageOf, StartError } from './process.ts';

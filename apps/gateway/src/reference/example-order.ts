@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { OrderToken } from '@gateway/domain/links/order-token';
 import type { BaseUrl } from '@gateway/domain/links/payment-link';
 import { newOrder, type Order, type RefusedPayment } from '@gateway/domain/orders/order';
@@ -32,7 +32,7 @@ if (!parsed.ok) throw new Error('the example order is not valid');
 const stored: Order = {
   serviceOrderId: 1,
   ...newOrder(parsed.value.fields, {
-    merchantId: 1 as MerchantId,
+    merchantId: 1 as AccountId,
     orderToken: 'OvMZ4LjPbCDhqAt2DLUkHWsLMFiPISc7' as OrderToken,
     createdAtMs: Date.parse('2026-11-20T21:01:42.172Z'),
     expiresAtMs: Date.parse('2026-11-21T21:01:42.172Z'),

@@ -3,8 +3,8 @@ import { comments } from '@gateway/contract/comments';
 import { OrderSchema } from '@gateway/contract/gateway/v1/order_pb';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { jsonRouteOf, methods } from '@gateway/contract/operations';
+import { merchantModes } from '@gateway/domain/accounts/account';
 import { brandRules } from '@gateway/domain/accounts/brand';
-import { merchantModes } from '@gateway/domain/accounts/merchant';
 import { failures } from '@gateway/domain/failure';
 import {
   type FieldRule,

@@ -3,7 +3,7 @@ import { type DescMethod, fromBinary, type Message } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
 import { callerOf, messageBytesMaxOf } from '@gateway/contract/operations';
-import type { Account } from '@gateway/domain/accounts/merchant';
+import type { Account } from '@gateway/domain/accounts/account';
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { announcedLength, envelopePrefixBytes } from '../intake/call-body.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { expect, test } from 'vitest';
 import { createSigningSecrets } from './signing-secrets.ts';
 
-const [merchant, other] = [7, 8] as [MerchantId, MerchantId];
+const [merchant, other] = [7, 8] as [AccountId, AccountId];
 const secret = new Uint8Array(32).fill(5);
 const secrets = createSigningSecrets([randomBytes(32)]);
 const stored = secrets.encrypt(merchant, secret);

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
 
 /** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
@@ -17,7 +17,7 @@ const algorithm = 'aes-256-gcm';
 /** Encrypts the merchants' signing secrets for the database: AES-256-GCM, bound to the merchant. */
 export function createSigningSecrets(keys: SecretsKeys) {
   return {
-    encrypt(merchantId: MerchantId, secret: Uint8Array): Uint8Array {
+    encrypt(merchantId: AccountId, secret: Uint8Array): Uint8Array {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv(algorithm, keys[0], nonce, { authTagLength: tagBytes });
       cipher.setAAD(Buffer.from(`${merchantId}`));
@@ -25,7 +25,7 @@ export function createSigningSecrets(keys: SecretsKeys) {
       return Buffer.concat([Buffer.of(version), nonce, ...encrypted, cipher.getAuthTag()]);
     },
     /** Returns the secret; `undefined` if it was encrypted with another key or for another merchant. */
-    decrypt(merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined {
+    decrypt(merchantId: AccountId, stored: Uint8Array): Uint8Array | undefined {
       if (stored[0] !== version || stored.length < 1 + nonceBytes + tagBytes) return undefined;
       for (const key of keys) {
         const secret = decryptWith(key, merchantId, stored);
@@ -36,7 +36,7 @@ export function createSigningSecrets(keys: SecretsKeys) {
   };
 }
 
-function decryptWith(key: Uint8Array, merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined {
+function decryptWith(key: Uint8Array, merchantId: AccountId, stored: Uint8Array): Uint8Array | undefined {
   const nonce = stored.subarray(1, 1 + nonceBytes);
   const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
   decipher.setAAD(Buffer.from(`${merchantId}`)).setAuthTag(stored.subarray(-tagBytes));
@@ -50,7 +50,7 @@ function decryptWith(key: Uint8Array, merchantId: MerchantId, stored: Uint8Array
 }
 
 /** A new signing secret of a merchant: in the merchant's form, and in that of the database. */
-export function newSigningSecret(secrets: SigningSecrets, merchantId: MerchantId) {
+export function newSigningSecret(secrets: SigningSecrets, merchantId: AccountId) {
   const secret = createSigningSecret(randomBytes);
   return { secret: formatSigningSecret(secret), stored: secrets.encrypt(merchantId, secret) };
 }

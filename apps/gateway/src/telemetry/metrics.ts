@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type MerchantMode, merchantModes } from '@gateway/domain/accounts/merchant';
+import { type MerchantMode, merchantModes } from '@gateway/domain/accounts/account';
 import { type RefusalCode, refusalCodes } from '@gateway/domain/orders/order';
 import type { Meter, ObservableCallback } from '@opentelemetry/api';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';

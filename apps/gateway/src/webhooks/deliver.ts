@@ -7,7 +7,7 @@ import {
   type EndpointKey,
   endpointKeyOf,
   type WebhookDeliveries,
-} from '@gateway/postgres/webhook-deliveries';
+} from '@gateway/postgres/webhooks/webhook-deliveries';
 import type { Meter } from '@opentelemetry/api';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import { eventResponse } from '../orders/order-response.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { formatTime } from '@gateway/domain/orders/order';
 import { failed, success } from '@gateway/domain/result';
 import { webhookLimits } from '../limits.ts';
@@ -14,7 +14,7 @@ export function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number
 
 /** Creates the sender of test messages: few at a time, because each holds a call until its endpoint responds. */
 export function createPing(sender: Pick<Sender, 'send'>, now: () => number): Ping {
-  const inFlight: MerchantId[] = [];
+  const inFlight: AccountId[] = [];
   const { pingsMax, pingsPerMerchant, pingTimeoutMs } = webhookLimits;
   return async (merchantId, url, signingSecrets) => {
     const own = inFlight.filter((id) => id === merchantId).length;

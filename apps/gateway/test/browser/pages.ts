@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { MerchantMode } from '@gateway/domain/accounts/merchant';
+import type { MerchantMode } from '@gateway/domain/accounts/account';
 import type { AmountHundredths } from '@gateway/domain/money/money';
 import type { OrderStatus } from '@gateway/domain/orders/order';
 import { runQuery } from '@gateway/postgres/testing/run-query';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { type Brand, noBrand } from '@gateway/domain/accounts/brand';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import type { Order } from '@gateway/domain/orders/order';
 import type { LinkedOrder } from '@gateway/domain/orders/order-store';
@@ -32,7 +32,7 @@ const merchant = {
   signingSecret: null,
   brand: null,
 } as const;
-const lease = { checkoutId: 2 as MerchantId, attemptId: 'a-1', endsAtMs: nowMs + 600_000, isLive: true };
+const lease = { checkoutId: 2 as AccountId, attemptId: 'a-1', endsAtMs: nowMs + 600_000, isLive: true };
 const payment = { checkoutId: null, paymentId: 'pay_7Yh2LqXw90', paidAtMs: nowMs };
 
 const logo = { digest: 'x'.repeat(43), type: 'png', width: 320, height: 96 } as const;
@@ -50,7 +50,7 @@ function linkTo(order: Partial<Order>, other: Partial<LinkedOrder['merchant']> =
     order_currency: 'USD',
     order_note: 'Two bags of Ethiopia Sidama, whole bean',
   };
-  const made = sampleOrder(1 as MerchantId, fields);
+  const made = sampleOrder(1 as AccountId, fields);
   return { order: { ...made, expiresAtMs: nowMs + 560_000, ...order }, merchant: { ...merchant, ...other } };
 }
 

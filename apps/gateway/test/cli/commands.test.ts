@@ -37,7 +37,7 @@ test.each([
   onTestFinished(drop);
   const external = await runProgram(`src/cli/${program}.ts`, args, { DATABASE_URL: url });
   expect(external).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining('run `pnpm migrate` first') });
-  expect(await runQuery(url, "select to_regclass('public.merchants') as name")).toEqual([{ name: null }]);
+  expect(await runQuery(url, "select to_regclass('public.accounts') as name")).toEqual([{ name: null }]);
 });
 
 test.each([

@@ -1,10 +1,10 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
 import { formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
 import { useTestDatabase } from '@gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
-import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { openWebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
 import { CommanderError } from 'commander';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -17,11 +17,11 @@ import { runProgram } from '../helpers/gateway-process.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 const database = useTestDatabase();
-let merchantId: MerchantId;
+let merchantId: AccountId;
 let clientId: string;
 beforeAll(async () => {
-  [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
-  const [row] = await database.sql`select client_id from merchants where id = ${merchantId}`;
+  [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [AccountId];
+  const [row] = await database.sql`select client_id from accounts where id = ${merchantId}`;
   clientId = row?.client_id;
 });
 
@@ -229,7 +229,7 @@ test('wrong arguments are reported without a secret that was typed by mistake', 
     expect([args, output, error === '']).toEqual([args, '', false]);
     expect(error).not.toContain(secret);
   }
-  const accounts = openMerchantAccounts({ url: database.url });
+  const accounts = openAccountAdmin({ url: database.url });
   onTestFinished(() => accounts.close());
   const checkout = await accounts.create('Checkout', 'checkout');
   expect((await webhook(['show', checkout.clientId])).error).toBe(`There is no account ${checkout.clientId}.`);

@@ -1,5 +1,5 @@
+import type { AccountId, Merchant } from '@gateway/domain/accounts/account';
 import { createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
-import type { Merchant, MerchantId } from '@gateway/domain/accounts/merchant';
 import type { BaseUrl } from '@gateway/domain/links/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
@@ -22,7 +22,7 @@ export const credentials = { clientId: createClientId(sevens), clientSecret: cre
 
 /** The merchant of {@link credentials}. */
 export const merchant: Merchant = {
-  id: 7 as MerchantId,
+  id: 7 as AccountId,
   name: 'Shop',
   checksumMode: 'versioned',
   kind: 'merchant',

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { createMerchant } from '@gateway/postgres/accounts/account-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { vi } from 'vitest';
 import { readText } from '../../../../tools/test-resources.ts';

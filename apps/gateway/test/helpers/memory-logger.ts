@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { FailureCode } from '@gateway/domain/failure';
 import type { Outcome, Protocol } from '../../src/intake/call.ts';
 import { createLogger, type Logger } from '../../src/process/logger.ts';
@@ -8,7 +8,7 @@ interface CallLine {
   readonly request_id: string;
   readonly protocol: Protocol;
   readonly remote_address?: string;
-  readonly merchant_id?: MerchantId;
+  readonly merchant_id?: AccountId;
   readonly order_id?: string;
   readonly service_order_id?: number;
   readonly order_status?: string;

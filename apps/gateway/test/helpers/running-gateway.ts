@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { TestServer } from '@gateway/dev-postgres/testing';
+import type { MerchantMode } from '@gateway/domain/accounts/account';
 import type { Credentials } from '@gateway/domain/accounts/credentials';
-import type { MerchantMode } from '@gateway/domain/accounts/merchant';
 import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/links/payment-link';
 import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
-import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { type AccountAdmin, openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
-import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { openWebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { type Gateway, openGateway } from '../../src/gateway.ts';
 import { unauthenticatedLimits } from '../../src/limits.ts';
@@ -29,7 +29,7 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   /** The headers of a checkout system, which takes the payments of all merchants. */
   readonly checkout: Pick<RunningGateway, 'url' | 'credentials' | 'headers'>;
   /** The URL of the gateway's database. */
-  readonly accounts: MerchantAccounts;
+  readonly accounts: AccountAdmin;
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
@@ -78,7 +78,7 @@ export async function runGateway(options?: RunOptions): Promise<RunningGateway> 
 /** A gateway that runs until it is closed. It may be closed twice. */
 export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
-  const accounts = openMerchantAccounts({ url: postgres.url });
+  const accounts = openAccountAdmin({ url: postgres.url });
   const credentials = await accounts.create('Test Shop', options.mode);
   const checkoutCredentials = await accounts.create('Checkout Service', 'checkout');
   const { logger, calls, errors } = createMemoryLogger();

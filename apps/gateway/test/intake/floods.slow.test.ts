@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FloodOptions, FloodReport } from '../helpers/attacks/flood-process.ts';
@@ -48,7 +48,7 @@ let orderToken: string;
 beforeAll(async () => {
   database = await createMigratedDatabase();
   gateway = await startProcess({ DATABASE_URL: database.url });
-  const accounts = openMerchantAccounts({ url: database.url });
+  const accounts = openAccountAdmin({ url: database.url });
   const create = (count: number) =>
     Promise.all(Array.from({ length: count }, (_, index) => accounts.create(`Shop ${index}`)));
   ordinary = await create(merchants);

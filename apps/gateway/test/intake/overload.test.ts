@@ -1,6 +1,6 @@
 import { constants } from 'node:http2';
+import type { AccountId, Merchant } from '@gateway/domain/accounts/account';
 import { createClientId } from '@gateway/domain/accounts/credentials';
-import type { Merchant, MerchantId } from '@gateway/domain/accounts/merchant';
 import type { OrderStore } from '@gateway/domain/orders/order-store';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
@@ -50,7 +50,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, more: 
   const other = { ...credentials, clientId: createClientId((count) => new Uint8Array(count).fill(8)) };
   const merchants = new Map<string | undefined, Merchant>([
     [credentials.clientId, merchant],
-    [other.clientId, { ...merchant, id: 8 as MerchantId }],
+    [other.clientId, { ...merchant, id: 8 as AccountId }],
   ]);
   const pending: (() => void)[] = [];
   const fixed = fixedDeps(logger);

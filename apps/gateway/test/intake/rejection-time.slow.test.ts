@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
 import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
-import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
+import { openAccountDirectory } from '@gateway/postgres/accounts/account-directory';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticate } from '../../src/intake/authenticate.ts';
 import { openSession, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
@@ -18,12 +18,12 @@ const callers = 64;
 const tMax = 4.5;
 
 const gateway = useGateway();
-let directory: ReturnType<typeof openMerchantDirectory>;
+let directory: ReturnType<typeof openAccountDirectory>;
 let known: Credentials;
 let disabled: Credentials;
 let revoked: Credentials;
 beforeAll(async () => {
-  directory = openMerchantDirectory({ url: gateway.databaseUrl });
+  directory = openAccountDirectory({ url: gateway.databaseUrl });
   known = gateway.credentials;
   disabled = await gateway.accounts.create('Disabled');
   revoked = await gateway.accounts.create('Revoked');

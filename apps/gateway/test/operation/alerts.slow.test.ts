@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { createMerchant } from '@gateway/postgres/accounts/account-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import postgres from 'postgres';
 import { afterEach, expect, onTestFinished, test } from 'vitest';

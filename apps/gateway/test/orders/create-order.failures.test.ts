@@ -70,7 +70,7 @@ test('a merchant over its share is rate limited in every protocol, with the time
   const protocols = () => limited().map(({ protocol }) => protocol);
   await expect.poll(() => protocols().toSorted()).toEqual(['connect', 'connect', 'grpc', 'grpc-web', 'json']);
   const clientId = `client_id = '${gateway.credentials.clientId}'`;
-  const [merchant] = await runQuery(gateway.databaseUrl, `select id::int from merchants where ${clientId}`);
+  const [merchant] = await runQuery(gateway.databaseUrl, `select id::int from accounts where ${clientId}`);
   expect(new Set(limited().map(({ merchant_id }) => merchant_id))).toEqual(new Set([merchant?.id]));
 });
 

@@ -6,7 +6,7 @@ import { carrierOf, operations } from '@gateway/fixtures/operations';
 import type { Merchants } from '@gateway/fixtures/replay/fill-call';
 import { isCarried, sendFixture, waits } from '@gateway/fixtures/replay/send-fixture';
 import { openClients } from '@gateway/fixtures/wire/client';
-import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { openWebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { exampleOrder } from '../../src/reference/example-order.ts';

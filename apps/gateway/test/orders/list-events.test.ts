@@ -37,7 +37,7 @@ test('a client that polls misses no event, although transactions end in another 
   const slow = postgres(gateway.databaseUrl, { max: 1 });
   onTestFinished(() => slow.end());
   await slow.unsafe(`begin; insert into events
-    select min(id), 'evt_' || repeat('a', 32), null, 'order.paid', now(), 'slow' from merchants`);
+    select min(id), 'evt_' || repeat('a', 32), null, 'order.paid', now(), 'slow' from accounts`);
   await cancelNew('fast');
   const seen: string[] = [];
   let { next_cursor: cursor } = before;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
@@ -28,7 +28,7 @@ interface Watch {
 test('100 streams see every event in feed order, while one reader stops and a gateway is killed and drained', async () => {
   const database = await createMigratedDatabase();
   const sql = postgres(database.url, { max: 2, onnotice: () => {} });
-  const accounts = openMerchantAccounts({ url: database.url });
+  const accounts = openAccountAdmin({ url: database.url });
   onTestFinished(async () => {
     await accounts.close();
     await sql.end({ timeout: 1 });

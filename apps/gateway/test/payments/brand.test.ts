@@ -96,7 +96,7 @@ test('every change is in the audit log with the digest of the logo, and a reject
   ]);
   const stored = await runQuery(
     gateway.databaseUrl,
-    `select logo is null as none from brands where merchant_id = (select id from merchants where client_id = '${clientId}')`,
+    `select logo is null as none from brands where merchant_id = (select id from accounts where client_id = '${clientId}')`,
   );
   expect(stored).toEqual([{ none: true }]);
 });

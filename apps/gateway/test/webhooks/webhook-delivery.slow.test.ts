@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
-import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { openWebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
@@ -27,7 +27,7 @@ test('10,000 events to 100 endpoints, of which 30 hang and 20 return 500, reach 
   });
   const merchantIds = await createMerchantsWithOrder(database.url, sql, 100);
   const kindOf = new Map(
-    merchantIds.map((merchantId, index): [MerchantId, keyof typeof kinds] => [
+    merchantIds.map((merchantId, index): [AccountId, keyof typeof kinds] => [
       merchantId,
       index % 10 < 3 ? 'hanging' : index % 10 < 5 ? 'failing' : 'healthy',
     ]),

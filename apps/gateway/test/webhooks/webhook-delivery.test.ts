@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { BaseUrl } from '@gateway/domain/links/payment-link';
 import { formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
 import { useTestDatabase } from '@gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
-import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
-import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { openWebhookDeliveries } from '@gateway/postgres/webhooks/webhook-deliveries';
+import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
 import { createNoopMeter } from '@opentelemetry/api';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -59,21 +59,21 @@ const respondWith =
 /** A merchant with an endpoint at its own receiver. */
 async function newMerchant(
   respond?: Respond,
-): Promise<{ merchantId: MerchantId; endpointId: string; receiver: WebhookReceiver }> {
+): Promise<{ merchantId: AccountId; endpointId: string; receiver: WebhookReceiver }> {
   const receiver = await runWebhookReceiver(respond && { respond });
-  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
+  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [AccountId];
   await endpoints.set(merchantId, { url: receiver.url, signingSecret: secrets.encrypt(merchantId, first) });
   const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
   return { merchantId, endpointId, receiver };
 }
 
-async function storeEvent(merchantId: MerchantId): Promise<string> {
+async function storeEvent(merchantId: AccountId): Promise<string> {
   const [eventId] = (await storeEvents(database.sql, [merchantId], 1)) as [string];
   return eventId;
 }
 
 /** The state of a merchant's only delivery. */
-async function stateOf(merchantId: MerchantId) {
+async function stateOf(merchantId: AccountId) {
   const [delivery] = await endpoints.listDeliveries(merchantId, 1);
   const { attempts, lastResult, deliveredAt, nextAttemptAt } = delivery ?? {};
   return { attempts, lastResult, isDelivered: deliveredAt !== null, isPending: nextAttemptAt !== null };

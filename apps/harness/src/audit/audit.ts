@@ -3,8 +3,8 @@ import { formatAmount } from '@gateway/domain/money/money';
 import { formatTime } from '@gateway/domain/orders/order';
 import { expiryOf, statusAsOf } from '@gateway/domain/orders/order-states';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
-import { type ScannedOrder, scanEvents, scanOrders } from '@gateway/postgres/scan';
+import { openAccountDirectory } from '@gateway/postgres/accounts/account-directory';
+import { type ScannedOrder, scanEvents, scanOrders } from '@gateway/postgres/orders/scan';
 import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
@@ -121,13 +121,13 @@ async function* storedOrders(
   databaseUrl: string,
   lives: Map<string, OrderLife>,
 ): AsyncGenerator<StoredOrder> {
-  const directory = openMerchantDirectory({ url: databaseUrl });
+  const directory = openAccountDirectory({ url: databaseUrl });
   const nowMs = Date.now();
   try {
     for (const [merchant, clientId] of client_ids.entries()) {
-      const lookup = await directory.findClient(clientId);
+      const lookup = await directory.findAccount(clientId);
       if (lookup.kind !== 'found') throw new Error(`the account ${clientId} is ${lookup.kind} in the database`);
-      const scan = { merchantId: lookup.client.account.id, orderIdPrefix: orderIdPrefix(seed) };
+      const scan = { merchantId: lookup.stored.account.id, orderIdPrefix: orderIdPrefix(seed) };
       // Read before the orders: an order that expires in between must not have an event and be unpaid.
       const events = Map.groupBy(await Array.fromAsync(scanEvents(databaseUrl, scan)), ({ orderId }) => orderId);
       for await (const scanned of scanOrders(databaseUrl, scan)) {

@@ -4,8 +4,8 @@ import { type Credentials, liveSecretsMax } from '@gateway/domain/accounts/crede
 import { endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
 import type { MerchantName } from '@gateway/fixtures/fixture';
 import type { Merchants } from '@gateway/fixtures/replay/fill-call';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
+import { openWebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
 
@@ -109,7 +109,7 @@ export async function startOwnGateway(
 }
 
 async function createMerchants(databaseUrl: string, merchants: readonly MerchantSetup[]): Promise<Credentials[]> {
-  const accounts = openMerchantAccounts({ url: databaseUrl });
+  const accounts = openAccountAdmin({ url: databaseUrl });
   try {
     const created: Credentials[] = [];
     for (const { name, kind, checksumRequired, defaultLifetimeSeconds, isFull } of merchants) {

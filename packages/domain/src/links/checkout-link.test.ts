@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { checkoutLink, parseCheckoutTemplate } from './checkout-link.ts';
 import { createOrderToken } from './order-token.ts';
 
-const token = createOrderToken(1 as MerchantId, (count) => new Uint8Array(count).fill(7));
+const token = createOrderToken(1 as AccountId, (count) => new Uint8Array(count).fill(7));
 
 describe('parseCheckoutTemplate', () => {
   it.each([

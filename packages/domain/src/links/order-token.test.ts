@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { createOrderToken, merchantIdOf, orderTokenLength, parseOrderToken } from './order-token.ts';
 
-const merchantId = 417 as MerchantId;
+const merchantId = 417 as AccountId;
 
 describe('createOrderToken', () => {
   it('returns 32 base62 characters', () => {
@@ -20,7 +20,7 @@ describe('createOrderToken', () => {
 
 describe('merchantIdOf', () => {
   it.each([1, 61, 62, 417, 62 ** 6 - 1])('returns the merchant %i of a token', (id) => {
-    expect(merchantIdOf(createOrderToken(id as MerchantId, randomBytes))).toBe(id);
+    expect(merchantIdOf(createOrderToken(id as AccountId, randomBytes))).toBe(id);
   });
 
   it('does not show the merchant: every character is equally likely at its places', () => {

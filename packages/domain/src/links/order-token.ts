@@ -1,4 +1,4 @@
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { base62Alphabet, type RandomBytes, randomBase62 } from '../base62.ts';
 
 declare const orderTokenBrand: unique symbol;
@@ -20,7 +20,7 @@ const moverOf = (place: number): number => 4 * place + 3;
  * Returns a new token. It holds the merchant's id, so that an order is found where its merchant's orders are. Each of its digits is
  * moved by a random character, so that every character is equally likely at each place.
  */
-export function createOrderToken(merchantId: MerchantId, randomBytes: RandomBytes): OrderToken {
+export function createOrderToken(merchantId: AccountId, randomBytes: RandomBytes): OrderToken {
   const random = randomBase62(randomLength, randomBytes);
   let merchant = '';
   let rest: number = merchantId;
@@ -33,13 +33,13 @@ export function createOrderToken(merchantId: MerchantId, randomBytes: RandomByte
 }
 
 /** Returns the merchant of a token's order. There may be no such merchant. */
-export function merchantIdOf(token: OrderToken): MerchantId {
+export function merchantIdOf(token: OrderToken): AccountId {
   let merchantId = 0;
   for (let place = merchantLength - 1; place >= 0; place -= 1) {
     const digit = digitAt(token, randomLength + place) - digitAt(token, moverOf(place)) + base62Alphabet.length;
     merchantId = merchantId * base62Alphabet.length + (digit % base62Alphabet.length);
   }
-  return merchantId as MerchantId;
+  return merchantId as AccountId;
 }
 
 function digitAt(token: string, index: number): number {

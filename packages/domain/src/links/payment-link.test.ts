@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { createOrderToken } from './order-token.ts';
 import { type BaseUrl, parseBaseUrl, pathPrefixOf, paymentLink } from './payment-link.ts';
 
 const anyToken = fc
   .uint8Array({ minLength: 32, maxLength: 32, max: 247 })
-  .map((bytes) => createOrderToken(1 as MerchantId, (count) => bytes.slice(0, count)));
+  .map((bytes) => createOrderToken(1 as AccountId, (count) => bytes.slice(0, count)));
 
 const anyBaseUrlParts = fc.record({
   scheme: fc.constantFrom('http', 'https'),

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import type { OrderFieldName } from '../fields/order-fields.ts';
 import { joinEscaped } from '../signed-text.ts';
 import type { Order, OrderFields } from './order.ts';
@@ -37,7 +37,7 @@ export function erasedValues({ return_url }: OrderFields): Readonly<Record<Perso
  * An HMAC-SHA256 of the personal fields but the checksum, which recognises an erased order when it is sent again. One digest
  * covers all fields, because the digest of a country or a city alone could be guessed. `key`: 32 bytes.
  */
-export function erasureDigest(key: Uint8Array, merchantId: MerchantId, fields: OrderFields): Uint8Array {
+export function erasureDigest(key: Uint8Array, merchantId: AccountId, fields: OrderFields): Uint8Array {
   const compared = personalFieldNames.filter((name) => name !== 'order_checksum').map((name) => fields[name]);
   return createHmac('sha256', key)
     .update(joinEscaped([`${merchantId}`, fields.order_id, ...compared]))

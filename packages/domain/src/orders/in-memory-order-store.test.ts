@@ -1,14 +1,14 @@
 import { createInMemoryOrderStore } from '../../testing/in-memory-order-store.ts';
 import { describeOrderStore } from '../../testing/order-store-contract.ts';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 
 describeOrderStore('the in-memory order store', async () => {
-  const nameOf = (merchantId: MerchantId) => `Shop ${merchantId}`;
+  const nameOf = (merchantId: AccountId) => `Shop ${merchantId}`;
   const store = createInMemoryOrderStore(nameOf);
   let merchants = 0;
   const nextMerchantId = () => {
     merchants += 1;
-    return merchants as MerchantId;
+    return merchants as AccountId;
   };
   return {
     store,

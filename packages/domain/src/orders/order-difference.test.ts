@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { anotherOrderInput, sampleOrder, validOrderFields } from '../../testing/sample-orders.ts';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { additionalFieldNames, orderFieldNames } from '../fields/order-fields.ts';
 import { erasedValues, erasureDigest, personalFieldNames } from './erasure.ts';
 import type { Order, OrderFields } from './order.ts';
 import { orderDifference as differenceOf } from './order-difference.ts';
 import type { ParsedOrder } from './parse-order.ts';
 
-const merchantId = 7 as MerchantId;
+const merchantId = 7 as AccountId;
 const orderDifference = (fields: OrderFields, second: OrderFields) =>
   differenceOf({ ...sampleOrder(merchantId), fields }, sent(second));
 const sent = (fields: OrderFields, optional: Partial<ParsedOrder> = {}): ParsedOrder => ({
@@ -44,7 +44,7 @@ describe('orderDifference of an erased order', () => {
     for (const wrong of [[], [new Uint8Array(32)]])
       expect(differenceOf(erased, sent(fields), wrong)).toStrictEqual(personal);
     expect(differenceOf(erased, sent(erased.fields), [key])).toStrictEqual(personal);
-    expect(differenceOf({ ...erased, merchantId: 8 as MerchantId }, sent(fields), [key])).toStrictEqual(personal);
+    expect(differenceOf({ ...erased, merchantId: 8 as AccountId }, sent(fields), [key])).toStrictEqual(personal);
   });
 
   it('keeps nothing of the personal fields but the origin of the return URL', () => {

@@ -1,4 +1,4 @@
-import type { Merchant } from '../accounts/merchant.ts';
+import type { Merchant } from '../accounts/account.ts';
 import type { FieldError } from '../fields/field-rules.ts';
 import { checkTime } from '../fields/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';

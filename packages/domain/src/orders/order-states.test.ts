@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sampleOrder } from '../../testing/sample-orders.ts';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import type { AmountHundredths } from '../money/money.ts';
 import type { Order, OrderStatus, PaymentLease, RefusedPayment } from './order.ts';
 import {
@@ -19,10 +19,10 @@ import {
 } from './order-states.ts';
 
 const endMs = 1_795_300_000_000;
-const [checkoutId, otherCheckoutId] = [2 as MerchantId, 3 as MerchantId];
+const [checkoutId, otherCheckoutId] = [2 as AccountId, 3 as AccountId];
 
 function orderEnding(expiresAtMs: number | null): Order {
-  return { ...sampleOrder(1 as MerchantId), expiresAtMs };
+  return { ...sampleOrder(1 as AccountId), expiresAtMs };
 }
 
 const attempt = { checkoutId, attemptId: 'a-1' };

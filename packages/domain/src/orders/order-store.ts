@@ -1,5 +1,5 @@
+import type { AccountId, MerchantMode } from '../accounts/account.ts';
 import type { Brand } from '../accounts/brand.ts';
-import type { MerchantId, MerchantMode } from '../accounts/merchant.ts';
 import type { Metadata } from '../fields/metadata.ts';
 import type { OrderToken } from '../links/order-token.ts';
 import type { NewOrder, Order, OrderStatus, PaymentAttempt, RefusedPayment } from './order.ts';
@@ -168,10 +168,10 @@ export interface OrderStore {
   create(order: NewOrder, timeoutMs: number): Promise<CreateOutcome>;
 
   /** Finds the merchant's order with exactly this order_id. Every lookup completes and rejects as `create` does. */
-  findByOrderId(merchantId: MerchantId, orderId: string, timeoutMs: number): Promise<OrderLookup>;
+  findByOrderId(merchantId: AccountId, orderId: string, timeoutMs: number): Promise<OrderLookup>;
 
   /** Finds the merchant's order with this service order id. */
-  findByServiceOrderId(merchantId: MerchantId, serviceOrderId: number, timeoutMs: number): Promise<OrderLookup>;
+  findByServiceOrderId(merchantId: AccountId, serviceOrderId: number, timeoutMs: number): Promise<OrderLookup>;
 
   /** Finds the order of a payment link, of any merchant. */
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
@@ -185,7 +185,7 @@ export interface OrderStore {
    */
   findForPayment(
     token: OrderToken,
-    payment: { readonly checkoutId: MerchantId; readonly paymentId: string },
+    payment: { readonly checkoutId: AccountId; readonly paymentId: string },
     timeoutMs: number,
   ): Promise<PaymentLookup>;
 
@@ -215,7 +215,7 @@ export interface OrderStore {
    * if it stopped before the end of the list, `scannedTo` is the position from which to continue.
    */
   list(
-    merchantId: MerchantId,
+    merchantId: AccountId,
     filter: OrderFilter,
     timeoutMs: number,
   ): Promise<PageOutcome<{ readonly orders: readonly Order[]; readonly scannedTo?: OrderPosition | undefined }>>;
@@ -224,5 +224,5 @@ export interface OrderStore {
    * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still
    * appear before it, so that a client that polls misses none.
    */
-  listEvents(merchantId: MerchantId, filter: EventFilter, timeoutMs: number): Promise<EventPage>;
+  listEvents(merchantId: AccountId, filter: EventFilter, timeoutMs: number): Promise<EventPage>;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderFields } from '../../testing/sample-orders.ts';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { createOrderToken } from '../links/order-token.ts';
 import { formatTime, newOrder } from './order.ts';
 
@@ -14,9 +14,9 @@ describe('newOrder', () => {
     (expiresAtMs) => {
       const fields = validOrderFields();
       const assigned = {
-        merchantId: 7 as MerchantId,
+        merchantId: 7 as AccountId,
         serviceOrderId: 42,
-        orderToken: createOrderToken(7 as MerchantId, randomBytes),
+        orderToken: createOrderToken(7 as AccountId, randomBytes),
         createdAtMs: 1_795_208_502_172,
         expiresAtMs,
         metadata: { cart: '17' },

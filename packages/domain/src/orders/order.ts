@@ -1,4 +1,4 @@
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { isoTime } from '../fields/iso-time.ts';
 import type { Metadata } from '../fields/metadata.ts';
 import type { OrderFieldName, ServiceType } from '../fields/order-fields.ts';
@@ -24,7 +24,7 @@ export type OrderStatus = (typeof orderStatuses)[number];
 /** A payment. The checkout system and its payment_id identify it. */
 export interface OrderPayment {
   /** `null` for a simulated payment. */
-  readonly checkoutId: MerchantId | null;
+  readonly checkoutId: AccountId | null;
   readonly paymentId: string;
   /** When the customer paid, in milliseconds since 1970-01-01 UTC. */
   readonly paidAtMs: number;
@@ -46,7 +46,7 @@ export interface RefusedPayment extends OrderPayment {
 
 /** A checkout system's attempt to take the payment of an order. The checkout system and its attempt_id identify it. */
 export interface PaymentAttempt {
-  readonly checkoutId: MerchantId;
+  readonly checkoutId: AccountId;
   readonly attemptId: string;
 }
 
@@ -59,7 +59,7 @@ export interface PaymentLease extends PaymentAttempt {
 
 /** An order as it is stored. */
 export interface Order {
-  readonly merchantId: MerchantId;
+  readonly merchantId: AccountId;
   /** Assigned by the gateway: positive, at most 2^53 - 1. */
   readonly serviceOrderId: number;
   readonly orderToken: OrderToken;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { type ListInput, parseEventList, parseOrderList } from './list-parameters.ts';
 
-const merchantId = 1 as MerchantId;
+const merchantId = 1 as AccountId;
 const position = { createdAtMs: 1_795_208_502_172, serviceOrderId: 7 };
 
 function errorsOf(input: ListInput, of = merchantId): string[] {
@@ -50,7 +50,7 @@ describe('parseOrderList', () => {
   });
 
   it('rejects the cursor of another merchant or list', () => {
-    expect(errorsOf({ cursor: cursorOf({}) }, 2 as MerchantId)).toStrictEqual(['cursor bad_format']);
+    expect(errorsOf({ cursor: cursorOf({}) }, 2 as AccountId)).toStrictEqual(['cursor bad_format']);
     expect(parseEventList(merchantId, { cursor: cursorOf({}) }).ok).toBe(false);
   });
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { type FieldError, fieldRules, textError } from '../fields/field-rules.ts';
 import { checkTime, timeMaxMs } from '../fields/iso-time.ts';
 import { type Metadata, metadataFilterMax, parseMetadata } from '../fields/metadata.ts';
@@ -26,7 +26,7 @@ export interface ListPage<Filter, Position> {
 type Parsed<Filter, Position> = Result<ListPage<Filter, Position>, readonly FieldError<string>[]>;
 
 /** Checks the parameters of a list of orders. Returns the page, or all parameters that are unknown or not valid. */
-export function parseOrderList(merchantId: MerchantId, input: ListInput): Parsed<OrderFilter, OrderPosition> {
+export function parseOrderList(merchantId: AccountId, input: ListInput): Parsed<OrderFilter, OrderPosition> {
   const { values, errors } = known(input, ['status', 'created_from', 'created_to', 'metadata', 'limit', 'cursor']);
   const status = orderStatuses.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
@@ -54,7 +54,7 @@ export function parseOrderList(merchantId: MerchantId, input: ListInput): Parsed
 
 /** Checks the parameters of an event feed in the same way. Without a cursor the feed begins with the oldest event. */
 export function parseEventList(
-  merchantId: MerchantId,
+  merchantId: AccountId,
   input: ListInput,
 ): Parsed<EventFilter & { readonly after: EventPosition }, EventPosition> {
   const { values, errors } = known(input, ['type', 'order_id', 'limit', 'cursor']);
@@ -85,7 +85,7 @@ export interface DeliveryListFilter {
 
 /** Checks the parameters of a list of an endpoint's deliveries in the same way. */
 export function parseDeliveryList(
-  merchantId: MerchantId,
+  merchantId: AccountId,
   endpointId: string,
   input: ListInput,
 ): Parsed<DeliveryListFilter, Pick<EventPosition, 'eventId'>> {
@@ -180,7 +180,7 @@ const cursorError: FieldError<string> = {
 };
 
 /** A short digest of the list that a cursor belongs to. It guards against mistakes only: a cursor reveals no more than its page. */
-function scopeOf(list: string, merchantId: MerchantId, filter: object = {}): string {
+function scopeOf(list: string, merchantId: AccountId, filter: object = {}): string {
   return hash('sha256', JSON.stringify([list, merchantId, filter])).slice(0, 12);
 }
 

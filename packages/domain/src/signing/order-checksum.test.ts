@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anotherOrderInput, validOrderFields } from '../../testing/sample-orders.ts';
-import { checksumModes } from '../accounts/merchant.ts';
+import { checksumModes } from '../accounts/account.ts';
 import { NumberText } from '../money/money.ts';
 import type { OrderFields } from '../orders/order.ts';
 import type { OrderInput } from '../orders/parse-order.ts';

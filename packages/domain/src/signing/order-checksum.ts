@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { ChecksumMode } from '../accounts/merchant.ts';
+import type { ChecksumMode } from '../accounts/account.ts';
 import type { Failure } from '../failure.ts';
 import type { OrderFieldName } from '../fields/order-fields.ts';
 import { formatAmount } from '../money/money.ts';

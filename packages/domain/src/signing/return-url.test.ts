@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderFields } from '../../testing/sample-orders.ts';
-import type { MerchantId } from '../accounts/merchant.ts';
+import type { AccountId } from '../accounts/account.ts';
 import { createOrderToken } from '../links/order-token.ts';
 import { newOrder } from '../orders/order.ts';
 import { hostOf, returnUrlFor } from './return-url.ts';
 
-const token = createOrderToken(1 as MerchantId, (count) => new Uint8Array(count).fill(7));
+const token = createOrderToken(1 as AccountId, (count) => new Uint8Array(count).fill(7));
 
 function orderWith(fields: Parameters<typeof validOrderFields>[0], serviceOrderId = 42) {
   const assigned = {
-    merchantId: 1 as MerchantId,
+    merchantId: 1 as AccountId,
     orderToken: token,
     createdAtMs: 1_795_000_000_000,
     expiresAtMs: null,

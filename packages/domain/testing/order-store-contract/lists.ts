@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { MerchantId } from '../../src/accounts/merchant.ts';
+import type { AccountId } from '../../src/accounts/account.ts';
 import type { Order, OrderStatus } from '../../src/orders/order.ts';
 import { transitions } from '../../src/orders/order-states.ts';
 import type { OrderFilter } from '../../src/orders/order-store.ts';
@@ -8,7 +8,7 @@ import { hourMs, type OrderStoreSteps, orderExpiringIn, timeoutMs } from './orde
 
 /** The tests of lists of orders. */
 export function describeLists({ opened, create }: OrderStoreSteps): void {
-  const list = async (merchantId: MerchantId, filter: Partial<OrderFilter> = {}): Promise<readonly Order[]> => {
+  const list = async (merchantId: AccountId, filter: Partial<OrderFilter> = {}): Promise<readonly Order[]> => {
     const page = await opened().store.list(merchantId, { limit: 100, ...filter }, timeoutMs);
     if (page.kind !== 'found') throw new Error(page.kind);
     return page.orders;

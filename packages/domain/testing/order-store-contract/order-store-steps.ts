@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { MerchantId } from '../../src/accounts/merchant.ts';
+import type { AccountId } from '../../src/accounts/account.ts';
 import type { Order } from '../../src/orders/order.ts';
 import { decide, type OrderAction, startFailure } from '../../src/orders/order-states.ts';
 import type { CreateOutcome, OrderStore } from '../../src/orders/order-store.ts';
@@ -10,10 +10,10 @@ import { sampleOrder } from '../sample-orders.ts';
 export interface OpenedOrderStore {
   readonly store: OrderStore;
   /** Returns two new merchants without orders. */
-  merchantIds(): Promise<[MerchantId, MerchantId]>;
-  countOrders(merchantId: MerchantId): Promise<number>;
+  merchantIds(): Promise<[AccountId, AccountId]>;
+  countOrders(merchantId: AccountId): Promise<number>;
   /** Returns the merchant's name. The two merchants of one `merchantIds` call have different names. */
-  nameOf(merchantId: MerchantId): string;
+  nameOf(merchantId: AccountId): string;
   close(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export const hourMs = 3_600_000;
 export const sampleNowMs = 1_795_300_000_000;
 
 /** A sample order that expires in `ms`, or has expired already where `ms` is negative. */
-export function orderExpiringIn(merchantId: MerchantId, ms: number, overrides?: OrderInput): Order {
+export function orderExpiringIn(merchantId: AccountId, ms: number, overrides?: OrderInput): Order {
   return { ...sampleOrder(merchantId, overrides), expiresAtMs: Date.now() + ms };
 }
 

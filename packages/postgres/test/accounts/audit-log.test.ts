@@ -1,18 +1,18 @@
 import { hostname, userInfo } from 'node:os';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { Credentials } from '@gateway/domain/accounts/credentials';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type MerchantAccounts, openMerchantAccounts } from '../../src/merchant-admin.ts';
-import { openMerchantDirectory } from '../../src/merchant-directory.ts';
-import { openWebhookEndpoints, type WebhookEndpoints } from '../../src/webhook-endpoints.ts';
+import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
+import { openAccountDirectory } from '../../src/accounts/account-directory.ts';
+import { openWebhookEndpoints, type WebhookEndpoints } from '../../src/webhooks/webhook-endpoints.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const database = useTestDatabase();
-let accounts: MerchantAccounts;
+let accounts: AccountAdmin;
 let endpoints: WebhookEndpoints;
 
 beforeAll(() => {
-  accounts = openMerchantAccounts({ url: database.url, actor: 'alice' });
+  accounts = openAccountAdmin({ url: database.url, actor: 'alice' });
   endpoints = openWebhookEndpoints({ url: database.url, actor: 'bob' });
 });
 afterAll(() => Promise.all([accounts?.close(), endpoints?.close()]));
@@ -34,7 +34,7 @@ test('every change of an account is recorded once, with its actor and details, w
   await accounts.rename(clientId, 'Corner Shop');
   await accounts.disable(clientId);
   await accounts.enable(clientId);
-  const { merchantId = 0 as MerchantId } = (await endpoints.find(clientId)) ?? {};
+  const { merchantId = 0 as AccountId } = (await endpoints.find(clientId)) ?? {};
   await endpoints.set(merchantId, { url: 'https://shop.example.com/hidden', signingSecret: Uint8Array.of(1) });
   const { endpoint: { endpointId = '' } = {} } = (await endpoints.find(clientId)) ?? {};
   await endpoints.update(merchantId, endpointId, { url: 'https://other.example.com/hidden', status: 'disabled' });
@@ -62,14 +62,14 @@ test('every change of an account is recorded once, with its actor and details, w
 
 test('a command that changes nothing is not recorded', async () => {
   const unknown = { clientId: 'app_000000000000000000000000', clientSecret: '' };
-  expect(await accounts.disable(unknown.clientId)).toBe('unknown_client');
-  expect(await accounts.setChecksumMode(unknown.clientId, 'required')).toBe('unknown_client');
-  expect(await accounts.addSecret(unknown.clientId, null)).toEqual({ kind: 'unknown_client' });
+  expect(await accounts.disable(unknown.clientId)).toBe('unknown_account');
+  expect(await accounts.setChecksumMode(unknown.clientId, 'required')).toBe('unknown_account');
+  expect(await accounts.addSecret(unknown.clientId, null)).toEqual({ kind: 'unknown_account' });
   expect(await logOf(unknown)).toEqual([]);
 });
 
 test('the log is read in pages, and names the system user by default', async () => {
-  const system = openMerchantAccounts({ url: database.url });
+  const system = openAccountAdmin({ url: database.url });
   const { clientId } = await system.create('Paged');
   await system.disable(clientId);
   await system.close();
@@ -90,18 +90,18 @@ test.each(["update audit_log set actor = 'x'", 'delete from audit_log', 'truncat
 
 test('a disabled client is unknown until it is enabled', async () => {
   const { clientId } = await accounts.create('Shop');
-  const directory = openMerchantDirectory({ url: database.url });
+  const directory = openAccountDirectory({ url: database.url });
   try {
-    expect(await directory.findClient(clientId)).toMatchObject({ kind: 'found' });
+    expect(await directory.findAccount(clientId)).toMatchObject({ kind: 'found' });
     await accounts.disable(clientId);
     const [{ disabledAt } = {}] = (await accounts.list({ limit: 500 })).filter((each) => each.clientId === clientId);
     await accounts.disable(clientId);
     expect((await accounts.list({ limit: 500 })).find((each) => each.clientId === clientId)?.disabledAt).toEqual(
       disabledAt,
     );
-    expect(await directory.findClient(clientId)).toEqual({ kind: 'unknown' });
+    expect(await directory.findAccount(clientId)).toEqual({ kind: 'unknown' });
     await accounts.enable(clientId);
-    expect(await directory.findClient(clientId)).toMatchObject({ kind: 'found' });
+    expect(await directory.findAccount(clientId)).toMatchObject({ kind: 'found' });
   } finally {
     await directory.close();
   }

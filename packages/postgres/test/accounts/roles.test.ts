@@ -1,31 +1,31 @@
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { noBrand } from '@gateway/domain/accounts/brand';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { personalFieldNames } from '@gateway/domain/orders/erasure';
 import { transitions } from '@gateway/domain/orders/order-states';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { eraseOrders } from '../../src/erase-orders.ts';
-import { openMerchantAccounts } from '../../src/merchant-admin.ts';
-import { openMerchantDirectory } from '../../src/merchant-directory.ts';
+import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
+import { openAccountDirectory } from '../../src/accounts/account-directory.ts';
 import { type Managed, openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
-import { openOrderStore } from '../../src/order-store.ts';
-import { openWebhookDeliveries } from '../../src/webhook-deliveries.ts';
-import { openWebhookEndpoints } from '../../src/webhook-endpoints.ts';
+import { eraseOrders } from '../../src/orders/erase-orders.ts';
+import { openOrderStore } from '../../src/orders/order-store.ts';
+import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
+import { openWebhookEndpoints } from '../../src/webhooks/webhook-endpoints.ts';
 import { type ProductionDatabase, startProductionDatabase } from '../../testing/production-database.ts';
 import { runQuery } from '../../testing/run-query.ts';
 
 const enoughMs = 20_000;
 
 let database: ProductionDatabase;
-let merchantId: MerchantId;
+let merchantId: AccountId;
 beforeAll(async () => {
   database = await startProductionDatabase();
   const url = database.urlAs('order_gateway_owner');
-  const accounts = openMerchantAccounts({ url });
+  const accounts = openAccountAdmin({ url });
   const endpoints = openWebhookEndpoints({ url });
   const { clientId } = await accounts.create('Shop');
-  merchantId = (await endpoints.find(clientId))?.merchantId ?? (0 as MerchantId);
+  merchantId = (await endpoints.find(clientId))?.merchantId ?? (0 as AccountId);
   await endpoints.set(merchantId, { url: 'https://shop.example.com', signingSecret: Uint8Array.of(1) });
   await Promise.all([accounts.close(), endpoints.close()]);
 });
@@ -37,7 +37,7 @@ test('the role of the gateway can do what the gateway does', async () => {
   const url = database.urlAs('order_gateway');
   await requireSchema(url);
   const store = openOrderStore({ url });
-  const directory = openMerchantDirectory({ url });
+  const directory = openAccountDirectory({ url });
   const deliveries = openWebhookDeliveries({ url });
   onTestFinished(async () => void (await Promise.all([store.close(), directory.close(), deliveries.close()])));
   const [cancelled, expired] = [
@@ -54,7 +54,7 @@ test('the role of the gateway can do what the gateway does', async () => {
   expect(await store.list(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
   expect(await store.list(merchantId, { metadata: { a: 'b' }, limit: 5 }, enoughMs)).toMatchObject({ orders: [{}] });
   expect(await store.listEvents(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
-  expect(await directory.findClient('app_000000000000000000000000')).toEqual({ kind: 'unknown' });
+  expect(await directory.findAccount('app_000000000000000000000000')).toEqual({ kind: 'unknown' });
   const filter = { failing: false, perEndpoint: 1, inFlight: new Map(), limit: 1 };
   const [delivery] = await deliveries.claim(filter);
   if (delivery === undefined) throw new Error('nothing was claimed');
@@ -71,11 +71,11 @@ test('the role of the gateway can do what the gateway does', async () => {
 test('the role of the gateway can do what merchants do with their endpoints, secrets and brands', async () => {
   const management = openMerchantManagement({ url: database.urlAs('order_gateway') });
   onTestFinished(management.close);
-  const accounts = openMerchantAccounts({ url: database.urlAs('order_gateway_owner') });
+  const accounts = openAccountAdmin({ url: database.urlAs('order_gateway_owner') });
   onTestFinished(() => accounts.close());
   const { clientId } = await accounts.create('Managing Shop');
-  const merchant = await as('order_gateway_owner', `select id::int from merchants where client_id = '${clientId}'`);
-  const id = merchant[0]?.id as MerchantId;
+  const merchant = await as('order_gateway_owner', `select id::int from accounts where client_id = '${clientId}'`);
+  const id = merchant[0]?.id as AccountId;
   const work = async (managed: Managed) => {
     const endpoint = { url: 'https://shop.example.com', signingSecret: Uint8Array.of(1) };
     const endpointId = (await managed.create(id, endpoint)) ?? '';
@@ -111,7 +111,7 @@ test.each([
   'update orders set order_amount = 1',
   'delete from orders',
   'select * from audit_log',
-  "update merchants set checksum_mode = 'versioned'",
+  "update accounts set checksum_mode = 'versioned'",
   "update client_secrets set secret_hash = ''",
   'delete from client_secrets',
   'update webhook_endpoints set merchant_id = 1',
@@ -126,7 +126,7 @@ test.each([
 test('the role that reads sees no secret, no data of a customer and no link, and changes nothing', async () => {
   await as(
     'order_gateway_reader',
-    'select order_id, order_amount, order_status from orders join merchants on id = merchant_id',
+    'select order_id, order_amount, order_status from orders join accounts on id = merchant_id',
   );
   const allowed = await as(
     'order_gateway_reader',

@@ -7,13 +7,13 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
-  type Client,
   type ConnectionChange,
   createConnectionEvents,
+  type DatabaseClient,
   openClient,
   openConnection,
-} from '../../src/client.ts';
-import { ConnectionLost, redact, statementFailure } from '../../src/errors.ts';
+} from '../../src/connections/client.ts';
+import { ConnectionLost, redact, statementFailure } from '../../src/connections/errors.ts';
 import { startCuttingProxy, startDatabaseProxy } from '../../testing/database-proxy.ts';
 import { runQuery } from '../../testing/run-query.ts';
 
@@ -39,7 +39,7 @@ async function connectionsOf(applicationName: string): Promise<number> {
   return Number(row?.count);
 }
 
-function openTestClient(url: string, applicationName: string): Client<PostgresJsDatabase> {
+function openTestClient(url: string, applicationName: string): DatabaseClient<PostgresJsDatabase> {
   const client = openClient({ url, applicationName }, (db) => db);
   onTestFinished(() => client.close());
   return client;
@@ -213,8 +213,11 @@ test('a connection that was lost between two statements is not opened again', as
 });
 
 test.each([
-  ['replaced', (client: Client<unknown>) => client.run(() => Promise.reject(new ConnectionLost())).catch(() => {})],
-  ['closed', (client: Client<unknown>) => client.close()],
+  [
+    'replaced',
+    (client: DatabaseClient<unknown>) => client.run(() => Promise.reject(new ConnectionLost())).catch(() => {}),
+  ],
+  ['closed', (client: DatabaseClient<unknown>) => client.close()],
 ])('when a client is %s, its socket is destroyed even if the server reads nothing any more', async (_, end) => {
   const accepted: Socket[] = [];
   const proxy = await startDatabaseProxy(server.url, (client, database) => {

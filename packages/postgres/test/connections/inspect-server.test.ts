@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inspectServer } from '../../src/inspect-server.ts';
+import { inspectServer } from '../../src/connections/inspect-server.ts';
 import { runQuery } from '../../testing/run-query.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 

@@ -4,10 +4,10 @@ import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing'
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Client, openClient } from '../../src/client.ts';
-import { redact, statementFailure } from '../../src/errors.ts';
-import { createServerProbe } from '../../src/server-probe.ts';
-import type { ServerProbe } from '../../src/session-watch.ts';
+import { type DatabaseClient, openClient } from '../../src/connections/client.ts';
+import { redact, statementFailure } from '../../src/connections/errors.ts';
+import { createServerProbe } from '../../src/connections/server-probe.ts';
+import type { ServerProbe } from '../../src/connections/session-watch.ts';
 import { startHangingProxy } from '../../testing/database-proxy.ts';
 import { runQuery } from '../../testing/run-query.ts';
 
@@ -19,13 +19,13 @@ beforeAll(async () => {
 
 afterAll(() => server?.stop());
 
-function openTestClient(url: string, probe = createServerProbe(url)): Client<PostgresJsDatabase> {
+function openTestClient(url: string, probe = createServerProbe(url)): DatabaseClient<PostgresJsDatabase> {
   const client = openClient({ url, applicationName: 'probed', probe }, (db) => db);
   onTestFinished(() => client.close());
   return client;
 }
 
-const pid = (client: Client<PostgresJsDatabase>) =>
+const pid = (client: DatabaseClient<PostgresJsDatabase>) =>
   client.run((db) => db.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`)).then(([row]) => row?.pid);
 
 /** How a statement failed, and why. */
@@ -157,7 +157,7 @@ describe('while a commit waits for its synchronous standby', () => {
     await setStandby('no_standby');
     return { url: own.url, local, goOn: () => setStandby('') };
   };
-  const insertWith = (client: Client<PostgresJsDatabase>) => () =>
+  const insertWith = (client: DatabaseClient<PostgresJsDatabase>) => () =>
     client.run((db) => db.execute(sql`insert into kept values (1)`));
 
   test('no further session is opened, and then the same one continues', async () => {

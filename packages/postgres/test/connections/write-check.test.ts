@@ -1,8 +1,8 @@
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
+import { openWriteCheck } from '../../src/connections/write-check.ts';
 import { migrateDatabase } from '../../src/migrate.ts';
-import { openWriteCheck } from '../../src/write-check.ts';
 import { runQuery } from '../../testing/run-query.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { Metadata } from '@gateway/domain/fields/metadata';
 import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/orders/erasure';
 import type { Order } from '@gateway/domain/orders/order';
@@ -7,9 +7,9 @@ import { transitions } from '@gateway/domain/orders/order-states';
 import type { OrderInput } from '@gateway/domain/orders/parse-order';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
-import { type ErasureTarget, eraseOrders } from '../../src/erase-orders.ts';
-import { openMerchantAccounts } from '../../src/merchant-admin.ts';
-import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
+import { type ErasureTarget, eraseOrders } from '../../src/orders/erase-orders.ts';
+import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { createOrder } from '../../testing/contract-store.ts';
 import { runIntoDeadlock } from '../../testing/deadlock.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
@@ -27,14 +27,14 @@ beforeAll(() => {
 
 const erase = (target: ErasureTarget) => eraseOrders({ url: database.url, key, actor: 'alice' }, target);
 
-async function newMerchant(): Promise<{ clientId: string; merchantId: MerchantId }> {
+async function newMerchant(): Promise<{ clientId: string; merchantId: AccountId }> {
   const clientId = `app_${randomBytes(12).toString('hex')}`;
-  const [row] = await database.sql`insert into merchants (name, client_id) values ('Shop', ${clientId}) returning id`;
-  return { clientId, merchantId: Number(row?.id) as MerchantId };
+  const [row] = await database.sql`insert into accounts (name, client_id) values ('Shop', ${clientId}) returning id`;
+  return { clientId, merchantId: Number(row?.id) as AccountId };
 }
 
 const create = (
-  merchantId: MerchantId,
+  merchantId: AccountId,
   overrides: OrderInput = {},
   createdAtMs = Date.now(),
   metadata: Metadata | null = null,
@@ -140,7 +140,7 @@ test('the audit log has the actor, the merchant and the number of erased orders,
   await erase({ by: 'order', clientId, orderId: 'logged' });
   await create(merchantId, { order_id: 'logged too', customer_email: 'logged@mail.example' });
   await erase({ by: 'email', email: 'logged@mail.example' });
-  const accounts = openMerchantAccounts({ url: database.url });
+  const accounts = openAccountAdmin({ url: database.url });
   const entries = await accounts.log({ after: 0, limit: 100 });
   await accounts.close();
   expect(entries.slice(-2)).toMatchObject([

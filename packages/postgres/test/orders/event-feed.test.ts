@@ -1,10 +1,10 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { Order } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import type { EventPage, EventPosition } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/order-store.ts';
+import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
@@ -14,7 +14,7 @@ const enoughMs = 20_000;
 const database = useTestDatabase();
 const openStore = useOrderStores(database);
 
-async function createOrders(store: PostgresOrderStore, count: number): Promise<[MerchantId, Order[]]> {
+async function createOrders(store: PostgresOrderStore, count: number): Promise<[AccountId, Order[]]> {
   const merchantId = await createMerchantId(database.sql);
   const orders = Array.from({ length: count }, (_, index) => sampleOrder(merchantId, { order_id: `order-${index}` }));
   return [merchantId, await Promise.all(orders.map((order) => createOrder(store, order)))];
@@ -26,7 +26,7 @@ async function cancel(store: PostgresOrderStore, order: Order): Promise<void> {
   expect(outcome).toStrictEqual({ kind: 'changed' });
 }
 
-const read = (store: PostgresOrderStore, merchantId: MerchantId, after?: EventPosition) =>
+const read = (store: PostgresOrderStore, merchantId: AccountId, after?: EventPosition) =>
   store.listEvents(merchantId, { after, limit: 7 }, enoughMs);
 
 function eventsOf(page: EventPage) {
@@ -37,7 +37,7 @@ function eventsOf(page: EventPage) {
 const orderIdsOf = (page: EventPage) => eventsOf(page).map(({ order }) => order.fields.order_id);
 
 /** Reads the feed to its end, until `isDone`. Returns the ids of its orders. */
-async function follow(store: PostgresOrderStore, merchantId: MerchantId, isDone: (seen: number) => boolean) {
+async function follow(store: PostgresOrderStore, merchantId: AccountId, isDone: (seen: number) => boolean) {
   const seen: string[] = [];
   let after: EventPosition | undefined;
   while (!isDone(seen.length)) {

@@ -4,7 +4,7 @@ import { transitions } from '@gateway/domain/orders/order-states';
 import type { CreateOutcome, LinkLookup, OrderStore } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/order-store.ts';
+import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';

@@ -3,7 +3,7 @@ import { transitions } from '@gateway/domain/orders/order-states';
 import type { OrderPosition } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
-import { openOrderStore } from '../../src/order-store.ts';
+import { openOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 

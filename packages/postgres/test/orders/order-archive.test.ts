@@ -1,8 +1,8 @@
 import { transitions } from '@gateway/domain/orders/order-states';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { exportOrders, importOrders } from '../../src/order-archive.ts';
-import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { exportOrders, importOrders } from '../../src/orders/order-archive.ts';
+import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { createMigratedDatabase } from '../../testing/migrated-database.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';

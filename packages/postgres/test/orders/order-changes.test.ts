@@ -2,7 +2,7 @@ import type { Order } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/order-store.ts';
+import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId } from '../../testing/contract-store.ts';
 import { runIntoDeadlock } from '../../testing/deadlock.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';

@@ -1,7 +1,7 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/order-store.ts';
+import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
@@ -12,7 +12,7 @@ const enoughMs = 20_000;
 const database = useTestDatabase();
 const openStore = useOrderStores(database);
 let store: PostgresOrderStore;
-const merchantId = 1 as MerchantId;
+const merchantId = 1 as AccountId;
 
 const stored = sampleOrder(merchantId, { order_id: 'stored' });
 const found = {
@@ -22,7 +22,7 @@ const found = {
 };
 
 beforeAll(async () => {
-  await database.sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
+  await database.sql`insert into accounts (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
   store = openStore();
   await store.create(stored, enoughMs);
 });

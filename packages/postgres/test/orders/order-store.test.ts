@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { transitions } from '@gateway/domain/orders/order-states';
 import type { CreateOutcome } from '@gateway/domain/orders/order-store';
 import { idBlockSize } from '@gateway/domain/orders/service-order-id';
@@ -7,8 +7,8 @@ import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { expect, onTestFinished, test } from 'vitest';
-import { skipLock } from '../../src/order-ids.ts';
-import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { skipLock } from '../../src/orders/order-ids.ts';
+import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { orders } from '../../src/schema.ts';
 import {
   countOrders as countOrdersOf,
@@ -27,7 +27,7 @@ const database = useTestDatabase();
 const openStore = useOrderStores(database);
 
 const newMerchantId = () => createMerchantId(database.sql);
-const countOrders = (merchantId: MerchantId) => countOrdersOf(database.sql, merchantId);
+const countOrders = (merchantId: AccountId) => countOrdersOf(database.sql, merchantId);
 
 /** The kind of each outcome, or the message of its error. */
 function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string[]> {
@@ -104,7 +104,7 @@ test('amounts are exact decimals in the database too, so that sums are exact', a
 test('a row that the database rejects fails alone', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
-  const unknownMerchant = 9_000_000_000 as MerchantId;
+  const unknownMerchant = 9_000_000_000 as AccountId;
   const outcomes = await outcomesOf([
     store.create(sampleOrder(merchantId, { order_id: 'good-1' }), enoughMs),
     store.create(sampleOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
@@ -112,12 +112,12 @@ test('a row that the database rejects fails alone', async () => {
   ]);
   expect(outcomes).toEqual([
     'created',
-    'the database rejected a statement: 23503 orders_merchant_id_merchants_id_fk orders',
+    'the database rejected a statement: 23503 orders_merchant_id_accounts_id_fk orders',
     'created',
   ]);
 });
 
-const created = (store: PostgresOrderStore, merchantId: MerchantId, orderId: string) =>
+const created = (store: PostgresOrderStore, merchantId: AccountId, orderId: string) =>
   createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
 
 test('ids that turn out to be in use are replaced by a new block, and no call fails', async () => {
@@ -216,7 +216,7 @@ test('an order is created only by its own row, even if the database sends a resp
   const store = openStore({ url: proxy.url, batchMax: 1 });
   await store.create(sampleOrder(merchantId, { order_id: 'before' }), enoughMs);
   isDoubled = true;
-  const unknownMerchant = 9_000_000_000 as MerchantId;
+  const unknownMerchant = 9_000_000_000 as AccountId;
   const [, rejected] = await Promise.all([
     store.create(sampleOrder(merchantId, { order_id: 'good' }), enoughMs),
     store.create(sampleOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),

@@ -1,25 +1,25 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { Order } from '@gateway/domain/orders/order';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/order-store.ts';
-import { scanEvents, scanOrders } from '../../src/scan.ts';
+import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
+import { scanEvents, scanOrders } from '../../src/orders/scan.ts';
 import { createOrder } from '../../testing/contract-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
-const [shop, neighbour] = [1, 2] as [MerchantId, MerchantId];
+const [shop, neighbour] = [1, 2] as [AccountId, AccountId];
 
 const database = useTestDatabase();
 const openStore = useOrderStores(database);
 let store: PostgresOrderStore;
 
 beforeAll(async () => {
-  await database.sql`insert into merchants (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
+  await database.sql`insert into accounts (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
   store = openStore();
 });
 
-const create = (merchantId: MerchantId, orderId: string) =>
+const create = (merchantId: AccountId, orderId: string) =>
   createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
 
 test('scanOrders returns all orders with the prefix over several pages, and no others', async () => {
@@ -46,7 +46,7 @@ test('scanOrders closes its connection when its reader stops early', async () =>
 
 test('scanEvents returns the events about orders with the prefix over several pages by their ids, and no others', async () => {
   const { sql } = database;
-  const insert = (merchantId: MerchantId, prefix: string, count: number) => sql`
+  const insert = (merchantId: AccountId, prefix: string, count: number) => sql`
     insert into events (merchant_id, event_id, type, created_at, order_id)
     select ${merchantId}, 'evt_' || ${prefix} || n,
       case when n % 2 = 0 then 'order.paid' else 'order.cancelled' end, now(), ${prefix} || n

@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   type ClaimedDelivery,
@@ -7,8 +7,8 @@ import {
   endpointKeyOf,
   openWebhookDeliveries,
   type WebhookDeliveries,
-} from '../../src/webhook-deliveries.ts';
-import { openWebhookEndpoints } from '../../src/webhook-endpoints.ts';
+} from '../../src/webhooks/webhook-deliveries.ts';
+import { openWebhookEndpoints } from '../../src/webhooks/webhook-endpoints.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 import { createMerchantsWithOrder, storeEvents } from '../../testing/webhook-events.ts';
 
@@ -42,7 +42,7 @@ const endpoints = () => {
 };
 
 /** Merchants with an endpoint and events that are due. */
-async function merchantsWithEvents(count: number, each: number): Promise<MerchantId[]> {
+async function merchantsWithEvents(count: number, each: number): Promise<AccountId[]> {
   const merchantIds = await createMerchantsWithOrder(database.url, database.sql, count);
   const admin = endpoints();
   for (const merchantId of merchantIds) await admin.set(merchantId, { url, signingSecret: first });
@@ -58,7 +58,7 @@ function claim(filter: Partial<ClaimFilter> = {}, from = deliveries) {
 }
 
 /** The oldest endpoint of a merchant. */
-async function endpointOf(merchantId: MerchantId): Promise<EndpointKey> {
+async function endpointOf(merchantId: AccountId): Promise<EndpointKey> {
   const [endpoint] = await endpoints().list(merchantId);
   if (endpoint === undefined) throw new Error('there is no endpoint');
   return { merchantId, endpointId: endpoint.endpointId };
@@ -108,7 +108,7 @@ test('a claimed delivery has its event, its order and its endpoint, and belongs 
 });
 
 test('the deliveries of one event to two endpoints are claimed and recorded separately', async () => {
-  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
+  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [AccountId];
   const admin = endpoints();
   const [one, other] = [
     await admin.create(merchantId, { url, signingSecret: first }),
@@ -136,7 +136,7 @@ test('a delivery that is not due is not claimed', async () => {
 });
 
 test('an endpoint has no more deliveries in flight than allowed, those of before included', async () => {
-  const [busy, idle] = (await merchantsWithEvents(2, 10)) as [MerchantId, MerchantId];
+  const [busy, idle] = (await merchantsWithEvents(2, 10)) as [AccountId, AccountId];
   expect(countsOf(await claim({ inFlight: new Map([[endpointKeyOf(await endpointOf(busy)), 3]]) }))).toEqual({
     [busy]: 1,
     [idle]: 4,
@@ -147,7 +147,7 @@ test('an endpoint has no more deliveries in flight than allowed, those of before
 });
 
 test('a limit is spread over claims that go on after the last merchant', async () => {
-  const [a, b, c] = (await merchantsWithEvents(3, 4)) as [MerchantId, MerchantId, MerchantId];
+  const [a, b, c] = (await merchantsWithEvents(3, 4)) as [AccountId, AccountId, AccountId];
   expect(countsOf(await claim({ limit: 5 }))).toEqual({ [a]: 4, [b]: 1 });
   expect(countsOf(await claim({ limit: 5, after: await endpointOf(b) }))).toEqual({ [c]: 4 });
   expect(countsOf(await claim({ limit: 5, after: await endpointOf(c) }))).toEqual({});
@@ -243,7 +243,7 @@ test('an endpoint that is gone is disabled, and its pending deliveries are claim
   const rest = await claim({ failing: true, perEndpoint: 1 });
   expect(rest.map(({ endpoint }) => endpoint)).toEqual(Array.from({ length: 5 }));
   const enabled = { url, signingSecret: second };
-  await endpoints().set(merchantId as MerchantId, enabled);
+  await endpoints().set(merchantId as AccountId, enabled);
   await passTime();
   expect((await claim())[0]?.endpoint?.url).toBe(url);
 });
@@ -265,7 +265,7 @@ test('an endpoint that is gone stays disabled after any outcome of the attempts 
 test('a result from the URL of before says nothing of the new one', async () => {
   const [merchantId] = await merchantsWithEvents(1, 1);
   const delivery = await only(claim());
-  await endpoints().set(merchantId as MerchantId, { url: `${url}/new`, signingSecret: second });
+  await endpoints().set(merchantId as AccountId, { url: `${url}/new`, signingSecret: second });
   await deliveries.record(delivery, { kind: 'endpoint_gone', text: 'HTTP 410' });
   expect(
     await database.sql`select disabled_at, failing_since from webhook_endpoints where merchant_id = ${merchantId ?? 0}`,
@@ -283,7 +283,7 @@ test('the result of a claim whose lease has ended changes nothing', async () => 
 });
 
 test('for a day after a rotation a delivery has both secrets', async () => {
-  const [merchantId] = (await merchantsWithEvents(1, 1)) as [MerchantId];
+  const [merchantId] = (await merchantsWithEvents(1, 1)) as [AccountId];
   const { endpointId } = await endpointOf(merchantId);
   expect(await endpoints().rotate(merchantId, endpointId, second)).toBe(true);
   const secrets = async () => {
@@ -314,7 +314,7 @@ test('while the database is not reachable nothing is claimed, and nothing is kno
 });
 
 test('a claim reads few rows for any number of deliveries, events and orders of its merchant', async () => {
-  const [busy, other] = (await merchantsWithEvents(2, 1)) as [MerchantId, MerchantId];
+  const [busy, other] = (await merchantsWithEvents(2, 1)) as [AccountId, AccountId];
   await database.sql`
     insert into orders select (o).* from (
       select jsonb_populate_record(orders, jsonb_build_object('order_id', n, 'service_order_id', n, 'order_token', n)) o

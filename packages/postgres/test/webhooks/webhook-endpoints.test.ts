@@ -1,6 +1,10 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type DeliveryFilter, openWebhookEndpoints, type WebhookEndpoints } from '../../src/webhook-endpoints.ts';
+import {
+  type DeliveryFilter,
+  openWebhookEndpoints,
+  type WebhookEndpoints,
+} from '../../src/webhooks/webhook-endpoints.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 import { createMerchantsWithOrder, storeEvents } from '../../testing/webhook-events.ts';
 
@@ -15,13 +19,13 @@ afterAll(() => endpoints?.close());
 
 const endpoint = { url: 'https://shop.example/hook', signingSecret: Uint8Array.of(1) };
 
-async function newMerchant(): Promise<{ merchantId: MerchantId; clientId: string }> {
-  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
-  const [row] = await database.sql`select client_id from merchants where id = ${merchantId}`;
+async function newMerchant(): Promise<{ merchantId: AccountId; clientId: string }> {
+  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [AccountId];
+  const [row] = await database.sql`select client_id from accounts where id = ${merchantId}`;
   return { merchantId, clientId: row?.client_id };
 }
 
-async function newEndpoint(merchantId: MerchantId, url = endpoint.url): Promise<string> {
+async function newEndpoint(merchantId: AccountId, url = endpoint.url): Promise<string> {
   const endpointId = await endpoints.create(merchantId, { ...endpoint, url });
   if (endpointId === undefined) throw new Error('there are too many endpoints');
   return endpointId;
@@ -40,7 +44,7 @@ test('an endpoint is set, found and removed', async () => {
 });
 
 test('a client id without a merchant, and that of a checkout system, are not found', async () => {
-  await database.sql`insert into merchants (name, client_id, kind) values ('Checkout', 'chk_1', 'checkout')`;
+  await database.sql`insert into accounts (name, client_id, kind) values ('Checkout', 'chk_1', 'checkout')`;
   expect([await endpoints.find('app_x'), await endpoints.find('chk_1')]).toEqual([undefined, undefined]);
 });
 

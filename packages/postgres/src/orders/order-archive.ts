@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
-import { DatabaseError, failsWithAnyValues, redact, statementFailure } from './errors.ts';
+import { arrayLiteral, noStatementTimeoutMs, openConnection } from '../connections/client.ts';
+import { DatabaseError, failsWithAnyValues, redact, statementFailure } from '../connections/errors.ts';
+import { orderMetadata, orders, pairDigest, payments, refusedPayments } from '../schema.ts';
 import { readPages } from './scan.ts';
-import { orderMetadata, orders, pairDigest, payments, refusedPayments } from './schema.ts';
 
 const applicationName = 'order-gateway archive';
 

@@ -1,7 +1,7 @@
 import { createServiceOrderIds, idBlockSize, type ServiceOrderIds } from '@gateway/domain/orders/service-order-id';
 import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { orders, serviceOrderIdBlocks } from './schema.ts';
+import { orders, serviceOrderIdBlocks } from '../schema.ts';
 
 const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlocks.seqName}`;
 

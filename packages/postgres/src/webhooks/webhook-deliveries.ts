@@ -1,20 +1,26 @@
-import type { MerchantId, MerchantMode } from '@gateway/domain/accounts/merchant';
+import type { AccountId, MerchantMode } from '@gateway/domain/accounts/account';
 import type { OrderEvent } from '@gateway/domain/orders/order-store';
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { createBatchQueue } from './batch-queue.ts';
-import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { redact, statementFailure } from './errors.ts';
-import { orderOf, storedColumns } from './order-rows.ts';
+import { createBatchQueue } from '../batches/batch-queue.ts';
 import {
+  arrayLiteral,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+  plansEveryRun,
+} from '../connections/client.ts';
+import { redact, statementFailure } from '../connections/errors.ts';
+import { orderOf, storedColumns } from '../orders/order-rows.ts';
+import {
+  accounts,
   events,
   isEventOfDelivery,
   livePreviousSecret,
-  merchants,
   orders,
   webhookDeliveries,
   webhookEndpoints,
-} from './schema.ts';
+} from '../schema.ts';
 
 /**
  * How long a claimed delivery belongs to its process, in seconds: longer than an attempt and the storing of its result. If the
@@ -30,7 +36,7 @@ const recordTimeoutMs = 5_000;
 
 /** The identity of an endpoint. */
 export interface EndpointKey {
-  readonly merchantId: MerchantId;
+  readonly merchantId: AccountId;
   readonly endpointId: string;
 }
 
@@ -106,7 +112,7 @@ export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveri
     { ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun },
     prepareStatements,
   );
-  const queue = createBatchQueue<Client<Statements>, RecordedAttempt, { kind: 'recorded' }>({
+  const queue = createBatchQueue<DatabaseClient<Statements>, RecordedAttempt, { kind: 'recorded' }>({
     name: 'webhooks',
     meter: options.meter,
     clients: [client],
@@ -129,7 +135,7 @@ export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveri
           }),
         );
         return rows.map(({ merchantId, endpointId, mode, attempt, event, order, endpoint }) => ({
-          merchantId: merchantId as MerchantId,
+          merchantId: merchantId as AccountId,
           endpointId,
           mode,
           attempt,
@@ -257,7 +263,7 @@ function prepareClaim(db: PostgresJsDatabase) {
         type: events.type,
         createdAt: events.createdAt,
         order_id: events.order_id,
-        mode: sql<MerchantMode>`(select mode from ${merchants} where id = ${webhookDeliveries.merchantId})`.as('mode'),
+        mode: sql<MerchantMode>`(select mode from ${accounts} where id = ${webhookDeliveries.merchantId})`.as('mode'),
       }),
   );
   return db

@@ -1,7 +1,7 @@
 import { getTableName, sql } from 'drizzle-orm';
+import { orders } from '../schema.ts';
 import { type DatabaseOptions, openClient } from './client.ts';
 import { redact } from './errors.ts';
-import { orders } from './schema.ts';
 
 /** Finds out whether the database can store orders now. */
 export interface WriteCheck {

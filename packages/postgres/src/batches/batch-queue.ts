@@ -1,5 +1,5 @@
 import type { Meter, SpanContext } from '@opentelemetry/api';
-import { failsWithAnyValues, redact, type StatementFailure, statementFailure } from './errors.ts';
+import { failsWithAnyValues, redact, type StatementFailure, statementFailure } from '../connections/errors.ts';
 import { queueTelemetry } from './queue-telemetry.ts';
 
 /** Limits are counts of items. */

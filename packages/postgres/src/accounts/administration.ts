@@ -1,6 +1,6 @@
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type Client, type DatabaseOptions, openClient } from './client.ts';
-import { isConcurrencyFailure, redact } from './errors.ts';
+import { type DatabaseClient, type DatabaseOptions, openClient } from '../connections/client.ts';
+import { isConcurrencyFailure, redact } from '../connections/errors.ts';
 
 /**
  * Counting a merchant's secrets or endpoints and adding one is a single statement, serializable so that two callers cannot both
@@ -20,12 +20,12 @@ export interface AdminOptions {
 export type Run = <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>) => Promise<Result>;
 
 /** Opens a connection for the administration, which is made with the first statement. */
-export function openAdministration(options: DatabaseOptions, name: string): Client<PostgresJsDatabase> {
+export function openAdministration(options: DatabaseOptions, name: string): DatabaseClient<PostgresJsDatabase> {
   return openClient({ ...options, applicationName: `order-gateway ${name}`, settings }, (db) => db);
 }
 
 /** Runs statements on a connection, again if a concurrent one made them fail. */
-export function runOn(client: Client<PostgresJsDatabase>): Run {
+export function runOn(client: DatabaseClient<PostgresJsDatabase>): Run {
   const run = async <Result>(
     statement: (db: PostgresJsDatabase) => Promise<Result>,
     attempts = attemptsMax,
@@ -41,7 +41,7 @@ export function runOn(client: Client<PostgresJsDatabase>): Run {
 }
 
 /** The same, rejecting with errors without values. */
-export function runRedacted(client: Client<PostgresJsDatabase>): Run {
+export function runRedacted(client: DatabaseClient<PostgresJsDatabase>): Run {
   const run = runOn(client);
   return async (statement) => {
     try {

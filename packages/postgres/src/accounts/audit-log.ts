@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { asc, eq, gt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { auditLog } from './schema.ts';
+import { auditLog } from '../schema.ts';
 
 /** What an operator did, for the audit log. */
 export interface Action {

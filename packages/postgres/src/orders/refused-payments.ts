@@ -1,7 +1,7 @@
 import { desc, eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
-import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from './client.ts';
-import { merchants, refusedPayments } from './schema.ts';
+import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../connections/client.ts';
+import { accounts, refusedPayments } from '../schema.ts';
 
 /** A refused payment, with the merchant of its order and the checkout system that reported it. */
 export type ListedRefusal = Awaited<ReturnType<typeof listRefusedPayments>>[number];
@@ -9,7 +9,7 @@ export type ListedRefusal = Awaited<ReturnType<typeof listRefusedPayments>>[numb
 /** Lists the latest refused payments of all orders, the newest first. Rejects with an error without values. */
 export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number) {
   const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
-  const checkouts = alias(merchants, 'checkouts');
+  const checkouts = alias(accounts, 'checkouts');
   return withConnection(options, async ({ db, run }) => {
     // The first statement connects, which has a deadline.
     await run(() => db.execute(sql`select`));
@@ -22,12 +22,12 @@ export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit
         paidAt: refusedPayments.paidAt,
         paymentId: refusedPayments.paymentId,
         checkoutClientId: checkouts.clientId,
-        clientId: merchants.clientId,
-        mode: merchants.mode,
+        clientId: accounts.clientId,
+        mode: accounts.mode,
         orderId: refusedPayments.order_id,
       })
       .from(refusedPayments)
-      .innerJoin(merchants, eq(merchants.id, refusedPayments.merchantId))
+      .innerJoin(accounts, eq(accounts.id, refusedPayments.merchantId))
       .leftJoin(checkouts, eq(checkouts.id, refusedPayments.checkoutId))
       .orderBy(desc(refusedPayments.refusedAt), desc(refusedPayments.paymentId))
       .limit(limit);

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ChecksumMode } from '@gateway/domain/accounts/account';
 import {
   type Credentials,
   createClientId,
@@ -6,33 +7,32 @@ import {
   hashSecret,
   liveSecretsMax,
 } from '@gateway/domain/accounts/credentials';
-import type { ChecksumMode } from '@gateway/domain/accounts/merchant';
 import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
+import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';
 import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { brandsOn } from './brands.ts';
-import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 
 /**
  * What operators do with merchants and their secrets, on one connection made with the first call. A new secret is in the result
  * of the call that created it, and nowhere else. Every change is recorded in the audit log by the same statement. Rejects with
  * errors without values.
  */
-export function openMerchantAccounts({ url, actor = systemActor() }: AdminOptions) {
+export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
   const client = openAdministration({ url }, 'accounts');
   const run = runRedacted(client);
   /** Changes settings of a client, which must be of the kind that has them. */
   const set = (
     action: Action & { readonly clientId: string },
-    settings: PgUpdateSetSource<typeof merchants>,
+    settings: PgUpdateSetSource<typeof accounts>,
     isOfKind?: SQL,
   ) =>
     run(async (db) => {
-      const isMeant = and(eq(merchants.clientId, action.clientId), isOfKind);
-      const statement = db.update(merchants).set(settings).where(isMeant).returning({ id: merchants.id });
+      const isMeant = and(eq(accounts.clientId, action.clientId), isOfKind);
+      const statement = db.update(accounts).set(settings).where(isMeant).returning({ id: accounts.id });
       const changed = await runRecorded(db, statement, { ...action, actor });
-      return changed.length === 1 ? 'done' : 'unknown_client';
+      return changed.length === 1 ? 'done' : 'unknown_account';
     });
   return {
     /** Creates a live or test merchant, or a checkout system, with one secret that has no end. */
@@ -41,16 +41,16 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
         const [clientId, clientSecret] = [createClientId(randomBytes, what), createClientSecret(randomBytes)];
         const account = what === 'checkout' ? ({ kind: what } as const) : { mode: what };
         const merchant = db
-          .insert(merchants)
+          .insert(accounts)
           .values({ name, clientId, ...account })
-          .returning({ id: merchants.id });
+          .returning({ id: accounts.id });
         await runRecorded(
           db,
           merchant,
           { actor, name: 'create', clientId, details: { name, kind: what } },
           {
             also: sql`
-              insert into ${clientSecrets} (merchant_id, secret_hash)
+              insert into ${clientSecrets} (account_id, secret_hash)
               select id, ${hashSecret(clientSecret)}::bytea from acted`,
           },
         );
@@ -61,27 +61,27 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
     list: (page: { readonly limit: number; readonly afterClientId?: string }) =>
       run(async (db) => {
         const after = db
-          .select({ id: merchants.id })
-          .from(merchants)
-          .where(eq(merchants.clientId, page.afterClientId ?? ''));
+          .select({ id: accounts.id })
+          .from(accounts)
+          .where(eq(accounts.clientId, page.afterClientId ?? ''));
         return db
           .select({
-            name: merchants.name,
-            clientId: merchants.clientId,
-            kind: merchants.kind,
-            mode: merchants.mode,
-            checksumMode: merchants.checksumMode,
-            defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
-            disabledAt: merchants.disabledAt,
-            rateLimit: merchants.rateLimit,
-            createdAt: merchants.createdAt,
+            name: accounts.name,
+            clientId: accounts.clientId,
+            kind: accounts.kind,
+            mode: accounts.mode,
+            checksumMode: accounts.checksumMode,
+            defaultLifetimeSeconds: accounts.defaultLifetimeSeconds,
+            disabledAt: accounts.disabledAt,
+            rateLimit: accounts.rateLimit,
+            createdAt: accounts.createdAt,
             liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
           })
-          .from(merchants)
-          .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret))
-          .where(page.afterClientId === undefined ? undefined : gt(merchants.id, sql`(${after})`))
-          .groupBy(merchants.id)
-          .orderBy(asc(merchants.id))
+          .from(accounts)
+          .leftJoin(clientSecrets, and(eq(clientSecrets.accountId, accounts.id), isLiveSecret))
+          .where(page.afterClientId === undefined ? undefined : gt(accounts.id, sql`(${after})`))
+          .groupBy(accounts.id)
+          .orderBy(asc(accounts.id))
           .limit(page.limit);
       }),
 
@@ -106,7 +106,7 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
 
     /** Rejects the client's credentials from within a second on, in every process, until {@link enable}. */
     disable: (clientId: string) =>
-      set({ name: 'disable', clientId }, { disabledAt: sql`coalesce(${merchants.disabledAt}, now())` }),
+      set({ name: 'disable', clientId }, { disabledAt: sql`coalesce(${accounts.disabledAt}, now())` }),
 
     enable: (clientId: string) => set({ name: 'enable', clientId }, { disabledAt: null }),
 
@@ -124,18 +124,18 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
 /** The client secrets of an account. Every change is recorded in the audit log by the same statement. */
 export function clientSecretsOn(run: Run, actor: string) {
   return {
-    /** Adds a secret unless the client has {@link liveSecretsMax} that work already. Its id is the number that `secret revoke` takes. */
+    /** Adds a secret unless the account has {@link liveSecretsMax} that work already. Its id is the number that `secret revoke` takes. */
     addSecret: (clientId: string, endsAt: Date | null) =>
       run(async (db) => {
         const clientSecret = createClientSecret(randomBytes);
-        const live = db.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret));
+        const live = db.$count(clientSecrets, and(eq(clientSecrets.accountId, accounts.id), isLiveSecret));
         const ends = endsAt?.toISOString() ?? null;
         const [added] = await runRecorded<{ id: string; created_at: string }>(
           db,
           sql`
-            insert into ${clientSecrets} (merchant_id, secret_hash, ends_at)
-            select ${merchants.id}, ${hashSecret(clientSecret)}::bytea, ${ends}::timestamptz
-            from ${merchants} where ${merchants.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
+            insert into ${clientSecrets} (account_id, secret_hash, ends_at)
+            select ${accounts.id}, ${hashSecret(clientSecret)}::bytea, ${ends}::timestamptz
+            from ${accounts} where ${accounts.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
             returning id, created_at`,
           { actor, name: 'secret.add', clientId, details: { ends_at: ends } },
           { details: sql`jsonb_build_object('number', id)` },
@@ -144,20 +144,20 @@ export function clientSecretsOn(run: Run, actor: string) {
           const createdAt = new Date(added.created_at);
           return { kind: 'added', id: Number(added.id), createdAt, clientSecret } as const;
         }
-        const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
-        return { kind: isKnown ? 'too_many' : 'unknown_client' } as const;
+        const isKnown = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
+        return { kind: isKnown ? 'too_many' : 'unknown_account' } as const;
       }),
 
-    /** Secrets in the order of their creation, never the secrets themselves; `undefined` if there is no such client. */
+    /** Secrets in the order of their creation, never the secrets themselves; `undefined` if there is no such account. */
     listSecrets: (clientId: string) =>
       run(async (db) => {
         const rows = await db
           .select({
             secret: { id: clientSecrets.id, createdAt: clientSecrets.createdAt, endsAt: clientSecrets.endsAt },
           })
-          .from(merchants)
-          .leftJoin(clientSecrets, eq(clientSecrets.merchantId, merchants.id))
-          .where(eq(merchants.clientId, clientId))
+          .from(accounts)
+          .leftJoin(clientSecrets, eq(clientSecrets.accountId, accounts.id))
+          .where(eq(accounts.clientId, clientId))
           .orderBy(asc(clientSecrets.id));
         return rows.length === 0 ? undefined : rows.flatMap(({ secret }) => secret ?? []);
       }),
@@ -168,10 +168,10 @@ export function clientSecretsOn(run: Run, actor: string) {
      */
     endSecret: (clientId: string, secretId: number, endsAt: Date | null, { keepsLast = false } = {}) =>
       run(async (db) => {
-        const merchant = db.select({ id: merchants.id }).from(merchants).where(eq(merchants.clientId, clientId));
-        const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.merchantId, sql`(${merchant})`));
+        const account = db.select({ id: accounts.id }).from(accounts).where(eq(accounts.clientId, clientId));
+        const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.accountId, sql`(${account})`));
         const isNotLast = sql`exists (
-          select from ${clientSecrets} as other where other.merchant_id = (${merchant}) and other.id <> ${secretId}
+          select from ${clientSecrets} as other where other.account_id = (${account}) and other.id <> ${secretId}
             and (other.ends_at is null or other.ends_at > now()))`;
         const wanted = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
         const ending = db
@@ -192,25 +192,25 @@ export function clientSecretsOn(run: Run, actor: string) {
           .from(clientSecrets)
           .where(isMeant);
         if (kept !== undefined) return { kind: kept.isLive ? 'last' : 'ended_already' } as const;
-        const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
-        return isKnown ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_client' } as const);
+        const isKnown = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
+        return isKnown ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_account' } as const);
       }),
   };
 }
 
 /** Whether a client is a merchant: others have no orders. */
-const isMerchant = eq(merchants.kind, 'merchant');
+const isMerchant = eq(accounts.kind, 'merchant');
 
-/** The operations of {@link openMerchantAccounts}. */
-export type MerchantAccounts = ReturnType<typeof openMerchantAccounts>;
+/** The operations of {@link openAccountAdmin}. */
+export type AccountAdmin = ReturnType<typeof openAccountAdmin>;
 
-/** Creates one client as {@link MerchantAccounts} does, on a connection of its own. */
+/** Creates one client as {@link AccountAdmin} does, on a connection of its own. */
 export async function createMerchant(
   url: string,
   name: string,
   what?: 'live' | 'test' | 'checkout',
 ): Promise<Credentials> {
-  const accounts = openMerchantAccounts({ url });
+  const accounts = openAccountAdmin({ url });
   try {
     return await accounts.create(name, what);
   } finally {

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { createClientId, hashSecret } from '@gateway/domain/accounts/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type MerchantAccounts, openMerchantAccounts } from '../../src/merchant-admin.ts';
-import { openMerchantDirectory, type PostgresMerchantDirectory } from '../../src/merchant-directory.ts';
+import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
+import { openAccountDirectory, type PostgresAccountDirectory } from '../../src/accounts/account-directory.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const database = useTestDatabase();
-let accounts: MerchantAccounts;
-let directory: PostgresMerchantDirectory;
+let accounts: AccountAdmin;
+let directory: PostgresAccountDirectory;
 beforeAll(() => {
-  accounts = openMerchantAccounts({ url: database.url });
-  directory = openMerchantDirectory({ url: database.url });
+  accounts = openAccountAdmin({ url: database.url });
+  directory = openAccountDirectory({ url: database.url });
 });
 afterAll(() => Promise.all([accounts?.close(), directory?.close()]));
 
@@ -40,11 +40,11 @@ test('lookups made together each find their own client with exactly its live sec
 
   const unknownIds = Array.from({ length: 3_000 }, () => createClientId(randomBytes));
   const wanted = [...unknownIds, ...[two, one, none, one].map(({ clientId }) => clientId)];
-  const found = await Promise.all(wanted.map((clientId) => directory.findClient(clientId)));
+  const found = await Promise.all(wanted.map((clientId) => directory.findAccount(clientId)));
   expect(new Set(found.slice(0, unknownIds.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
   const facts = found.slice(unknownIds.length).map((lookup) => {
     if (lookup.kind !== 'found') return lookup.kind;
-    const { account, secrets } = lookup.client;
+    const { account, secrets } = lookup.stored;
     return [account.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];
   });
   const oneSecret = ['One Secret', new Map([[hashOf(one.clientSecret), null]])];

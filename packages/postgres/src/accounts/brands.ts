@@ -7,9 +7,9 @@ import {
   noBrand,
 } from '@gateway/domain/accounts/brand';
 import { eq, type SQL, sql } from 'drizzle-orm';
+import { accounts, brands } from '../schema.ts';
 import type { Run } from './administration.ts';
 import { runRecorded } from './audit-log.ts';
-import { brands, merchants } from './schema.ts';
 
 /** A logo with its image. */
 export interface StoredLogo {
@@ -30,7 +30,7 @@ export const brandOfMerchant: SQL<Brand | null> = sql<Brand | null>`(
     sql`, `,
   )}, 'logo', case when ${brands.logoDigest} is not null then jsonb_build_object(
     'digest', ${brands.logoDigest}, 'type', ${brands.logoType}, 'width', ${brands.logoWidth}, 'height', ${brands.logoHeight}
-  ) end) from ${brands} where ${brands.merchantId} = ${merchants.id}
+  ) end) from ${brands} where ${brands.merchantId} = ${accounts.id}
 )`;
 
 /** The brands of merchants. Every change is recorded in the audit log by the same statement, with the digest of a logo. */
@@ -41,8 +41,8 @@ export function brandsOn(run: Run, actor: string) {
       run(async (db) => {
         const [found] = await db
           .select({ brand: brandOfMerchant })
-          .from(merchants)
-          .where(sql`${eq(merchants.clientId, clientId)} and ${merchants.kind} = 'merchant'`);
+          .from(accounts)
+          .where(sql`${eq(accounts.clientId, clientId)} and ${accounts.kind} = 'merchant'`);
         return found && (found.brand ?? noBrand);
       }),
 
@@ -64,8 +64,8 @@ export function brandsOn(run: Run, actor: string) {
           db,
           sql`
             insert into ${brands} (merchant_id${listed(names.map((name) => sql`${name}`))})
-            select ${merchants.id}${listed(Object.values(values))} from ${merchants}
-            where ${merchants.clientId} = ${clientId} and ${merchants.kind} = 'merchant'
+            select ${accounts.id}${listed(Object.values(values))} from ${accounts}
+            where ${accounts.clientId} = ${clientId} and ${accounts.kind} = 'merchant'
             on conflict (merchant_id) do update set merchant_id = excluded.merchant_id${listed(
               names.map((name) => sql`${name} = excluded.${name}`),
             )}

@@ -68,7 +68,7 @@ export interface Connection {
 }
 
 /** A client of the database: one connection at a time, replaced by a new one after it was lost. */
-export interface Client<Statements> {
+export interface DatabaseClient<Statements> {
   /** Runs a statement as {@link Connection.run} does. */
   run<Rows>(statement: (statements: Statements) => Promise<Rows>): Promise<Rows>;
   /** Closes the connection; running statements have a second to finish. */
@@ -107,7 +107,7 @@ export function createConnectionEvents(onChange: (change: ConnectionChange) => v
 export function openClient<Statements>(
   options: ConnectionOptions,
   prepare: (db: PostgresJsDatabase) => Statements,
-): Client<Statements> {
+): DatabaseClient<Statements> {
   const openSocket = createSocketOpener();
   const opened = options.meter?.createCounter('gateway.database.connections', {
     description: 'Connections opened: the first of each client, and those that replace a lost one',
@@ -119,7 +119,7 @@ export function openClient<Statements>(
   };
   let current = open();
   let isClosed = false;
-  const client: Client<Statements> = {
+  const client: DatabaseClient<Statements> = {
     async run(statement) {
       if (current.connection.isOver() && !isClosed) current = open();
       const { connection, statements } = current;

@@ -1,16 +1,16 @@
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { liveSecretsMax } from '@gateway/domain/accounts/credentials';
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type MerchantAccounts, openMerchantAccounts } from '../../src/merchant-admin.ts';
-import { openOrderStore } from '../../src/order-store.ts';
+import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
+import { openOrderStore } from '../../src/orders/order-store.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const database = useTestDatabase();
-let accounts: MerchantAccounts;
+let accounts: AccountAdmin;
 
 beforeAll(() => {
-  accounts = openMerchantAccounts({ url: database.url });
+  accounts = openAccountAdmin({ url: database.url });
 });
 
 afterAll(() => accounts?.close());
@@ -51,9 +51,9 @@ test('a secret that has ended stays so, and makes no more secrets live than a cl
 test('operators who add secrets at the same time never exceed the limit of live ones', async () => {
   const { clientId } = await newClient();
   for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
-  const another = openMerchantAccounts({ url: database.url });
+  const another = openAccountAdmin({ url: database.url });
   onTestFinished(() => another.close());
-  const adding: ReturnType<MerchantAccounts['addSecret']>[] = [];
+  const adding: ReturnType<AccountAdmin['addSecret']>[] = [];
   await database.sql.begin(async (session) => {
     // Nothing can be written to the secrets, so that both operators have come as far as they can before either has added one.
     await session`lock table client_secrets in exclusive mode`;
@@ -78,8 +78,8 @@ test('orders are created while a secret is being added to their merchant', async
   const { clientId } = await newClient();
   const store = openOrderStore({ url: database.url });
   onTestFinished(() => store.close());
-  const [merchant] = await database.sql`select id::int from merchants where client_id = ${clientId}`;
-  const order = sampleOrder(merchant?.id as MerchantId, { order_id: 'after' });
+  const [merchant] = await database.sql`select id::int from accounts where client_id = ${clientId}`;
+  const order = sampleOrder(merchant?.id as AccountId, { order_id: 'after' });
   const adding = Promise.withResolvers<unknown>();
   await database.sql.begin(async (session) => {
     await session`lock table client_secrets in exclusive mode`;

@@ -2,16 +2,17 @@ import type { NewOrder, Order } from '@gateway/domain/orders/order';
 import type { CreateOutcome, OrderStore } from '@gateway/domain/orders/order-store';
 import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { createBatchQueue } from './batch-queue.ts';
+import { createBatchQueue } from '../batches/batch-queue.ts';
 import {
   arrayLiteral,
-  type Client,
+  type DatabaseClient,
   type DatabaseOptions,
   openClient,
   plansEveryRun,
   serverStatementTimeoutMs,
-} from './client.ts';
-import { isDuplicate, redact, statementFailure } from './errors.ts';
+} from '../connections/client.ts';
+import { isDuplicate, redact, statementFailure } from '../connections/errors.ts';
+import { orderMetadata, orders, pairDigest } from '../schema.ts';
 import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import { type OrderChanges, openOrderChanges } from './order-changes.ts';
 import { openOrderIds } from './order-ids.ts';
@@ -27,7 +28,6 @@ import {
   unnestedRows,
   unnestedRowsWithMetadata,
 } from './order-rows.ts';
-import { orderMetadata, orders, pairDigest } from './schema.ts';
 
 /** Batches in flight on the inserting connection: the next is already there when one is done, and none waits for the network. */
 const batchesInFlight = 2;
@@ -67,8 +67,8 @@ export interface PostgresOrderStore
 }
 
 type Statements = ReturnType<typeof prepareInserts>;
-type Inserts = Client<Statements>;
-type Replays = Client<ReturnType<typeof prepareFind>>;
+type Inserts = DatabaseClient<Statements>;
+type Replays = DatabaseClient<ReturnType<typeof prepareFind>>;
 
 /**
  * Stores orders in PostgreSQL. Orders that arrive together share one insert and its commit; every call gets its outcome after

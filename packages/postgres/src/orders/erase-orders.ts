@@ -3,11 +3,11 @@ import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain
 import type { Order } from '@gateway/domain/orders/order';
 import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { runRecorded, systemActor } from './audit-log.ts';
-import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, withConnection } from './client.ts';
-import { isConcurrencyFailure } from './errors.ts';
+import { runRecorded, systemActor } from '../accounts/audit-log.ts';
+import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../connections/client.ts';
+import { isConcurrencyFailure } from '../connections/errors.ts';
+import { accounts, orderMetadata, orders } from '../schema.ts';
 import { orderOf } from './order-rows.ts';
-import { merchants, orderMetadata, orders } from './schema.ts';
 
 /** Orders that one statement erases: a tenth of a second's work. */
 const batchMax = 500;
@@ -121,7 +121,7 @@ const emptied = sql.join(
 function conditionOf(target: ErasureTarget): SQL | undefined {
   switch (target.by) {
     case 'order': {
-      const merchantId = sql`(select ${merchants.id} from ${merchants} where ${merchants.clientId} = ${target.clientId})`;
+      const merchantId = sql`(select ${accounts.id} from ${accounts} where ${accounts.clientId} = ${target.clientId})`;
       return and(inArray(orders.merchantId, merchantId), eq(orders.order_id, target.orderId));
     }
     case 'email':

@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { EventType } from '@gateway/domain/orders/order-states';
 import { type DeliveryStatus, type EndpointStatus, endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
 import {
@@ -15,17 +15,17 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';
-import { type Action, runRecorded, systemActor } from './audit-log.ts';
-import { arrayLiteral } from './client.ts';
+import { type AdminOptions, openAdministration, type Run, runRedacted } from '../accounts/administration.ts';
+import { type Action, runRecorded, systemActor } from '../accounts/audit-log.ts';
+import { arrayLiteral } from '../connections/client.ts';
 import {
+  accounts,
   events,
   isEventOfDelivery,
   livePreviousSecret,
-  merchants,
   webhookDeliveries,
   webhookEndpoints,
-} from './schema.ts';
+} from '../schema.ts';
 import { leaseSeconds } from './webhook-deliveries.ts';
 
 /** The secrets of an endpoint as they will be stored, and its signing secret as it was. */
@@ -103,21 +103,21 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
 export function webhookEndpointsOn(run: Run, actor: string) {
   /** Runs and records a change of a merchant's endpoints. Returns the rows that it returned. */
   const change = <Row extends Record<string, unknown>>(
-    merchantId: MerchantId,
+    merchantId: AccountId,
     action: Omit<Action, 'clientId'>,
     statement: (db: PostgresJsDatabase) => SQLWrapper,
     details?: SQL,
   ) =>
     run((db) => {
-      const clientId = sql`(select client_id from ${merchants} where id = ${merchantId})`;
+      const clientId = sql`(select client_id from ${accounts} where id = ${merchantId})`;
       return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, details && { details });
     });
 
-  const isEndpoint = (merchantId: MerchantId, endpointId: string) =>
+  const isEndpoint = (merchantId: AccountId, endpointId: string) =>
     and(eq(webhookEndpoints.merchantId, merchantId), eq(webhookEndpoints.endpointId, endpointId));
 
   /** The merchant's endpoints, the oldest first, which signs returns. A previous secret that signs nothing any more is null. */
-  const list = (merchantId: MerchantId) =>
+  const list = (merchantId: AccountId) =>
     run((db) =>
       db
         .select({ ...getTableColumns(webhookEndpoints), previousSecret: livePreviousSecret })
@@ -128,7 +128,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
 
   /** Creates an endpoint unless the merchant has {@link endpointsMax}. Returns its id. */
   const create = async (
-    merchantId: MerchantId,
+    merchantId: AccountId,
     {
       url,
       eventTypes = null,
@@ -162,7 +162,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
    * such an endpoint.
    */
   const update = async (
-    merchantId: MerchantId,
+    merchantId: AccountId,
     endpointId: string,
     {
       url,
@@ -203,12 +203,12 @@ export function webhookEndpointsOn(run: Run, actor: string) {
     find: async (clientId: string) => {
       const [merchant] = await run((db) =>
         db
-          .select({ merchantId: merchants.id })
-          .from(merchants)
-          .where(and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant'))),
+          .select({ merchantId: accounts.id })
+          .from(accounts)
+          .where(and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'))),
       );
       if (merchant === undefined) return undefined;
-      const merchantId = merchant.merchantId as MerchantId;
+      const merchantId = merchant.merchantId as AccountId;
       const endpoints = await list(merchantId);
       return { merchantId, endpoint: endpoints[0], endpoints };
     },
@@ -218,7 +218,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
     update,
 
     /** Sets the URL of the merchant's oldest endpoint and enables it, or creates one. */
-    set: async (merchantId: MerchantId, endpoint: Parameters<typeof create>[1]): Promise<void> => {
+    set: async (merchantId: AccountId, endpoint: Parameters<typeof create>[1]): Promise<void> => {
       const [oldest] = await list(merchantId);
       if (oldest === undefined) await create(merchantId, endpoint);
       else await update(merchantId, oldest.endpointId, { url: endpoint.url, status: 'enabled' });
@@ -228,7 +228,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
      * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the merchant has
      * such an endpoint.
      */
-    rotate: async (merchantId: MerchantId, endpointId: string, signingSecret: Uint8Array): Promise<boolean> => {
+    rotate: async (merchantId: AccountId, endpointId: string, signingSecret: Uint8Array): Promise<boolean> => {
       const rows = await change(merchantId, { name: 'webhook.rotate', details: { endpoint: endpointId } }, (db) =>
         db
           .update(webhookEndpoints)
@@ -244,7 +244,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
     },
 
     /** Removes an endpoint; deliveries that are pending are given up. Returns whether the merchant had it. */
-    remove: async (merchantId: MerchantId, endpointId: string): Promise<boolean> => {
+    remove: async (merchantId: AccountId, endpointId: string): Promise<boolean> => {
       const rows = await change(merchantId, { name: 'webhook.remove', details: { endpoint: endpointId } }, (db) =>
         db
           .delete(webhookEndpoints)
@@ -255,7 +255,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
     },
 
     /** At most `limit` deliveries of all endpoints: first those that were not delivered, then the newest. */
-    listDeliveries: (merchantId: MerchantId, limit: number) =>
+    listDeliveries: (merchantId: AccountId, limit: number) =>
       run((db) =>
         db
           .select(deliveryColumns)
@@ -267,7 +267,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
       ),
 
     /** A page of the deliveries to one endpoint. */
-    pageOfDeliveries: (merchantId: MerchantId, endpointId: string, { status, after, limit }: DeliveryFilter) =>
+    pageOfDeliveries: (merchantId: AccountId, endpointId: string, { status, after, limit }: DeliveryFilter) =>
       run((db) =>
         db
           .select(deliveryColumns)
@@ -289,7 +289,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
      * Queues an event again as if it were new, also one of the time before the endpoint was set. Returns whether the merchant has
      * such an event and an endpoint that is not disabled.
      */
-    redeliver: async (merchantId: MerchantId, endpointId: string, eventId: string): Promise<boolean> => {
+    redeliver: async (merchantId: AccountId, endpointId: string, eventId: string): Promise<boolean> => {
       const rows = await change(
         merchantId,
         { name: 'webhook.redeliver', details: { endpoint: endpointId, event_id: eventId } },
@@ -310,7 +310,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
      * Queues again what was not delivered to an enabled endpoint, was attempted at this time or later, and is not in flight: at most
      * {@link redeliveredMax} deliveries, the oldest first. Returns how many.
      */
-    redeliverFailed: async (merchantId: MerchantId, endpointId: string, since: Date): Promise<number> => {
+    redeliverFailed: async (merchantId: AccountId, endpointId: string, since: Date): Promise<number> => {
       const from = since.toISOString();
       const rows = await change(
         merchantId,

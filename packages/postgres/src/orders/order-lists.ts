@@ -1,16 +1,22 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { orderStatuses } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import type { EventFilter, EventPage, FeedEvent, OrderFilter, OrderStore } from '@gateway/domain/orders/order-store';
 import { and, asc, desc, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { createBatchQueue } from './batch-queue.ts';
-import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { redact, statementFailure } from './errors.ts';
+import { createBatchQueue } from '../batches/batch-queue.ts';
+import {
+  arrayLiteral,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+  plansEveryRun,
+} from '../connections/client.ts';
+import { redact, statementFailure } from '../connections/errors.ts';
+import { eventFeeds, events, isExpired, orderMetadata, orders, pairDigest } from '../schema.ts';
 import { unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import type { OrderChanges } from './order-changes.ts';
 import { orderColumns, orderOf, storedColumns } from './order-rows.ts';
-import { eventFeeds, events, isExpired, orderMetadata, orders, pairDigest } from './schema.ts';
 
 /** Pages that may wait for the connection of their kind: half a second's work. Any more are `overloaded` at once. */
 const waitingMax = 256;
@@ -30,7 +36,7 @@ export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
    * Returns those of the merchants whose feeds have events after these positions; none while the database is not reachable. Rejects
    * with an error without values.
    */
-  findNewEvents(after: ReadonlyMap<MerchantId, number>): Promise<ReadonlySet<MerchantId>>;
+  findNewEvents(after: ReadonlyMap<AccountId, number>): Promise<ReadonlySet<AccountId>>;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -40,7 +46,7 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
   const orderPages = openPages(
     { ...options, name: 'order lists' },
     openLists(options, (db) => ({ list: prepareOrders(db), listByMetadata: prepareOrdersByMetadata(db) })),
-    async (client, page: OrderFilter & { merchantId: MerchantId }) => {
+    async (client, page: OrderFilter & { merchantId: AccountId }) => {
       const { merchantId, status, createdFromMs, metadata, limit } = page;
       const range = {
         ...{ merchantId, status: status ?? null, limit },
@@ -82,7 +88,7 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
       };
       try {
         const rows = await eventLists.run(({ findNew }) => findNew.execute(values));
-        return new Set(rows.map(({ merchantId }) => Number(merchantId) as MerchantId));
+        return new Set(rows.map(({ merchantId }) => Number(merchantId) as AccountId));
       } catch (error) {
         if (statementFailure(error) === undefined) throw redact(error);
         return new Set();
@@ -94,8 +100,8 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
   };
 }
 
-type EventRequest = EventFilter & { readonly merchantId: MerchantId };
-type EventLists = Client<ReturnType<typeof prepareEvents>>;
+type EventRequest = EventFilter & { readonly merchantId: AccountId };
+type EventLists = DatabaseClient<ReturnType<typeof prepareEvents>>;
 
 /** Reads a page of a feed. If it is not full, the events without a position get one first. */
 async function readEvents(client: EventLists, page: EventRequest): Promise<EventPage> {
@@ -139,7 +145,7 @@ async function readPositioned(
  * Gives positions to the oldest events of a merchant that have none. Its feed stays locked until they are committed: so whoever sees
  * a position sees all that are lower, and no event can appear before a cursor.
  */
-async function assignPositions(client: EventLists, merchantId: MerchantId): Promise<void> {
+async function assignPositions(client: EventLists, merchantId: AccountId): Promise<void> {
   const assigned = await client.run(({ assign }) => assign.execute({ merchantId }));
   if (assigned.length > 0) return;
   // Another process has done it, or the merchant has no feed yet.
@@ -163,10 +169,10 @@ function openLists<Statements>(options: DatabaseOptions, prepare: (db: PostgresJ
 /** The queue of one kind of pages, which closes its client. */
 function openPages<Statement, Request, Page>(
   { name, meter }: Pick<DatabaseOptions, 'meter'> & { readonly name: string },
-  client: Client<Statement>,
-  read: (client: Client<Statement>, request: Request) => Promise<Page>,
+  client: DatabaseClient<Statement>,
+  read: (client: DatabaseClient<Statement>, request: Request) => Promise<Page>,
 ) {
-  return createBatchQueue<Client<Statement>, Request, Page>({
+  return createBatchQueue<DatabaseClient<Statement>, Request, Page>({
     name,
     meter,
     clients: [client],

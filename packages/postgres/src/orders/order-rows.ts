@@ -1,11 +1,11 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { OrderToken } from '@gateway/domain/links/order-token';
 import { type AmountHundredths, formatAmount, parseAmount } from '@gateway/domain/money/money';
 import type { Order, OrderStatus, RefusedPayment } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
-import { arrayLiteral } from './client.ts';
-import { isLeaseLive, orders, type RefusedPaymentJson, statusUnlessExpired } from './schema.ts';
+import { arrayLiteral } from '../connections/client.ts';
+import { isLeaseLive, orders, type RefusedPaymentJson, statusUnlessExpired } from '../schema.ts';
 
 /** A row of the orders table. */
 export type OrderRow = typeof orders.$inferSelect;
@@ -105,7 +105,7 @@ export function orderOf(row: ReadRow): Order {
   const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, refusedPayments, metadata, ...fields } =
     leaseAndFields;
   return {
-    merchantId: merchantId as MerchantId,
+    merchantId: merchantId as AccountId,
     serviceOrderId,
     orderToken: orderToken as OrderToken,
     orderStatus: orderStatus ?? transitions.expire.to,
@@ -115,7 +115,7 @@ export function orderOf(row: ReadRow): Order {
       leaseCheckoutId === null || leaseAttemptId === null || leaseEndsAt === null
         ? null
         : {
-            checkoutId: leaseCheckoutId as MerchantId,
+            checkoutId: leaseCheckoutId as AccountId,
             attemptId: leaseAttemptId,
             endsAtMs: leaseEndsAt.getTime(),
             isLive: isLeaseLive === true,
@@ -123,7 +123,7 @@ export function orderOf(row: ReadRow): Order {
     payment:
       paidAt === null || paymentId === null
         ? null
-        : { checkoutId: checkoutId as MerchantId | null, paymentId, paidAtMs: paidAt.getTime() },
+        : { checkoutId: checkoutId as AccountId | null, paymentId, paidAtMs: paidAt.getTime() },
     refusedPayments: refusedPayments ? inOrder(refusedPayments.map(refusedPaymentOf)) : noRefusedPayments,
     cancelledAtMs: cancelledAt?.getTime() ?? null,
     erasedDigest,
@@ -142,7 +142,7 @@ function inOrder(payments: readonly RefusedPayment[]): readonly RefusedPayment[]
 /** A refused payment as it is stored with its order. Throws if its amount is not valid. */
 export function refusedPaymentOf(stored: RefusedPaymentJson): RefusedPayment {
   return {
-    checkoutId: stored.checkout_id as MerchantId | null,
+    checkoutId: stored.checkout_id as AccountId | null,
     paymentId: stored.payment_id,
     paidAtMs: Date.parse(stored.paid_at),
     amount: amountOf(String(stored.amount)),

@@ -1,5 +1,5 @@
 import type { Order } from '@gateway/domain/orders/order';
-import type { BatchQueue, QueueFailure } from './batch-queue.ts';
+import type { BatchQueue, QueueFailure } from '../batches/batch-queue.ts';
 import type { OrderChanges } from './order-changes.ts';
 import { orderOf, type ReadRow } from './order-rows.ts';
 

@@ -1,20 +1,20 @@
 import { and, desc, eq, gte, or, type SQL, sql } from 'drizzle-orm';
-import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from './client.ts';
+import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../connections/client.ts';
 import {
+  accounts,
   events,
   isEventOfDelivery,
   isLeaseLive,
-  merchants,
   orders,
   refusedPayments,
   webhookDeliveries,
-} from './schema.ts';
+} from '../schema.ts';
 
 /** Nothing of the customer. */
 const shownColumns = {
   merchantId: orders.merchantId,
-  clientId: merchants.clientId,
-  merchantName: merchants.name,
+  clientId: accounts.clientId,
+  merchantName: accounts.name,
   orderId: orders.order_id,
   serviceOrderId: orders.serviceOrderId,
   orderStatus: orders.orderStatus,
@@ -42,14 +42,14 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
     await run(() => db.execute(sql`select`));
     const isKey: (SQL | undefined)[] = [
       // All merchants, so that the index of their order_ids is used.
-      sql`(${orders.merchantId}, ${orders.order_id}) in (select id, ${key}::text from ${merchants})`,
+      sql`(${orders.merchantId}, ${orders.order_id}) in (select id, ${key}::text from ${accounts})`,
       eq(orders.orderToken, key),
       /^\d{1,15}$/.test(key) ? eq(orders.serviceOrderId, Number(key)) : undefined,
     ];
     const found = await db
       .select(shownColumns)
       .from(orders)
-      .innerJoin(merchants, eq(merchants.id, orders.merchantId))
+      .innerJoin(accounts, eq(accounts.id, orders.merchantId))
       .where(or(...isKey))
       .orderBy(desc(orders.createdAt));
     return Promise.all(

@@ -1,9 +1,9 @@
-import type { Account, ClientLookup, Merchant, MerchantDirectory, MerchantId } from '@gateway/domain/accounts/merchant';
+import type { Account, AccountDirectory, AccountId, AccountLookup, Merchant } from '@gateway/domain/accounts/account';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { createBatchQueue } from './batch-queue.ts';
-import { arrayLiteral, type Client, type DatabaseOptions, openClient } from './client.ts';
-import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
+import { createBatchQueue } from '../batches/batch-queue.ts';
+import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } from '../connections/client.ts';
+import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 
 /** Connections for lookups: one takes a fraction of a millisecond, and the gateway caches most of them. */
 const connections = 2;
@@ -24,27 +24,27 @@ const waitingMax = 16_384;
 const lookupTimeoutMs = 5_000;
 
 /** The directory with its connections. */
-export interface PostgresMerchantDirectory extends MerchantDirectory {
+export interface PostgresAccountDirectory extends AccountDirectory {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
 
-type FindClients = ReturnType<typeof prepareFindClients>;
+type FindAccounts = ReturnType<typeof prepareFindAccounts>;
 
-/** Reads clients and their live secrets. Lookups that arrive together share a prepared statement. */
-export function openMerchantDirectory(options: DatabaseOptions): PostgresMerchantDirectory {
-  const queue = createBatchQueue<Client<FindClients>, string, ClientLookup>({
-    name: 'clients',
+/** Reads accounts and their live secrets. Lookups that arrive together share a prepared statement. */
+export function openAccountDirectory(options: DatabaseOptions): PostgresAccountDirectory {
+  const queue = createBatchQueue<DatabaseClient<FindAccounts>, string, AccountLookup>({
+    name: 'accounts',
     meter: options.meter,
     clients: Array.from({ length: connections }, () =>
-      openClient({ ...options, applicationName: 'order-gateway clients' }, prepareFindClients),
+      openClient({ ...options, applicationName: 'order-gateway accounts' }, prepareFindAccounts),
     ),
     batchMax,
     waitingMax,
     run: findBatch,
   });
   return {
-    async findClient(clientId): Promise<ClientLookup> {
+    async findAccount(clientId): Promise<AccountLookup> {
       const outcome = await queue.add(clientId, lookupTimeoutMs);
       return outcome.kind === 'deadline_exceeded' ? { kind: 'unavailable' } : outcome;
     },
@@ -52,33 +52,33 @@ export function openMerchantDirectory(options: DatabaseOptions): PostgresMerchan
   };
 }
 
-function prepareFindClients(db: PostgresJsDatabase) {
+function prepareFindAccounts(db: PostgresJsDatabase) {
   return (
     db
       .select({
-        clientId: merchants.clientId,
+        clientId: accounts.clientId,
         account: {
-          kind: merchants.kind,
-          id: merchants.id,
-          name: merchants.name,
-          checksumMode: merchants.checksumMode,
-          mode: merchants.mode,
-          defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
-          rateLimit: merchants.rateLimit,
+          kind: accounts.kind,
+          id: accounts.id,
+          name: accounts.name,
+          checksumMode: accounts.checksumMode,
+          mode: accounts.mode,
+          defaultLifetimeSeconds: accounts.defaultLifetimeSeconds,
+          rateLimit: accounts.rateLimit,
         },
         secret: { hash: clientSecrets.secretHash, endsAt: clientSecrets.endsAt },
       })
-      .from(merchants)
-      .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret))
-      // A disabled client is like one that does not exist.
+      .from(accounts)
+      .leftJoin(clientSecrets, and(eq(clientSecrets.accountId, accounts.id), isLiveSecret))
+      // A disabled account is like one that does not exist.
       .where(
-        sql`${merchants.clientId} = any(${sql.placeholder('clientIds')}::text[]) and ${isNull(merchants.disabledAt)}`,
+        sql`${accounts.clientId} = any(${sql.placeholder('clientIds')}::text[]) and ${isNull(accounts.disabledAt)}`,
       )
-      .prepare('find_clients')
+      .prepare('find_accounts')
   );
 }
 
-async function findBatch(client: Client<FindClients>, clientIds: readonly string[]): Promise<ClientLookup[]> {
+async function findBatch(client: DatabaseClient<FindAccounts>, clientIds: readonly string[]): Promise<AccountLookup[]> {
   const rows = await client.run((find) => find.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }));
   const rowsOf = Map.groupBy(rows, ({ clientId }) => clientId);
   return clientIds.map((clientId) => {
@@ -88,13 +88,13 @@ async function findBatch(client: Client<FindClients>, clientIds: readonly string
     const secrets = found.flatMap(({ secret }) =>
       secret === null ? [] : [{ hash: secret.hash, endsAtMs: secret.endsAt?.getTime() ?? null }],
     );
-    return { kind: 'found', client: { account: accountOf(account), secrets } };
+    return { kind: 'found', stored: { account: accountOf(account), secrets } };
   });
 }
 
 type AccountRow = Omit<Merchant, 'kind' | 'id'> & { readonly kind: Account['kind']; readonly id: number };
 
 function accountOf({ kind, id, name, ...settings }: AccountRow): Account {
-  const common = { id: id as MerchantId, name };
+  const common = { id: id as AccountId, name };
   return kind === 'merchant' ? { kind, ...common, ...settings } : { kind, ...common };
 }

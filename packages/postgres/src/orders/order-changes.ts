@@ -5,9 +5,9 @@ import type { ChangeOutcome, OrderStore, StoreOutcome } from '@gateway/domain/or
 import { and, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { createBatchQueue } from './batch-queue.ts';
-import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { isConcurrencyFailure, isConnectionLost, isDuplicate, redact } from './errors.ts';
+import { createBatchQueue } from '../batches/batch-queue.ts';
+import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } from '../connections/client.ts';
+import { isConcurrencyFailure, isConnectionLost, isDuplicate, redact } from '../connections/errors.ts';
 import {
   events,
   isExpired,
@@ -17,7 +17,7 @@ import {
   refusedPayments,
   webhookDeliveries,
   webhookEndpoints,
-} from './schema.ts';
+} from '../schema.ts';
 
 /** Connections for changes: each waits for a commit, which four share. */
 const connections = 4;
@@ -77,7 +77,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const open = (name: string) =>
     openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
   const openQueue = (name: string, connections: number) =>
-    createBatchQueue<Client<Statements>, Change, RowOutcome>({
+    createBatchQueue<DatabaseClient<Statements>, Change, RowOutcome>({
       name,
       meter: options.meter,
       clients: Array.from({ length: connections }, () => open(name)),

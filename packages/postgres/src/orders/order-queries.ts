@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import { merchantIdOf, type OrderToken } from '@gateway/domain/links/order-token';
 import type {
   FindOutcome,
@@ -10,21 +10,27 @@ import type {
 } from '@gateway/domain/orders/order-store';
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { createBatchQueue } from './batch-queue.ts';
-import { brandOfMerchant, type StoredLogo } from './brands.ts';
-import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
-import type { OrderChanges } from './order-changes.ts';
-import { orderColumns, orderOf, type ReadRow, refusedPaymentOf } from './order-rows.ts';
+import { brandOfMerchant, type StoredLogo } from '../accounts/brands.ts';
+import { createBatchQueue } from '../batches/batch-queue.ts';
 import {
+  arrayLiteral,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+  plansEveryRun,
+} from '../connections/client.ts';
+import {
+  accounts,
   brands,
-  merchants,
   orders,
   payments,
   type RefusedPaymentJson,
   refusedPayments,
   webhookEndpoints,
-} from './schema.ts';
+} from '../schema.ts';
+import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
+import type { OrderChanges } from './order-changes.ts';
+import { orderColumns, orderOf, type ReadRow, refusedPaymentOf } from './order-rows.ts';
 
 /** Connections for the lookups of clients. One lookup takes a fraction of a millisecond. */
 const connections = 2;
@@ -58,21 +64,21 @@ type Key = 'order_id' | 'serviceOrderId' | 'orderToken';
 
 type Statements = ReturnType<typeof prepareStatements>;
 
-type MerchantRow = Awaited<ReturnType<Statements['merchants']['execute']>>[number];
+type MerchantRow = Awaited<ReturnType<Statements['accounts']['execute']>>[number];
 
 /** An order, and its merchant if it was looked up by its token. */
 type FoundOrder = FindOutcome<Pick<LinkedOrder, 'order'> & Partial<Pick<LinkedOrder, 'merchant'>>>;
 
 interface Lookup {
   readonly by: Key;
-  readonly merchantId: MerchantId;
+  readonly merchantId: AccountId;
   readonly value: string;
 }
 
 /** The parameters of a payment's lookup, as {@link OrderQueries.findForPayment} has them. */
 interface PaymentKey {
   readonly token: OrderToken;
-  readonly checkoutId: MerchantId;
+  readonly checkoutId: AccountId;
   readonly paymentId: string;
 }
 
@@ -120,10 +126,10 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderCha
   };
 }
 
-type SharedClient = Pick<Client<Statements>, 'run' | 'close'>;
+type SharedClient = Pick<DatabaseClient<Statements>, 'run' | 'close'>;
 
 /** Clients that another queue closes. */
-function shared(clients: readonly Client<Statements>[]): SharedClient[] {
+function shared(clients: readonly DatabaseClient<Statements>[]): SharedClient[] {
   return clients.map(({ run }) => ({ run, close: async () => {} }));
 }
 
@@ -141,7 +147,7 @@ function byToken(token: OrderToken): Lookup {
   return { by: 'orderToken', merchantId: merchantIdOf(token), value: token };
 }
 
-function openClients(options: DatabaseOptions, name: string, count: number): Client<Statements>[] {
+function openClients(options: DatabaseOptions, name: string, count: number): DatabaseClient<Statements>[] {
   const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
   return Array.from({ length: count }, () => openClient(connection, prepareStatements));
 }
@@ -149,9 +155,13 @@ function openClients(options: DatabaseOptions, name: string, count: number): Cli
 /** Lookups that arrive together share a prepared statement, which uses one index. */
 function createLookups(
   { meter }: DatabaseOptions,
-  queue: { readonly name: string; readonly clients: readonly Client<Statements>[]; readonly waitingMax: number },
+  queue: {
+    readonly name: string;
+    readonly clients: readonly DatabaseClient<Statements>[];
+    readonly waitingMax: number;
+  },
 ) {
-  return createBatchQueue<Client<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
+  return createBatchQueue<DatabaseClient<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
     ...queue,
     meter,
     batchMax,
@@ -186,24 +196,24 @@ function prepareStatements(db: PostgresJsDatabase) {
       one: find('find_one_by_token', sql`${isMerchants} and ${orders.orderToken} = ${value}`),
       batch: find('find_by_token', sql`(${orders.merchantId}, ${orders.orderToken}) in ${pairs(sql`text`)}`),
     },
-    merchants: db
+    accounts: db
       .select({
-        id: merchants.id,
+        id: accounts.id,
         facts: {
-          name: merchants.name,
-          mode: merchants.mode,
-          isDisabled: isNotNull(merchants.disabledAt) as SQL<boolean>,
+          name: accounts.name,
+          mode: accounts.mode,
+          isDisabled: isNotNull(accounts.disabledAt) as SQL<boolean>,
         },
         signingSecret: sql<Uint8Array | null>`(
           select ${webhookEndpoints.signingSecret} from ${webhookEndpoints}
-          where ${webhookEndpoints.merchantId} = ${merchants.id}
+          where ${webhookEndpoints.merchantId} = ${accounts.id}
           order by ${webhookEndpoints.createdAt}, ${webhookEndpoints.endpointId} limit 1
         )`,
         brand: brandOfMerchant,
         nowMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
       })
-      .from(merchants)
-      .where(sql`${merchants.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
+      .from(accounts)
+      .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
       .prepare('find_merchants'),
     payment: db
       .select({
@@ -268,7 +278,7 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[]) {
         ? batch.execute({ merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
         : one.execute({ ...lone }),
     ),
-    by === 'orderToken' ? client.run(({ merchants }) => merchants.execute({ merchantIds })) : [],
+    by === 'orderToken' ? client.run(({ accounts }) => accounts.execute({ merchantIds })) : [],
   ] as const;
 }
 
@@ -278,13 +288,13 @@ function linkOf(order: ReadRow, { facts, signingSecret, brand }: MerchantRow): L
 }
 
 async function findBatch(
-  client: Client<Statements>,
+  client: DatabaseClient<Statements>,
   batch: readonly Lookup[],
 ): Promise<(FoundOrder | Unstored<FoundOrder>)[]> {
   const found = new Map<string, FoundOrder | Unstored<FoundOrder>>();
   for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
-    const [rows, merchants] = await Promise.all(readLinks(client, lookups));
-    const merchantOf = new Map(merchants.map((merchant) => [merchant.id, merchant]));
+    const [rows, accounts] = await Promise.all(readLinks(client, lookups));
+    const merchantOf = new Map(accounts.map((merchant) => [merchant.id, merchant]));
     for (const row of rows) {
       const merchant = merchantOf.get(row.merchantId);
       const outcome = merchant ? linkOf(row, merchant) : { kind: 'found' as const, order: orderOf(row) };

@@ -1,19 +1,19 @@
-import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { Order } from '@gateway/domain/orders/order';
 import type { EventType } from '@gateway/domain/orders/order-states';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
-import { redact } from './errors.ts';
+import { arrayLiteral, noStatementTimeoutMs, openConnection } from '../connections/client.ts';
+import { redact } from '../connections/errors.ts';
+import { events, orders } from '../schema.ts';
 import { type OrderRow, orderOf } from './order-rows.ts';
-import { events, orders } from './schema.ts';
 
 /** Rows read in one statement: about a megabyte. */
 const [pageOrders, pageEvents] = [2_000, 5_000];
 
 /** Which orders an audit is about. The prefix is compared byte by byte. */
 export interface ScanFilter {
-  readonly merchantId: MerchantId;
+  readonly merchantId: AccountId;
   readonly orderIdPrefix: string;
 }
 

@@ -1,9 +1,9 @@
 import { fieldRules } from '../fields/field-rules.ts';
 
-declare const merchantIdBrand: unique symbol;
+declare const accountIdBrand: unique symbol;
 
-/** The gateway's internal number of a merchant: positive, at most 2^53 - 1. Never sent to clients. */
-export type MerchantId = number & { readonly [merchantIdBrand]: true };
+/** The gateway's internal number of an account, a merchant or a checkout system: positive, at most 2^53 - 1. */
+export type AccountId = number & { readonly [accountIdBrand]: true };
 
 /**
  * How a merchant's checksums are treated. `versioned`: one that begins with `v1=` must verify, any other is stored unchecked.
@@ -23,7 +23,7 @@ export type MerchantMode = (typeof merchantModes)[number];
 /** The settings of a merchant that a request needs. */
 export interface Merchant {
   readonly kind: 'merchant';
-  readonly id: MerchantId;
+  readonly id: AccountId;
   readonly name: string;
   readonly checksumMode: ChecksumMode;
   readonly mode: MerchantMode;
@@ -37,7 +37,7 @@ export interface Merchant {
 export interface CheckoutSystem {
   readonly kind: 'checkout';
   /** Drawn from the same sequence as the ids of merchants. */
-  readonly id: MerchantId;
+  readonly id: AccountId;
   readonly name: string;
 }
 
@@ -53,22 +53,22 @@ export interface StoredSecret {
 }
 
 /** An account with the secrets that are valid for its client id. */
-export interface Client {
+export interface StoredAccount {
   readonly account: Account;
   readonly secrets: readonly StoredSecret[];
 }
 
 /** The result of looking up a client id. */
-export type ClientLookup =
-  | { readonly kind: 'found'; readonly client: Client }
+export type AccountLookup =
+  | { readonly kind: 'found'; readonly stored: StoredAccount }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'overloaded' };
 
 /** Looks up the account that a client id belongs to. */
-export interface MerchantDirectory {
+export interface AccountDirectory {
   /** Returns the client id's account and live secrets as they are now. Rejects only because of a bug. */
-  findClient(clientId: string): Promise<ClientLookup>;
+  findAccount(clientId: string): Promise<AccountLookup>;
 }
 
 /** The rule of a merchant's name: the same as that of a customer's. */

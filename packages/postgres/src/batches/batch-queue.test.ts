@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { ConnectionLost } from '../connections/errors.ts';
 import { createBatchQueue } from './batch-queue.ts';
-import { ConnectionLost } from './errors.ts';
 
 const enoughMs = 10_000;
 
