@@ -32,12 +32,12 @@ function setUp({ activeMax = 1_000, activeMin = 1 } = {}) {
   return { admission, state, enter, leave, giveUp, begun };
 }
 
-test('a client that is alone gets all, and another its share at once', () => {
+test('an account that is alone gets all, and another its share at once', () => {
   const { enter } = setUp();
   expect([enter(heavy, 150), enter(first, 150), enter(heavy, 1), enter(second, 150)]).toEqual([100, 50, 0, 34]);
 });
 
-test('a client above its share gets no more until it is below it and the others have theirs', async () => {
+test('an account above its share gets no more until it is below it and the others have theirs', async () => {
   const { enter, leave } = setUp();
   enter(heavy, 100);
   enter(first, 20);
@@ -49,7 +49,7 @@ test('a client above its share gets no more until it is below it and the others 
   expect([enter(heavy, 50), enter(first, 50)]).toEqual([20, 0]);
 });
 
-test('many clients that come one after the other do not fill more than twice the limit', () => {
+test('many accounts that start one after the other do not fill more than twice the limit', () => {
   const { enter } = setUp();
   let entered = 0;
   for (let id = 1; id <= 1_000; id += 1) entered += enter(id as AccountId, 100);
@@ -72,7 +72,7 @@ test('above the active calls accounts wait and take turns', async () => {
   enter(heavy, 4, 'heavy');
   enter(heavy, 4, 'heavy waited');
   enter(first, 3, 'first');
-  // One call of a client does not wait.
+  // One call of an account does not wait.
   expect(begun).toEqual(['heavy', 'heavy', 'heavy', 'heavy', 'first']);
   begun.length = 0;
   await leave(heavy, 1);

@@ -8,7 +8,7 @@ import { createAuthenticate } from './authenticate.ts';
 const clientId = createClientId(randomBytes);
 const clientSecret = createClientSecret(randomBytes);
 
-/** A directory with one client whose secrets can be changed, a clock that is set by hand, and a count of the lookups. */
+/** A directory with one account whose secrets can be changed, a clock that is set by hand, and a count of the lookups. */
 function setUp() {
   let nowMs = 1_000_000;
   let setBackMs = 0;
@@ -63,7 +63,7 @@ test('missing, malformed, unknown and wrong credentials get one answer', async (
   }
 });
 
-test('a wrong secret of a known client costs a lookup each time, as an unknown client does', async () => {
+test('a wrong secret of a known account costs a lookup each time, as an unknown one does', async () => {
   const { authenticate, state } = setUp();
   for (let call = 0; call < 3; call += 1) await authenticate({ clientId, clientSecret });
   for (let call = 0; call < 3; call += 1) {
@@ -116,7 +116,7 @@ test('a revoked secret stops within a second, and one that ends stops at its end
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a client in use is read again before it expires, and no call waits for it', async () => {
+test('an account in use is read again before it expires, and no call waits for it', async () => {
   const { authenticate, state, pass } = setUp();
   await authenticate({ clientId, clientSecret });
   pass(500);
@@ -127,7 +127,7 @@ test('a client in use is read again before it expires, and no call waits for it'
   expect(state.lookups.length).toBe(3);
 });
 
-test('concurrent calls of one client share one lookup', async () => {
+test('concurrent calls of one account share one lookup', async () => {
   const { authenticate, state } = setUp();
   const answers = await Promise.all(Array.from({ length: 20 }, () => authenticate({ clientId, clientSecret })));
   expect(answers.every((answer) => answer.ok)).toBe(true);
@@ -150,7 +150,7 @@ test('a call passes by no lookup that began long before it, as the secret may ha
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a flood of unknown clients is bounded and blocks no other client', async () => {
+test('a flood of unknown client ids is bounded and blocks no other account', async () => {
   const { authenticate, state, pass } = setUp();
   await authenticate({ clientId, clientSecret });
   pass(900);
@@ -165,7 +165,7 @@ test('a flood of unknown clients is bounded and blocks no other client', async (
   expect(state.lookups.length).toBe(4_096 + 2);
 });
 
-test("a merchant's first call passes in the middle of a flood of unknown clients", async () => {
+test("a merchant's first call passes in the middle of a flood of unknown client ids", async () => {
   const { authenticate, state } = setUp();
   // As many as a flood of 8,000 per second sends while the process does something else for an eighth of a second.
   const flood = Array.from({ length: 1_000 }, () =>

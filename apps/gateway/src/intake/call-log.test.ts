@@ -14,7 +14,7 @@ function setUp() {
   return { lines, write };
 }
 
-test('of rejected calls the first ten of a client and code in a second are logged, and the number of the others', () => {
+test('of rejected calls the first ten of an account and code in a second are logged, and the number of the others', () => {
   const { lines, write } = setUp();
   write(500, 'overloaded', { merchant_id: 1 });
   write(3, 'overloaded');
@@ -39,7 +39,7 @@ test('of failed anonymous calls the first ten a second are logged', () => {
   expect(lines.at(-1)).toMatchObject({ msg: 'calls not logged', code: 'unauthenticated', count: 15 });
 });
 
-test('other calls of clients, successes and bugs are always logged', () => {
+test('other calls of accounts, successes and bugs are always logged', () => {
   const { lines, write } = setUp();
   write(50, 'invalid_order', { merchant_id: 1 });
   write(50, 'ok');

@@ -41,8 +41,8 @@ export function createRateLimit({
   readonly monotonicNow: () => number;
 }) {
   const count = createTokenBuckets<AccountId>(monotonicNow);
-  return (client: Account): number | undefined => {
-    const callsPerSecond = (client.kind === 'merchant' ? client.rateLimit : null) ?? callsOfAll;
-    return callsPerSecond === undefined ? undefined : count(client.id, callsPerSecond);
+  return (account: Account): number | undefined => {
+    const callsPerSecond = (account.kind === 'merchant' ? account.rateLimit : null) ?? callsOfAll;
+    return callsPerSecond === undefined ? undefined : count(account.id, callsPerSecond);
   };
 }

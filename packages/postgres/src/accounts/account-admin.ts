@@ -22,7 +22,7 @@ import { brandsOn } from './brands.ts';
 export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
   const client = openAdministration({ url }, 'accounts');
   const run = runRedacted(client);
-  /** Changes settings of a client, which must be of the kind that has them. */
+  /** Changes settings of an account, which must be of the kind that has them. */
   const set = (
     action: Action & { readonly clientId: string },
     settings: PgUpdateSetSource<typeof accounts>,
@@ -36,10 +36,10 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
     });
   return {
     /** Creates a live or test merchant, or a checkout system, with one secret that has no end. */
-    create: (name: string, what: 'live' | 'test' | 'checkout' = 'live'): Promise<Credentials> =>
+    create: (name: string, kind: 'live' | 'test' | 'checkout' = 'live'): Promise<Credentials> =>
       run(async (db) => {
-        const [clientId, clientSecret] = [createClientId(randomBytes, what), createClientSecret(randomBytes)];
-        const account = what === 'checkout' ? ({ kind: what } as const) : { mode: what };
+        const [clientId, clientSecret] = [createClientId(randomBytes, kind), createClientSecret(randomBytes)];
+        const account = kind === 'checkout' ? ({ kind } as const) : { mode: kind };
         const merchant = db
           .insert(accounts)
           .values({ name, clientId, ...account })
@@ -47,7 +47,7 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
         await runRecorded(
           db,
           merchant,
-          { actor, name: 'create', clientId, details: { name, kind: what } },
+          { actor, name: 'create', clientId, details: { name, kind } },
           {
             also: sql`
               insert into ${clientSecrets} (account_id, secret_hash)
@@ -104,7 +104,7 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
     /** Changes the name that customers see. */
     rename: (clientId: string, name: string) => set({ name: 'rename', clientId, details: { name } }, { name }),
 
-    /** Rejects the client's credentials from within a second on, in every process, until {@link enable}. */
+    /** Rejects the account's credentials from within a second on, in every process, until {@link enable}. */
     disable: (clientId: string) =>
       set({ name: 'disable', clientId }, { disabledAt: sql`coalesce(${accounts.disabledAt}, now())` }),
 
@@ -198,21 +198,21 @@ export function clientSecretsOn(run: Run, actor: string) {
   };
 }
 
-/** Whether a client is a merchant: others have no orders. */
+/** Whether an account is a merchant: others have no orders. */
 const isMerchant = eq(accounts.kind, 'merchant');
 
 /** The operations of {@link openAccountAdmin}. */
 export type AccountAdmin = ReturnType<typeof openAccountAdmin>;
 
-/** Creates one client as {@link AccountAdmin} does, on a connection of its own. */
+/** Creates one account as {@link AccountAdmin} does, on a connection of its own. */
 export async function createMerchant(
   url: string,
   name: string,
-  what?: 'live' | 'test' | 'checkout',
+  kind?: 'live' | 'test' | 'checkout',
 ): Promise<Credentials> {
   const accounts = openAccountAdmin({ url });
   try {
-    return await accounts.create(name, what);
+    return await accounts.create(name, kind);
   } finally {
     await accounts.close();
   }

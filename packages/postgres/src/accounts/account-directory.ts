@@ -15,8 +15,8 @@ const connections = 2;
 const batchMax = 1_024;
 
 /**
- * Lookups that may wait for a connection; any more are `overloaded` at once. More than the clients that a gateway caches and the
- * unknown clients that it looks up together, so that the latter do not exclude merchants.
+ * Lookups that may wait for a connection; any more are `overloaded` at once. More than the accounts that a gateway caches and the
+ * unknown ones that it looks up together, so that the latter do not exclude merchants.
  */
 const waitingMax = 16_384;
 

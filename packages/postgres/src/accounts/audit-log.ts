@@ -7,7 +7,7 @@ import { auditLog } from '../schema.ts';
 export interface Action {
   /** Such as `secret.add`. */
   readonly name: string;
-  /** Absent: it concerns no client, or several. */
+  /** Absent: it concerns no account, or several. */
   readonly clientId?: string | SQL | undefined;
   /** What was set. Never a secret or a customer's data. */
   readonly details?: Readonly<Record<string, string | number | null>>;
@@ -47,7 +47,7 @@ export async function runRecorded<Row extends Record<string, unknown>>(
   return rows as unknown as Row[];
 }
 
-/** At most `limit` entries of the log after the one with the id `after`, oldest first; of one client, or all. */
+/** At most `limit` entries of the log after the one with the id `after`, oldest first; of one account, or all. */
 export function listActions(
   db: PostgresJsDatabase,
   {

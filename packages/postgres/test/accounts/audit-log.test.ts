@@ -88,7 +88,7 @@ test.each(["update audit_log set actor = 'x'", 'delete from audit_log', 'truncat
   },
 );
 
-test('a disabled client is unknown until it is enabled', async () => {
+test('a disabled account is unknown until it is enabled', async () => {
   const { clientId } = await accounts.create('Shop');
   const directory = openAccountDirectory({ url: database.url });
   try {
