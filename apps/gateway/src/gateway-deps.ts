@@ -1,7 +1,7 @@
 import type { CheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import type { PostgresOrderStore } from '@gateway/postgres/orders/order-store';
+import type { ReadBody } from './intake/body/call-body.ts';
 import type { CallDeps } from './intake/call.ts';
-import type { ReadBody } from './intake/call-body.ts';
 import type { Pause } from './intake/pause.ts';
 import type { ReceiveDeps } from './intake/receive.ts';
 import type { TrustProxy } from './network/remote-address.ts';

@@ -15,7 +15,7 @@ import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import { createAdmission } from './intake/admission.ts';
 import { createAuthenticate } from './intake/authenticate.ts';
-import { createBodyReader } from './intake/call-body.ts';
+import { createBodyReader } from './intake/body/call-body.ts';
 import { createCallLog } from './intake/call-log.ts';
 import { createRejectionPause } from './intake/pause.ts';
 import { createRateLimit } from './intake/rate-limit.ts';

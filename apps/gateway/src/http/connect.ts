@@ -3,7 +3,7 @@ import { createAsyncIterable } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { bodyBytesMax } from '../intake/call-body.ts';
+import { bodyBytesMax } from '../intake/body/call-body.ts';
 import type { Receive } from '../intake/receive.ts';
 import type { Operation } from '../orders/operation.ts';
 import { readBody, rpcMethods } from '../rpc/methods.ts';

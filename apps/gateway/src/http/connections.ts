@@ -10,7 +10,7 @@ import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { Call } from '../intake/call.ts';
-import { createConnectionLimit, noPeer, type Peer } from '../intake/connection-limit.ts';
+import { createConnectionLimit, noPeer, type Peer } from '../intake/connections/connection-limit.ts';
 import * as limits from '../limits.ts';
 import { remoteAddressOf } from '../network/remote-address.ts';
 import { problemOf } from './problem.ts';

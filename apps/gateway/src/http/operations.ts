@@ -2,8 +2,8 @@ import { callerOf, jsonRouteOf, messageBytesMaxOf } from '@gateway/contract/oper
 import { success } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { bodyBytesMax } from '../intake/call-body.ts';
-import { readJsonBody } from '../intake/json-body.ts';
+import { bodyBytesMax } from '../intake/body/call-body.ts';
+import { readJsonBody } from '../intake/body/json-body.ts';
 import type { Receive } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
 import type { Members, Operation, Success } from '../orders/operation.ts';

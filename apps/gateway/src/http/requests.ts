@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Failure } from '@gateway/domain/failure';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import type { BodyReading } from '../intake/body/call-body.ts';
 import { Call } from '../intake/call.ts';
-import type { BodyReading } from '../intake/call-body.ts';
-import type { Peer } from '../intake/connection-limit.ts';
+import type { Peer } from '../intake/connections/connection-limit.ts';
 import { problemOf } from './problem.ts';
 
 declare module 'fastify' {

@@ -3,7 +3,7 @@ import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { trackSockets } from '../intake/connection-limit.ts';
+import { trackSockets } from '../intake/connections/connection-limit.ts';
 import { createReceive } from '../intake/receive.ts';
 import * as limits from '../limits.ts';
 import { type PortServer, portOf } from '../network/listen.ts';

@@ -10,9 +10,9 @@ import type { Logger } from '../process/logger.ts';
 import type { RecordCall } from '../telemetry/metrics.ts';
 import type { CallSpan, Tracing } from '../telemetry/tracing.ts';
 import type { Permit } from './admission.ts';
-import type { CallBody } from './call-body.ts';
+import type { CallBody } from './body/call-body.ts';
 import { type CallLog, isServerError } from './call-log.ts';
-import type { Peer } from './connection-limit.ts';
+import type { Peer } from './connections/connection-limit.ts';
 
 export interface CallDeps {
   readonly randomBytes: RandomBytes;

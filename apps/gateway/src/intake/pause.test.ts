@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { noPeer } from './connection-limit.ts';
+import { noPeer } from './connections/connection-limit.ts';
 import { createRejectionPause } from './pause.ts';
 
 const limits = { immediatePerSecond: 2, pauseMs: 100, pausedMax: 2 };

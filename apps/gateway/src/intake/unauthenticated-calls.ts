@@ -3,7 +3,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import type { unauthenticatedLimits } from '../limits.ts';
 import { isPublicAddress, networkOf } from '../network/ip-address.ts';
 import { retryAfter } from '../storage-failure.ts';
-import type { Peer } from './connection-limit.ts';
+import type { Peer } from './connections/connection-limit.ts';
 import { createPause } from './pause.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
 

@@ -14,7 +14,7 @@ import { credentials, fixedDeps, merchant } from '../../test/helpers/fixed-deps.
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { Call } from '../intake/call.ts';
-import { noPeer } from '../intake/connection-limit.ts';
+import { noPeer } from '../intake/connections/connection-limit.ts';
 import { findOrder } from '../orders/find-order.ts';
 import { cancelOrder } from './cancel-order.ts';
 import { createOrder } from './create-order.ts';

@@ -6,7 +6,7 @@ import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-orde
 import { createCheckLogo } from '../../src/brand/check-logo.ts';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createAdmission } from '../../src/intake/admission.ts';
-import { createBodyReader } from '../../src/intake/call-body.ts';
+import { createBodyReader } from '../../src/intake/body/call-body.ts';
 import { createCallLog } from '../../src/intake/call-log.ts';
 import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';

@@ -2,7 +2,7 @@ import { failureDetail } from '@gateway/domain/failure';
 import { NumberText } from '@gateway/domain/money/money';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { acceptedValues, rejectedDocuments, rejectedValues } from '../../test/helpers/attacks/json-corpus.ts';
+import { acceptedValues, rejectedDocuments, rejectedValues } from '../../../test/helpers/attacks/json-corpus.ts';
 import { readJsonBody } from './json-body.ts';
 
 const encode = (text: string) => new TextEncoder().encode(text);

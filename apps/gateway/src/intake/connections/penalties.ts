@@ -1,9 +1,9 @@
 import type { Http2Session } from 'node:http2';
 import type { Server, Socket } from 'node:net';
-import type { penaltyLimits } from '../limits.ts';
-import { networkOf } from '../network/ip-address.ts';
-import type { TrustProxy } from '../network/remote-address.ts';
-import { createTokenBuckets } from './rate-limit.ts';
+import type { penaltyLimits } from '../../limits.ts';
+import { networkOf } from '../../network/ip-address.ts';
+import type { TrustProxy } from '../../network/remote-address.ts';
+import { createTokenBuckets } from '../rate-limit.ts';
 
 /** The connections of a network that exceeded its limit. */
 interface Restriction {
