@@ -56,7 +56,7 @@ test('an erased order is still recognised: the same is a replay, another a confl
   expect(JSON.stringify([...gateway.calls, ...gateway.errors])).not.toContain('Vanishing');
 
   const again = await orders(['erase', clientId, 'erased']);
-  expect(again.stdout).toBe('There is no such order, or its data is erased already.\n');
+  expect(again.stdout).toBe('There is no such order, or its data has been erased already.\n');
 });
 
 test('orders are erased by e-mail and by age', async () => {
@@ -74,7 +74,7 @@ test('orders are erased by e-mail and by age', async () => {
   expect(JSON.stringify(log)).not.toContain('mail.example');
 });
 
-const giveOne = 'Give one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.';
+const giveOne = 'Pass one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.';
 
 test.each([
   [['erase'], giveOne],
