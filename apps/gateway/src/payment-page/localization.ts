@@ -40,6 +40,7 @@ export function languageOf(locale: PageLocale): PageLanguage {
 const amountFormats = new Map<string, Intl.NumberFormat>();
 const timeFormats = new Map<string, Intl.DateTimeFormat>();
 const durationFormats = new Map<PageLocale, Intl.DurationFormat>();
+const directions = new Map<string, 'ltr' | 'rtl'>();
 
 /**
  * Formats an amount for a locale, with the decimals of ISO 4217: `Intl` differs from it for 17 currencies. The digits are
@@ -67,7 +68,7 @@ export function localAmount(amount: AmountHundredths, currency: string, locale: 
 
 /** The direction in which a language is written. */
 export function directionOf(language: string): 'ltr' | 'rtl' {
-  return new Intl.Locale(language).getTextInfo().direction ?? 'ltr';
+  return directions.getOrInsertComputed(language, () => new Intl.Locale(language).getTextInfo().direction ?? 'ltr');
 }
 
 /** Formats a time for a locale, in UTC, because the server does not know the customer's time zone. */
