@@ -125,8 +125,6 @@ export function watchConnections(
           .get(request.socket)
           ?.find((one) => one.request === request)
           ?.endUse(),
-      // A connection has few pipelined requests.
-      penalize() {},
     }),
     /** Responds to input that is not a complete HTTP request, after the responses to the requests before it. */
     handleClientError(error: ParserError, socket: Socket): void {

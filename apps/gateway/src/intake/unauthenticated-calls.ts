@@ -38,7 +38,6 @@ export function createUnauthenticatedCalls({
     (address === undefined || isPublicAddress(address)) && buckets(networkOf(address), limits.perNetwork) !== undefined;
 
   const rejectLate = async (peer: Peer): Promise<Failure> => {
-    peer.penalize();
     await pause(peer);
     return rateLimited();
   };

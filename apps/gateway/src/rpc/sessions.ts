@@ -172,7 +172,6 @@ export function watchSessions(
         streamsOf(stream)
           .find((open) => open.stream === stream)
           ?.endUse(),
-      penalize: () => penalize(stream.session),
     }),
     /** Sends GOAWAY to all sessions and lets their calls finish. Closes the remaining ones after the drain time. */
     drain(): void {

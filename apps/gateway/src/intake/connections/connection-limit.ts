@@ -8,12 +8,10 @@ export interface Peer {
   markAuthenticated(): void;
   /** The gateway does no more work for the call: from now on its connection counts as idle. */
   markIdle(): void;
-  /** The client makes too many unauthenticated calls. */
-  penalize(): void;
 }
 
 /** The peer of a call whose connection is not limited. */
-export const noPeer: Peer = { address: undefined, markAuthenticated() {}, markIdle() {}, penalize() {} };
+export const noPeer: Peer = { address: undefined, markAuthenticated() {}, markIdle() {} };
 
 /** Tracks the sockets of a server, including those without a TLS session yet. Returns the function that destroys all of them. */
 export function trackSockets(server: Server): () => void {
