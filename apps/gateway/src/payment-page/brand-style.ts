@@ -71,8 +71,9 @@ function luminance(color: Rgb): number {
 /** The colour, mixed with as little of `towards` as makes it readable on the ground. */
 function readableOn(ground: Rgb, color: Rgb, towards: Rgb): Rgb {
   for (let share = 0; share < 1; share += 0.05) {
-    const mixed = color.map((part, index) => Math.round(part + ((towards[index] ?? 0) - part) * share));
-    if (contrast(mixed as unknown as Rgb, ground) >= contrastMin) return mixed as unknown as Rgb;
+    const mix = (part: 0 | 1 | 2) => Math.round(color[part] + (towards[part] - color[part]) * share);
+    const mixed: Rgb = [mix(0), mix(1), mix(2)];
+    if (contrast(mixed, ground) >= contrastMin) return mixed;
   }
   return towards;
 }

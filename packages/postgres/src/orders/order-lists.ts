@@ -142,7 +142,7 @@ async function readPositioned(
 }
 
 /**
- * Gives positions to the oldest events of a merchant that have none. Its feed stays locked until they are committed: so whoever sees
+ * Gives positions to the oldest events of a merchant that have none. Its feed stays locked until they are committed: so a reader that sees
  * a position sees all that are lower, and no event can appear before a cursor.
  */
 async function assignPositions(client: EventLists, merchantId: AccountId): Promise<void> {
