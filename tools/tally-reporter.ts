@@ -1,26 +1,49 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
-/** Writes how many tests passed and failed to `.reports/PACKAGE.json`, for `tools/turbo.ts`. */
+const root = join(import.meta.dirname, '..');
+
+/** What a package's run writes to `.reports/PACKAGE.json`, for `tools/turbo.ts`. */
+export interface Tally {
+  readonly passed: number;
+  /** What failed, each with the first line of its error. */
+  readonly failures: readonly string[];
+}
+
+/** Writes the {@link Tally} of a run. */
 export class TallyReporter implements Reporter {
   onTestRunStart(): void {
     // A run that does not finish counts as a failure.
-    this.#write({ passed: 0, failed: 1 });
+    this.#write({ passed: 0, failures: ['The run did not finish'] });
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const passed = tests.filter((test) => test.result().state === 'passed').length;
-    const failed = tests.filter((test) => test.result().state === 'failed').length;
+    const failedTests = tests.flatMap((test) => {
+      const { state, errors } = test.result();
+      return state === 'failed' ? [failure(`${pathOf(test.module)} > ${test.fullName}`, errors?.[0])] : [];
+    });
     // A file that fails before its first test, and an error outside of every test, count as one each.
-    const broken = modules.filter((module) => module.state() === 'failed' && module.errors().length > 0).length;
-    this.#write({ passed, failed: failed + broken + unhandledErrors.length });
+    const brokenFiles = modules
+      .filter((module) => module.state() === 'failed' && module.errors().length > 0)
+      .map((module) => failure(pathOf(module), module.errors()[0]));
+    const otherErrors = unhandledErrors.map((error) => failure('Outside of every test', error));
+    this.#write({ passed, failures: [...failedTests, ...brokenFiles, ...otherErrors] });
   }
 
-  #write(tally: { readonly passed: number; readonly failed: number }): void {
-    const reports = join(import.meta.dirname, '../.reports');
+  #write(tally: Tally): void {
+    const reports = join(root, '.reports');
     mkdirSync(reports, { recursive: true });
     writeFileSync(join(reports, `${basename(process.cwd())}.json`), JSON.stringify(tally));
   }
+}
+
+function pathOf(module: TestModule): string {
+  return relative(root, module.moduleId);
+}
+
+function failure(where: string, error: SerializedError | undefined): string {
+  return `${where}: ${error?.message.split('\n', 1)[0]}`;
 }

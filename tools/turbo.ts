@@ -4,9 +4,10 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { networkInterfaces, release } from 'node:os';
 import { join } from 'node:path';
 import { findProgram, optionalPrograms } from './left-out.ts';
+import type { Tally } from './tally-reporter.ts';
 
-// Runs turbo with the arguments of the command line, and prints the tally of all tests that ran. A cached result counts
-// only for the machine that produced it, and its tests are not in the tally.
+// Runs turbo with the arguments of the command line, and prints what failed and the tally of all tests that ran. A cached
+// result counts only for the machine that produced it, and its tests are not in the tally.
 
 const reports = join(import.meta.dirname, '../.reports');
 
@@ -32,11 +33,13 @@ const [code] = await once(turbo, 'exit');
 process.exitCode = code ?? 1;
 
 try {
-  const tallies = readdirSync(reports).map((name) => JSON.parse(readFileSync(join(reports, name), 'utf8')));
-  const sum = (key: 'passed' | 'failed') => tallies.reduce((total, tally) => total + tally[key], 0);
-  const tally = `${sum('passed')} passed, ${sum('failed')} failed\n`;
+  const tallies: Tally[] = readdirSync(reports).map((name) => JSON.parse(readFileSync(join(reports, name), 'utf8')));
+  const passed = tallies.reduce((total, tally) => total + tally.passed, 0);
+  const failures = tallies.flatMap((tally) => tally.failures);
+  writeFileSync(join(reports, 'failures'), failures.map((failure) => `${failure}\n`).join(''));
+  const tally = `${passed} passed, ${failures.length} failed\n`;
   writeFileSync(join(reports, 'tally'), tally);
-  process.stdout.write(`\n${tally}`);
+  process.stdout.write(['', ...failures, tally].join('\n'));
 } catch (error) {
   // No test ran.
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
