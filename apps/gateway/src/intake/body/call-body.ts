@@ -44,8 +44,8 @@ const chunksMax = 64;
  * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
  */
 export function createBodyReader(bytesOfAllMax: number) {
-  /** Drops each body, oldest first. No set: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
-  const untaken: (() => void)[] = [];
+  /** Drops each body, oldest first. */
+  const untaken = new Set<() => void>();
   let bytesOfAll = 0;
   const takeTurns = createTurns(largeBodyBytesPerTurn);
 
@@ -62,8 +62,7 @@ export function createBodyReader(bytesOfAllMax: number) {
       chunks = [];
       bytesOfAll -= length;
       length = 0;
-      const index = untaken.lastIndexOf(drop);
-      if (index !== -1) untaken.splice(index, 1);
+      untaken.delete(drop);
     };
     const finish = (body: CallBody) => {
       clearTimeout(timer);
@@ -86,7 +85,7 @@ export function createBodyReader(bytesOfAllMax: number) {
     };
     const drop = () => finish('overloaded');
     const timer = timeoutMs === undefined ? undefined : setTimeout(finish, Math.max(0, timeoutMs), 'deadline_exceeded');
-    untaken.push(drop);
+    untaken.add(drop);
     stream.on('data', (chunk: Buffer) => {
       if (result !== undefined) return;
       const isStart = length < envelopePrefixBytes;
@@ -96,7 +95,10 @@ export function createBodyReader(bytesOfAllMax: number) {
       if (chunks.length === chunksMax) chunks = [joined()];
       const announced = hasEnvelope && isStart ? envelopePrefixBytes + announcedLength(joined()) : 0;
       if (Math.max(length, announced) > bytesMax) finish('too_large');
-      while (bytesOfAll > bytesOfAllMax && untaken.length > 0) untaken[0]?.();
+      for (const dropOldest of untaken) {
+        if (bytesOfAll <= bytesOfAllMax) break;
+        dropOldest();
+      }
     });
     stream.once('end', () => result ?? finish(joined()));
     stream.once('error', () => result ?? finish('aborted'));
