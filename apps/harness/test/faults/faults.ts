@@ -2,7 +2,7 @@ import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestServer } from '@gateway/dev-postgres/testing';
-import { signalServer, trySignal } from '@gateway/dev-postgres/testing/replicated';
+import { signalServer, trySignal } from '@gateway/dev-postgres/testing/bare-server';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import type { GatewayProcess } from '../../src/gateway/gateway-process.ts';

@@ -1,0 +1,60 @@
+import { type Cluster, launchServer, runningServer, stopServer, superuser } from '../src/cluster.ts';
+import { freePort, usualSettings } from '../src/dev-postgres.ts';
+import { childrenOf } from './processes.ts';
+import { withSession } from './testing.ts';
+
+/** A server that is not restarted when it exits. */
+export type BareServer = Awaited<ReturnType<typeof launchBareServer>>;
+
+/** Starts a server on a cluster, and on a free port unless one is given. `url` names its database `gateway`. */
+export async function launchBareServer(
+  cluster: Cluster,
+  settings: Readonly<Record<string, string>>,
+  givenPort?: number | undefined,
+) {
+  const port = givenPort ?? (await freePort(undefined));
+  const start = () => launchServer(cluster, { ...usualSettings, ...settings, port: String(port) });
+  await start();
+  let pid = runningServer(cluster)?.pid ?? 0;
+  const url = `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/gateway`;
+  return {
+    port,
+    url,
+    /** Ends all its processes at the same time, like a power failure. */
+    kill: () => signalServer(pid, 'SIGKILL'),
+    /** Stops it gracefully despite open connections. */
+    stop: () => stopServer(cluster),
+    /** Suspends all its processes; its sockets stay open. Only `kill` and `resume` have an effect then. */
+    hang: () => signalServer(pid, 'SIGSTOP'),
+    /** Continues its processes after `hang`. */
+    resume: () => signalServer(pid, 'SIGCONT'),
+    /** Starts it again after it ended, on the same port. */
+    async start(): Promise<void> {
+      await start();
+      pid = runningServer(cluster)?.pid ?? 0;
+    },
+    /** Makes a standby the primary. Resolves when it accepts writes. */
+    promote: async () => void (await onServer({ url }, 'select pg_promote(true, 30)')),
+  };
+}
+
+/** Runs statements in the database `postgres` of a server. */
+export function onServer({ url }: { readonly url: string }, statement: string): Promise<readonly object[]> {
+  return withSession(url.replace(/gateway$/, 'postgres'), (session) => session.unsafe(statement));
+}
+
+/** Signals a server and all its processes. */
+export function signalServer(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+  // Suspended first, so that it starts no further processes.
+  trySignal(pid, 'SIGSTOP');
+  for (const one of [pid, ...childrenOf(pid)]) trySignal(one, signal);
+}
+
+/** Signals a process, unless it has ended. */
+export function trySignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended.
+  }
+}

@@ -1,0 +1,110 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openCluster } from '../src/cluster.ts';
+import type { Programs } from '../src/programs.ts';
+import { type BareServer, launchBareServer, onServer } from './bare-server.ts';
+import { openServerFolder, withSession } from './testing.ts';
+
+/** A coordinator and its workers. */
+export type CitusCluster = Awaited<ReturnType<typeof startCitusCluster>>;
+
+export interface CitusOptions {
+  /** 2 by default. */
+  readonly workers?: number | undefined;
+  /** The port of the coordinator; those of the workers follow. Free ports by default. */
+  readonly port?: number | undefined;
+}
+
+/** The PostgreSQL that Citus is built for: the one of `PG_CONFIG`, or of the `pg_config` in the PATH. */
+export const pgConfig = process.env.PG_CONFIG ?? 'pg_config';
+
+/** docs/scaling.md has the same. A session of the coordinator prepares a transaction on several workers. */
+const nodeSettings = {
+  shared_buffers: '256MB',
+  max_connections: '200',
+  max_prepared_transactions: '200',
+  wal_level: 'logical',
+};
+
+/** The database of a gateway, and how many connections to each worker a session of the coordinator keeps. */
+const urlQuery = '?citus.max_cached_conns_per_worker=16';
+
+/** Returns why no cluster can run on this machine, or `undefined`. */
+export function missingCitus(): string | undefined {
+  const found = findCitus();
+  return typeof found === 'string' ? found : undefined;
+}
+
+function findCitus(): Programs | string {
+  try {
+    const output = execFileSync(pgConfig, ['--bindir', '--pkglibdir'], { encoding: 'utf8', stdio: 'pipe' });
+    const [bin = '', lib = ''] = output.trim().split('\n');
+    const programs = { initdb: join(bin, 'initdb'), pg_ctl: join(bin, 'pg_ctl') };
+    return existsSync(join(lib, 'citus.so')) ? programs : `Citus is not installed in ${lib}`;
+  } catch {
+    return `${pgConfig} is not installed`;
+  }
+}
+
+/**
+ * Starts the servers of a Citus cluster with an empty database, on 127.0.0.1. They are removed by `close`, and however this process
+ * ends. They do not start again by themselves.
+ */
+export async function startCitusCluster({ workers: count = 2, port }: CitusOptions = {}) {
+  const programs = findCitus();
+  if (typeof programs === 'string') throw new Error(programs);
+  const password = randomBytes(24).toString('base64url');
+  const folders: Awaited<ReturnType<typeof openServerFolder>>[] = [];
+  const nodes: BareServer[] = [];
+  /** Stops all servers and removes their folders. */
+  const close = async () => {
+    // A stopped process does not react to the signal that ends it.
+    for (const node of nodes) node.resume();
+    await Promise.all(folders.map(({ remove }) => remove()));
+  };
+  const start = async (settings: Readonly<Record<string, string>>, port?: number) => {
+    const folder = await openServerFolder();
+    folders.push(folder);
+    const cluster = await openCluster(folder.dataDir, { programs, password });
+    const server = await launchBareServer(cluster, { ...nodeSettings, ...settings }, port);
+    nodes.push(server);
+    await onServer(server, 'create database gateway template template0');
+    return server;
+  };
+  const startNode = async (index: number) => {
+    const settings = { shared_preload_libraries: 'citus', 'citus.local_hostname': '127.0.0.1' };
+    const node = await start(settings, port && port + index);
+    await withSession(node.url, async (session) => {
+      await session`create extension citus`;
+      // For the connections to all other nodes.
+      await session`insert into pg_dist_authinfo values (0, 'postgres', ${`password=${password}`})`;
+      // Updates of PostgreSQL since 2026-08 have this setting.
+      const [plugins] = await session`select from pg_settings where name = 'output_plugin_libraries'`;
+      if (plugins) await session`alter system set output_plugin_libraries = 'pgoutput', 'test_decoding', 'citus'`;
+      await session`select pg_reload_conf()`;
+    });
+    return node;
+  };
+  try {
+    const [coordinator, ...workers] = await Promise.all([
+      startNode(0),
+      ...Array.from({ length: count }, (_, index) => startNode(index + 1)),
+    ]);
+    await withSession(coordinator.url, async (session) => {
+      await session`select citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`;
+      for (const { port } of workers) await session`select citus_add_node('127.0.0.1', ${port})`;
+    });
+    return {
+      ...{ coordinator, workers, close },
+      /** The URL of the coordinator's database for a gateway. */
+      url: `${coordinator.url}${urlQuery}`,
+      /** Starts a server without Citus and with the same settings, to compare the cluster with. */
+      startPlain: () => start({}),
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
