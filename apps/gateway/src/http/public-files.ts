@@ -8,8 +8,8 @@ const compressedFromBytes = 1_024;
 
 /**
  * Serves a file that is the same for everyone, compressed if the client accepts it. It is created at its first request.
- * Other responses are not compressed, because they contain secrets beside texts that others can choose
- * (docs/decisions/054-compression.md).
+ * Other responses are never compressed: they contain secrets beside texts that others can choose, and the length of the
+ * compressed text would reveal the secrets (BREACH, CVE-2013-3587).
  */
 export function servePublicFile(
   app: FastifyInstance,

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
@@ -32,11 +33,23 @@ ${Object.entries(guides).map(([name, title]) => html`<li><a href="${baseUrl}/doc
 </ul>`;
 }
 
+/** The line of a guide that stands for the list of error codes, which has one source. */
+const errorListLine = /^\[[^\]]+\]\(\.\.\/packages\/domain\/src\/failure\.ts\)$/m;
+
+/** Every error code in Markdown, with an anchor to which the `type` of a problem document leads. */
+function errorList(): string {
+  const items = Object.entries(failures).map(([code, { httpStatus, grpcStatus }]) => {
+    const statuses = grpcStatus === null ? httpStatus : `${httpStatus}, ${grpcStatus}`;
+    return `- <a id="${code}"></a>\`${code}\` (${statuses}): ${failureAdvice(code as FailureCode, false)}`;
+  });
+  return items.join('\n');
+}
+
 /** A guide as a page without scripts, made from its Markdown. */
 export async function guidePage(name: Guide, baseUrl: string): Promise<string> {
   const markdown = await readFile(new URL(`${name}.md`, docs), 'utf8');
   const body = html`<nav aria-label="Documentation"><details><summary>Documentation</summary>${contents(baseUrl)}</details></nav>
-${raw(await markdownTo(baseUrl).parse(markdown))}`;
+${raw(await markdownTo(baseUrl).parse(markdown.replace(errorListLine, errorList)))}`;
   return htmlPage({ language: 'en', title: `${guides[name]} | Order gateway`, styles: [guideStyle], body });
 }
 
@@ -57,6 +70,8 @@ function markdownTo(baseUrl: string): Marked {
 /** The address of a repository link on this server; `undefined` if the file is not served. */
 function servedLink(href: string, baseUrl: string): string | undefined {
   if (/^(https?:|#)/.test(href)) return href;
+  // The reference is made from the contract.
+  if (href.endsWith('.proto')) return `${baseUrl}/docs`;
   const [, name = '', hash = ''] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
   return isGuide(name) ? `${baseUrl}/docs/${name}${hash}` : undefined;
 }

@@ -17,7 +17,6 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { leftOut, missing } from '../../../../tools/left-out.ts';
-import { errorsPage } from '../../docs/errors-page.ts';
 import { demoBanner } from '../../src/cli/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../../src/limits.ts';
 import { pageLanguages } from '../../src/payment-page/localization.ts';
@@ -28,40 +27,11 @@ const docs = new URL('../../../../docs/', import.meta.url);
 
 const gateway = useGateway();
 
-// If one of these fails: `pnpm --filter gateway run docs`.
-test('docs/errors.md is up to date with the list of failures', async () => {
-  expect(await readFile(new URL('errors.md', docs), 'utf8')).toBe(errorsPage());
-});
-
-test('docs/creating-orders.md lists every field once, with the length of its rule', async () => {
-  const page = await readFile(new URL('creating-orders.md', docs), 'utf8');
-  const section = page.split(/^## /m).find((text) => text.startsWith('Fields\n')) ?? '';
-  const listed = new Map<string, string>();
-  for (const [, names = '', rule = ''] of section.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\| (.+?) +\|$/gm)) {
-    const [first = '', ...others] = names.replaceAll('`', '').split(', ');
-    // The first name is complete, the others may be only its last word: `_state`.
-    for (const name of [first, ...others.map((end) => first.replace(/_[a-z]+$/, end))]) listed.set(name, rule);
-  }
-  expectFields(listed);
-});
-
 test('the contract lists every field once, with the length of its rule', async () => {
   const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
   const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
   const fields = message.matchAll(/((?: +\/\/ .+\n)+) +(?:optional \w+|map<string, string>) (\w+) =/g);
-  expectFields(new Map([...fields].map(([, comment = '', name = '']) => [name, comment])));
-});
-
-test('docs/data-protection.md lists the fields that an erasure empties', async () => {
-  const page = await readFile(new URL('data-protection.md', docs), 'utf8');
-  const [, table = ''] = page.split('| Field ');
-  const cells = [...table.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\|/gm)].map(([, cell = '']) => cell);
-  const names = cells.flatMap((cell) => cell.replaceAll('`', '').split(', '));
-  expect(names.slice(0, personalFieldNames.length).sort()).toEqual(personalFieldNames.toSorted());
-});
-
-/** The API's fields with their lengths, then the optional expiry with its range. */
-function expectFields(listed: ReadonlyMap<string, string>): void {
+  const listed = new Map([...fields].map(([, comment = '', name = '']) => [name, comment]));
   expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
   const { min, max } = lifetimeMs;
   expect(listed.get('order_expires_at')?.replace(/\s+(\/\/ )?/g, ' ')).toContain(
@@ -72,7 +42,15 @@ function expectFields(listed: ReadonlyMap<string, string>): void {
     const lengths = listed.get(name)?.match(/(?:up to|\d to) (\d[\d,]*)\b/)?.[1];
     expect([name, Number(lengths?.replace(',', ''))]).toEqual([name, rule.lengthMax]);
   }
-}
+});
+
+test('docs/data-protection.md lists the fields that an erasure empties', async () => {
+  const page = await readFile(new URL('data-protection.md', docs), 'utf8');
+  const [, table = ''] = page.split('| Field ');
+  const cells = [...table.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\|/gm)].map(([, cell = '']) => cell);
+  const names = cells.flatMap((cell) => cell.replaceAll('`', '').split(', '));
+  expect(names.slice(0, personalFieldNames.length).sort()).toEqual(personalFieldNames.toSorted());
+});
 
 test('the README shows the request that a first start prints', async () => {
   const readme = await readFile(new URL('../README.md', docs), 'utf8');

@@ -39,7 +39,7 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   orderAmount?: number | undefined;
 
   /**
-   * Upper-case ISO 4217 code of a currency that has a minor unit.
+   * Upper-case ISO 4217 code (List One as of 2026-02) of a currency that has a minor unit.
    *
    * @generated from field: optional string order_currency = 3 [json_name = "order_currency"];
    */
@@ -130,7 +130,8 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   orderChecksum?: string | undefined;
 
   /**
-   * The address to which the customer returns from the checkout page: absolute http or https URL, up to 2,048 characters.
+   * The address to which the customer returns from the checkout page: absolute http or https URL, up to 2,048 characters, without
+   * user, password, backslash or white space.
    *
    * @generated from field: optional string return_url = 16 [json_name = "return_url"];
    */
