@@ -10,7 +10,7 @@ case $(ldconfig -p 2>/dev/null) in
     exit 1
     ;;
 esac
-# An install brings Node.js 26. A production install leaves it out, and the commands run on the machine's own.
+# An install brings Node.js 26. A production install omits it, and the commands use that of the machine.
 [ "$npm_lifecycle_event" = pnpm:devPreinstall ] && exit
 version=$(node --version)
 major=${version#v}

@@ -10,7 +10,7 @@ const FIELD_NAMES = [
     'customer_address_state', 'customer_address_country', 'customer_address_postal_code', 'return_url',
 ];
 
-/** v1= and the HMAC of the fields in the interface's order, the amount with two decimals, an absent field empty. */
+/** v1= and the HMAC of the fields in the API's order, the amount with two decimals, an absent field empty. */
 function checksum_of(array $order): string
 {
     $values = array_map(

@@ -52,7 +52,7 @@ await runCommand(command, async () => {
   }
 });
 
-/** Builds and installs Citus, with the output of its own tools. */
+/** Builds and installs Citus, and shows the output of its build. */
 async function build(folder: string): Promise<void> {
   const script = `./configure && make -j${availableParallelism()} && make install`;
   const env = { ...process.env, PG_CONFIG: pgConfig };

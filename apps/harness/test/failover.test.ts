@@ -60,7 +60,7 @@ async function detach({ standby }: Pick<ReplicatedServers, 'standby'>): Promise<
 const endSessions =
   "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'order-gateway%'";
 
-test('after a failover to a standby that lags, both gateways go on and no service_order_id is there twice', async () => {
+test('after a failover to a standby that lags, both gateways create orders again, and no service_order_id exists twice', async () => {
   const { primary, standby, more, failOver } = await startLoad();
   await more();
   await detach({ standby });

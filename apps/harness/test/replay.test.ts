@@ -35,7 +35,7 @@ async function startDatabase() {
   return { url, gatewayUrl: urlAs('order_gateway'), stop };
 }
 
-describe('at a gateway of its own', () => {
+describe('with its own gateway', () => {
   let gateway: Awaited<ReturnType<typeof startFixtureGateway>>;
   let clients: Record<Protocol, Client>;
 

@@ -51,7 +51,7 @@ export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
 
 /**
  * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the one that already runs on this
- * folder. The server outlives a process that is killed; the next start uses it. A server that exits by itself is restarted,
+ * folder. The server outlives a process that is killed; the next start uses it. A server that exits unexpectedly is restarted,
  * on the same port, until this succeeds. Each user holds a shared advisory lock on a separate connection; a user that gets
  * the lock exclusively is the last and stops the server. Rejects with one line if the server does not start, or is not
  * ready after 30 s.

@@ -275,7 +275,7 @@ function lengthOf({ lengthMin, lengthMax }: { readonly lengthMin: number; readon
   return { minLength: lengthMin, maxLength: lengthMax };
 }
 
-/** A field's rule as a schema. Each part of a text rule is a schema of its own, because a schema has only one `pattern`. */
+/** A field's rule as a schema. Each part of a text rule is a separate schema, because a schema has only one `pattern`. */
 function ruleSchema(rule: FieldRule): JsonSchema {
   if (rule.kind === 'amount') return amount;
   if (rule.kind === 'choice') return { type: 'string', enum: rule.values };

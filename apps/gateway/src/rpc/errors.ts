@@ -67,5 +67,5 @@ function shortened(message: string): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= statusMessageBytesMax) return message;
   const beginning = new TextDecoder().decode(bytes.subarray(0, statusMessageBytesMax), { stream: true });
-  return `${beginning} ... (cut, of ${bytes.length} bytes; POST /order answers all of it)`;
+  return `${beginning} ... (cut, of ${bytes.length} bytes; POST /order returns all of it)`;
 }

@@ -18,7 +18,7 @@ await describePages('an open payment page', (pages) => {
     ['expires', texts.expired, closings.EXPIRED],
     ['is cancelled', texts.cancelled, closings.CANCELLED],
   ] satisfies [string, string, (typeof closings)['PAID']][])(
-    'an order %s: the page shows it by itself',
+    'an order %s: the open page shows it without a reload',
     async (_, badge, close) => {
       const order = await newTestLink({ order_expires_at: inMinutes(9) });
       await visit(order.payment_link, { viewport: desktop }, async (page) => {

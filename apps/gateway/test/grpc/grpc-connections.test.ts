@@ -110,7 +110,7 @@ test('a full port closes no connection with a call in flight', async () => {
   expect(busy.socket.readableEnded).toBe(false);
 });
 
-test('sends GOAWAY before it closes a connection, so that the client has time to go by itself', async () => {
+test('sends GOAWAY before it closes a connection, so that the client has time to close it', async () => {
   await withClient({ unusedTimeoutMs: 100, goawayTimeoutMs: never }, async (client) => {
     client.socket.write(clientPreface);
     expect(await client.frame(isFrame(frameTypes.goAway, 0))).toBeDefined();
@@ -178,7 +178,7 @@ test('closes a connection whose client reads nothing', async () => {
   });
 });
 
-test('closes 1,000 silent, idle, trickling and senseless connections while ordinary calls go on', async () => {
+test('closes 1,000 silent, idle, trickling and malformed connections while ordinary calls succeed', async () => {
   // Longer than a busy machine delays one of the ordinary calls.
   const limits = { unusedTimeoutMs: 3_000, idleTimeoutMs: 6_000, streamTimeoutMs: 3_000, checkEveryMs: 100 };
   await whileCallsGoOn({ limits }, async ({ port }) => {

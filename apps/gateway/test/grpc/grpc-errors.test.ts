@@ -10,7 +10,7 @@ import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage } from '../helpers/send-order.ts';
 
-test('answers a message that is too large with its error code, plain and compressed', async () => {
+test('rejects a message that is too large with its error code, plain and compressed', async () => {
   const server = await runGrpcServer();
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const large = { orderNote: randomBytes(70_000).toString('base64') };
@@ -37,7 +37,7 @@ test('an error of any order fits into the 8 KB of trailers that clients accept',
   const bytes = Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
   expect(bytes).toBeLessThan(8_192);
   const message = decodeURIComponent(String(trailers['grpc-message']));
-  expect(message).toMatch(/\u{1F4DA} \.\.\. \(cut, of \d+ bytes; POST \/order answers all of it\)$/u);
+  expect(message).toMatch(/\u{1F4DA} \.\.\. \(cut, of \d+ bytes; POST \/order returns all of it\)$/u);
 });
 
 test('every response has an x-request-id, and is logged with it', async () => {

@@ -199,7 +199,7 @@ async function cancelOne(number: number): Promise<void> {
   expect(answers.map(({ closed }) => closed)).toEqual([constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL]);
 }
 
-test(`answers ${callsMin} calls of all kinds as Connect's own handler does, cancelled ones in between`, async () => {
+test(`responds to ${callsMin} calls of all kinds, some of them cancelled, as Connect's own handler does`, async () => {
   const outcomes = new Map<string, number>();
   let count = 0;
   for (const sample of fc.sample(call, { seed, numRuns: callsMin })) {
@@ -215,7 +215,7 @@ test(`answers ${callsMin} calls of all kinds as Connect's own handler does, canc
   expect(count).toBe(callsMin);
   // Every kind of response occurred several times.
   for (const status of ['0', '3', '4', '6', '8', '12', '16', 'HTTP 405', 'HTTP 415']) {
-    expect(outcomes.get(status) ?? 0, `answers with ${status}`).toBeGreaterThanOrEqual(5);
+    expect(outcomes.get(status) ?? 0, `responses with ${status}`).toBeGreaterThanOrEqual(5);
   }
   expect([fast.errors, connect.errors]).toEqual([[], []]);
 });

@@ -207,7 +207,7 @@ test('cancelled watches leave nothing behind', async () => {
   ending.abort();
 });
 
-test('other calls go on beside a watch on their connection', async () => {
+test('other calls succeed beside a watch on their connection', async () => {
   const { port } = await serve();
   const client = await useRawClient(port);
   client.socket.write(clientPreface);

@@ -34,7 +34,7 @@ test('connections of clients share the calls in flight, and get their share agai
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
 });
 
-test('connections without valid credentials share calls of their own, from their first settings on', async () => {
+test('unauthenticated connections share a separate number of calls, from their first settings on', async () => {
   const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
   const client = useSession(server.port);
   await sendCall(client, ordinaryCall('client'));

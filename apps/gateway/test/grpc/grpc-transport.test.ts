@@ -43,7 +43,7 @@ test('handles a call normally if its authority is not a host, such as that of No
   });
 });
 
-test('answers or closes every call that is cut short, announces too much or makes no sense', async () => {
+test('responds to or closes every call that is cut short, announces too much or is malformed', async () => {
   await whileCallsGoOn({}, async ({ port }) => {
     const data = orderData('nonsense');
     const message = [frame(data)];
@@ -78,7 +78,7 @@ test('answers or closes every call that is cut short, announces too much or make
   });
 });
 
-test('answers when the deadline passes, whether the message or the store is late', async () => {
+test('responds when the deadline passes, whether the message or the store is late', async () => {
   const store: OrderStore = {
     ...createInMemoryOrderStore(),
     async create(_order, timeoutMs) {
@@ -106,7 +106,7 @@ test('buffers no more than the bytes of a message when each byte arrives in a se
   // An unauthenticated connection may not send such frames.
   client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
   await client.frame(isFrame(frameTypes.data, 1));
-  // Padding takes part of the window for a moment only, but stays in memory where a byte is stored in its frame.
+  // Padding takes part of the window only briefly, but stays in memory where a byte is stored in its frame.
   const padded = dataFrame(3, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
   collectGarbage();
   const before = process.memoryUsage();
@@ -148,7 +148,7 @@ test.each([
   const count = 200;
   const announced = { headers: { ...callHeaders, ...more }, chunks: announcement, ends: false };
   const calls = Array.from({ length: count }, () => sendCall(session, announced));
-  // The server answers a PING after it has read all that was sent before it.
+  // The server acknowledges a PING after it has read everything sent before it.
   await promisify(session.ping.bind(session))();
   // A quarter of what was announced is far more than 200 calls need.
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((count * messageBytesMax) / 4);

@@ -44,7 +44,7 @@ show(waiting)
 `;
 
 test.skipIf(leftOut('the errors that grpcio sees', missingGrpcio()))(
-  'grpcio gets UNIMPLEMENTED for an unknown method, details if its metadata is too large, and its other call is answered',
+  'grpcio gets UNIMPLEMENTED for an unknown method, details if its metadata is too large, and a response to its other call',
   async () => {
     const { entered, release, store } = blockedStore();
     const server = await runGrpcServer({ store });

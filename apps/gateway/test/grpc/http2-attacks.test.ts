@@ -166,7 +166,7 @@ function twoCalls(): Buffer {
 /** Every offset over TLS, in the long tests. A frame's header has nine bytes. */
 const cutEvery = grpcTls ? 1 : 5;
 
-test('answers calls whose frames are cut in two anywhere, and outlives connections that end there', async () => {
+test('responds to calls whose frames are split anywhere, and survives connections that end there', async () => {
   const bytes = twoCalls();
   let cuts = 0;
   const nextCut = () => ++cuts * cutEvery;
@@ -188,7 +188,7 @@ test('answers calls whose frames are cut in two anywhere, and outlives connectio
   );
 });
 
-test('outlives frames and bytes that make no sense', async () => {
+test('survives malformed frames and random bytes', async () => {
   const anyFrame = fc
     .tuple(
       fc.nat({ max: 10 }),

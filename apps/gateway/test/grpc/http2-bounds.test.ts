@@ -136,7 +136,7 @@ async function answersTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFrame
   return Promise.all([1, 3].map((id) => client.frame(({ streamId }) => streamId === id)));
 }
 
-test('a call with more header fields than the bound is reset, one with fewer is answered', async () => {
+test('a call with more header fields than the bound is reset, and one with fewer gets a response', async () => {
   const [allowed, tooMany] = [withFields(0.8 * maxHeaderListPairs), withFields(1.1 * maxHeaderListPairs)];
   const answers = await answersTo(headersFrame(1, allowed), headersFrame(3, tooMany));
   expect(answers.map((answer) => answer?.type)).toEqual([frameTypes.headers, frameTypes.reset]);

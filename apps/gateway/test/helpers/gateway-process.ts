@@ -62,7 +62,7 @@ export function endLater(child: ChildProcess): void {
   children.push(child);
 }
 
-/** A database with one merchant on the server that the test run shares: a start on it takes half as long as on a cluster of its own. */
+/** A database with one merchant on the server that the test run shares: a start on it takes half as long as on a separate cluster. */
 export async function newDatabase(): Promise<{ readonly databaseUrl: string; readonly credentials: Credentials }> {
   const database = await createMigratedDatabase();
   databases.push(database);

@@ -34,7 +34,7 @@ test('pages beyond their limit are rate_limited, as a page or as JSON; health an
   expect((await callJson(gateway, 'GET', `/order/${validOrderInput().order_id}`)).status).toBe(200);
 });
 
-test('forms that come slowly take no turn from the pages', async () => {
+test('forms that arrive slowly take no slot from the pages', async () => {
   const served = await runGateway({ unauthenticatedLimits: { ...unauthenticatedLimits, inFlightMax: 1 } });
   const { order_token } = await answerOf(await postOrder(served));
   const head = `POST /payment/${order_token}/simulate HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n`;

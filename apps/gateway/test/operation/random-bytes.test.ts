@@ -12,7 +12,7 @@ test('no byte is returned twice, for any size of request', () => {
   }
 });
 
-test('bytes come from the system and not from the generator of Math.random', () => {
+test('random bytes are those of the system, not of Math.random', () => {
   const source = join(import.meta.dirname, '../../src/process/random-bytes.ts');
   const script = `import { createRandomBytes } from ${JSON.stringify(source)};
     console.log(Math.random(), Buffer.from(createRandomBytes()(32)).toString('hex'));`;

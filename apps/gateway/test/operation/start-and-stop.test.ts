@@ -122,7 +122,7 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
-test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
+test('SIGTERM fails health checks first, while requests are accepted for the drain delay', async () => {
   const drainDelayMs = 2_000;
   const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: String(drainDelayMs) });
   const health = grpcClient(Health, gateway);

@@ -28,7 +28,7 @@ async function conflictOf(response: Response): Promise<unknown> {
   return detail.split('It differs in: ')[1]?.split(', ');
 }
 
-test('an erased order is still recognised: the same is a replay, another a conflict, and its page and record go on', async () => {
+test('an erased order is still recognized: the same is a replay, another a conflict, and its page and record remain', async () => {
   const { clientId } = gateway.credentials;
   const order = validOrderInput({ order_id: 'erased', customer_name: 'Vanishing Customer' });
   const created = await answerOf(await postOrder(gateway, order));

@@ -112,7 +112,7 @@ test('an event is delivered once, signed as Standard Webhooks says, with its ord
   expect(() => verified(request, second)).toThrow();
 });
 
-test('an attempt without a 2xx is repeated with the same id and a signature of its own time', async () => {
+test('an attempt without a 2xx is repeated with the same id and a new timestamp and signature', async () => {
   const { merchantId, receiver } = await newMerchant(respondWith(500, 302, 204));
   await storeEvent(merchantId);
   startDelivery();

@@ -83,7 +83,7 @@ export async function startGatewayProcess(
     grpcAddress,
     /** The base URL of its links. */
     baseUrl,
-    /** Rejects with the end of its output when it exits by itself. */
+    /** Rejects with the end of its output when it exits unexpectedly. */
     exited: exit.promise,
     /** The process that runs now. */
     pid: () => child.pid,

@@ -64,7 +64,7 @@ const afterLastMs = 1_000;
 
 /**
  * Sends the profile `lifecycle` to two gateways that reach their own PostgreSQL through a proxy, injects faults, and
- * audits orders, states, events and webhooks. Rejects when a gateway exits by itself. Everything ends with the test.
+ * audits orders, states, events and webhooks. Rejects when a gateway exits unexpectedly. Everything ends with the test.
  */
 export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promise<FaultRun> {
   const ended = new AbortController();

@@ -155,7 +155,7 @@ interface Problem {
   readonly fields: readonly string[];
 }
 
-/** Whether a failed request may have taken effect. A success that is not JSON comes from a proxy. */
+/** Whether a failed request may have taken effect. A success that is not JSON is from a proxy. */
 function mayBeExecuted({ ok, status }: Response, problem: Partial<Problem> | undefined): boolean {
   return ok || (status >= 500 && problem?.code !== 'overloaded');
 }

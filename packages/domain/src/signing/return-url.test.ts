@@ -38,7 +38,7 @@ describe('returnUrlFor', () => {
     ['no query', 'https://shop.example.com/thanks', `https://shop.example.com/thanks?${added}`],
     ['no path', 'https://shop.example.com', `https://shop.example.com/?${added}`],
     ['an empty query', 'https://shop.example.com/?', `https://shop.example.com/?${added}`],
-    ['a query of its own', 'https://shop.example.com/?cart=5&x', `https://shop.example.com/?cart=5&x&${added}`],
+    ['its own query', 'https://shop.example.com/?cart=5&x', `https://shop.example.com/?cart=5&x&${added}`],
     ['a fragment', 'https://shop.example.com/#/thanks?a=b', `https://shop.example.com/?${added}#/thanks?a=b`],
     ['query and fragment', 'https://shop.example.com/?a=b#c?d', `https://shop.example.com/?a=b&${added}#c?d`],
     [

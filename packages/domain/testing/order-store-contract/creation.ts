@@ -117,7 +117,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
     expect(await opened().countOrders(merchantId)).toBe(1);
   });
 
-  it('create returns to each call of a mixed concurrent batch the outcome of its own order', async () => {
+  it('create returns the outcome of its own order to each call of a mixed concurrent batch', async () => {
     const merchantIds = await opened().merchantIds();
     // 180 calls for 90 orders, scattered: 30 are sent once, 30 twice, 30 three times; both merchants use the same order_ids.
     const orders = Array.from({ length: 180 }, (_, call) => {

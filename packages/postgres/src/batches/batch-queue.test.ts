@@ -194,7 +194,7 @@ test('if more wait than fit into a batch, each owner gets its turn', async () =>
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
 });
 
-test('an owner with enough waiting items gets a batch of its own, and those with few share one', async () => {
+test('an owner with enough waiting items gets its own batch, and those with few share one', async () => {
   const options = { clients: 1, batchMax: 8, waitingMax: 20, ownerOf: ([owner]: string) => owner, ownBatchMin: 3 };
   const { queue, batches } = openTestQueue(options);
   const first = queue.add('a0', enoughMs);

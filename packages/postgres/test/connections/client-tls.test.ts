@@ -106,7 +106,7 @@ async function rootFile({ cert }: SelfSigned): Promise<string> {
   return `sslrootcert=${encodeURIComponent(join(folder, 'root.crt'))}`;
 }
 
-test('sslrootcert names the authority to trust, by itself and with each mode that checks the certificate', async () => {
+test('sslrootcert names the authority to trust, alone and with each mode that checks the certificate', async () => {
   const trusted = await rootFile(certificate);
   for (const mode of ['', '&sslmode=verify-full', '&sslmode=verify-ca', '&sslmode=require'])
     expect(await usesTls(urlWith(secure.url, trusted + mode))).toBe(true);

@@ -38,7 +38,7 @@ const failure = (running: Promise<unknown>) =>
 const gone = { outcome: 'unavailable', reason: 'the database server no longer responds' };
 const stuck = { outcome: 'unavailable', reason: 'the database waits for its synchronous standby, or for a disk' };
 
-/** Below the deadline of a statement, which would end it by itself. */
+/** Below the deadline of a statement, which would end it too. */
 const withoutProbeMs = 4_500;
 
 describe('a server that hangs', () => {

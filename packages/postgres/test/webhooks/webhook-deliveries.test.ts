@@ -146,7 +146,7 @@ test('an endpoint has no more deliveries in flight than allowed, those of before
   });
 });
 
-test('a limit is spread over claims that go on after the last merchant', async () => {
+test('a limit is spread over claims, each of which starts after the last merchant', async () => {
   const [a, b, c] = (await merchantsWithEvents(3, 4)) as [AccountId, AccountId, AccountId];
   expect(countsOf(await claim({ limit: 5 }))).toEqual({ [a]: 4, [b]: 1 });
   expect(countsOf(await claim({ limit: 5, after: await endpointOf(b) }))).toEqual({ [c]: 4 });
@@ -207,7 +207,7 @@ test('a failed attempt is repeated after its pause, and makes its endpoint a fai
   expect(await isFailing()).toBe(false);
 });
 
-test('results that come together are stored together', async () => {
+test('results that arrive together are stored together', async () => {
   const merchantIds = await merchantsWithEvents(3, 10);
   const claimed = await claim({ perEndpoint: 10 });
   await Promise.all(

@@ -39,7 +39,7 @@ export function rpcClients<Service extends DescService>(
 /** The status of a failed call, its error code, and the time to wait, if it has one. */
 export async function rpcErrorOf(call: Promise<unknown>) {
   const reason = call.then(
-    () => new Error('it was answered'),
+    () => new Error('it got a response'),
     (error: unknown) => error,
   );
   const error = ConnectError.from(await reason);

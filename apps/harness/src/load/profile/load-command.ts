@@ -99,7 +99,7 @@ export function settingsFrom(flags: LoadFlags): LoadSettings & { readonly audit:
   const audit = flags.audit === true || settings.thresholds.lost !== undefined;
   return {
     ...settings,
-    // An audit without a threshold of its own still allows nothing to be lost.
+    // An audit without its own threshold still allows nothing to be lost.
     thresholds: audit ? { lost: 0, ...settings.thresholds } : settings.thresholds,
     profile: flags.profile === undefined ? 'none' : basename(flags.profile, '.json'),
     seed: flags.seed ?? randomInt(2 ** 32),
