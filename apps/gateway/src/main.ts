@@ -14,6 +14,10 @@ import { createAdminServer } from './telemetry/admin-server.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { createWorkers, type Workers } from './workers/workers.ts';
 
+// Every start passes two options of V8, which reads them before this file. With `--v8-pool-size=0`, full garbage collections
+// have one helper thread less than there are cores, so that they do not occupy all of them: the p99 at 7,000 gRPC orders per second
+// on two cores fell from 22 to 43 ms to 15 to 21 ms. Without `--no-allocation-site-pretenuring`, one start in four used a quarter
+// more CPU per order, because V8 allocated an object of each request in the old generation.
 await run(async () => {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);

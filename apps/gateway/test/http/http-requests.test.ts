@@ -27,7 +27,6 @@ test.each([
     431,
     'headers_too_large',
   ],
-  ['a method that does not exist', 'FOO /order HTTP/1.1\r\nhost: x\r\n\r\n', 405, 'method_not_allowed'],
   ['two lengths', `${oneByte}content-length: 2\r\n\r\n`, 400, 'malformed_request'],
   ['a length and chunks', `${oneByte}transfer-encoding: chunked\r\n\r\n`, 400, 'malformed_request'],
   ['a header with a NUL', 'GET /order HTTP/1.1\r\nhost: x\r\nx: a\u0000b\r\n\r\n', 400, 'malformed_request'],

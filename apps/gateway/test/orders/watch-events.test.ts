@@ -78,20 +78,6 @@ test('rejects more streams of a merchant than its limit, until one ends', async 
   await expect.poll(() => nextEvent(watch({}, of)).then(orderIdOf, () => undefined)).toBe('limit');
 });
 
-test.each([
-  [{ cursor: 'x' }, {}, Code.InvalidArgument, 'invalid_request'],
-  [{ types: ['order.created'] }, {}, Code.InvalidArgument, 'invalid_request'],
-  [{}, { 'x-client-secret': 'wrong' }, Code.Unauthenticated, 'unauthenticated'],
-])('rejects %j with %j', async (request, headers, code, reason) => {
-  const { next } = watch(request, gateway, { ...gateway.headers, ...headers });
-  expect(await rpcErrorOf(next())).toMatchObject({ code, reason });
-});
-
-test('rejects a checkout system', async () => {
-  const { next } = watch({}, gateway, gateway.checkout.headers);
-  expect(await rpcErrorOf(next())).toMatchObject({ code: Code.PermissionDenied, reason: 'permission_denied' });
-});
-
 test('ends with UNAVAILABLE when the gateway stops', async () => {
   const of = await runGateway();
   await cancelNew('stopping', of);

@@ -181,32 +181,6 @@ test('a disabled endpoint gets nothing, and a deletion gives up pending deliveri
   expect(receiver.received).toHaveLength(1);
 });
 
-test("another merchant's endpoint is the same as none", async () => {
-  const [merchant, other] = [await newMerchant(), await newMerchant()];
-  const { id } = await create(other, 'https://shop.invalid/hook');
-  const calls = (of: string) =>
-    [
-      ['GET', ''],
-      ['PATCH', '', { status: 'disabled' }],
-      ['DELETE', ''],
-      ['POST', '/ping'],
-      ['POST', '/rotate_secret'],
-      ['GET', '/deliveries'],
-      ['POST', `/deliveries/evt_${'0'.repeat(32)}/redeliver`],
-      ['POST', '/redeliver', { failed_since: '2026-01-01T00:00:00Z' }],
-    ].map(([method, path, body]) => callJson(merchant, `${method}`, `/webhook_endpoints/${of}${path}`, body));
-  for (const of of [id, `we_${'0'.repeat(32)}`, 'x%00']) {
-    for (const { status, body } of await Promise.all(calls(of))) {
-      expect([status, body.code, body.detail]).toEqual([
-        404,
-        'not_found',
-        'You have no webhook endpoint with this id.',
-      ]);
-    }
-  }
-  expect(await logOf(merchant)).toEqual([]);
-});
-
 test('a loopback URL is allowed if webhooks may be sent to this machine, as with the embedded database', async () => {
   const embedded = await runGateway({ webhookAddresses: 'loopback' });
   const receiver = await runWebhookReceiver();
