@@ -21,7 +21,7 @@ const retryMs = 1_000;
 const usersLock = 5_432_001;
 
 /** Errors caused by a concurrent start or by the last processes of a killed server: the next attempt may succeed. */
-const passingError = /lock file|PID file|shared memory block|address already in use/i;
+export const passingError = /lock file|PID file|shared memory block|address already in use/i;
 
 /** PostgreSQL's settings unless the caller overrides them. */
 export const usualSettings = {

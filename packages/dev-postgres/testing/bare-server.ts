@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, launchServer, runningServer, stopServer, superuser } from '../src/cluster.ts';
-import { freePort, usualSettings } from '../src/dev-postgres.ts';
+import { freePort, passingError, usualSettings } from '../src/dev-postgres.ts';
 import { childrenOf } from './processes.ts';
 import { withSession } from './testing.ts';
+
+const restartLimitMs = 30_000;
+const pollMs = 50;
 
 /** A server that is not restarted when it exits. */
 export type BareServer = Awaited<ReturnType<typeof launchBareServer>>;
@@ -30,7 +34,18 @@ export async function launchBareServer(
     resume: () => signalServer(pid, 'SIGCONT'),
     /** Starts it again after it ended, on the same port. */
     async start(): Promise<void> {
-      await start();
+      const giveUpAt = performance.now() + restartLimitMs;
+      for (;;) {
+        try {
+          // Removes the lock file of a killed server, whose last processes may still be there.
+          runningServer(cluster);
+          await start();
+          break;
+        } catch (error) {
+          if (!passingError.test(String(error)) || performance.now() > giveUpAt) throw error;
+          await sleep(pollMs);
+        }
+      }
       pid = runningServer(cluster)?.pid ?? 0;
     },
     /** Makes a standby the primary. Resolves when it accepts writes. */

@@ -1,9 +1,26 @@
 import { type DatabaseProxy, startDatabaseProxy } from './database-proxy.ts';
 
-/** Starts a proxy that records the text of every statement that a client sends (PostgreSQL manual, 55.7: Parse and Query). */
-export async function startRecordingProxy(databaseUrl: string): Promise<DatabaseProxy & { readonly texts: string[] }> {
+/** A run of a prepared statement. */
+export interface RecordedRun {
+  readonly text: string;
+  /** In the text format. */
+  readonly values: readonly (string | null)[];
+}
+
+/** A proxy that records what clients send. */
+export interface RecordingProxy extends DatabaseProxy {
+  /** The text of every statement, once for each time that it was sent. */
+  readonly texts: readonly string[];
+  /** The runs of prepared statements. */
+  readonly runs: readonly RecordedRun[];
+}
+
+/** Starts a proxy that records statements and their values (PostgreSQL 18, 54.7: Parse, Bind and Query). */
+export async function startRecordingProxy(databaseUrl: string): Promise<RecordingProxy> {
   const texts: string[] = [];
+  const runs: RecordedRun[] = [];
   const proxy = await startDatabaseProxy(databaseUrl, (client, database) => {
+    const prepared = new Map<string, string>();
     let bytes = Buffer.alloc(0);
     // The first message has no type.
     let typeBytes = 0;
@@ -13,15 +30,34 @@ export async function startRecordingProxy(databaseUrl: string): Promise<Database
         const length = typeBytes + bytes.readUInt32BE(typeBytes);
         if (bytes.length < length) break;
         const [type, body] = [typeBytes === 1 ? String.fromCharCode(bytes[0] ?? 0) : '', bytes.subarray(5, length)];
-        // Parse begins with the statement's name.
-        const strings = body.toString().split('\0');
-        const text = type === 'Q' ? strings[0] : type === 'P' ? strings[1] : undefined;
-        if (text !== undefined) texts.push(text);
+        const [first = '', second = ''] = body.toString().split('\0', 2);
+        if (type === 'Q') texts.push(first);
+        if (type === 'P') {
+          texts.push(second);
+          prepared.set(first, second);
+        }
+        // A Bind names a portal and the statement.
+        if (type === 'B') runs.push({ text: prepared.get(second) ?? '', values: valuesOf(body, first, second) });
         bytes = bytes.subarray(length);
         typeBytes = 1;
       }
     });
     client.pipe(database).pipe(client);
   });
-  return { ...proxy, texts };
+  return { ...proxy, texts, runs };
+}
+
+function valuesOf(body: Buffer, portal: string, statement: string): (string | null)[] {
+  let at = Buffer.byteLength(portal) + Buffer.byteLength(statement) + 2;
+  at += 2 + 2 * body.readInt16BE(at);
+  const values: (string | null)[] = [];
+  const count = body.readInt16BE(at);
+  at += 2;
+  while (values.length < count) {
+    const length = body.readInt32BE(at);
+    at += 4;
+    values.push(length < 0 ? null : body.toString('utf8', at, at + length));
+    at += Math.max(0, length);
+  }
+  return values;
 }

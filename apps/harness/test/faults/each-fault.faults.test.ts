@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../../tools/left-out.ts';
 import { faults } from './faults.ts';
-import { expectNothingLost, type FaultRun, faultTable, runFaults } from './run-faults.ts';
+import { expectNothingLost, type FaultRun, faultTable, faultyServer, runFaults } from './run-faults.ts';
 
 const { FAULTS_SEED = randomInt(2 ** 32), FAULTS_PERCENT = 100 } = process.env;
 const seed = Number(FAULTS_SEED);
@@ -29,8 +29,8 @@ for (const fault of faults) {
       mount();
       onTestFinished(unmount);
     }
-    const dataParent = fault.onSmallDisk ? smallDisk : undefined;
-    const run = await runFaults({ seed, faults: [{ fault, times }], dataParent });
+    const openDatabase = faultyServer(seed, [fault], fault.onSmallDisk ? smallDisk : undefined);
+    const run = await runFaults({ seed, faults: [{ fault, times }], openDatabase });
     runs.push({ name: fault.name, ...run });
     expectNothingLost(run, fault.name === 'gateway killed');
     expect(run.late).toBe(0);

@@ -1,13 +1,17 @@
 import { randomInt } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { faults } from './faults.ts';
-import { expectNothingLost, faultTable, runFaults } from './run-faults.ts';
+import { expectNothingLost, faultTable, faultyServer, runFaults } from './run-faults.ts';
 
 test('under a few faults of most kinds two gateways lose, double, change and undo nothing that they acknowledged', async () => {
   const seed = Number(process.env.FAULTS_SEED ?? randomInt(2 ** 32));
   process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
   const planned = faults.filter(({ timesInShort }) => timesInShort > 0);
-  const run = await runFaults({ seed, faults: planned.map((fault) => ({ fault, times: fault.timesInShort })) });
+  const run = await runFaults({
+    seed,
+    faults: planned.map((fault) => ({ fault, times: fault.timesInShort })),
+    openDatabase: faultyServer(seed, planned),
+  });
   process.stdout.write(faultTable([{ name: 'all', ...run }]));
   expectNothingLost(run, true);
   // The faults had an effect.

@@ -9,20 +9,32 @@ import type { GatewayProcess } from '../../src/gateway/gateway-process.ts';
 import type { Seeded } from '../../src/workload/seeded.ts';
 import type { ConnectionFault, FaultProxy } from './fault-proxy.ts';
 
-/** The targets of faults. */
-export interface Disturbed {
+/** A database that faults can reach. */
+export interface ServerTarget {
   readonly server: TestServer;
   /** Between the server and the gateways. */
   readonly proxy: FaultProxy;
+}
+
+/** The gateways of a run. */
+export interface GatewayTarget {
   readonly gateways: readonly [GatewayProcess, ...GatewayProcess[]];
   readonly random: Seeded;
   /** Ends the waits for the server. */
   readonly signal: AbortSignal;
 }
 
-/** One kind of fault. */
-export interface Fault {
+type Disturbed = ServerTarget & GatewayTarget;
+
+/** A fault of a database. */
+export interface FaultOf<Target> {
   readonly name: string;
+  /** Resolves when the fault has ended, or has begun if it ends with a connection. */
+  readonly inject: (disturbed: Target & GatewayTarget) => Promise<void>;
+}
+
+/** One kind of fault. */
+export interface Fault extends FaultOf<ServerTarget> {
   /** How often it happens in `test:faults`, and in the short form in `test`. */
   readonly times: number;
   readonly timesInShort: number;
@@ -30,8 +42,6 @@ export interface Fault {
   readonly readsResponses?: true;
   /** Needs a server whose disk is so small that it can be filled. */
   readonly onSmallDisk?: true;
-  /** Resolves when the fault has ended, or has begun if it ends with a connection. */
-  readonly inject: (disturbed: Disturbed) => Promise<void>;
 }
 
 /** Every kind of fault, and how often each happens. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTestServer } from '@gateway/dev-postgres/testing';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { enableTls } from '@gateway/postgres/testing/enable-tls';
 import { selfSigned } from '@gateway/postgres/testing/self-signed';
 import { expect, onTestFinished } from 'vitest';
@@ -12,19 +13,39 @@ import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.
 import { constantRate } from '../../src/load/profile/arrivals.ts';
 import { loadProfile } from '../../src/load/profile/profile.ts';
 import type { Recorder } from '../../src/load/run/recorder.ts';
-import { startWatchedLoad } from '../../src/load/run/watched-load.ts';
+import { startWatchedLoad, type WatchedRun } from '../../src/load/run/watched-load.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
 import { seededAt } from '../../src/workload/seeded.ts';
 import { startFaultProxy } from './fault-proxy.ts';
-import type { Disturbed, Fault } from './faults.ts';
+import type { Fault, FaultOf, GatewayTarget, ServerTarget } from './faults.ts';
 
 /** The faults of a run. The seed determines their order. */
-export interface FaultPlan {
+export interface FaultPlan<Target> {
   readonly seed: number;
-  readonly faults: readonly { readonly fault: Fault; readonly times: number }[];
-  /** The folder of the server's data. */
-  readonly dataParent?: string | undefined;
+  readonly faults: readonly { readonly fault: FaultOf<Target>; readonly times: number }[];
+  /** Starts the database, which ends with `started`. */
+  readonly openDatabase: (started: AsyncDisposableStack) => Promise<FaultyDatabase<Target>>;
+  /** Merchants besides those of every run. */
+  readonly moreMerchants?: number;
+  /** Calls without a response at the same time; others are dropped. */
+  readonly pendingMax?: number;
+  /** The pause after each fault; random and short by default. */
+  readonly pauseMs?: number;
+  /** Watches the run from its start. */
+  readonly watch?: (run: Started<Target>) => Pick<WatchedRun, 'onReply'>;
 }
+
+/** The database of the gateways. */
+export interface FaultyDatabase<Target> {
+  readonly url: string;
+  /** The same database without anything in between. */
+  readonly auditUrl: string;
+  /** What faults need of it. */
+  readonly target: Target;
+}
+
+/** What a run has started. */
+type Started<Target> = Target & GatewayTarget & { readonly credentials: readonly Credentials[] };
 
 /** The result of a run. */
 export interface FaultRun {
@@ -41,9 +62,9 @@ const longestSeconds = 7_200;
 const rate = 100;
 
 /** Few enough that a slow machine drops calls instead of sending payments before the responses with their tokens. */
-const pendingMax = 64;
+const usualPendingMax = 64;
 
-const merchants = [
+const usualMerchants = [
   ...[{ name: 'First' }, { name: 'Second' }],
   // Their orders expire while others are paid and cancelled.
   ...[
@@ -62,11 +83,28 @@ const recoveryMaxMs = 60_000;
 /** Ensures that there are changes to audit, even if one fault stopped nearly all of them. */
 const afterLastMs = 1_000;
 
+/** A PostgreSQL behind a proxy, both of which can be disturbed by these faults. */
+export function faultyServer(seed: number, faults: readonly Fault[], dataParent?: string) {
+  return async (started: AsyncDisposableStack): Promise<FaultyDatabase<ServerTarget>> => {
+    const cuts = seededAt(seed, 1);
+    const server = await startTestServer(serverSettings, dataParent);
+    started.defer(server.stop);
+    const certificate = selfSigned('127.0.0.1');
+    const tlsQuery = await enableTls(server.url, certificate);
+    const isTlsEndedByProxy = faults.some(({ readsResponses }) => readsResponses);
+    const isReset = () => cuts.below(2) === 0;
+    const proxy = await startFaultProxy(server.url, isReset, isTlsEndedByProxy ? certificate : undefined);
+    started.defer(proxy.close);
+    return { url: `${proxy.url}?${tlsQuery}`, auditUrl: server.url, target: { server, proxy } };
+  };
+}
+
 /**
- * Sends the profile `lifecycle` to two gateways that reach their own PostgreSQL through a proxy, injects faults, and
- * audits orders, states, events and webhooks. Rejects when a gateway exits unexpectedly. Everything ends with the test.
+ * Sends the profile `lifecycle` to two gateways, injects faults into their database, and audits orders, states, events and webhooks.
+ * Rejects when a gateway exits unexpectedly. Everything ends with the test.
  */
-export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promise<FaultRun> {
+export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultRun> {
+  const { seed, faults, moreMerchants = 0, pendingMax = usualPendingMax, pauseMs } = plan;
   const ended = new AbortController();
   const started = new AsyncDisposableStack();
   onTestFinished(async () => {
@@ -74,29 +112,27 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
     await started.disposeAsync();
   }, 60_000);
   const { path: folder } = started.use(await mkdtempDisposable(join(tmpdir(), 'faults-')));
-  const [random, cuts] = [seededAt(seed, 0), seededAt(seed, 1)];
-  const server = await startTestServer(serverSettings, dataParent);
-  started.defer(server.stop);
-  const certificate = selfSigned('127.0.0.1');
-  const tlsQuery = await enableTls(server.url, certificate);
-  const isTlsEndedByProxy = faults.some(({ fault }) => fault.readsResponses);
-  const isReset = () => cuts.below(2) === 0;
-  const proxy = await startFaultProxy(server.url, isReset, isTlsEndedByProxy ? certificate : undefined);
-  started.defer(proxy.close);
+  const random = seededAt(seed, 0);
+  const { url, auditUrl, target } = await plan.openDatabase(started);
   const receiver = await startWebhookReceiver();
   started.defer(receiver.close);
+  const merchants = [
+    ...usualMerchants,
+    ...Array.from({ length: moreMerchants }, (_, index) => ({ name: `More ${index}` })),
+  ];
   const setups = [...merchants, { name: 'Checkout', kind: 'checkout' as const }];
-  const database = async () => ({ url: `${proxy.url}?${tlsQuery}`, stop: async () => {} });
-  const first: OwnGateway = await startOwnGateway(setups, ended.signal, database);
+  const first: OwnGateway = await startOwnGateway(setups, ended.signal, async () => ({ url, stop: async () => {} }));
   started.defer(first.stop);
   await first.sendWebhooks(merchants.length, receiver);
-  const gateways: Disturbed['gateways'] = [first, await first.startAnother()];
+  const gateways: GatewayTarget['gateways'] = [first, await first.startAnother()];
+  const disturbed = { ...target, gateways, random, signal: ended.signal };
 
   const [credentials, checkout] = [first.credentials.slice(0, merchants.length), first.credentials.at(-1)];
   const phases = constantRate(rate, longestSeconds);
   const limits = { connections: pendingMax, max_pending: pendingMax };
   const profile = { ...loadProfile('lifecycle'), ...limits, merchants: merchants.length, phases };
-  const load = startWatchedLoad(gateways, { profile, seed, credentials, checkout, folder });
+  const watch = plan.watch?.({ ...disturbed, credentials });
+  const load = startWatchedLoad(gateways, { profile, seed, credentials, checkout, folder, ...watch });
   started.defer(load.end);
 
   const recovered = async (fault: string) => {
@@ -113,13 +149,13 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
     const drawn = all.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
     await recovered('the start');
     for (const [index, { fault }] of drawn.entries()) {
-      await fault.inject({ server, proxy, gateways, random, signal: ended.signal });
+      await fault.inject(disturbed);
       const seconds = await recovered(fault.name);
       recoveries.push(seconds);
       if ((index + 1) % 50 === 0 || faults.length > 1) {
         process.stdout.write(`${index + 1} of ${drawn.length}: ${fault.name}, order after ${formatSeconds(seconds)}\n`);
       }
-      await sleep(random.below(pauseMaxMs), undefined, { signal: ended.signal });
+      await sleep(pauseMs ?? random.below(pauseMaxMs), undefined, { signal: ended.signal });
     }
     await sleep(afterLastMs, undefined, { signal: ended.signal });
   };
@@ -128,7 +164,7 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
   ended.abort();
   load.end();
   const { recorder } = await load.running;
-  const audit = await auditWhenDelivered(load.journalFile, server.url, receiver);
+  const audit = await auditWhenDelivered(load.journalFile, auditUrl, receiver);
   return { recorder, audit, late: load.late(), recoveries };
 }
 

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayAddresses } from '@gateway/fixtures/wire/client';
-import { openSender, type Sender } from '../calls/sender.ts';
+import type { LoadCall } from '../calls/call-maker.ts';
+import { openSender, type Reply, type Sender } from '../calls/sender.ts';
 import type { Profile } from '../profile/profile.ts';
 import { type LoadRun, runLoad } from './run-load.ts';
 
@@ -12,11 +13,13 @@ const tickMs = 50;
 const pollMs = 5;
 
 /** The load and the accounts that send it. */
-interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
+export interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
   readonly profile: Profile;
   readonly seed: number;
   /** Where the journal is written. */
   readonly folder: string;
+  /** Gets each response and how long it took. */
+  readonly onReply?: (call: LoadCall, reply: Reply, ms: number) => void;
 }
 
 /**
@@ -24,7 +27,7 @@ interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
  * then, or rejects.
  */
 export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: WatchedRun) {
-  const { profile, seed, folder, credentials, checkout } = run;
+  const { profile, seed, folder, credentials, checkout, onReply } = run;
   const senders = gateways.map((gateway) => openSender(gateway, profile.connections));
   /** For each gateway, when the latest call that created an order was sent. */
   const createdAtMs = gateways.map(() => 0);
@@ -41,7 +44,9 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
       turn = (turn + 1) % senders.length;
       const [gateway, sentMs, busyBeforeMs] = [turn, performance.now(), busyMs];
       const reply = await (senders[gateway] as Sender).send(call);
-      if (performance.now() - sentMs - (busyMs - busyBeforeMs) > latestMs) late += 1;
+      const ms = performance.now() - sentMs - (busyMs - busyBeforeMs);
+      if (ms > latestMs) late += 1;
+      onReply?.(call, reply, ms);
       if (reply.outcome === 'created') {
         created += 1;
         createdAtMs[gateway] = Math.max(createdAtMs[gateway] ?? 0, sentMs);

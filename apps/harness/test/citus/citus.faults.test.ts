@@ -1,0 +1,71 @@
+import { randomInt } from 'node:crypto';
+import { missingCitus } from '@gateway/dev-postgres/testing/citus';
+import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
+import { expect, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import { createLatencies } from '../../src/load/run/latencies.ts';
+import { expectNothingLost, type FaultPlan, faultTable, runFaults } from '../faults/run-faults.ts';
+import { type CitusTarget, citusFaults } from './citus-faults.ts';
+import { type FollowedFeed, followFeed } from './feed-followers.ts';
+
+const { FAULTS_SEED = randomInt(2 ** 32), FAULTS_PERCENT = 100 } = process.env;
+const seed = Number(FAULTS_SEED);
+
+const timesOf = (name: string) => Math.ceil(((name === 'shard moved' ? 5 : 10) * Number(FAULTS_PERCENT)) / 100);
+
+const isLeftOut = leftOut('faults of workers of Citus', missingCitus());
+
+test.skipIf(isLeftOut)(
+  'lost workers and moved shards lose, double and change nothing, and no event is missed',
+  async () => {
+    process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
+    const latencies = { quiet: createLatencies(), others: createLatencies(), affected: createLatencies() };
+    const failedOthers = new Map<string, number>();
+    const feeds: FollowedFeed[] = [];
+    const following = new AbortController();
+    const plan: FaultPlan<CitusTarget> = {
+      seed,
+      faults: citusFaults.map((fault) => ({ fault, times: timesOf(fault.name) })),
+      ...{ moreMerchants: 8, pendingMax: 1_000, pauseMs: 3_000 },
+      async openDatabase(started) {
+        const cluster = await startDistributedCluster();
+        started.defer(cluster.close);
+        return { url: cluster.url, auditUrl: cluster.url, target: { cluster, current: {} } };
+      },
+      watch({ gateways, credentials, current }) {
+        for (const [index, one] of credentials.entries()) {
+          feeds.push(followFeed(gateways[index % gateways.length]?.httpUrl ?? '', one, following.signal));
+        }
+        return {
+          onReply({ headers, expected }, { outcome }, ms) {
+            const clientId = headers['x-client-id'] ?? '';
+            if (!credentials.some((one) => one.clientId === clientId)) return;
+            const which =
+              current.isAffected === undefined ? 'quiet' : current.isAffected(clientId) ? 'affected' : 'others';
+            latencies[which].record(ms);
+            if (which === 'others' && !expected.includes(outcome))
+              failedOthers.set(outcome, (failedOthers.get(outcome) ?? 0) + 1);
+          },
+        };
+      },
+    };
+    const run = await runFaults(plan);
+    process.stdout.write(faultTable([{ name: 'Citus', ...run }]));
+    const figures = Object.entries(latencies).map(([name, { count, percentile }]) => [
+      name,
+      { count, p50: percentile(50), p99: percentile(99) },
+    ]);
+    process.stdout.write(
+      `${JSON.stringify({ ...Object.fromEntries(figures), failedOthers: Object.fromEntries(failedOthers), outcomes: Object.fromEntries(run.recorder.outcomes) })}\n`,
+    );
+    expectNothingLost(run, false);
+    following.abort();
+    for (const { httpUrl, done, credentials, eventIds, failures } of feeds) {
+      await done;
+      expect(failures.filter((status) => status !== 503 && status !== 504)).toEqual([]);
+      const whole = followFeed(httpUrl, credentials, following.signal);
+      await whole.done;
+      expect(eventIds).toEqual(whole.eventIds);
+    }
+  },
+);

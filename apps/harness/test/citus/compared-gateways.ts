@@ -1,0 +1,25 @@
+import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
+import { onTestFinished } from 'vitest';
+import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
+
+/** A gateway on one server, and one on a Citus cluster of the same machine, each with the same accounts; a checkout system is the last. */
+export async function startComparedGateways(merchants: number): Promise<Record<'plain' | 'citus', OwnGateway>> {
+  const cluster = await startDistributedCluster();
+  onTestFinished(cluster.close, 60_000);
+  const { url: plainUrl } = await cluster.startPlain();
+  const setups = [
+    ...Array.from({ length: merchants }, (_, index) => ({ name: `Merchant ${index}` })),
+    { name: 'Checkout', kind: 'checkout' as const },
+  ];
+  const start = async (url: string) => {
+    const database = async () => ({ url, stop: async () => {} });
+    const gateway = await startOwnGateway(setups, new AbortController().signal, database);
+    onTestFinished(gateway.stop, 60_000);
+    return gateway;
+  };
+  return { plain: await start(plainUrl), citus: await start(cluster.url) };
+}
+
+export function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
