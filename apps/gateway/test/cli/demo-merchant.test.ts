@@ -18,7 +18,7 @@ beforeEach(async () => {
 const findOrCreate = () =>
   findOrCreateDemoMerchant({ url: gateway.databaseUrl, dataDir, secretsKeys: [testSecretsKey] });
 
-test('first starts at once agree on one demo merchant, which later starts find', async () => {
+test('concurrent first starts agree on one demo merchant, which later starts find', async () => {
   const [first, second] = await Promise.all([findOrCreate(), findOrCreate()]);
   expect(second).toEqual(first);
   expect(await findOrCreate()).toEqual(first);
@@ -35,7 +35,7 @@ test.each([
   expect(await createDemoOrder(gateway.url, created, gateway.baseUrl)).toContain('/payment/');
 });
 
-test('a later start shows the signing secret of that time', async () => {
+test('a later start shows the current signing secret', async () => {
   const { clientId, signingSecret } = await findOrCreate();
   const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
   onTestFinished(() => endpoints.close());

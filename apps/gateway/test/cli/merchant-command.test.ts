@@ -91,7 +91,7 @@ test('merchant create --test: a test merchant, whose orders say so', async () =>
   expect(await printed('list')).toContainEqual(expect.objectContaining({ client_id: clientId, kind: 'test' }));
 });
 
-test('merchant lifetime: orders without an end get one, those with an end keep it, and none ends it', async () => {
+test('merchant lifetime: orders without an expiry get one, those with an expiry keep it, and none removes it', async () => {
   const credentials = await gateway.accounts.create('Patient', 'live');
   const { clientId, clientSecret } = credentials;
   const lifetimeOf = async (overrides: object) => {
@@ -109,7 +109,7 @@ test('merchant lifetime: orders without an end get one, those with an end keep i
   await expect.poll(() => lifetimeOf({})).toBeUndefined();
 });
 
-test('merchant limit: calls over it are rejected in every protocol, and none ends it', async () => {
+test('merchant limit: calls over it are rejected in every protocol, and none removes it', async () => {
   const credentials = await gateway.accounts.create('Busy', 'live');
   const headers = credentialHeaders(credentials);
   const protocols = [
@@ -130,7 +130,7 @@ test('merchant limit: calls over it are rejected in every protocol, and none end
   await expect.poll(whichAreLimited).toEqual(protocols.map(() => false));
 });
 
-test('checkout create: the client may use CheckoutService, and may not create orders', async () => {
+test('checkout create: the account may use CheckoutService, and may not create orders', async () => {
   const { code, stdout } = await runCommand('checkout', ['create', '--name', 'Pay desk', '--json']);
   expect(code).toBe(0);
   const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
@@ -145,7 +145,7 @@ test('checkout create: the client may use CheckoutService, and may not create or
   await checkout.resolvePaymentLink({ orderToken }, { headers: withAdded });
 });
 
-test('merchant secret revoke does not revive an ended secret', async () => {
+test('merchant secret revoke does not extend an ended secret', async () => {
   const { clientId } = await gateway.accounts.create('Ended');
   const { id: number, clientSecret } = await addSecret(clientId);
   await gateway.accounts.endSecret(clientId, number, null);
@@ -154,7 +154,7 @@ test('merchant secret revoke does not revive an ended secret', async () => {
   await expect.poll(() => statusWith(clientId, clientSecret)).toBe(401);
 });
 
-test('a checksum is verified with the secret of the request, not with another secret of the client', async () => {
+test('a checksum is verified with the secret of the request, not with another secret of the merchant', async () => {
   const { clientId, clientSecret: first } = await gateway.accounts.create('Two Secrets');
   const { clientSecret: second } = await addSecret(clientId);
   const order = (checksumSecret: string) =>
@@ -172,7 +172,7 @@ test('a checksum is verified with the secret of the request, not with another se
   }
 });
 
-test('the database stores nothing of a secret but its SHA-256', async () => {
+test('the database stores only the SHA-256 of a secret', async () => {
   const { clientId, clientSecret: first } = await gateway.accounts.create('Stored');
   const { clientSecret: second } = await addSecret(clientId);
   expect(await statusWith(clientId, second)).toBe(201);
@@ -187,7 +187,7 @@ test('the database stores nothing of a secret but its SHA-256', async () => {
   }
 });
 
-test('commands for a client that does not exist, or is of another kind, say so', async () => {
+test('commands for an account that does not exist, or is of another kind, say so', async () => {
   const unknown = 'app_000000000000000000000000';
   for (const args of [
     ['log', unknown],
@@ -202,7 +202,7 @@ test('commands for a client that does not exist, or is of another kind, say so',
 });
 
 // src/cli/merchant-commands.test.ts tests the other messages.
-test('merchant secret list of an unknown client: exit code 1 with a message', async () => {
+test('merchant secret list of an unknown account: exit code 1 with a message', async () => {
   const { code, stdout, stderr } = await runCommand('merchant', ['secret', 'list', 'app_000000000000000000000000']);
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/\nThere is no account app_000000000000000000000000\.\n$/);

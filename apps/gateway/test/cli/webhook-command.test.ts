@@ -108,7 +108,7 @@ test('set, test, rotate, show and remove: the secret is shown by set and rotate,
   }
 });
 
-test('with several endpoints a command names the one that it is about', async () => {
+test('with several endpoints, a command must name one', async () => {
   await secretOf('set', clientId, 'https://shop.example/first');
   const added = await webhook(['set', clientId, 'https://shop.example/second', '--new']);
   expect(added.output).toContain('  signing secret: whsec_');
@@ -129,7 +129,7 @@ test('with several endpoints a command names the one that it is about', async ()
   await database.sql`delete from webhook_endpoints where merchant_id = ${merchantId}`;
 });
 
-test('the database stores nothing of a signing secret in the clear', async () => {
+test('the database stores no signing secret in plain text', async () => {
   const secret = await secretOf('set', clientId, 'https://shop.example/hook');
   const bytes = Buffer.from(secret.replace('whsec_', ''), 'base64');
   const [row] = await database.sql`select signing_secret from webhook_endpoints where merchant_id = ${merchantId}`;
@@ -158,7 +158,7 @@ test('deliveries lists the status of each event, and redeliver queues one again'
   expect(unknown).toEqual({ output: '', error: 'EVENT_ID must be an event of the last 30 days.' });
 });
 
-test('reencrypt takes every secret to the first key, and says which none can decrypt', async () => {
+test('reencrypt encrypts every secret with the first key, and names those that no key decrypts', async () => {
   const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(3)];
   const first = await secretOf('set', clientId, 'https://shop.example/hook');
   const second = await secretOf('rotate', clientId);
@@ -192,7 +192,7 @@ test('test reports the error', async () => {
 });
 
 test.each(['http://localhost:3000/hook', 'http://127.0.0.1:3000/', 'https://[::1]/', 'http://[::1]:3000'])(
-  'set accepts the URL %s where webhooks may be sent to this machine, as with the embedded database',
+  'set accepts the URL %s if webhooks may be sent to this machine, as with the embedded database',
   async (url) => {
     const toLoopback = { ...key, allowedAddresses: 'loopback' } as const;
     expect(await webhook(['set', clientId, url], toLoopback)).toMatchObject({ error: '' });

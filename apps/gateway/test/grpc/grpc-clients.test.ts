@@ -208,7 +208,7 @@ test('grpc-js gets UNIMPLEMENTED for an unknown method, and details if its metad
   expect((await other).code).toBe(0);
 });
 
-test('takes the headers that grpcurl, proxies and tracing add', async () => {
+test('accepts the headers that grpcurl, proxies and tracing add', async () => {
   const server = await runGrpcServer();
   const session = useSession(server.port);
   const headers = {

@@ -167,7 +167,7 @@ test('resets a call whose client takes no response', async () => {
 test('closes a connection whose client reads nothing', async () => {
   await withClient({ streamTimeoutMs: 500 }, async (client, server) => {
     client.socket.pause();
-    // Their answers fill the system's buffers.
+    // Their responses fill the system's buffers.
     const calls = Array.from({ length: 20_000 }, (_, index) => headersFrame(2 * index + 1, callFields));
     client.socket.write(Buffer.concat([clientPreface, ...calls]));
     const closed = new Promise((resolve) => client.socket.once('close', resolve));
@@ -224,7 +224,7 @@ test('sends GOAWAY when it is closed, and lets the calls in flight finish', asyn
   expect([session.destroyed, idle.destroyed]).toEqual([true, true]);
 });
 
-test('cuts off calls that do not finish and clients that do not go when the drain time is over', async () => {
+test('cuts off calls that do not finish and clients that do not disconnect within the drain time', async () => {
   const drainTimeoutMs = 300;
   const { store } = blockedStore();
   const server = await runGrpcServer({ store, limits: { ...patient, drainTimeoutMs } });

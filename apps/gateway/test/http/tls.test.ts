@@ -83,7 +83,7 @@ test.each(['/order', '/payment/unknown', '/%zz'])('over TLS, GET %s has Strict-T
   expect(response.headers).toHaveProperty('strict-transport-security');
 });
 
-test('TLS 1.2 and 1.3 are taken, 1.1 is rejected, and each port agrees on its own protocol', async () => {
+test('TLS 1.2 and 1.3 are accepted, 1.1 is rejected, and each port agrees on its own protocol', async () => {
   const { httpPort, grpcPort } = await runTlsGateway();
   for (const [port, alpn] of [
     [httpPort, 'http/1.1'],

@@ -36,7 +36,7 @@ interface Sample {
   readonly durationMs: number;
 }
 
-type Flood = Pick<FloodOptions, 'kind' | 'connections'> & { readonly isKnown?: boolean };
+type Flood = Pick<FloodOptions, 'kind' | 'connections'> & { readonly isAuthenticated?: boolean };
 
 let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
 let gateway: GatewayProcess;
@@ -145,7 +145,7 @@ async function runMerchants(): Promise<Sample[]> {
 async function startFlood(options: Flood) {
   const all: FloodOptions = {
     ...options,
-    credentials: options.isKnown ? flooder : undefined,
+    credentials: options.isAuthenticated ? flooder : undefined,
     ...{ httpPort: gateway.httpPort, grpcPort: gateway.grpcPort, orderToken },
   };
   const path = fileURLToPath(new URL('../helpers/attacks/flood-process.ts', import.meta.url));
@@ -186,26 +186,32 @@ const floods: readonly (readonly [name: string, flood: Flood | undefined])[] = [
   ['a flood of invalid credentials', { kind: 'unauthenticated', connections: 256 }],
   ['10,000 idle sockets', { kind: 'idle', connections: 10_000 }],
   ['500 connections that send bodies of 64 KB', { kind: 'bodies', connections: 500 }],
-  ["a merchant's 500 connections that send bodies of 64 KB", { kind: 'bodies', connections: 500, isKnown: true }],
+  [
+    "a merchant's 500 connections that send bodies of 64 KB",
+    { kind: 'bodies', connections: 500, isAuthenticated: true },
+  ],
   [
     "a merchant's 500 connections that send chunked bodies of 64 KB",
-    { kind: 'chunked bodies', connections: 500, isKnown: true },
+    { kind: 'chunked bodies', connections: 500, isAuthenticated: true },
   ],
-  ['500 connections that do not end bodies of 64 KB', { kind: 'held bodies', connections: 500 }],
+  ['500 connections that do not end bodies of 64 KB', { kind: 'incomplete bodies', connections: 500 }],
   [
     "a merchant's 500 connections that do not end bodies of 64 KB",
-    { kind: 'held bodies', connections: 500, isKnown: true },
+    { kind: 'incomplete bodies', connections: 500, isAuthenticated: true },
   ],
   [
     "a merchant's 500 connections that do not end chunked bodies",
-    { kind: 'held chunked bodies', connections: 500, isKnown: true },
+    { kind: 'incomplete chunked bodies', connections: 500, isAuthenticated: true },
   ],
-  ['500 gRPC connections that end no message', { kind: 'held messages', connections: 500 }],
-  ["a merchant's 500 gRPC connections that end no message", { kind: 'held messages', connections: 500, isKnown: true }],
+  ['500 gRPC connections that end no message', { kind: 'incomplete messages', connections: 500 }],
+  [
+    "a merchant's 500 gRPC connections that end no message",
+    { kind: 'incomplete messages', connections: 500, isAuthenticated: true },
+  ],
   ['500 gRPC connections with 15 KB of metadata in each call', { kind: 'metadata', connections: 500 }],
   [
     "a merchant's 500 gRPC connections with 15 KB of metadata in each call",
-    { kind: 'metadata', connections: 500, isKnown: true },
+    { kind: 'metadata', connections: 500, isAuthenticated: true },
   ],
   ['16 loops of 480 resets', { kind: 'resets', connections: 16 }],
   ['4 loops of messages in frames of one byte', { kind: 'tiny frames', connections: 4 }],

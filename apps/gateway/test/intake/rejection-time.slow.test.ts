@@ -19,12 +19,12 @@ const tMax = 4.5;
 
 const gateway = useGateway();
 let directory: ReturnType<typeof openAccountDirectory>;
-let known: Credentials;
+let valid: Credentials;
 let disabled: Credentials;
 let revoked: Credentials;
 beforeAll(async () => {
   directory = openAccountDirectory({ url: gateway.databaseUrl });
-  known = gateway.credentials;
+  valid = gateway.credentials;
   disabled = await gateway.accounts.create('Disabled');
   revoked = await gateway.accounts.create('Revoked');
   await gateway.accounts.disable(disabled.clientId);
@@ -40,8 +40,8 @@ const repeated = { clientId: createClientId(randomBytes), clientSecret: wrongSec
 const kinds: Readonly<Record<string, () => Credentials>> = {
   'an unknown id': () => ({ clientId: createClientId(randomBytes), clientSecret: wrongSecret() }),
   'the same unknown id again': () => repeated,
-  'a wrong secret': () => ({ ...known, clientSecret: wrongSecret() }),
-  'the same wrong secret again': () => ({ ...known, clientSecret: repeated.clientSecret }),
+  'a wrong secret': () => ({ ...valid, clientSecret: wrongSecret() }),
+  'the same wrong secret again': () => ({ ...valid, clientSecret: repeated.clientSecret }),
   'a disabled merchant': () => disabled,
   'a revoked secret': () => revoked,
 };

@@ -46,13 +46,13 @@ test('shows whether orders can be stored, overdue webhooks, connections and the 
   if (process.platform === 'linux') expect(value('process_open_fds')).toBeGreaterThan(10);
 });
 
-test('no scrape changes what another one sees', async () => {
+test('no scrape changes the result of another', async () => {
   const count = async () => Number((await scrape(gateway)).match(/gateway_event_loop_delay_seconds_count (\d+)/)?.[1]);
   const first = await count();
   await expect.poll(count).toBeGreaterThan(first);
 });
 
-test('no label holds a text of a client', async () => {
+test('no label contains text sent by a client', async () => {
   const text = 'private-text';
   await fetch(`${gateway.url}/${text}/order`, { headers: { 'x-client-id': text, 'x-request-id': text } });
   await fetch(`${gateway.grpcUrl}/${text}`).catch(() => {});

@@ -15,7 +15,7 @@ import { pnpm } from '../../../../tools/pnpm.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, runProgram } from '../helpers/gateway-process.ts';
 
-// The image, compose.yaml, the manifests of Kubernetes and the systemd unit, as far as they can be checked without an engine.
+// The image, compose.yaml, the manifests of Kubernetes and the systemd unit, as far as they can be checked without a container engine.
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../../../..');
 const read = (path: string) => readFile(join(root, path), 'utf8');

@@ -53,7 +53,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(await created.json()).toMatchObject(stored);
 });
 
-test('gateways whose PostgreSQL exits get it back with all orders, and no process remains after the last one stops', async () => {
+test('gateways restart a PostgreSQL that exits, with all orders, and no process remains after the last one stops', async () => {
   const dataDir = await newClusterDir();
   const starter = await startProcess({ DATA_DIR: dataDir });
   const joined = await startProcess({ DATA_DIR: dataDir });
@@ -199,7 +199,7 @@ test.each([
       ]
     : []),
 ])(
-  'with HOST=%s both ports listen where the ready line says, and so does the base URL; what is unsafe is a warning',
+  'with HOST=%s both ports and the base URL match the ready line, and an unsafe address is a warning',
   async (HOST, host, baseHost) => {
     const gateway = await startOnNewDatabase({ HOST });
     const { credentials } = gateway;

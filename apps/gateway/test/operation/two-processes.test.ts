@@ -44,7 +44,7 @@ async function merchant(...args: string[]): Promise<string> {
   return stdout;
 }
 
-test('a secret works at once in every process when it is added, and nowhere a second after it was revoked', async () => {
+test('a secret works in every process as soon as it is added, and in none a second after it was revoked', async () => {
   expect((await statusesWith(credentials.clientSecret)).sort()).toEqual([200, 201]);
   const { number, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
   expect(await statusesWith(added)).toEqual([200, 200]);
@@ -62,7 +62,7 @@ test('a secret works at once in every process when it is added, and nowhere a se
   expect(await statusesWith(credentials.clientSecret)).toEqual([200, 200]);
 });
 
-test('one payment that is reported for 20 orders of two merchants through two processes at once pays one of them', async () => {
+test('one payment reported concurrently for 20 orders of two merchants through two processes pays one of them', async () => {
   const created = await runProgram('src/cli/checkout.ts', ['create', '--name', 'Checkout', '--json'], {
     DATABASE_URL: databaseUrl,
   });
@@ -84,7 +84,7 @@ test('one payment that is reported for 20 orders of two merchants through two pr
       const response = await postPayment(checkout, order_token, { payment_id: `one-payment-${round}`, paid_at });
       const { order, details } = Object(await response.json());
       const outcome: string = order?.order_status ?? details[0].debug.reason;
-      // Repeats the call as a checkout system does, on a machine that is too busy.
+      // Repeats the call, as a checkout system does when the gateway is too busy.
       return /^(UNAVAILABLE|OVERLOADED|DEADLINE_EXCEEDED)$/.test(outcome) ? pay(order_token, index) : outcome;
     };
     const statuses = await Promise.all(orders.map(({ order_token }, index) => pay(order_token, index)));

@@ -15,7 +15,7 @@ const protoFolder = join(import.meta.dirname, '../../../../proto');
 const gateway = useGateway();
 
 describe('POST /order', () => {
-  test('logs one line a call, with nothing in it but the allowed facts', async () => {
+  test('logs one line per call, with nothing but the allowed fields', async () => {
     const before = gateway.calls.length;
     const response = await postOrder(gateway, validOrderInput({ order_id: 'logged' }), { 'x-request-id': 'logged-1' });
     const { service_order_id } = await answerOf(response);
@@ -63,7 +63,7 @@ test('the log lines of the page, a cancellation and a refused payment name the o
 });
 
 describe('every protocol', () => {
-  test.each(['connect', 'grpc', 'grpcweb'])('takes a call from buf curl over %s', async (protocol) => {
+  test.each(['connect', 'grpc', 'grpcweb'])('accepts a call from buf curl over %s', async (protocol) => {
     const created = await createOrder(gateway, `buf-curl-${protocol}`);
     const port = protocol === 'grpc' ? gateway.grpcPort : gateway.httpPort;
     const printed = await bufCurl(

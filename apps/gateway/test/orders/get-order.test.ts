@@ -47,7 +47,7 @@ describe('GET /order/{order_id}', () => {
 const notFound = { code: Code.NotFound, reason: 'not_found' };
 
 describe('GetOrder', () => {
-  test('a timeout of years: the call is logged with the response that the client got', async () => {
+  test('a timeout of years: the call is logged with the outcome that the client received', async () => {
     // Each protocol reads its own.
     const headers = { ...gateway.headers, 'connect-timeout-ms': '9999999999', 'grpc-timeout': '99999999H' };
     const callsBefore = gateway.calls.length;

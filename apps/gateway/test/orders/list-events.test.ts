@@ -31,7 +31,7 @@ test('has a cursor to continue from, even if it has no events yet', async () => 
   await expect.poll(later).toEqual(['third']);
 });
 
-test('a client that polls misses no event, although transactions end in another order than they began', async () => {
+test('a client that polls misses no event, although transactions commit in another order than they began in', async () => {
   await createOrder(gateway, 'slow');
   const { body: before } = await getEvents({ limit: '100' });
   const slow = postgres(gateway.databaseUrl, { max: 1 });
@@ -66,7 +66,7 @@ describe('Prefer: wait', () => {
     }
   };
 
-  test('waits for an event that this process stores, and reads past those that a filter excludes', async () => {
+  test('waits for an event that this process stores, and skips those that a filter excludes', async () => {
     await createOrder(gateway, 'waited-for');
     const all = waitFor(20, { cursor: await endOfFeed() });
     const filtered = waitFor(20, { order_id: 'waited-for' });
@@ -89,7 +89,7 @@ describe('Prefer: wait', () => {
     expect(headers.get('preference-applied')).toBe('wait=20');
   });
 
-  test('returns an empty page after the time, and at once beyond the waiting calls of a merchant', async () => {
+  test('returns an empty page after the wait, and at once if a merchant has too many waiting calls', async () => {
     const cursor = await endOfFeed();
     const pages = await Promise.all(Array.from({ length: 40 }, () => waitFor(2, { cursor })));
     for (const { status, body } of pages) expect([status, body]).toEqual([200, { events: [], next_cursor: cursor }]);

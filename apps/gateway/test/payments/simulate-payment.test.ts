@@ -82,7 +82,7 @@ describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
     expect(await eventsOf('paid-twice')).toEqual(['order.paid']);
   });
 
-  test('303: of many payments at once one counts, and all lead to the return link', async () => {
+  test('303: of many concurrent payments one counts, and all lead to the return link', async () => {
     const token = await newTestToken('paid-at-once');
     const all = await Promise.all(Array.from({ length: 20 }, () => simulate(token, 'outcome=pay')));
     const locations = all.map(({ status, headers }) => `${status} ${headers.get('location')}`);
@@ -136,7 +136,7 @@ describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
 
 describe('POST /payment/{order_token}/simulate with outcome=expire', () => {
   test.each([undefined, new Date(Date.now() + 3_600_000).toISOString()])(
-    '200: an order with the end %s expires now, once',
+    '200: an order with the expiry %s expires now, once',
     async (order_expires_at) => {
       const orderId = `expired-now-${order_expires_at !== undefined}`;
       const token = await newTestToken(orderId, { order_expires_at });

@@ -121,7 +121,7 @@ test('an attempt without a 2xx is repeated with the same id and a new timestamp 
   for (const request of receiver.received) verified(request);
 });
 
-test('after a failed attempt the pause of its number is waited for', async () => {
+test('after a failed attempt, the next one waits for its scheduled pause', async () => {
   const { merchantId, receiver } = await newMerchant(respondWith(500));
   await storeEvent(merchantId);
   const asked: number[] = [];
@@ -159,7 +159,7 @@ test('HTTP 410 disables the endpoint, and the merchant gets nothing more', async
   expect(receiver.received).toHaveLength(1);
 });
 
-test('a redirect is a failed attempt, and its target is not connected to', async () => {
+test('a redirect is a failed attempt and is not followed', async () => {
   const target = await runWebhookReceiver();
   const { merchantId } = await newMerchant(
     (_, response) => void response.writeHead(301, { location: target.url }).end(),
@@ -235,7 +235,7 @@ test('endpoints that hang or fail do not delay the others, and get few attempts 
   }
 });
 
-test('any number of failing endpoints together get a part of the attempts', async () => {
+test('any number of failing endpoints together get only a part of the attempts', async () => {
   const hanging = await runWebhookReceiver({ respond: () => {} });
   const failing = await createMerchantsWithOrder(database.url, database.sql, webhookLimits.failingAttemptsMax + 20);
   await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, failing_since)

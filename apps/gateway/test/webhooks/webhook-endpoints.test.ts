@@ -42,7 +42,7 @@ async function logOf({ credentials }: Merchant) {
   return entries.flatMap(({ actor, action }) => (action === 'create' ? [] : [[actor, action]]));
 }
 
-test('an endpoint has its secret once, and a ping arrives and verifies', async () => {
+test('the secret of an endpoint is returned once, and a ping arrives and verifies', async () => {
   const merchant = await newMerchant();
   const receiver = await runWebhookReceiver();
   const { signing_secret, ...endpoint } = await create(merchant, receiver.url);
@@ -218,7 +218,7 @@ test('the oldest endpoint signs returns, and the next one after its deletion', a
   expect(body.signs_returns).toBe(true);
 });
 
-test('with SELF_SERVICE=off every operation is denied, in words that say why', async () => {
+test('with SELF_SERVICE=off every operation is denied, and the error says why', async () => {
   const reserved = await runGateway({ selfService: false });
   for (const path of ['/webhook_endpoints', '/client_secrets']) {
     const { status, body } = await callJson(reserved, 'GET', path);
@@ -245,7 +245,7 @@ test('without SECRETS_KEY, commands that need a signing secret fail with the rea
   expect((await callJson(noKey, 'DELETE', `/webhook_endpoints/${id}`)).status).toBe(200);
 });
 
-test('no log line holds a secret', async () => {
+test('no log line contains a secret', async () => {
   const merchant = await newMerchant();
   const { signing_secret, id } = await create(merchant, 'https://shop.invalid/path-of-the-receiver');
   const { body: rotated } = await callJson(merchant, 'POST', `/webhook_endpoints/${id}/rotate_secret`);

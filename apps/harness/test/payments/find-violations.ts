@@ -6,7 +6,7 @@ export interface OrderLog {
   readonly orderId: string;
   /** The position of its merchant. */
   readonly merchant: number;
-  /** When an attempt certainly held the order. */
+  /** When an attempt had certainly claimed the order. */
   readonly leases: { readonly sinceMs: number; untilMs: number }[];
   /** The ids of the payments that were acknowledged, and of those that were refused, with the code. */
   readonly accepted: string[];
@@ -56,7 +56,7 @@ export async function findViolations(
     const list = <Item>(path: string, name: string) => readAll<Item>(`${httpUrl}${path}?limit=100`, name, account);
     const records = new Map((await list<OrderRecord>('/orders', 'orders')).map((record) => [record.order_id, record]));
     const expected = ofMerchant.reduce((sum, { refused }) => sum + refused.length, 0);
-    // An event appears in the feed a moment after its change.
+    // An event appears in the feed shortly after its change.
     const isRefusal = ({ type }: OrderEvent) => type === 'order.payment_refused';
     let events: OrderEvent[] = [];
     await expect
@@ -115,7 +115,7 @@ function violationsOf(log: OrderLog, record: OrderRecord, events: readonly Order
       'does not announce each refused payment',
       log.refused.every(([paymentId]) => announced.some(({ ids }) => ids.includes(paymentId))),
     ],
-    ['was cancelled or expired while an attempt held it', !ends.some(insideLease)],
+    ['was cancelled or expired during a claim', !ends.some(insideLease)],
     [`has the outcomes ${wrong}`, wrong.length === 0],
   ];
   return checks.filter(([, holds]) => !holds).map(([what]) => what);

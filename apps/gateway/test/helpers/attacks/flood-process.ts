@@ -21,14 +21,14 @@ import {
 import { credentialHeaders } from '../send-order.ts';
 
 // A flood of calls without valid credentials, as `node flood-process.ts OPTIONS_AS_JSON`, until its parent ends it. Each connection
-// sends its next request when the response to the last one arrives, and is opened again when the gateway closes it. Every message of
-// the parent is answered with what came of it so far.
+// sends its next request when the response to the last one arrives, and is reopened when the gateway closes it. Every message of the
+// parent gets a report of the flood so far.
 
 /** Requests with heads of 15 KB and bodies of 64 KB: complete ones, or all but the last byte. */
-type HttpBodies = 'bodies' | 'held bodies' | 'chunked bodies' | 'held chunked bodies';
+type HttpBodies = 'bodies' | 'incomplete bodies' | 'chunked bodies' | 'incomplete chunked bodies';
 
 /** All the streams of connections, each with a message of 64 KB but for its last byte, or with 15 KB of metadata alone. */
-type GrpcStreams = 'held messages' | 'metadata';
+type GrpcStreams = 'incomplete messages' | 'metadata';
 
 /** Connections that end when all their frames were read: 480 streams that are reset at once, or a message in frames of one byte. */
 type CheapFrames = 'resets' | 'tiny frames';
@@ -40,7 +40,7 @@ export interface FloodOptions {
   readonly connections: number;
   /** The token of the page that is opened. */
   readonly orderToken: string;
-  /** Absent: invented ones, other ones each time. */
+  /** Absent: invented ones, different each time. */
   readonly credentials?: Credentials | undefined;
 }
 
@@ -74,9 +74,9 @@ const chunkBytes = 1_000;
 const chunk = `${chunkBytes.toString(16)}\r\n${' '.repeat(chunkBytes)}\r\n`;
 const bodies: Partial<Record<FloodOptions['kind'], string>> = {
   bodies: `content-length: ${body.length}\r\n\r\n${body}`,
-  'held bodies': `content-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+  'incomplete bodies': `content-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
   'chunked bodies': `transfer-encoding: chunked\r\n\r\n${chunk.repeat(64)}0\r\n\r\n`,
-  'held chunked bodies': `transfer-encoding: chunked\r\n\r\n${chunk.repeat(64)}`,
+  'incomplete chunked bodies': `transfer-encoding: chunked\r\n\r\n${chunk.repeat(64)}`,
 };
 
 function httpRequest(): string {
@@ -88,7 +88,7 @@ function httpRequest(): string {
   return `${postHead}${lines.join('')}${large ?? 'content-length: 2\r\n\r\n{}'}`;
 }
 
-const isHeld = options.kind === 'idle' || options.kind.startsWith('held');
+const isIncomplete = options.kind === 'idle' || options.kind.startsWith('incomplete');
 
 function callFrame(streamId: number, more: Record<string, string> = {}): Buffer {
   const fields = { ...requestFields, ...callHeaders, ':path': createOrderPath, ...credentialsOf(options), ...more };
@@ -119,7 +119,7 @@ function useHttp(socket: Socket): void {
     const status = received.slice(9, 12);
     statuses[status] = (statuses[status] ?? 0) + 1;
     received = '';
-    if (!isHeld) send();
+    if (!isIncomplete) send();
   });
   send();
 }
@@ -143,7 +143,7 @@ function useGrpc(socket: Socket): void {
  * Opens streams up to the limit of the first settings, which the client never acknowledges, and another one for each that the
  * gateway cancels. Their messages are as long as the gateway lets a client send, and never end.
  */
-function holdStreams(socket: Socket): void {
+function openStreams(socket: Socket): void {
   let streamId = 1;
   let window = 65_535;
   const unsent: [streamId: number, bytes: number][] = [];
@@ -151,7 +151,7 @@ function holdStreams(socket: Socket): void {
   const open = () => {
     requests += 1;
     socket.write(callFrame(streamId, padded));
-    if (options.kind === 'held messages') unsent.push([streamId, bodyBytes]);
+    if (options.kind === 'incomplete messages') unsent.push([streamId, bodyBytes]);
     streamId += 2;
   };
   const send = () => {
@@ -219,7 +219,7 @@ for (let index = 0; index < options.connections; index += 1) {
   // Not all at the same time, because a flood of new connections is a separate test.
   setTimeout(() => {
     if (cheap !== undefined) open(options.grpcPort, sendCheapFrames);
-    else if (options.kind === 'held messages' || options.kind === 'metadata') open(options.grpcPort, holdStreams);
+    else if (options.kind === 'incomplete messages' || options.kind === 'metadata') open(options.grpcPort, openStreams);
     else if (options.kind in bodies || options.kind === 'pages' || index % 2 === 0) open(options.httpPort, useHttp);
     else open(options.grpcPort, useGrpc);
   }, index);

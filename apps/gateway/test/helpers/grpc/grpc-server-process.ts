@@ -4,8 +4,8 @@ import { createLogger } from '../../../src/process/logger.ts';
 import { createGrpcServer } from '../../../src/rpc/server.ts';
 import { fixedDeps } from '../fixed-deps.ts';
 
-// The gRPC port in a process of its own, as `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`: what ends it can be seen, and its
-// memory is its own. Every message of its parent is answered with what it has come to; `stop` closes the port.
+// The gRPC port in a separate process, as `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`, so that a crash and its
+// memory can be seen. Every message of its parent gets a report; `stop` closes the port.
 
 /** The resources that the process used, and its log, so far. */
 export interface ServerReport {
