@@ -58,7 +58,7 @@ export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | '
 /** Opens the stores and both ports of a gateway on a migrated database. */
 export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics) {
   const tls = config.tls && (await openTls(config.tls, logger));
-  /** Of the URLs of both ports. */
+  /** The scheme of the URLs of both ports. */
   const scheme = tls === undefined ? 'http' : 'https';
   /** The address that both ports are bound to, as in a URL. */
   const host = hostInUrl(config.host);

@@ -63,7 +63,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
     ]),
   });
 
-  // So are a token that was copied to another order, and a service_order_id that another merchant's order has too.
+  // A token copied to another order and a service_order_id shared with another merchant's order are found too.
   const copyOf = (orderId: string, merchantId: string, token: string, id: string) => sql`
     insert into orders select (jsonb_populate_record(orders, jsonb_build_object(
       'order_id', ${orderId}::text, 'merchant_id', ${merchantId}::int,
@@ -78,7 +78,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   expect(await auditJournal(journalFile, databaseUrl)).toMatchObject({ duplicated: 1 });
   await sql`delete from orders where order_id = 'copied id'`;
 
-  // So is a state that no event explains.
+  // A state that no event explains is found too.
   await sql`update orders set order_status = 'CANCELLED', cancelled_at = now()
     where order_id = (select max(order_id) from orders)`;
   await sql.end();

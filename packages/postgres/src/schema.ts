@@ -58,7 +58,7 @@ export const accounts = pgTable('accounts', {
   createdAt: timestamptz('created_at').notNull().defaultNow(),
 });
 
-/** What operators did, and merchants with their endpoints and secrets. A trigger of the migration rejects every change of an entry. */
+/** What operators did, and what merchants did with their endpoints and secrets. A trigger of the migration rejects every change of an entry. */
 export const auditLog = pgTable(
   'audit_log',
   {
@@ -170,7 +170,7 @@ export const orders = pgTable(
     index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),
     // For the erasure of old orders.
     index('orders_not_erased').on(table.createdAt).where(sql`${table.erasedDigest} is null`),
-    // Only the open orders with an end are in it: creating others costs nothing.
+    // Only unpaid orders with an expiry are in it: creating others costs nothing.
     index('orders_open_end')
       .on(table.expiresAt)
       .where(sql`${table.orderStatus} = 'UN_PAID' and ${table.expiresAt} is not null`),

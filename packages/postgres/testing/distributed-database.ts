@@ -24,7 +24,7 @@ export async function startDistributedCluster(): Promise<CitusCluster> {
   }
 }
 
-/** Runs `distribute.sql` as psql does: each statement by itself, as they can't be in one transaction. */
+/** Runs `distribute.sql` as psql does: each statement separately, because they can't be in one transaction. */
 export async function distribute(url: string): Promise<void> {
   const statements = (await readScript()).replaceAll(/^--.*$/gm, '').split(/;$/m);
   await withSession(url, async (session) => {

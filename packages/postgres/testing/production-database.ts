@@ -5,7 +5,7 @@ import { runQuery } from './run-query.ts';
 
 const roles = ['order_gateway_owner', 'order_gateway', 'order_gateway_reader'] as const;
 
-/** A server of its own with a database as in production. */
+/** A separate server with a database as in production. */
 export interface ProductionDatabase {
   /** The URL for one of the roles of `roles.sql`. */
   urlAs(role: (typeof roles)[number]): string;

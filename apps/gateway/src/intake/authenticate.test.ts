@@ -103,7 +103,7 @@ test('a new secret works at once', async () => {
   expect(await authenticate({ clientId, clientSecret: added })).toEqual(passed);
 });
 
-test('a revoked secret stops within a second, and one that ends stops at its end', async () => {
+test('a revoked secret stops within a second, and an expiring one at its expiry', async () => {
   const { authenticate, state, pass } = setUp();
   const ending = createClientSecret(randomBytes);
   state.secrets = [...state.secrets, { hash: hashSecret(ending), endsAtMs: 1_000_100 }];

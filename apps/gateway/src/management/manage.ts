@@ -39,7 +39,7 @@ function managing(management: MerchantManagement, { clientId, timeLeftMs }: Call
 /** What an id in a request refers to. */
 type Unknown = 'webhook_endpoint' | 'event' | 'client_secret';
 
-/** Reads an id of a request. A text of another form can't exist, so it is not looked up; `unknown` says what it was for. */
+/** Reads an id of a request. Text of another form can't exist, so it is not looked up; `unknown` says what it was for. */
 export function readId(members: Members, field: string, form: RegExp, unknown: Unknown): Result<string, Failure> {
   const value = members[field];
   if (value === undefined || value === null || value === '') {

@@ -20,7 +20,7 @@ const entrySchema = z.strictObject({
   receivedMs: z.int(),
   /** The payment, if the response shows it. */
   paymentId: z.string().optional(),
-  /** Of a response to its creation. */
+  /** Present in the response to its creation. */
   created: z
     .strictObject({ service_order_id: z.int().min(1), order_token: z.string(), created_at: z.string() })
     .optional(),

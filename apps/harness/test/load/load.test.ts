@@ -55,7 +55,7 @@ test('Ctrl-C ends a run immediately with a report of the calls so far', async ()
   // It would have run for ten minutes, which is longer than a test may take.
   const [code] = await once(child, 'exit');
   expect(code).toBe(130);
-  expect(stdout()).toContain('Interrupted: this is what was done until then.');
+  expect(stdout()).toContain('Interrupted: the report covers the time until then.');
   expect(stdout()).toMatch(/done +\d{2,} /);
   expect(stdout()).toMatch(/^audit +acknowledged +lost +duplicated +changed/);
 });

@@ -43,7 +43,7 @@ export function describeChanges({
     await expectEvents(paid, ['order.paid paid', 'order.cancelled cancelled']);
   });
 
-  it('change takes an order past its end as expired, whether that is stored or not', async () => {
+  it('change treats an order past its expiry as expired, whether that is stored or not', async () => {
     const merchantId = await newMerchant();
     const open = await created(orderExpiringIn(merchantId, hourMs, { order_id: 'open' }));
     const late = await created(orderExpiringIn(merchantId, -hourMs, { order_id: 'late' }));

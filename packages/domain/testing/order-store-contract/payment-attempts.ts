@@ -81,7 +81,7 @@ export function describePaymentAttempts({
       .toStrictEqual([`order.expired ${id}`, `order.payment_refused ${id}`, `order.paid ${id}`]);
   });
 
-  it('expireNow lets an order expire that has no lease, and its end is that time', async () => {
+  it('expireNow expires an order without a lease, and its expiry is that time', async () => {
     const merchantId = await newMerchant();
     const { store } = opened();
     for (const [order_id, left] of [

@@ -89,7 +89,7 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
       set({ name: 'checksum', clientId, details: { mode: checksumMode } }, { checksumMode }, isMerchant),
 
-    /** The lifetime of orders without an end of their own, `null` for none. Takes effect within a second. */
+    /** The lifetime of orders sent without an expiry, `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
       set(
         { name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } },
@@ -204,7 +204,7 @@ const isMerchant = eq(accounts.kind, 'merchant');
 /** The operations of {@link openAccountAdmin}. */
 export type AccountAdmin = ReturnType<typeof openAccountAdmin>;
 
-/** Creates one account as {@link AccountAdmin} does, on a connection of its own. */
+/** Creates one account as {@link AccountAdmin} does, on a separate connection. */
 export async function createMerchant(
   url: string,
   name: string,

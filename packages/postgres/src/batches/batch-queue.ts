@@ -8,7 +8,7 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly name: string;
   /** Absent: no metrics. */
   readonly meter?: Meter | undefined;
-  /** What runs batches, each listed as often as it may have a batch in flight. Closed with the queue. */
+  /** The clients that run batches, each listed once per batch that it may have in flight. Closed with the queue. */
   readonly clients: readonly Client[];
   /** Items that are sent at once if a client is free; fewer wait for the end of the event loop's turn (docs/decisions/013-batches.md). */
   readonly batchMin?: number;
@@ -16,9 +16,9 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly batchMax: number;
   /** Items that may wait for a client; any more are `overloaded` at once. */
   readonly waitingMax: number;
-  /** Whose item it is: if not all fit into a batch, it takes from the owners in turn. Absent: from the oldest item on. */
+  /** Returns the owner of an item. If not all items fit into a batch, it takes from the owners in turn. Absent: oldest first. */
   readonly ownerOf?: (item: Item) => unknown;
-  /** Waiting items of one owner from which they get a batch of their own. Absent: batches are mixed. */
+  /** The number of waiting items from which an owner gets a separate batch. Absent: batches are mixed. */
   readonly ownBatchMin?: number | undefined;
   /** Runs a batch in one statement: one outcome or error for each item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
@@ -139,7 +139,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     oldestMs,
     add(item, timeoutMs) {
       if (timeoutMs <= 0) return Promise.resolve({ kind: 'deadline_exceeded' });
-      // It would come too late if it waited as long as the oldest has already.
+      // It would be too late if it waited as long as the oldest already has.
       const isTooLate = waiting.length > 0 && timeoutMs < oldestMs();
       if (isTooLate || waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
       return new Promise((resolve, reject) => {

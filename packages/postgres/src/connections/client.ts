@@ -141,7 +141,7 @@ export function openClient<Statements>(
 }
 
 /**
- * Opens a connection of postgres.js with every bound stated. The driver (3.4.9) would reconnect by itself, but then it sometimes
+ * Opens a connection of postgres.js with every bound stated. The driver (3.4.9) would reconnect, but then it sometimes
  * sends no startup message and hangs, and a client that was ended keeps connecting for its waiting statements. So a client is
  * used for one connection and destroyed with it.
  */
@@ -233,7 +233,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   };
 }
 
-/** Gives `work` a connection of its own, which is closed after it. Rejects with an error without values. */
+/** Gives `work` a separate connection, which is closed after it. Rejects with an error without values. */
 export async function withConnection<Result>(
   options: ConnectionOptions,
   work: (connection: Connection) => Promise<Result>,

@@ -34,7 +34,7 @@ const urlParts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([
  */
 export function parseConnectionUrl(text: string): ConnectionUrl {
   const [, hosts = '', path = '', query = ''] = urlParts.exec(text) ?? [];
-  // As the driver does, which reads several hosts by itself.
+  // As the driver does, which can read several hosts.
   if (!(urlParts.test(text) && URL.canParse(text.replace(hosts, hosts.split(',')[0] ?? ''))))
     throw new ConnectionUrlError('must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE');
   const parameters = new URLSearchParams(query);

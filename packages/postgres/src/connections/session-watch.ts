@@ -15,13 +15,13 @@ export interface Session {
 }
 
 /**
- * What became of a silent session. `running`: its server responds to others, so its statement is only slow. `stuck`: in addition,
+ * The state of a silent session. `running`: its server responds to others, so its statement is only slow. `stuck`: in addition,
  * it waits for what no timeout ends, such as a synchronous standby. `unknown`: its server takes no more connections. `lost`:
  * another server responds, or none.
  */
 export type SessionState = 'running' | 'stuck' | 'unknown' | 'lost';
 
-/** Finds out what became of a session; shared by all clients of a process. The session is unknown while it is opened. */
+/** Finds the state of a session; shared by all clients of a process. The session is unknown while it is opened. */
 export interface ServerProbe {
   stateOf(session: Session | undefined, address: Address): Promise<SessionState>;
   /** Adds a connection until it is over. */

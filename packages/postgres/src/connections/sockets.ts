@@ -33,7 +33,7 @@ export interface AddressedSocket {
 export type DriverSocket = Socket & { readonly secured?: TLSSocket };
 
 /**
- * Opens the sockets of a client: each connection attempt goes to the next host of the URL, as the driver does by itself, but not
+ * Opens the sockets of a client: each connection attempt goes to the next host of the URL, as in the driver itself, but not
  * more often than every {@link reconnectPauseMs}. The driver adds TLS to them.
  */
 export function createSocketOpener(): OpenSocket {
@@ -44,7 +44,7 @@ export function createSocketOpener(): OpenSocket {
     mayConnectAt = Math.max(now, mayConnectAt);
     const pauseMs = mayConnectAt - now;
     mayConnectAt += reconnectPauseMs;
-    // Also without a pause: an error that `connect` raises at once must not be emitted before the driver listens.
+    // Waits even if the pause is 0: an error that `connect` raises at once must not be emitted before the driver listens.
     await sleep(pauseMs);
     if (isOver()) throw new ConnectionLost();
     const index = attempts % hosts.length;

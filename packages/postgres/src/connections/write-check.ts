@@ -30,7 +30,7 @@ const storeNothing = sql.raw(`
   ) select count(*) from filler;
   select pg_logical_emit_message(true, 'order-gateway', 'ready')`);
 
-/** Opens the check with a connection of its own, so that it delays no order. */
+/** Opens the check with a separate connection, so that it delays no order. */
 export function openWriteCheck(database: DatabaseOptions): WriteCheck {
   const client = openClient({ ...database, applicationName: 'order-gateway readiness' }, (db) => db);
   return {

@@ -15,7 +15,7 @@ export interface CreatedRange {
   readonly beforeMs: number;
 }
 
-/** What became of the orders of an archive. */
+/** The result of an import. */
 export interface Restored {
   readonly restored: number;
   /** Orders that are stored already. They stay as they are. */

@@ -200,9 +200,9 @@ function prepareStatements(db: PostgresJsDatabase) {
         and(
           isOrder,
           eq(orders.orderStatus, sql.placeholder('from')),
-          // Past its end, an open order can only expire. A read has seen that, on Citus by another server's clock.
+          // Past its expiry, an unpaid order can only expire. A read has seen that, on Citus by another server's clock.
           sql`(${to} = ${transitions.expire.to} or (${isExpired}) is not true)`,
-          // While a lease lives, an open order can only be paid. It may have been taken since the read.
+          // During a lease, an unpaid order can only be paid. The lease may have begun since the read.
           sql`(${to} = ${transitions.pay.to} or ${isLeaseLive} is not true)`,
         ),
       )

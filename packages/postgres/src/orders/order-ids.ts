@@ -25,7 +25,7 @@ async function reserveBlock(db: PostgresJsDatabase): Promise<number> {
   for (;;) {
     const [reserved] = await db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`);
     const block = Number(reserved?.block);
-    // A statement of its own: Citus has none that does both.
+    // A separate statement, because Citus has none that does both.
     const [used] = await db.execute<{ last: string | null }>(
       sql`select max(service_order_id) as last from ${orders} where service_order_id > ${(block - 1) * idBlockSize}`,
     );

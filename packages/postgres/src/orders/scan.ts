@@ -20,7 +20,7 @@ export interface ScanFilter {
 /** A stored order. */
 export interface ScannedOrder {
   readonly order: Order;
-  /** Of `order_token` and `service_order_id` those that another order of any merchant has too. */
+  /** `order_token`, `service_order_id`, or both, if another order of any merchant has the same. */
   readonly sharedFields: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface StoredEvent {
 }
 
 /**
- * Reads page after page on a connection of its own, until one has fewer than `pageMax` rows; `read` gets the last row of the one
+ * Reads page after page on a separate connection, until one has fewer than `pageMax` rows; `read` gets the last row of the one
  * before. A page has no time limit. Rejects with an error without values.
  */
 export async function* readPages<Row>(

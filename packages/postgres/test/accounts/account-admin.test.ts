@@ -55,7 +55,7 @@ test('operators who add secrets at the same time never exceed the limit of live 
   onTestFinished(() => another.close());
   const adding: ReturnType<AccountAdmin['addSecret']>[] = [];
   await database.sql.begin(async (session) => {
-    // Nothing can be written to the secrets, so that both operators have come as far as they can before either has added one.
+    // The secrets are locked, so that both operators wait at the same point before either has added one.
     await session`lock table client_secrets in exclusive mode`;
     adding.push(addSecret(clientId), another.addSecret(clientId, null));
     await expect

@@ -8,7 +8,7 @@ import { useTestDatabase } from '../../testing/test-database.ts';
 
 const database = useTestDatabase();
 
-/** Runs the check on a connection of its own. Returns the reason if it fails. */
+/** Runs the check on a separate connection. Returns the reason if it fails. */
 async function check(url = database.url): Promise<string | undefined> {
   const writeCheck = openWriteCheck({ url });
   try {

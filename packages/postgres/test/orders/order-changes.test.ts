@@ -15,7 +15,7 @@ const openStore = useOrderStores(database);
 
 const newMerchantId = () => createMerchantId(database.sql);
 
-test('processes that sweep at the same time store each expiry once, and leave open orders alone', async () => {
+test('processes that sweep at the same time store each expiry once, and leave other unpaid orders alone', async () => {
   const merchantId = await newMerchantId();
   const racers = [openStore(), openStore(), openStore()];
   const [store] = racers as [PostgresOrderStore];

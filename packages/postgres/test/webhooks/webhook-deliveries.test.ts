@@ -17,7 +17,7 @@ let deliveries: WebhookDeliveries;
 
 const tables = ['webhook_deliveries', 'events', 'orders'];
 
-// Of so few orders PostgreSQL would read all for a claim, once it has counted them.
+// With so few orders, PostgreSQL would read all of them for a claim once it has counted them.
 beforeAll(async () => {
   for (const table of tables) await database.sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`);
 });
@@ -239,7 +239,7 @@ test('an endpoint that is gone is disabled, and its pending deliveries are claim
   await deliveries.record(gone, { kind: 'endpoint_gone', text: 'HTTP 410' });
   await passTime();
   expect(await claim()).toEqual([]);
-  // Not limited for a merchant, as nothing is sent.
+  // A merchant has no limit here, because nothing is sent.
   const rest = await claim({ failing: true, perEndpoint: 1 });
   expect(rest.map(({ endpoint }) => endpoint)).toEqual(Array.from({ length: 5 }));
   const enabled = { url, signingSecret: second };

@@ -24,8 +24,8 @@ export function reportSections(report: LoadReport): readonly ReportSection[] {
   const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: the generator's own part in these latencies`;
   return [
     ...(audit === undefined ? [] : [formatAudit(audit).trimEnd()]),
-    ...(interrupted ? ['Interrupted: this is what was done until then.'] : []),
-    ...(failure === undefined ? [] : [`The run ended early: ${failure}. This is what was done until then.`]),
+    ...(interrupted ? ['Interrupted: the report covers the time until then.'] : []),
+    ...(failure === undefined ? [] : [`The run ended early: ${failure}. The report covers the time until then.`]),
     { rows: settingsRows(report) },
     { rows: countRows(report) },
     // In the closed loop no call is scheduled before it is sent.
