@@ -9,6 +9,7 @@ import {
 } from '@gateway/domain/accounts/credentials';
 import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
+import { patientConnectTimeoutMs } from '../connections/client.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';
 import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
@@ -20,7 +21,7 @@ import { brandsOn } from './brands.ts';
  * errors without values.
  */
 export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
-  const client = openAdministration({ url }, 'accounts');
+  const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'accounts');
   const run = runRedacted(client);
   /** Changes settings of an account, which must be of the kind that has them. */
   const set = (

@@ -1,5 +1,5 @@
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type DatabaseClient, type DatabaseOptions, openClient } from '../connections/client.ts';
+import { type ConnectionOptions, type DatabaseClient, openClient } from '../connections/client.ts';
 import { isConcurrencyFailure, redact } from '../connections/errors.ts';
 
 /**
@@ -20,7 +20,10 @@ export interface AdminOptions {
 export type Run = <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>) => Promise<Result>;
 
 /** Opens a connection for the administration, which is made with the first statement. */
-export function openAdministration(options: DatabaseOptions, name: string): DatabaseClient<PostgresJsDatabase> {
+export function openAdministration(
+  options: Omit<ConnectionOptions, 'applicationName' | 'settings'>,
+  name: string,
+): DatabaseClient<PostgresJsDatabase> {
   return openClient({ ...options, applicationName: `order-gateway ${name}`, settings }, (db) => db);
 }
 

@@ -9,6 +9,9 @@ import { type AddressedSocket, createSocketOpener, type SocketTarget } from './s
 /** How long opening a session may take: it takes milliseconds, on a busy server some hundred, and a server that hangs accepts it. */
 export const connectTimeoutMs = 1_500;
 
+/** The same for a command or a start, which has no other server to turn to and may run beside a busy one. */
+export const patientConnectTimeoutMs = 10_000;
+
 /** The server cancels a statement after this long, so that only a dead connection reaches the client-side deadline. */
 export const serverStatementTimeoutMs = 4_000;
 
@@ -46,6 +49,8 @@ export interface ConnectionOptions extends DatabaseOptions {
   readonly applicationName: string;
   /** When the server cancels a statement: {@link serverStatementTimeoutMs} unless given. */
   readonly statementTimeoutMs?: number;
+  /** How long the connection may take: {@link connectTimeoutMs} unless given. */
+  readonly connectTimeoutMs?: number;
   /** Further settings of the session. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -147,6 +152,7 @@ export function openClient<Statements>(
  */
 export function openConnection(options: ConnectionOptions, openSocket = createSocketOpener()): Connection {
   const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {}, probe } = options;
+  const connectSeconds = (options.connectTimeoutMs ?? connectTimeoutMs) / 1_000;
   const { driverUrl, ssl } = parseConnectionUrl(url);
   let current: AddressedSocket | undefined;
   let isOver = false;
@@ -167,7 +173,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   // The driver's types lack `socket`, which its README documents under "Custom socket".
   const driverOptions = {
     max: 1,
-    connect_timeout: connectTimeoutMs / 1_000,
+    connect_timeout: connectSeconds,
     // The default is up to an hour, after which a statement would wait for a new connection.
     max_lifetime: null,
     idle_timeout: 0,
@@ -238,7 +244,7 @@ export async function withConnection<Result>(
   options: ConnectionOptions,
   work: (connection: Connection) => Promise<Result>,
 ): Promise<Result> {
-  const connection = openConnection(options);
+  const connection = openConnection({ connectTimeoutMs: patientConnectTimeoutMs, ...options });
   try {
     return await work(connection);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { arrayLiteral, noStatementTimeoutMs, openConnection } from '../connections/client.ts';
+import { arrayLiteral, noStatementTimeoutMs, openConnection, patientConnectTimeoutMs } from '../connections/client.ts';
 import { DatabaseError, failsWithAnyValues, redact, statementFailure } from '../connections/errors.ts';
 import { orderMetadata, orders, pairDigest, payments, refusedPayments } from '../schema.ts';
 import { readPages } from './scan.ts';
@@ -47,7 +47,10 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
  * names the line that can't be stored, or with that of the lines; what was restored before it stays.
  */
 export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
-  const connection = openConnection({ url, applicationName, statementTimeoutMs: noStatementTimeoutMs });
+  const connection = openConnection({
+    ...{ url, applicationName, statementTimeoutMs: noStatementTimeoutMs },
+    connectTimeoutMs: patientConnectTimeoutMs,
+  });
   const counts = { restored: 0, existing: 0 };
   const insert = (page: readonly string[]) =>
     connection.db.execute(sql`

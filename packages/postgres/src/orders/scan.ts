@@ -3,7 +3,7 @@ import type { Order } from '@gateway/domain/orders/order';
 import type { EventType } from '@gateway/domain/orders/order-states';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { arrayLiteral, noStatementTimeoutMs, openConnection } from '../connections/client.ts';
+import { arrayLiteral, noStatementTimeoutMs, openConnection, patientConnectTimeoutMs } from '../connections/client.ts';
 import { redact } from '../connections/errors.ts';
 import { events, orders } from '../schema.ts';
 import { type OrderRow, orderOf } from './order-rows.ts';
@@ -43,7 +43,10 @@ export async function* readPages<Row>(
   }: { readonly url: string; readonly applicationName: string; readonly pageMax: number },
   read: (db: PostgresJsDatabase, after: Row | undefined) => PromiseLike<readonly Row[]>,
 ): AsyncGenerator<readonly Row[], void> {
-  const connection = openConnection({ url, applicationName, statementTimeoutMs: noStatementTimeoutMs });
+  const connection = openConnection({
+    ...{ url, applicationName, statementTimeoutMs: noStatementTimeoutMs },
+    connectTimeoutMs: patientConnectTimeoutMs,
+  });
   try {
     let after: Row | undefined;
     for (;;) {

@@ -17,7 +17,7 @@ import {
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from '../accounts/administration.ts';
 import { type Action, runRecorded, systemActor } from '../accounts/audit-log.ts';
-import { arrayLiteral } from '../connections/client.ts';
+import { arrayLiteral, patientConnectTimeoutMs } from '../connections/client.ts';
 import {
   accounts,
   events,
@@ -62,7 +62,7 @@ export type StoredDelivery = Awaited<ReturnType<WebhookEndpoints['pageOfDeliveri
 
 /** What operators do with the merchants' webhook endpoints, on one connection. Rejects with errors without values. */
 export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOptions) {
-  const client = openAdministration({ url }, 'endpoints');
+  const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'endpoints');
   const run = runRedacted(client);
   return {
     ...webhookEndpointsOn(run, actor),
