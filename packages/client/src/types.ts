@@ -3,7 +3,7 @@
 /** What an order is for: digital services or shippable goods. */
 export type ServiceType = 'DIGITAL' | 'PHYSICAL_GOODS';
 
-/** `PAID` and `CANCELLED` are final. An `EXPIRED` order still becomes `PAID` if the customer paid before the end. */
+/** `PAID` and `CANCELLED` are final. An `EXPIRED` order still becomes `PAID` if the customer paid before its expiry. */
 export type OrderStatus = 'UN_PAID' | 'PAID' | 'EXPIRED' | 'CANCELLED';
 
 /** Money moves in `live` mode only. */
@@ -126,7 +126,7 @@ export interface TestEvent {
 export interface EventFilter {
   /** The `next_cursor` of the previous page, with the same filters. */
   readonly cursor?: string | undefined;
-  /** The most events of the page, 1 to 100; 20 by default. */
+  /** The maximum number of events on the page: 1 to 100, 20 by default. */
   readonly limit?: number | undefined;
   readonly types?: readonly EventType[] | undefined;
   /** Only events of this order. */

@@ -24,7 +24,7 @@ export interface Management {
   getWebhookEndpoint(id: string): Promise<WebhookEndpoint>;
   /** Returns all endpoints, oldest first. */
   listWebhookEndpoints(): Promise<readonly WebhookEndpoint[]>;
-  /** Changes an endpoint. What is absent stays, and so does the signing secret. */
+  /** Changes an endpoint. Absent members and the signing secret stay the same. */
   updateWebhookEndpoint(id: string, change: WebhookEndpointChange): Promise<WebhookEndpoint>;
   /** Deletes an endpoint, and gives up its pending deliveries. */
   deleteWebhookEndpoint(id: string): Promise<void>;
@@ -36,7 +36,7 @@ export interface Management {
   listWebhookDeliveries(id: string, filter?: DeliveryFilter): AsyncGenerator<WebhookDelivery, void, void>;
   /** Delivers an event of the last 30 days to an endpoint again. */
   redeliverWebhook(id: string, eventId: string): Promise<void>;
-  /** Delivers again what failed since a time: a Date, or an RFC 3339 time. Returns the number of deliveries. */
+  /** Delivers again the events that failed since a time: a Date, or an RFC 3339 time. Returns the number of deliveries. */
   redeliverFailedWebhooks(id: string, failedSince: string | Date): Promise<number>;
   /** Creates a client secret, at most 5 that work. It works immediately. */
   createClientSecret(): Promise<NewClientSecret>;

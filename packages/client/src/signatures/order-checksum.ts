@@ -21,8 +21,8 @@ const checksumFieldNames = [
 ] as const satisfies readonly (keyof NewOrder)[];
 
 /**
- * Returns `v1=` and the lower-case hex of HMAC-SHA256 over the order, keyed with the client secret. `createOrder` sends it by
- * itself. Throws a RangeError if the amount has more than two decimals.
+ * Returns `v1=` and the lower-case hex of HMAC-SHA256 over the order, keyed with the client secret. `createOrder` adds it
+ * automatically. Throws a RangeError if the amount has more than two decimals.
  */
 export async function orderChecksum(order: NewOrder, clientSecret: string): Promise<string> {
   const values = checksumFieldNames.map((name) =>

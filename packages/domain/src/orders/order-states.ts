@@ -104,7 +104,7 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
 }
 
 /**
- * Whether an attempt may claim an order with this status at `nowMs`: the failure if not. An attempt that holds the lease
+ * Whether an attempt may claim an order with this status at `nowMs`: the failure if not. An attempt that has the lease
  * extends it; `null` is one that holds none.
  */
 export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {

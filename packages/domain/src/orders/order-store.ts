@@ -44,7 +44,7 @@ export interface LinkedOrder {
     readonly isDisabled: boolean;
     /** The encrypted secret that signs the return; `null` if the merchant has none. */
     readonly signingSecret: Uint8Array | null;
-    /** What the page looks like; `null`: as the gateway does. */
+    /** The look of the page; `null`: the default. */
     readonly brand: Brand | null;
   };
 }
@@ -137,7 +137,7 @@ export type EventPage =
   /** The event of the position does not exist: it was deleted, or is of another history of the database. */
   | { readonly kind: 'cursor_expired' };
 
-/** An event, with the current order. */
+/** An event, with the order as it is now. */
 export interface OrderEvent {
   readonly eventId: string;
   readonly type: EventType;

@@ -10,7 +10,7 @@ const lastTimeMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 describe('newOrder', () => {
   it.each([null, 1_795_294_902_172])(
-    'returns an unpaid order with the fields and the assigned values, end %s',
+    'returns an unpaid order with the fields and the assigned values, expiry %s',
     (expiresAtMs) => {
       const fields = validOrderFields();
       const assigned = {
