@@ -32,9 +32,8 @@ async function cancelNew(orderId: string) {
 
 test('forwards new events as signed webhooks, and one of the past again', async () => {
   await cancelNew('past');
-  const past = async () => (await callJson(gateway, 'GET', '/events?order_id=past')).body.events[0];
-  await expect.poll(past).toMatchObject({ type: 'order.cancelled' });
-  const { id } = await past();
+  const { body: past } = await callJson(gateway, 'GET', '/events?order_id=past');
+  const [{ id }] = past.events;
   const { url, received } = await runWebhookReceiver({
     respond: (_, response) => void response.writeHead(202).end('body'),
   });

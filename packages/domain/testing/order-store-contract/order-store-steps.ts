@@ -101,9 +101,8 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     return page.events.map(({ type, order }) => `${type} ${order.fields.order_id}`);
   };
 
-  /** Events appear once no earlier transaction of the database server is running. */
-  const expectEvents = (order: Order, events: string[]) =>
-    expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toStrictEqual(events);
+  /** An event appears as soon as its change is stored. */
+  const expectEvents = async (order: Order, events: string[]) => expect(await eventsOf(order)).toStrictEqual(events);
 
   const created = async (order: Order): Promise<Order> => {
     expect(await create(order)).toStrictEqual({ kind: 'created' });

@@ -66,6 +66,6 @@ export function describeRefusedPayments({
     if (!stale.ok || stale.value.kind !== 'refuse') throw new Error('the payment is refused');
     expect(await opened().store.refusePayment(stale.value.refusal, timeoutMs)).toStrictEqual({ kind: 'conflict' });
     expect((await find(order)).refusedPayments).toStrictEqual([]);
-    await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
+    expect(await eventsOf(order)).toHaveLength(1);
   });
 }

@@ -5,7 +5,7 @@ import { auditLog } from '../schema.ts';
 
 /** What an operator did, for the audit log. */
 export interface Action {
-  /** Such as `secret.add`. */
+  /** The name of the action, such as `secret.add`. */
   readonly name: string;
   /** Absent: it concerns no account, or several. */
   readonly clientId?: string | SQL | undefined;
@@ -22,7 +22,7 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // The id has no entry in the list of users, as often in a container.
+    // The id has no entry in the list of users, which is common in containers.
     return `uid ${process.getuid?.()}`;
   }
 }

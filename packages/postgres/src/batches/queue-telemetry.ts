@@ -16,7 +16,7 @@ export interface QueueState {
   readonly usedConnections: number;
 }
 
-/** What is measured of a queue of the database. */
+/** The measurements of a queue of the database. */
 export interface QueueTelemetry {
   /** Exports what is found at each scrape. */
   observe(read: () => QueueState): void;

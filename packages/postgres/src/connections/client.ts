@@ -32,7 +32,7 @@ export const noStatementTimeoutMs = 2_147_483_647;
  */
 export const plansEveryRun = { plan_cache_mode: 'force_custom_plan' } as const;
 
-/** What every part of the gateway that uses the database is opened with. */
+/** The options of every part of the gateway that uses the database. */
 export interface DatabaseOptions {
   readonly url: string;
   /** Reports when the database is lost and when it is back. */
@@ -80,7 +80,7 @@ export interface DatabaseClient<Statements> {
   close(): Promise<void>;
 }
 
-/** What the clients of a process can see of the database. The reason contains no SQL, no values and no password. */
+/** The state of the database as the clients of a process see it. The reason contains no SQL, no values and no password. */
 export type ConnectionChange = { readonly kind: 'lost'; readonly reason: string } | { readonly kind: 'restored' };
 
 /** Reports to the process that the database is lost or restored; shared by all of its clients. */
@@ -167,7 +167,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
     const socket = current?.socket;
     (socket?.secured ?? socket)?.destroy();
     void client.end({ timeout: 0 });
-    // It forgets statements that wait for a connection. Others it rejects with the reason: before this.
+    // The driver forgets statements that wait for a connection. It rejects the others with the reason, before this.
     setImmediate(() => fail(new ConnectionLost()));
   };
   // The driver's types lack `socket`, which its README documents under "Custom socket".
@@ -181,7 +181,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
     fetch_types: false,
     onnotice: (notice: Notice) => {
       if (!isReplicationGivenUp(notice)) return;
-      // At once, before the success of the statement is read. It may be any of those that run.
+      // Runs before the success of the statement is read, which may be any of those that run.
       fail(new ConnectionLost(replicationMessage));
       destroy();
     },
@@ -266,7 +266,7 @@ function isReplicationGivenUp({ severity, code }: Notice): boolean {
 
 /**
  * Removes the holes with which postgres.js 3.4.9 begins a result whose connection's previous statement failed after its first
- * rows: their number counts on. Orders would be taken for inserted, and a client for unknown.
+ * rows: their number counts on. Orders would be mistaken for inserted ones, and an account for an unknown one.
  */
 function compactRows<Rows>(rows: Rows): Rows {
   if (!Array.isArray(rows) || rows.length === 0 || 0 in rows) return rows;

@@ -62,7 +62,7 @@ function modeOf(text: string | undefined, hosts: string, rootFile: string | unde
   const mode = tlsModes.find((known) => known === text);
   if (mode === undefined)
     throw new ConnectionUrlError(`has sslmode ${JSON.stringify(text)}, which must be one of ${tlsModes.join(', ')}`);
-  // As in libpq: who names an authority wants it to be checked.
+  // As in libpq: an operator who names an authority wants it to be checked.
   return mode === 'require' && rootFile !== undefined ? 'verify-ca' : mode;
 }
 

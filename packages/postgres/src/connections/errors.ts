@@ -48,7 +48,7 @@ const socketCalls = /^(connect|getaddrinfo|read|write|shutdown)$/;
 /** Node.js error codes for TLS and certificate failures (its manual, "X509 certificate error codes"). */
 const tlsCodes = /^ERR_(SSL|TLS)_|CERT|CRL|^(UNABLE_TO|INVALID)_|^HOSTNAME_MISMATCH$/;
 
-/** Those of a certificate whose authority is unknown. */
+/** Node.js error codes for a certificate whose authority is unknown. */
 const unknownAuthorityCodes = /SELF_SIGNED|^UNABLE_TO_(GET|VERIFY)/;
 
 /** Node.js' message where a server without TLS closes the connection on the TLS handshake; its code is only ECONNRESET. */
@@ -95,7 +95,7 @@ export function statementFailure(error: unknown): StatementFailure | undefined {
 /** Whether a statement failed because its connection is lost, or may be. */
 export function isConnectionLost(error: unknown): boolean {
   const cause = rootCause(error);
-  // After a TLS failure, too, the driver lets its next statement wait for ever.
+  // After a TLS failure, too, the driver lets its next statement wait forever.
   return hasNoConnection(cause) || tlsCodes.test(codeOf(cause)) || connectionStates.test(codeOf(cause));
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { withConnection } from './client.ts';
 
-/** What the gateway has to know of its database server at its start. */
+/** What the gateway must know about its database server when it starts. */
 export interface ServerFacts {
   /**
    * The settings that are off, although without them the server can lose an order after it was acknowledged: `fsync`,
