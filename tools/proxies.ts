@@ -32,6 +32,8 @@ interface ProxyPorts {
   /** PEM files; absent: both ports speak plain HTTP. HAProxy reads the certificate and the key from one file. */
   readonly tls?: Readonly<Record<'certFile' | 'keyFile' | 'bothFile', string>>;
   readonly gateways: readonly [GatewayPorts, GatewayPorts];
+  /** Other values of the file that a test changes. */
+  readonly replaced?: readonly Replacement[];
 }
 
 type GatewayPorts = Readonly<Record<'http' | 'grpc', number>>;
@@ -41,7 +43,7 @@ type Replacement = readonly [text: string, by: string];
 /** Runs a proxy with its file from deploy/ until the test ends, with the addresses and certificate of the test. */
 export async function runProxy(
   program: ProxyProgram,
-  { gateways: [first, second], ...ports }: ProxyPorts,
+  { gateways: [first, second], replaced: others = [], ...ports }: ProxyPorts,
 ): Promise<void> {
   const file = { haproxy: 'haproxy.cfg', nginx: 'nginx.conf' }[program];
   let text = await readFile(join(deployFolder, file), 'utf8');
@@ -51,6 +53,7 @@ export async function runProxy(
     ['10.0.0.11:9090', `127.0.0.1:${first.grpc}`],
     ['10.0.0.12:9090', `127.0.0.1:${second.grpc}`],
     ...(program === 'haproxy' ? bindOfHaproxy(ports) : listenOfNginx(ports)),
+    ...others,
   ] as const;
   for (const [from, to] of replaced) {
     expect(text).toContain(from);

@@ -24,7 +24,7 @@ export function orderMessage(orderId: string, overrides: Readonly<Record<string,
 /** Sends a request with options that `fetch` does not have, and a body as JSON. Rejects if there is no response. */
 export async function sendRequest(
   url: string,
-  { headers, ...options }: RequestOptions & { headers: Readonly<Record<string, string>> },
+  { headers, ...options }: RequestOptions & { headers?: Readonly<Record<string, string>> },
   body?: unknown,
 ): Promise<{ status: number; headers: IncomingHttpHeaders; body: string }> {
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
+import { connect } from 'node:http2';
+import { connect as openSocket } from 'node:net';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { failures } from '@gateway/domain/failure';
@@ -95,4 +97,78 @@ for (const program of proxies) {
     const page = await fetch(`http://127.0.0.1:${http}/payment/token`, { headers: { accept: 'text/html' } });
     expect([page.status, page.headers.get('content-type')]).toEqual([503, 'text/html']);
   });
+
+  /** Runs the proxy in front of a server that responds to every request except those for `/held`. */
+  const runLimited = async (replaced: readonly (readonly [string, string])[] = []) => {
+    const held = new Set<ServerResponse>();
+    const server = createServer((request, response) => {
+      if (request.url === '/held') held.add(response);
+      else response.end();
+    });
+    onTestFinished(() => void server.close().closeAllConnections());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const [http = 0, grpc = 0, closed = 0] = await freePorts(3);
+    const ports = { http: Number(Object(server.address()).port), grpc: closed };
+    await runProxy(program, { http, grpc, gateways: [ports, ports], replaced });
+    const get = (localAddress: string, path: string) =>
+      sendRequest(`http://127.0.0.1:${http}${path}`, { localAddress });
+    const isServed = async (address: string) => (await get(address, '/').catch(() => undefined))?.status === 200;
+    await expect.poll(() => isServed('127.0.0.1')).toBe(true);
+    return { get, isServed, held, grpc };
+  };
+
+  test.skipIf(isLeftOut)(
+    `${program} as in deploy/ limits the calls per second of an address, not of others`,
+    async () => {
+      const lower: Record<string, readonly (readonly [string, string])[]> = {
+        haproxy: [['gt 10000', 'gt 10']],
+        nginx: [
+          ['rate=1000r/s', 'rate=1r/m'],
+          ['burst=10000', 'burst=9'],
+        ],
+      };
+      const { get, isServed, grpc } = await runLimited(lower[program]);
+      const responses = await Promise.all(Array.from({ length: 15 }, () => get('127.0.0.2', '/')));
+      const rejected = responses.filter(({ status }) => status === 429);
+      expect(rejected).toHaveLength(5);
+      for (const { headers, body } of rejected) {
+        expect(headers).toMatchObject({
+          'content-type': 'application/problem+json',
+          'retry-after': expect.any(String),
+        });
+        expect(JSON.parse(body)).toMatchObject({
+          ...{ status: 429, code: 'rate_limited', title: failures.rate_limited.title },
+          request_id: headers['x-request-id'],
+        });
+      }
+      const session = connect('http://127.0.0.1', {
+        createConnection: () => openSocket({ host: '127.0.0.1', port: grpc, localAddress: '127.0.0.3' }),
+      });
+      onTestFinished(() => session.destroy());
+      const calls = Array.from({ length: 15 }, async () => {
+        const [headers] = await once(session.request({ ':path': '/' }), 'response');
+        return headers[':status'] === 429;
+      });
+      expect((await Promise.all(calls)).filter((isRejected) => isRejected)).toHaveLength(5);
+      expect(await isServed('127.0.0.4')).toBe(true);
+    },
+  );
+
+  test.skipIf(isLeftOut)(
+    `${program} as in deploy/ limits the calls in flight of an address, not of others`,
+    async () => {
+      const { get, isServed, held } = await runLimited();
+      let rejected = 0;
+      const calls = Array.from({ length: 300 }, async () => {
+        const response = await get('127.0.0.2', '/held').catch(() => undefined);
+        if (response?.status !== 200) rejected += 1;
+      });
+      await expect.poll(() => [held.size, rejected]).toEqual([256, 44]);
+      expect(await isServed('127.0.0.3')).toBe(true);
+      for (const response of held) response.end();
+      await Promise.all(calls);
+      expect(rejected).toBe(44);
+      expect(await isServed('127.0.0.2')).toBe(true);
+    },
+  );
 }
