@@ -2,7 +2,6 @@ import type { CheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import type { PostgresOrderStore } from '@gateway/postgres/orders/order-store';
 import type { ReadBody } from './intake/body/call-body.ts';
 import type { CallDeps } from './intake/call.ts';
-import type { Pause } from './intake/pause.ts';
 import type { ReceiveDeps } from './intake/receive.ts';
 import type { TrustProxy } from './network/remote-address.ts';
 import type { OperationDeps } from './orders/operation.ts';
@@ -12,8 +11,6 @@ import type { Readiness } from './process/readiness.ts';
 /** What the servers of both ports work with. */
 export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly readBody: ReadBody;
-  /** Delays rejections over HTTP/1.1. Over HTTP/2, a call that waits would take a stream from others. */
-  readonly rejectionPause: Pause;
   /** The address of the payment page's Pay button; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   readonly pageWatch: PageWatch;

@@ -191,6 +191,15 @@ export const penaltyLimits = {
   tinyFramesMax: 64,
 };
 
+/** Responses that are sent late, so that callers that wait for them send less. */
+const pauseLimits = {
+  pauseMs: 1_000,
+  /** Each waits a millisecond longer for each that waits already, so that at most 1,000 are sent per second, but no longer than this. */
+  pauseMaxMs: 8_000,
+  /** One for each connection of both ports. Above this number, others are sent immediately. */
+  pausedMax: 2 * connectionsMax,
+};
+
 /** The limits of calls without valid credentials in one process (docs/decisions/047-unauthenticated-callers.md). */
 export const unauthenticatedLimits = {
   /** Pages, and failed authentications, of one public network per second: a carrier's NAT opens dozens of pages. */
@@ -202,17 +211,14 @@ export const unauthenticatedLimits = {
   /** Pages that wait for a slot. Above this number, or after this time, they are `rate_limited`. */
   waitingMax: 1_000,
   waitingTimeoutMs: 1_000,
-  /** `rate_limited` responses are sent after this long, unless the maximum number of them wait already. */
-  pauseMs: 1_000,
-  pausedMax: connectionsMax,
+  ...pauseLimits,
 };
 
-/** `overloaded` and `rate_limited` responses to calls with valid credentials over HTTP/1.1 (docs/decisions/037-overload.md). */
+/** `overloaded` and `rate_limited` responses to calls with valid credentials (docs/decisions/037-overload.md). */
 export const rejectionLimits = {
   /** Sent at once, per second, in 5 % of a core's time. The others wait, as clients that ignore `Retry-After` retry at once. */
   immediatePerSecond: 500,
-  pauseMs: 1_000,
-  pausedMax: connectionsMax,
+  ...pauseLimits,
 };
 
 /** The limits of webhook deliveries in one process. */

@@ -36,7 +36,7 @@ export function createHttpServer(
   pathPrefix: string,
   tls?: TlsPort,
 ): PortServer {
-  const receive = createReceive(deps, deps.rejectionPause);
+  const receive = createReceive(deps);
   const serverOptions: ServerOptions = {
     // Checked below, so that this error is a problem document too.
     requireHostHeader: false,

@@ -2,24 +2,26 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { noPeer } from './connections/connection-limit.ts';
 import { createRejectionPause } from './pause.ts';
 
-const limits = { immediatePerSecond: 2, pauseMs: 100, pausedMax: 2 };
+const limits = { immediatePerSecond: 2, pauseMs: 100, pauseMaxMs: 101, pausedMax: 3 };
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('rejections above the rate per second are sent late, their connections are idle, and a limited number waits', async () => {
+test('rejections above the rate per second are sent late, the later the more wait, up to a time and a number', async () => {
   const markIdle = vi.fn<() => void>();
   const pause = createRejectionPause({ limits, monotonicNow: Date.now });
   const sent: number[] = [];
   const reject = (number: number) => pause({ ...noPeer, markIdle }).then(() => sent.push(number));
-  for (let number = 1; number <= 5; number += 1) void reject(number);
+  for (let number = 1; number <= 6; number += 1) void reject(number);
   await vi.advanceTimersByTimeAsync(limits.pauseMs - 1);
-  expect(sent).toEqual([1, 2, 5]);
-  expect(markIdle).toHaveBeenCalledTimes(3);
+  expect(sent).toEqual([1, 2, 6]);
+  expect(markIdle).toHaveBeenCalledTimes(4);
   await vi.advanceTimersByTimeAsync(1);
-  expect(sent).toEqual([1, 2, 5, 3, 4]);
+  expect(sent).toEqual([1, 2, 6, 3]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(sent).toEqual([1, 2, 6, 3, 4, 5]);
   await vi.advanceTimersByTimeAsync(1_000);
-  void reject(6);
+  void reject(7);
   await vi.advanceTimersByTimeAsync(0);
-  expect(sent).toContain(6);
+  expect(sent).toContain(7);
 });

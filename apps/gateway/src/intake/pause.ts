@@ -5,17 +5,20 @@ import { createTokenBuckets } from './rate-limit.ts';
 /** Resolves when a rejection may be sent. */
 export type Pause = (peer: Peer) => Promise<void>;
 
+type PauseLimits = Pick<typeof rejectionLimits, 'pauseMs' | 'pauseMaxMs' | 'pausedMax'>;
+
 /**
- * Delays rejections: clients that wait for their responses then send less, while fast responses would speed up a flood.
- * Above `pausedMax` delayed ones, others are sent immediately.
+ * Delays rejections, the longer the more of them wait: clients that wait for their responses then send less, while fast
+ * responses would speed up a flood.
  */
-export function createPause({ pauseMs, pausedMax }: { readonly pauseMs: number; readonly pausedMax: number }): Pause {
+export function createPause({ pauseMs, pauseMaxMs, pausedMax }: PauseLimits): Pause {
   let paused = 0;
   return async (peer) => {
     peer.markIdle();
     if (paused >= pausedMax) return;
+    const delayMs = Math.min(pauseMs + paused, pauseMaxMs);
     paused += 1;
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
     paused -= 1;
   };
 }

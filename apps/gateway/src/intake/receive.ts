@@ -18,6 +18,8 @@ export interface ReceiveDeps {
   readonly unauthenticatedCalls: UnauthenticatedCalls;
   readonly rateLimit: RateLimit;
   readonly admission: Admission;
+  /** Delays `overloaded` and `rate_limited`. */
+  readonly rejectionPause: Pause;
 }
 
 /** What a transport knows about a call once its headers have arrived. */
@@ -51,12 +53,15 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
 /**
  * Creates the one place that knows the order of checks, for every protocol: deadline, announced size, media type,
  * credentials and kind of account, rate, capacity, body. The content of the body (JSON or Protobuf, fields, checksum) is
- * checked after that. `pause` delays the rejection of calls that have valid credentials; absent: they are rejected at once.
+ * checked after that.
  */
-export function createReceive(
-  { authenticate, unauthenticatedCalls, rateLimit, admission }: ReceiveDeps,
-  pause?: Pause,
-) {
+export function createReceive({
+  authenticate,
+  unauthenticatedCalls,
+  rateLimit,
+  admission,
+  rejectionPause,
+}: ReceiveDeps) {
   const admit = async (call: Call, kind: Account['kind']): Promise<Result<Permit, Failure>> => {
     const account = await authenticate(call.credentials, call.timeLeftMs());
     if (!account.ok) {
@@ -70,7 +75,7 @@ export function createReceive(
     // A caller that has disconnected gets no response.
     const permit = waitMs !== undefined || call.hasEnded ? undefined : admission.acquire(account.value.id);
     if (permit !== undefined) return success(permit);
-    await pause?.(call.peer);
+    await rejectionPause(call.peer);
     return failed(
       waitMs === undefined ? storageFailure('overloaded') : { kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) },
     );
@@ -92,7 +97,10 @@ export function createReceive(
       }
       const reading = earlyReading ?? startReading?.(call.timeLeftMs());
       const body = reading === undefined ? noBody : await takeBody(call, reading);
-      if (!body.ok) return body;
+      if (!body.ok) {
+        if (body.failure.kind === 'overloaded') await rejectionPause(call.peer);
+        return body;
+      }
       const slot = permit?.start();
       const wait = await (slot && settledWithin(call.timeLeftMs(), slot));
       // The time is checked too, because Node.js's timers may fire up to a millisecond early.

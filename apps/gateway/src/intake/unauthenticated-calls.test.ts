@@ -3,7 +3,7 @@ import { createUnauthenticatedCalls } from './unauthenticated-calls.ts';
 
 const limits = {
   ...{ perNetwork: 2, rejectedPerSecond: 3, inFlightMax: 2, waitingMax: 2, waitingTimeoutMs: 500 },
-  ...{ pauseMs: 100, pausedMax: 2 },
+  ...{ pauseMs: 100, pauseMaxMs: 200, pausedMax: 2 },
 };
 const unauthenticated = { kind: 'unauthenticated' };
 const rateLimited = { kind: 'rate_limited', retryAfterMs: expect.any(Number) };

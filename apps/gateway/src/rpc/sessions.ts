@@ -85,14 +85,11 @@ export function watchSessions(
       stream.once('finish', () => {
         if (stream.readableEnded || streaming.has(stream)) return;
         // The call was rejected. Frames of its message that arrived with its headers are read, because each may be a tiny
-        // one.
+        // one. The rest is not needed (RFC 9113, 8.1). `close()` would count the stream until Node.js has read the rest,
+        // although the client already opens another one.
         stream.resume();
         setImmediate(() => {
-          if (stream.destroyed || stream.state.remoteClose) return;
-          // The rest is not needed (RFC 9113, 8.1). `close()` would count the stream until Node.js has read the rest,
-          // although the client already opens another one.
-          stream.destroy();
-          if (!limit.isAuthenticated(session)) penalize(session);
+          if (!stream.state.remoteClose) stream.destroy();
         });
       });
       stream.once('end', () => {

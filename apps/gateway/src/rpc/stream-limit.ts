@@ -25,37 +25,35 @@ export function shareStreams(
     const { limit } = authenticated.sessions.has(session) ? authenticated : unauthenticated;
     if (session.localSettings.maxConcurrentStreams !== limit) session.settings({ maxConcurrentStreams: limit });
   };
-  const resize = (of: typeof authenticated) => {
-    const limit = shareOf(of.sessions.size, of.min, of.max);
-    if (limit === of.limit) return;
-    of.limit = limit;
-    for (const session of of.sessions) send(session);
-  };
-  const resizeUnauthenticated = () => {
-    resize(unauthenticated);
-    // The share of new connections: a client may never acknowledge later settings.
-    const maxConcurrentStreams = shareOf(unauthenticated.sessions.size + 1, 1, limits.maxConcurrentStreams);
-    server.updateSettings({ maxConcurrentStreams });
+  const resize = () => {
+    for (const share of [authenticated, unauthenticated]) {
+      const limit = shareOf(share.sessions.size, share.min, share.max);
+      if (limit === share.limit) continue;
+      share.limit = limit;
+      for (const session of share.sessions) send(session);
+    }
+    // The share of new connections, of whatever kind: a client may never acknowledge later settings.
+    const sessions = authenticated.sessions.size + unauthenticated.sessions.size + 1;
+    server.updateSettings({ maxConcurrentStreams: shareOf(sessions, 1, limits.maxConcurrentStreams) });
   };
 
   const forget = (session: Http2Session) => {
-    if (unauthenticated.sessions.delete(session)) resizeUnauthenticated();
+    if (unauthenticated.sessions.delete(session)) resize();
   };
 
   server.on('session', (session) => {
     unauthenticated.sessions.add(session);
-    resizeUnauthenticated();
+    resize();
     session.on('localSettings', () => send(session));
     session.once('close', () => {
-      if (authenticated.sessions.delete(session)) resize(authenticated);
+      if (authenticated.sessions.delete(session)) resize();
       else setTimeout(forget, limits.unauthenticatedCountsMs, session).unref();
     });
   });
   return (session) => {
     if (session.destroyed || !unauthenticated.sessions.delete(session)) return;
     authenticated.sessions.add(session);
-    resize(authenticated);
-    resizeUnauthenticated();
+    resize();
     send(session);
   };
 }

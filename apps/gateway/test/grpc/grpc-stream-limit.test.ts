@@ -34,7 +34,7 @@ test('connections of clients share the calls in flight, and get their share agai
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
 });
 
-test('unauthenticated connections share a separate number of calls, from their first settings on', async () => {
+test('unauthenticated connections share separate calls, and first settings count all connections', async () => {
   const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
   const client = useSession(server.port);
   await sendCall(client, ordinaryCall('client'));
@@ -44,7 +44,7 @@ test('unauthenticated connections share a separate number of calls, from their f
     const session = useSession(server.port);
     unauthenticated.push(session);
     const [settings] = await once(session, 'remoteSettings');
-    expect(settings.maxConcurrentStreams).toBe(Math.min(250, share(count)));
+    expect(settings.maxConcurrentStreams).toBe(share(count + 1));
   }
   await expect.poll(() => limitsOf(unauthenticated)).toEqual(new Set([1]));
   expect(client.remoteSettings.maxConcurrentStreams).toBe(128);

@@ -91,9 +91,15 @@ export function environment(variables: Variables): NodeJS.ProcessEnv {
   return { PATH, NODE_COMPILE_CACHE, ...ports, DRAIN_DELAY_MS: '0', ...variables };
 }
 
+/** The options of Node.js in `pnpm start`. */
+const [, ...startOptions] = JSON.parse(readFileSync(join(folder, '../../package.json'), 'utf8')).scripts.start.split(
+  ' ',
+);
+startOptions.pop();
+
 /** Starts `main.ts` and waits for its ready line. */
 export async function startProcess(variables: Variables): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(variables) });
+  const child = spawn(process.execPath, [...startOptions, 'src/main.ts'], { cwd: folder, env: environment(variables) });
   children.push(child);
   endWithThisProcess(child);
   const lines: string[] = [];

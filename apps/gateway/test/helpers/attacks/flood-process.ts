@@ -1,4 +1,3 @@
-import { constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
@@ -141,7 +140,7 @@ function useGrpc(socket: Socket): void {
 
 /**
  * Opens streams up to the limit of the first settings, which the client never acknowledges, and another one for each that the
- * gateway cancels. Their messages are as long as the gateway lets a client send, and never end.
+ * gateway resets. Their messages are as long as the gateway lets a client send, and never end.
  */
 function openStreams(socket: Socket): void {
   let streamId = 1;
@@ -175,7 +174,7 @@ function openStreams(socket: Socket): void {
       if (at >= 0) unsent.splice(at, 1);
       const code = payload.readUInt32BE();
       statuses[`reset ${code}`] = (statuses[`reset ${code}`] ?? 0) + 1;
-      if (code === constants.NGHTTP2_CANCEL) open();
+      open();
     }
     send();
   });
