@@ -168,7 +168,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.CreateOrderRequest.customer_email": "Customer e-mail address: one @ with text on both sides, no white space, up to 254 characters.",
   "gateway.v1.CreateOrderRequest.customer_phone": "Customer contact phone: 4 to 32 characters, digits, spaces and + - . ( ) / # * x, at least 4 digits.",
   "gateway.v1.CreateOrderRequest.customer_address_line1": "Customer address, first line: 1 to 255 characters.",
-  "gateway.v1.CreateOrderRequest.customer_address_line2": "Customer address, extra details: up to 255 characters; may be absent or empty.",
+  "gateway.v1.CreateOrderRequest.customer_address_line2": "Customer address, extra details: up to 255 characters; may be absent, null or empty.",
   "gateway.v1.CreateOrderRequest.customer_address_city": "Customer city: 1 to 100 characters.",
   "gateway.v1.CreateOrderRequest.customer_address_state": "Customer state: 1 to 100 characters.",
   "gateway.v1.CreateOrderRequest.customer_address_country": "Customer country, free text: 1 to 100 characters.",

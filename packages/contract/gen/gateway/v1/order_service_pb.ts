@@ -88,7 +88,7 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   customerAddressLine1?: string | undefined;
 
   /**
-   * Customer address, extra details: up to 255 characters; may be absent or empty.
+   * Customer address, extra details: up to 255 characters; may be absent, null or empty.
    *
    * @generated from field: optional string customer_address_line2 = 10 [json_name = "customer_address_line2"];
    */
