@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { useGateway } from '../helpers/running-gateway.ts';
-import { callJson, createOrder } from '../helpers/send-order.ts';
+import { callJson, cancelNewOrder } from '../helpers/send-order.ts';
 import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 const gateway = useGateway();
@@ -25,13 +25,8 @@ function startListen(args: readonly string[], secret = gateway.credentials.clien
   return { lines, exited: once(child, 'close').then(([code]) => code as number) };
 }
 
-async function cancelNew(orderId: string) {
-  await createOrder(gateway, orderId);
-  await callJson(gateway, 'POST', `/order/${orderId}/cancel`);
-}
-
 test('forwards new events as signed webhooks, and one of the past again', async () => {
-  await cancelNew('past');
+  await cancelNewOrder(gateway, 'past');
   const { body: past } = await callJson(gateway, 'GET', '/events?order_id=past');
   const [{ id }] = past.events;
   const { url, received } = await runWebhookReceiver({
@@ -40,7 +35,7 @@ test('forwards new events as signed webhooks, and one of the past again', async 
 
   const { lines } = startListen(['--forward-to', url, '--types', 'order.paid,order.cancelled']);
   await expect.poll(() => lines, { timeout: 20_000 }).toContain('Ready. Waiting for events.');
-  await cancelNew('new');
+  await cancelNewOrder(gateway, 'new');
   await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toMatch(/^evt_[0-9a-f]{32} order\.cancelled 202$/);
   const [webhook, ...others] = received;
   expect(others).toEqual([]);
@@ -57,7 +52,7 @@ test('forwards new events as signed webhooks, and one of the past again', async 
 test('prints why an event could not be posted', async () => {
   const { lines } = startListen(['--forward-to', 'http://127.0.0.1:1/hook']);
   await expect.poll(() => lines, { timeout: 20_000 }).toContain('Ready. Waiting for events.');
-  await cancelNew('refused');
+  await cancelNewOrder(gateway, 'refused');
   await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toMatch(/order\.cancelled no response \(.+\)$/);
 });
 

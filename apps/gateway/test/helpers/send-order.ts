@@ -11,7 +11,7 @@ import type { OrderResponse } from '../../src/orders/order-response.ts';
 // The calls of a merchant's backend. Programs that tests start use this too, so nothing here imports vitest.
 
 /** A gateway's URL, and the caller's credentials. */
-interface Caller {
+export interface Caller {
   readonly url: string;
   readonly credentials: Credentials;
 }
@@ -95,6 +95,13 @@ export async function callJson(
     headers: sent ? { ...headers, 'content-type': 'application/json' } : headers,
   });
   return { status: response.status, headers: response.headers, body: Object(await response.json()) };
+}
+
+/** Creates an order and cancels it, which is an event. */
+export async function cancelNewOrder(merchant: Caller, orderId: string): Promise<void> {
+  await createOrder(merchant, orderId);
+  const { status } = await callJson(merchant, 'POST', `/order/${orderId}/cancel`);
+  if (status !== 200) throw new Error(`${orderId} was not cancelled: HTTP ${status}`);
 }
 
 /** The body of a created or replayed order. */

@@ -2,16 +2,11 @@ import postgres from 'postgres';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventWatchLimits } from '../../src/limits.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
-import { callJson, createOrder } from '../helpers/send-order.ts';
+import { callJson, cancelNewOrder, createOrder } from '../helpers/send-order.ts';
 
 // Behaviour of ListEvents that no fixture shows.
 
 const gateway = useGateway();
-
-async function cancelNew(orderId: string) {
-  await createOrder(gateway, orderId);
-  await callJson(gateway, 'POST', `/order/${orderId}/cancel`);
-}
 
 const getEvents = (query: Record<string, string> = {}) =>
   callJson(gateway, 'GET', `/events?${new URLSearchParams(query)}`);
@@ -21,12 +16,12 @@ const idsOf = (body: { events: { data: { order_id: string } }[] }) => body.event
 test('has a cursor to continue from, even if it has no events yet', async () => {
   const { body: none } = await getEvents();
   expect(none).toStrictEqual({ events: [], next_cursor: expect.any(String) });
-  for (const orderId of ['first', 'second']) await cancelNew(orderId);
+  for (const orderId of ['first', 'second']) await cancelNewOrder(gateway, orderId);
   const { body: seen } = await getEvents({ cursor: none.next_cursor });
   expect(idsOf(seen)).toEqual(['first', 'second']);
   const { next_cursor } = seen;
   expect((await getEvents({ cursor: next_cursor })).body).toStrictEqual({ events: [], next_cursor });
-  await cancelNew('third');
+  await cancelNewOrder(gateway, 'third');
   expect(idsOf((await getEvents({ cursor: next_cursor })).body)).toEqual(['third']);
 });
 
@@ -37,7 +32,7 @@ test('a client that polls misses no event, although transactions commit in anoth
   onTestFinished(() => slow.end());
   await slow.unsafe(`begin; insert into events
     select min(id), 'evt_' || repeat('a', 32), null, 'order.paid', now(), 'slow' from accounts`);
-  await cancelNew('fast');
+  await cancelNewOrder(gateway, 'fast');
   const seen: string[] = [];
   let { next_cursor: cursor } = before;
   const poll = async () => {
@@ -69,7 +64,7 @@ describe('Prefer: wait', () => {
     await createOrder(gateway, 'waited-for');
     const all = waitFor(20, { cursor: await endOfFeed() });
     const filtered = waitFor(20, { order_id: 'waited-for' });
-    await cancelNew('not-waited-for');
+    await cancelNewOrder(gateway, 'not-waited-for');
     expect(idsOf((await all).body)).toEqual(['not-waited-for']);
     await callJson(gateway, 'POST', '/order/waited-for/cancel');
     const { body, headers } = await filtered;

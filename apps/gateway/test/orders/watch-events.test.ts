@@ -4,14 +4,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { eventWatchLimits } from '../../src/limits.ts';
 import { grpcClient, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
-import { callJson, createOrder } from '../helpers/send-order.ts';
+import { callJson, cancelNewOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
-
-async function cancelNew(orderId: string, of = gateway) {
-  await createOrder(of, orderId);
-  await callJson(of, 'POST', `/order/${orderId}/cancel`);
-}
 
 /** Opens a stream that the test ends. */
 function watch(
@@ -42,12 +37,12 @@ async function nextEvent({ next }: ReturnType<typeof watch>): Promise<WatchEvent
 }
 
 test('streams past and new events in order, each with the cursor to continue from here and in a list', async () => {
-  for (const orderId of ['one', 'two']) await cancelNew(orderId);
+  for (const orderId of ['one', 'two']) await cancelNewOrder(gateway, orderId);
   const all = watch();
   const first = await nextEvent(all);
   expect([orderIdOf(first), orderIdOf(await nextEvent(all))]).toEqual(['one', 'two']);
   const later = nextEvent(all);
-  await cancelNew('three');
+  await cancelNewOrder(gateway, 'three');
   expect(orderIdOf(await later)).toBe('three');
 
   expect(orderIdOf(await nextEvent(watch({ cursor: first.cursor })))).toBe('two');
@@ -58,7 +53,7 @@ test('streams past and new events in order, each with the cursor to continue fro
 test('streams the events of some types and one order only', async () => {
   const filtered = watch({ types: ['order.cancelled'], orderId: 'filtered' });
   const none = watch({ types: ['order.paid'] });
-  for (const orderId of ['left-out', 'filtered']) await cancelNew(orderId);
+  for (const orderId of ['left-out', 'filtered']) await cancelNewOrder(gateway, orderId);
   expect(orderIdOf(await nextEvent(filtered))).toBe('filtered');
   const { event, cursor } = await none.next();
   expect(event).toBeUndefined();
@@ -67,7 +62,7 @@ test('streams the events of some types and one order only', async () => {
 
 test('rejects more streams of a merchant than its limit, until one ends', async () => {
   const of = await runGateway();
-  await cancelNew('limit', of);
+  await cancelNewOrder(of, 'limit');
   const streams = Array.from({ length: eventWatchLimits.streamsPerMerchant }, () => watch({}, of));
   for (const stream of streams) await nextEvent(stream);
   expect(await rpcErrorOf(watch({}, of).next())).toMatchObject({
@@ -80,7 +75,7 @@ test('rejects more streams of a merchant than its limit, until one ends', async 
 
 test('ends with UNAVAILABLE when the gateway stops', async () => {
   const of = await runGateway();
-  await cancelNew('stopping', of);
+  await cancelNewOrder(of, 'stopping');
   const stream = watch({}, of);
   await nextEvent(stream);
   const ended = rpcErrorOf(stream.next());
@@ -90,7 +85,7 @@ test('ends with UNAVAILABLE when the gateway stops', async () => {
 
 test('ends at the next event or heartbeat when the merchant is disabled', async () => {
   const of = await runGateway();
-  await cancelNew('revoked', of);
+  await cancelNewOrder(of, 'revoked');
   const stream = watch({}, of);
   await nextEvent(stream);
   await of.accounts.disable(of.credentials.clientId);

@@ -1,13 +1,12 @@
-import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { jpeg, pngOf, webp } from '../helpers/images.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
-import { callJson, createOrder } from '../helpers/send-order.ts';
+import { type Caller, callJson, createOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
-async function newMerchant(name = 'Blue Bottle Roasters'): Promise<{ url: string; credentials: Credentials }> {
+async function newMerchant(name = 'Blue Bottle Roasters'): Promise<Caller> {
   return { url: gateway.url, credentials: await gateway.accounts.create(name) };
 }
 

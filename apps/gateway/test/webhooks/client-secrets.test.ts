@@ -1,17 +1,14 @@
-import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { expect, test } from 'vitest';
 import { useGateway } from '../helpers/running-gateway.ts';
-import { callJson } from '../helpers/send-order.ts';
+import { type Caller, callJson } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
-type Merchant = { url: string; credentials: Credentials };
-
-async function newMerchant(): Promise<Merchant> {
+async function newMerchant(): Promise<Caller> {
   return { url: gateway.url, credentials: await gateway.accounts.create('Shop') };
 }
 
-const withSecret = ({ url, credentials }: Merchant, clientSecret: string) => ({
+const withSecret = ({ url, credentials }: Caller, clientSecret: string) => ({
   url,
   credentials: { ...credentials, clientSecret },
 });

@@ -1,43 +1,34 @@
 import { verifyReturn } from '@gateway/client';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { giveSigningSecret, runGateway, useGateway } from '../helpers/running-gateway.ts';
-import { callJson, createOrder } from '../helpers/send-order.ts';
+import { type Caller, callJson, cancelNewOrder, createOrder } from '../helpers/send-order.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 const gateway = useGateway();
 
-type Merchant = { url: string; credentials: Credentials };
-
-async function newMerchant(): Promise<Merchant> {
+async function newMerchant(): Promise<Caller> {
   return { url: gateway.url, credentials: await gateway.accounts.create('Shop') };
 }
 
 /** Creates an endpoint and returns it with its signing secret. */
-async function create(merchant: Merchant, url: string, more: object = {}) {
+async function create(merchant: Caller, url: string, more: object = {}) {
   const { status, body } = await callJson(merchant, 'POST', '/webhook_endpoints', { url, ...more });
   expect([status, body]).toEqual([201, expect.objectContaining({ url })]);
   return body;
 }
 
-/** Creates an order and cancels it. */
-async function cancelNewOrder(merchant: Merchant, orderId: string): Promise<void> {
-  await createOrder(merchant, orderId);
-  expect((await callJson(merchant, 'POST', `/order/${orderId}/cancel`)).status).toBe(200);
-}
-
 const verified = (secret: string, { headers, body }: ReceivedWebhook) =>
   new Webhook(secret).verify(body, headers as Record<string, string>);
 
-async function deliveriesOf(merchant: Merchant, id: string, query = ''): Promise<Record<string, unknown>[]> {
+async function deliveriesOf(merchant: Caller, id: string, query = ''): Promise<Record<string, unknown>[]> {
   const { status, body } = await callJson(merchant, 'GET', `/webhook_endpoints/${id}/deliveries${query}`);
   expect(status).toBe(200);
   return body.deliveries;
 }
 
-async function logOf({ credentials }: Merchant) {
+async function logOf({ credentials }: Caller) {
   const entries = await gateway.accounts.log({ clientId: credentials.clientId, after: 0, limit: 100 });
   return entries.flatMap(({ actor, action }) => (action === 'create' ? [] : [[actor, action]]));
 }

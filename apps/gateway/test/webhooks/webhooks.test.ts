@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, test } from 'vitest';
 import { endProcesses, newDatabase, runProgram, startOnNewDatabase, startProcess } from '../helpers/gateway-process.ts';
 import { runGateway, testSecretsKey } from '../helpers/running-gateway.ts';
-import { callJson, createOrder } from '../helpers/send-order.ts';
+import { callJson, cancelNewOrder, createOrder } from '../helpers/send-order.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 afterAll(endProcesses);
@@ -20,12 +20,6 @@ async function setEndpoint(databaseUrl: string, { clientId }: Credentials, url: 
   });
   expect(stderr).toMatch(/^Database: .+\n$/);
   return JSON.parse(stdout).signing_secret;
-}
-
-/** Creates an order and cancels it. */
-async function cancelNewOrder(merchant: { url: string; credentials: Credentials }, orderId: string): Promise<void> {
-  await createOrder(merchant, orderId);
-  expect((await callJson(merchant, 'POST', `/order/${orderId}/cancel`)).status).toBe(200);
 }
 
 function orderIdOf({ body }: ReceivedWebhook): string {
