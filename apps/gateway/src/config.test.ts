@@ -239,7 +239,7 @@ test('.env.example and the usage list every variable', async () => {
     return undefined;
   };
   readConfig(new Proxy({}, { get }));
-  // Those of secrets stand below the others.
+  // The variables of secrets are listed below the others.
   const variables = read.filter((name) => !read.includes(name.replace(/_FILE$/, '')) || !name.endsWith('_FILE'));
   const example = await readFile(new URL('../../../.env.example', import.meta.url), 'utf8');
   expect([...example.matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name).sort()).toEqual(read.toSorted());

@@ -8,7 +8,7 @@ import type { OperationDeps } from './orders/operation.ts';
 import type { PageWatch } from './orders/page-watch.ts';
 import type { Readiness } from './process/readiness.ts';
 
-/** What the servers of both ports work with. */
+/** The dependencies of the servers of both ports. */
 export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly readBody: ReadBody;
   /** The address of the payment page's Pay button; absent: the page has none. */

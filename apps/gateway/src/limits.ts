@@ -5,7 +5,7 @@ import { fieldRules } from '@gateway/domain/fields/field-rules';
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
 
-/** What a method's own limit can be: a brand with its logo in base64. */
+/** The largest limit that a method can set: a brand with its logo in base64. */
 export const messageBytesMaxOfAny = 6 * messageBytesMax;
 
 /** Bytes of all bodies that are incomplete or wait for their turn, over both ports: 512 of the largest. */

@@ -48,7 +48,7 @@ export async function withDatabase(
       `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway, or run \`pnpm start\` first.`,
     );
   const done = openAndWork(work, { ...config, migrate: creates && (migrate ?? config.migrate) });
-  // A signal waits for the end, which takes a moment. Otherwise PostgreSQL would keep running, or a new secret would never
+  // A signal waits until the command has finished. Otherwise PostgreSQL would keep running, or a new secret would never
   // be shown.
   onStopSignal(() => done);
   await done;

@@ -116,7 +116,7 @@ export function watchConnections(
   };
 
   return {
-    /** What a call knows about its connection. */
+    /** The connection as a call sees it. */
     peerOf: (request: IncomingMessage): Peer => ({
       address: remoteAddressOf(request, deps.trustProxy),
       markAuthenticated: () => limit.markAuthenticated(request.socket),

@@ -46,7 +46,7 @@ export type Ping = (
 /** An order, which has no service_order_id before it is stored. */
 export type NotedOrder = Order | NewOrder;
 
-/** What a use case needs from its call. */
+/** The part of a call that a use case sees. */
 export interface Deadline {
   /** Sets the order of the call, for its log line. The last one counts. */
   concerns(order: NotedOrder): void;

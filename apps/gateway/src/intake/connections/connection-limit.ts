@@ -1,6 +1,6 @@
 import type { Server, Socket } from 'node:net';
 
-/** What a call knows about its connection. */
+/** The connection as a call sees it. */
 export interface Peer {
   /** The client's IP address; `undefined` once the connection is closed. */
   readonly address: string | undefined;
