@@ -15,6 +15,9 @@ const restarts = Number(process.env.RESTARTS ?? 10);
 /** Calls that succeed between two restarts. An operator waits for the readiness of a gateway before the next one is stopped. */
 const callsBetween = 60;
 
+/** Calls that a gateway has received when it is killed. */
+const callsInFlight = 10;
+
 describe.each(proxies)('one of two gateways behind %s', (proxy) => {
   const cannotRun = leftOut(`restarts behind ${proxy}`, missing(proxy));
 
@@ -90,9 +93,11 @@ async function restartUnderLoad(proxy: ProxyProgram, restartSignal: 'SIGTERM' | 
       await gateways[index]?.stop();
       await start(index);
     } else {
-      const crashing = gateways[index]?.crash();
+      // Calls that it no longer answers are in flight: those of the other gateway end within milliseconds.
+      process.kill(gateways[index]?.pid() ?? 0, 'SIGSTOP');
+      await expect.poll(() => pending, { timeout: 30_000 }).toBeGreaterThanOrEqual(callsInFlight);
       inFlight += pending;
-      await crashing;
+      await gateways[index]?.crash();
     }
     const before = succeeded;
     await expect.poll(() => succeeded - before, { timeout: 30_000 }).toBeGreaterThan(callsBetween);
