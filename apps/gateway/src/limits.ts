@@ -251,8 +251,12 @@ export const webhookLimits = {
 
 /** The limits of open payment pages that wait for a change in one process (docs/decisions/062-pages-wait.md). */
 export const pageWatchLimits = {
-  /** Any more get a response at once, and ask again after 5 s. */
+  /**
+   * Any more get a response at once, and ask again after 5 s. Those of one order are the tabs of one customer. They are not
+   * counted by address, because pages behind a proxy share one.
+   */
   waitersMax: 1_000,
+  waitersPerOrder: 8,
   /** How often the orders of all pages are read, and how many in one statement: at most 16 statements a second. */
   pollEveryMs: 1_000,
   pollPauseMs: 0,

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Failure, failures } from '@gateway/domain/failure';
 import { type BaseUrl, paymentLink } from '@gateway/domain/links/payment-link';
+import { mayChange } from '@gateway/domain/orders/order-states';
 import type { LinkedOrder } from '@gateway/domain/orders/order-store';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
@@ -135,12 +136,12 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 async function unlessShown(
   request: FastifyRequest,
   link: LinkedOrder,
-  { pageWatch }: GatewayDeps,
+  { pageWatch, now }: GatewayDeps,
 ): Promise<LinkedOrder | undefined> {
   const { call, headers, raw, releaseSlot } = request;
   if (headers['if-none-match'] !== pageVersion(link)) return link;
   const timeoutMs = call.waitMs();
-  if (timeoutMs === 0 || link.order.orderStatus !== 'UN_PAID') return undefined;
+  if (timeoutMs === 0 || !mayChange(link.order, now())) return undefined;
   // The wait costs nothing but its connection, which may be closed for another client.
   releaseSlot?.();
   call.peer.markIdle();
@@ -162,7 +163,7 @@ async function sendPayment(
   reply.headers({ ...pageHeaders, etag: pageVersion(link) });
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   reply.header('content-security-policy', pagePolicy(link));
-  // The links of the page itself are relative: only a page that needs its token contains it.
+  // The links of the page to itself are relative, but the address of a form that was sent is another one.
   const path = reply.request.method === 'POST' ? pagePath(deps, link) : '';
   return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice, { path, chosen }));
 }

@@ -36,13 +36,18 @@ export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
     },
   });
   return {
-    /** Resolves with the order once its page has another version, and immediately with `undefined` if too many pages wait. */
+    /**
+     * Resolves with the order once its page has another version, and immediately with `undefined` if too many pages wait, or
+     * too many of this order.
+     */
     async changed(
       link: LinkedOrder,
       limits: { readonly timeoutMs: number; readonly signal: AbortSignal },
     ): Promise<LinkedOrder | undefined> {
-      if (waiters.size >= pageWatchLimits.waitersMax) return undefined;
-      return wait({ token: link.order.orderToken, version: pageVersion(link) }, limits);
+      const { orderToken: token } = link.order;
+      const ofOrder = [...waiters].filter(({ subject }) => subject.token === token).length;
+      if (waiters.size >= pageWatchLimits.waitersMax || ofOrder >= pageWatchLimits.waitersPerOrder) return undefined;
+      return wait({ token, version: pageVersion(link) }, limits);
     },
     close,
   };

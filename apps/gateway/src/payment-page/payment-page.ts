@@ -3,6 +3,7 @@ import { type Brand, type Logo, noBrand } from '@gateway/domain/accounts/brand';
 import { checkoutLink } from '@gateway/domain/links/checkout-link';
 import { pathPrefixOf, paymentLink } from '@gateway/domain/links/payment-link';
 import { formatTime, type Order, type OrderStatus } from '@gateway/domain/orders/order';
+import { mayChange } from '@gateway/domain/orders/order-states';
 import { type LinkedOrder, mayBePaid } from '@gateway/domain/orders/order-store';
 import { hostOf } from '@gateway/domain/signing/return-url';
 import { html, raw } from 'hono/html';
@@ -140,7 +141,7 @@ ${languageSwitch(language, path)}`;
   const head = html`${previewOf(deps, brand.logo, payTitle, merchant.name)}
 ${iconOf(deps, brand, merchant.name)}
 ${mayHaveForm(link) ? formHead : ''}`;
-  const version = order.orderStatus === 'UN_PAID' ? html` data-version="${pageVersion(link)}"` : '';
+  const version = mayChange(order, deps.now()) ? html` data-version="${pageVersion(link)}"` : '';
   const attributes = html` tabindex="-1" data-locale="${locale}" data-page="${path}"${version}`;
   return htmlPage({ language, title, styles: stylesOf(link), script: pageScript, head, attributes, body });
 }

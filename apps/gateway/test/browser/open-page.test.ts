@@ -2,7 +2,7 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { pageTexts } from '../../src/payment-page/localization.ts';
 import { webp } from '../helpers/images.ts';
-import { callJson, postJson, pressPay } from '../helpers/send-order.ts';
+import { callJson, createOrder, postJson, postPayment, pressPay } from '../helpers/send-order.ts';
 import { describePages, desktop } from './pages.ts';
 
 const texts = pageTexts.en;
@@ -32,6 +32,17 @@ await describePages('an open payment page', (pages) => {
       });
     },
   );
+
+  test('a payment in time is reported after the expiry: the page shows it', async () => {
+    const order = await newTestLink({ order_expires_at: inMinutes(9) });
+    await closings.EXPIRED(order);
+    await visit(order.payment_link, {}, async (page) => {
+      await page.getByText(texts.expired, { exact: true }).waitFor();
+      const paid_at = new Date(Date.parse(order.created_at) - 60_000).toISOString();
+      expect(await postPayment(gateway.checkout, order.order_token, { paid_at })).toMatchObject({ status: 200 });
+      await page.getByText(texts.paid, { exact: true }).waitFor();
+    });
+  });
 
   test('a payment starts and ends: the page shows it, and asks at most every 5 s', async () => {
     const { order_token, payment_link } = await newLink();
@@ -104,14 +115,14 @@ await describePages('an open payment page', (pages) => {
   test.each(['#0b5fff', '#ffff00', '#ffffff', '#000000', '#777777'])(
     'a brand in %s is accessible, and loads its logo alone',
     async (color) => {
-      const shop = { url: gateway.url, credentials: gateway.credentials };
+      const shop = { url: gateway.url, credentials: await gateway.accounts.create('Test Shop') };
       const links = {
         support_email: 'help@shop.example',
         support_url: 'https://shop.example/',
         privacy_url: 'https://shop.example/',
       };
       const { body } = await callJson(shop, 'PATCH', '/brand', { logo: webp.toString('base64'), color, ...links });
-      const { payment_link } = await newLink();
+      const { payment_link } = await createOrder(shop, color);
       for (const colorScheme of ['light', 'dark'] as const) {
         const loaded = await visit(payment_link, { viewport: desktop, colorScheme }, async (page) => {
           expect(await page.evaluate("document.querySelector('.logo').naturalWidth")).toBe(8);
@@ -120,13 +131,6 @@ await describePages('an open payment page', (pages) => {
         });
         expect([...new Set(loaded)]).toEqual([body.logo_url]);
       }
-      await callJson(shop, 'PATCH', '/brand', {
-        logo: '',
-        color: '',
-        support_email: '',
-        support_url: '',
-        privacy_url: '',
-      });
     },
   );
 });

@@ -9,6 +9,7 @@ import {
   type EventType,
   isHeldBy,
   latePaymentMaxMs,
+  mayChange,
   type OrderAction,
   orderAfter,
   paidAtToleranceMs,
@@ -304,6 +305,13 @@ describe('every sequence of actions', () => {
 });
 
 describe('statusAsOf', () => {
+  it('may change while it is unpaid, and once it has expired as long as a payment in time can be reported', () => {
+    const at = (orderStatus: OrderStatus, nowMs: number) => mayChange({ ...orderEnding(endMs), orderStatus }, nowMs);
+    const lastMs = endMs + latePaymentMaxMs;
+    expect([at('UN_PAID', endMs), at('EXPIRED', endMs), at('EXPIRED', lastMs - 1)]).toEqual([true, true, true]);
+    expect([at('EXPIRED', lastMs), at('PAID', endMs), at('CANCELLED', endMs)]).toEqual([false, false, false]);
+  });
+
   it('is EXPIRED from the expiry on, for an unpaid order only', () => {
     const at = (orderStatus: OrderStatus, expiresAtMs: number | null, nowMs: number) =>
       statusAsOf({ orderStatus, expiresAtMs, lease: null }, nowMs);

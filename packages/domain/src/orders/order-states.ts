@@ -83,6 +83,12 @@ export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | '
   return stored.orderStatus === 'UN_PAID' && expiryMs !== null && expiryMs <= nowMs ? 'EXPIRED' : stored.orderStatus;
 }
 
+/** Whether an order with this status at `nowMs` can still change: a payment in time can be reported after the expiry. */
+export function mayChange(order: Order, nowMs: number): boolean {
+  if (order.orderStatus === 'UN_PAID') return true;
+  return order.orderStatus === 'EXPIRED' && nowMs < (expiryOf(order) ?? 0) + latePaymentMaxMs;
+}
+
 /** The order as it was after an event: an order that was expired then may be paid now, and later payments may be refused. */
 export function orderAfter({
   type,
