@@ -10,7 +10,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.Caller.CHECKOUT": "A checkout system, with a client id that begins with `chk_`. Any other account gets PERMISSION_DENIED.",
   "gateway.v1.BrandService": "What a merchant's payment pages look like, and where they send customers with questions. Credentials and errors are as in OrderService.\n\nThe operator of a gateway can manage the brands instead: then every method returns `permission_denied`.",
   "gateway.v1.BrandService.GetBrand": "Looks up the brand.\n\nReturns the merchant's own brand, which has no fields at first.",
-  "gateway.v1.BrandService.UpdateBrand": "Changes the brand.\n\nFields that are absent stay as they are, and an empty field is removed. The request has at most 384 KiB. The payment pages of all orders show the new brand immediately, and the next pages that a browser loads have the new logo.",
+  "gateway.v1.BrandService.UpdateBrand": "Changes the brand.\n\nFields that are absent stay as they are, and an empty field is removed. The request has at most 384 KiB. The payment pages of all orders show the new brand within half a second.",
   "gateway.v1.Brand": "A merchant's brand. A field without a value is absent.",
   "gateway.v1.Brand.logo_url": "Where the payment page loads the logo from.",
   "gateway.v1.Brand.color": "The colour of buttons, such as `#0b5fff`. Text on it is black or white, whichever reads better.",

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Brand, type Logo, noBrand } from '@gateway/domain/accounts/brand';
 import { checkoutLink } from '@gateway/domain/links/checkout-link';
-import { pathPrefixOf, paymentLink } from '@gateway/domain/links/payment-link';
+import { pathPrefixOf } from '@gateway/domain/links/payment-link';
 import { formatTime, type Order, type OrderStatus } from '@gateway/domain/orders/order';
 import { mayChange } from '@gateway/domain/orders/order-states';
 import { type LinkedOrder, mayBePaid } from '@gateway/domain/orders/order-store';
@@ -24,7 +24,6 @@ import {
   pageLanguages,
   pageTexts,
 } from './localization.ts';
-import { qrCodeSvg } from './qr-code.ts';
 import { paymentPageStyle } from './styles.ts';
 
 /** The script of every page of an order. */
@@ -135,7 +134,7 @@ ${order.payment === null ? '' : html`<div><dt>${texts.paymentId}</dt><dd><bdi>${
 ${supportOf(brand, texts)}
 </dl>
 ${legalLinks(brand, texts)}
-${languageSwitch(language, path)}`;
+${languageSwitchOf(language, path)}`;
   const payTitle = texts.title.replace('{merchant}', () => merchant.name);
   const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
   const head = html`${previewOf(deps, brand.logo, payTitle, merchant.name)}
@@ -247,22 +246,39 @@ function payActionOf(
   return checkout;
 }
 
-/** The link, for customers who prefer to pay on their phone. The style sheet hides it on small screens. */
-function qrCode({ baseUrl }: GatewayDeps, { order }: LinkedOrder): Html {
-  return html`${raw(qrCodeSvg(paymentLink(baseUrl(), order.orderToken)))}`;
+/**
+ * The link, for customers who prefer to pay on their phone. The style sheet hides it on small screens, and then browsers
+ * don't load it.
+ */
+function qrCode(deps: GatewayDeps, link: LinkedOrder): Html {
+  return html`<img class="qr" src="${pagePath(deps, link)}/qr.svg" loading="lazy" alt="">`;
 }
 
+const languageSwitches = new Map<PageLanguage, Html>();
+
 /** Links to the page in each language, with the language's own name. */
+function languageSwitchOf(current: PageLanguage, path: string): Html {
+  // At its own path, the page of every order has the same links.
+  if (path !== '') return languageSwitch(current, path);
+  return languageSwitches.getOrInsertComputed(current, () => languageSwitch(current, path));
+}
+
 function languageSwitch(current: PageLanguage, path: string): Html {
   const links = pageLanguages.map((language) => {
     const isCurrent = language === current ? html` aria-current="true"` : '';
-    return html`<li><a href="${path}?lang=${language}" lang="${language}"${isCurrent}>${pageTexts[language].languageName}</a></li>`;
+    const name = raw(inAscii(pageTexts[language].languageName));
+    return html`<li><a href="${path}?lang=${language}" lang="${language}"${isCurrent}>${name}</a></li>`;
   });
   const { language, languageName } = pageTexts[current];
   return html`<details class="languages block">
 <summary>${language}: ${languageName}</summary>
 <ul>${links}</ul>
 </details>`;
+}
+
+/** Writes characters as references, because a page without any beyond Latin-1 is encoded in half the time. */
+function inAscii(text: string): string {
+  return text.replaceAll(/[^ -~]/gu, (character) => `&#${character.codePointAt(0)};`);
 }
 
 /**

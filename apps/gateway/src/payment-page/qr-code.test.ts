@@ -1,12 +1,12 @@
-import decodeQR from 'qr/decode.js';
+import jsqr from 'jsqr';
 import { expect, test } from 'vitest';
 import { qrCodeSvg } from './qr-code.ts';
 
 /** Draws the dark modules of an SVG, each of 4 by 4 pixels. */
 function pixelsOf(svg: string) {
-  const width = 4 * Number(/viewBox="0 0 (\d+) /.exec(svg)?.[1]);
-  const data = new Uint8Array(4 * width * width).fill(255);
-  for (const [, x, y, length] of svg.matchAll(/M(\d+) (\d+)h(\d+)v1h-\3z/g)) {
+  const width = 4 * Number(/viewBox="0 -\.5 (\d+) /.exec(svg)?.[1]);
+  const data = new Uint8ClampedArray(4 * width * width).fill(255);
+  for (const [, x, y, length] of svg.matchAll(/M(\d+) (\d+)h(\d+)/g)) {
     for (let row = 4 * Number(y); row < 4 * Number(y) + 4; row++) {
       const start = row * width + 4 * Number(x);
       for (let at = start; at < start + 4 * Number(length); at++) data.fill(0, 4 * at, 4 * at + 3);
@@ -21,7 +21,8 @@ test.each([
   `https://${'sub.'.repeat(50)}example.com/a/long/path/payment/${'Zz9'.repeat(11)}`,
 ])('another library reads %s', (link) => {
   const svg = qrCodeSvg(link);
-  expect(decodeQR(pixelsOf(svg))).toBe(link);
+  const { width, height, data } = pixelsOf(svg);
+  expect(jsqr.default(data, width, height)?.data).toBe(link);
   // The first run is the top of a finder pattern, behind the margin.
-  expect(svg).toContain('<path d="M4 4h7v1');
+  expect(svg).toContain(' d="M4 4h7M');
 });

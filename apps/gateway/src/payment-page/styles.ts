@@ -77,7 +77,7 @@ summary { cursor: pointer; }
 .scan { display: none; }
 @media (min-width: 48rem) {
   .scan { display: flex; gap: 1.25rem; align-items: center; }
-  .scan svg { flex: none; inline-size: 9rem; border-radius: 0.5rem; }
+  .qr { flex: none; inline-size: 9rem; block-size: 9rem; border-radius: 0.5rem; }
 }
 .languages { font-size: 0.875rem; }
 .languages ul { list-style: none; padding: 0.5rem 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }

@@ -204,15 +204,21 @@ test('the oldest endpoint signs returns, and the next one after its deletion', a
   };
   expect(await signerOf()).toBe(oldest.id);
   await callJson(merchant, 'DELETE', `/webhook_endpoints/${oldest.id}`);
-  expect(await signerOf()).toBe(next.id);
+  await expect.poll(signerOf).toBe(next.id);
   const { body } = await callJson(merchant, 'GET', `/webhook_endpoints/${next.id}`);
   expect(body.signs_returns).toBe(true);
 });
 
 test('with SELF_SERVICE=off every operation is denied, and the error says why', async () => {
   const reserved = await runGateway({ selfService: false });
-  for (const path of ['/webhook_endpoints', '/client_secrets']) {
-    const { status, body } = await callJson(reserved, 'GET', path);
+  for (const [method, path] of [
+    ['GET', '/webhook_endpoints'],
+    ['GET', '/client_secrets'],
+    ['GET', '/brand'],
+    ['PATCH', '/brand'],
+  ] as const) {
+    const change = method === 'PATCH' ? { color: '#0b5fff' } : undefined;
+    const { status, body } = await callJson(reserved, method, path, change);
     expect([status, body.code, body.detail]).toEqual([
       ...[403, 'permission_denied'],
       'The operator of this gateway manages webhook endpoints, client secrets and brands. Ask the operator.',

@@ -46,7 +46,7 @@ export function brandsOn(run: Run, actor: string) {
         return found && (found.brand ?? noBrand);
       }),
 
-    /** Changes a merchant's brand. Pages show it immediately. Returns whether there is such a merchant. */
+    /** Changes a merchant's brand, which pages show within half a second. Returns whether there is such a merchant. */
     updateBrand: (clientId: string, { texts, logo }: BrandChange): Promise<boolean> =>
       run(async (db) => {
         const values: Record<string, SQL> = {};

@@ -45,6 +45,10 @@ const batchMax = 128;
 const waitingMax = 1_024;
 const pagesWaitingMax = 256;
 
+/** How long a page may show its merchant as it was: reading it takes a fifth of a page's time. */
+const merchantCachedMs = 500;
+const merchantsCachedMax = 1_000;
+
 /** The same for logos, which a browser loads once. */
 const logosWaitingMax = 64;
 
@@ -66,6 +70,8 @@ type Statements = ReturnType<typeof prepareStatements>;
 
 type MerchantRow = Awaited<ReturnType<Statements['accounts']['execute']>>[number];
 
+type FindMerchants = (client: SharedClient, ids: readonly AccountId[]) => Promise<readonly MerchantRow[]>;
+
 /** An order, and its merchant if it was looked up by its token. */
 type FoundOrder = FindOutcome<Pick<LinkedOrder, 'order'> & Partial<Pick<LinkedOrder, 'merchant'>>>;
 
@@ -85,9 +91,13 @@ interface PaymentKey {
 /** Finds orders in PostgreSQL. */
 export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderChanges['expireOrder']): OrderQueries {
   const clients = openClients(options, 'lookups', connections);
-  const queue = createLookups(options, { name: 'lookups', clients, waitingMax });
+  const queue = createLookups(options, { name: 'lookups', clients, waitingMax }, readMerchants);
   const pageClients = openClients(options, 'pages', pageConnections);
-  const pages = createLookups(options, { name: 'pages', clients: pageClients, waitingMax: pagesWaitingMax });
+  const pages = createLookups(
+    options,
+    { name: 'pages', clients: pageClients, waitingMax: pagesWaitingMax },
+    createMerchantCache(),
+  );
   const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
     name: 'logos',
     meter: options.meter,
@@ -160,12 +170,13 @@ function createLookups(
     readonly clients: readonly DatabaseClient<Statements>[];
     readonly waitingMax: number;
   },
+  findMerchants: FindMerchants,
 ) {
   return createBatchQueue<DatabaseClient<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
     ...queue,
     meter,
     batchMax,
-    run: findBatch,
+    run: (client, batch) => findBatch(client, batch, findMerchants),
   });
 }
 
@@ -259,7 +270,8 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
  */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
-  const [[payment], [row], [merchant]] = await Promise.all([reading, ...readLinks(client, [byToken(key.token)])]);
+  const link = readLinks(client, [byToken(key.token)], readMerchants);
+  const [[payment], [row], [merchant]] = await Promise.all([reading, ...link]);
   if (row === undefined || merchant === undefined) return { kind: 'unknown' };
   const isOfOrder = payment?.merchantId === row.merchantId && payment.orderId === row.order_id;
   const refused = isOfOrder && payment.refused !== null ? refusedPaymentOf(payment.refused) : null;
@@ -268,8 +280,9 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
 }
 
 /** Reads the orders of lookups by the same kind of key, and the merchants of links: both statements are sent at once. */
-function readLinks(client: SharedClient, lookups: readonly Lookup[]) {
-  const merchantIds = arrayLiteral(lookups, ({ merchantId }) => merchantId);
+function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchants: FindMerchants) {
+  const ids = lookups.map(({ merchantId }) => merchantId);
+  const merchantIds = arrayLiteral(ids, (id) => id);
   const [lone] = lookups.length === 1 ? lookups : [];
   const by = lookups[0]?.by ?? 'order_id';
   return [
@@ -278,8 +291,30 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[]) {
         ? batch.execute({ merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
         : one.execute({ ...lone }),
     ),
-    by === 'orderToken' ? client.run(({ accounts }) => accounts.execute({ merchantIds })) : [],
+    by === 'orderToken' ? findMerchants(client, ids) : [],
   ] as const;
+}
+
+const readMerchants: FindMerchants = (client, ids) =>
+  client.run(({ accounts }) => accounts.execute({ merchantIds: arrayLiteral(ids, (id) => id) }));
+
+/** Reads only the merchants that were not read a moment ago. */
+function createMerchantCache(): FindMerchants {
+  const cache = new Map<number, { readonly merchant: MerchantRow; readonly readAtMs: number }>();
+  return async (client, ids) => {
+    const readAtMs = performance.now();
+    const found = new Map<number, MerchantRow>();
+    for (const id of ids) {
+      const known = cache.get(id);
+      if (known !== undefined && readAtMs - known.readAtMs < merchantCachedMs) found.set(id, known.merchant);
+    }
+    const missing = ids.filter((id) => !found.has(id));
+    if (missing.length === 0) return [...found.values()];
+    const read = await readMerchants(client, missing);
+    if (cache.size + read.length > merchantsCachedMax) cache.clear();
+    for (const merchant of read) cache.set(merchant.id, { merchant, readAtMs });
+    return [...found.values(), ...read];
+  };
 }
 
 /** The outcome of a lookup that found this order and its merchant. */
@@ -290,10 +325,11 @@ function linkOf(order: ReadRow, { facts, signingSecret, brand }: MerchantRow): L
 async function findBatch(
   client: DatabaseClient<Statements>,
   batch: readonly Lookup[],
+  findMerchants: FindMerchants,
 ): Promise<(FoundOrder | Unstored<FoundOrder>)[]> {
   const found = new Map<string, FoundOrder | Unstored<FoundOrder>>();
   for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
-    const [rows, accounts] = await Promise.all(readLinks(client, lookups));
+    const [rows, accounts] = await Promise.all(readLinks(client, lookups, findMerchants));
     const merchantOf = new Map(accounts.map((merchant) => [merchant.id, merchant]));
     for (const row of rows) {
       const merchant = merchantOf.get(row.merchantId);

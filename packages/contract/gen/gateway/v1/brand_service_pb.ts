@@ -208,7 +208,7 @@ export const BrandService: GenService<{
    * Changes the brand.
    *
    * Fields that are absent stay as they are, and an empty field is removed. The request has at most 384 KiB. The payment pages of all
-   * orders show the new brand immediately, and the next pages that a browser loads have the new logo.
+   * orders show the new brand within half a second.
    *
    * @generated from rpc gateway.v1.BrandService.UpdateBrand
    */
