@@ -1,3 +1,4 @@
+import { BrandSchema, UpdateBrandRequestSchema } from '@gateway/contract/gateway/v1/brand_service_pb';
 import { ClientSecretSchema } from '@gateway/contract/gateway/v1/credentials_service_pb';
 import {
   OrderSchema,
@@ -26,6 +27,8 @@ import type * as order from '@gateway/domain/orders/order';
 import type * as orderStates from '@gateway/domain/orders/order-states';
 import { expect, expectTypeOf, test } from 'vitest';
 import type {
+  Brand,
+  BrandChange,
   CreatedOrder,
   DeliveryFilter,
   ErrorCode,
@@ -124,6 +127,12 @@ const ping: Required<PingResult> = { delivered: true, result: '' };
 
 const clientSecret: Required<NewClientSecret> = { id: '', created_at: '', ends_at: '', client_secret: '' };
 
+const brandTexts = { color: '', support_email: '', support_url: '', terms_url: '', privacy_url: '' };
+
+const brand: Required<Brand> = { ...brandTexts, logo_url: '' };
+
+const brandChange: Required<BrandChange> = { ...brandTexts, logo: new Uint8Array() };
+
 const statuses: Record<OrderStatus, 0> = { UN_PAID: 0, PAID: 0, EXPIRED: 0, CANCELLED: 0 };
 
 const serviceTypes: Record<ServiceType, 0> = { DIGITAL: 0, PHYSICAL_GOODS: 0 };
@@ -136,6 +145,8 @@ test('the fields are those of the protobuf contract', () => {
   expect(Object.keys(createdOrder).sort()).toEqual(namesOf(CreateOrderResponseSchema));
   expect(Object.keys(storedOrder).sort()).toEqual(namesOf(OrderSchema));
   expect(Object.keys(refusedPayment).sort()).toEqual(namesOf(RefusedPaymentSchema));
+  expect(Object.keys(brand).sort()).toEqual(namesOf(BrandSchema));
+  expect(Object.keys(brandChange).sort()).toEqual(namesOf(UpdateBrandRequestSchema));
   expectTypeOf<RefusalCode>().toEqualTypeOf<order.RefusalCode>();
   expect([...Object.keys(sampleOrder), 'order_checksum'].sort()).toEqual(namesOf(CreateOrderRequestSchema));
   const parameters = Object.keys(filter).map((name) => name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`));

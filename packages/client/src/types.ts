@@ -226,6 +226,27 @@ export interface NewClientSecret extends ClientSecret {
   readonly client_secret: string;
 }
 
+/** What a merchant's payment pages look like, and where they send customers with questions. */
+export interface Brand extends BrandTexts {
+  /** Where the payment page loads the logo from. */
+  readonly logo_url?: string;
+}
+
+/** A change of a brand. Absent members stay the same, and empty ones are removed. */
+export interface BrandChange extends BrandTexts {
+  /** The bytes of a PNG, JPEG or WebP image: at most 262,144, and 2,000 pixels wide and high. */
+  readonly logo?: Uint8Array | undefined;
+}
+
+interface BrandTexts {
+  /** The colour of buttons: `#` and six hexadecimal digits. */
+  readonly color?: string | undefined;
+  readonly support_email?: string | undefined;
+  readonly support_url?: string | undefined;
+  readonly terms_url?: string | undefined;
+  readonly privacy_url?: string | undefined;
+}
+
 /** An invalid field of an order, or an invalid parameter. */
 export interface FieldError {
   readonly field: string;

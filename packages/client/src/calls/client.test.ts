@@ -264,6 +264,19 @@ describe('retries', () => {
     expect(sent).toHaveLength(3);
   });
 
+  test('a brand is changed with the bytes of its logo', async () => {
+    const brand = { color: '#0b5fff' };
+    const { client, sent } = clientWith([json(200, brand), json(200, brand), json(200, brand)]);
+    expect(await client.updateBrand({ logo: Uint8Array.of(1, 2, 3), support_email: '' })).toEqual(brand);
+    await client.updateBrand({ color: '#0b5fff' });
+    expect(await client.getBrand()).toEqual(brand);
+    expect(sent.map(({ url, init }) => [init.method, new URL(url).pathname, init.body])).toEqual([
+      ['PATCH', '/shop/brand', '{"support_email":"","logo":"AQID"}'],
+      ['PATCH', '/shop/brand', '{"color":"#0b5fff"}'],
+      ['GET', '/shop/brand', null],
+    ]);
+  });
+
   test('an endpoint that an earlier attempt deleted is deleted', async () => {
     const { client, sent } = clientWith([lost, json(404, { code: 'not_found' })]);
     await client.deleteWebhookEndpoint('we_1');

@@ -1,5 +1,7 @@
 import { GatewayError } from '../errors.ts';
 import type {
+  Brand,
+  BrandChange,
   ClientSecret,
   DeliveryFilter,
   NewClientSecret,
@@ -13,7 +15,7 @@ import type {
 import { itemsOf, type Send } from './request.ts';
 
 /**
- * Manages a merchant's webhook endpoints and client secrets. If the operator manages them instead, every call rejects with
+ * Manages a merchant's webhook endpoints, client secrets and brand. If the operator manages them instead, every call rejects with
  * `permission_denied`. Calls that return a new secret are not retried if their outcome is unknown (`outcomeUnknown`),
  * because each creates another one: list the existing ones first.
  */
@@ -44,6 +46,10 @@ export interface Management {
   listClientSecrets(): Promise<readonly ClientSecret[]>;
   /** Ends a client secret within a second. Rejects with `last_client_secret` if no other one works. */
   revokeClientSecret(id: string): Promise<ClientSecret>;
+  /** Returns what your payment pages look like. */
+  getBrand(): Promise<Brand>;
+  /** Changes the brand. What is absent stays, and what is empty is removed. */
+  updateBrand(change: BrandChange): Promise<Brand>;
 }
 
 const notRepeatable = { isRepeatable: false } as const;
@@ -103,6 +109,13 @@ export function createManagement(send: Send): Management {
     },
     async revokeClientSecret(id) {
       return send('POST', `/client_secrets/${encodeURIComponent(id)}/revoke`);
+    },
+    async getBrand() {
+      return send('GET', '/brand');
+    },
+    async updateBrand({ logo, ...texts }) {
+      const image = logo === undefined ? undefined : Buffer.from(logo).toString('base64');
+      return send('PATCH', '/brand', JSON.stringify({ ...texts, logo: image }));
     },
   };
 }
