@@ -3,8 +3,8 @@ import { glob, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { DescMethod } from '@bufbuild/protobuf';
-import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
+import { type DescMethod, isFieldSet } from '@bufbuild/protobuf';
+import { MethodOptions_IdempotencyLevel, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
 import { expect, test } from 'vitest';
 import { services } from '../src/operations.ts';
 
@@ -31,12 +31,15 @@ test('the proto files are formatted', async () => {
   expect(await findingsOf('format', '--diff', '--exit-code', protoFolder)).toBe('');
 });
 
-test('every method says whether it can be repeated, except those that return a new secret each time', () => {
+test('every method says whether it can be repeated: all but those that return another secret each time', () => {
   const methods = services.flatMap((service) => service.methods as readonly DescMethod[]);
-  const unsaid = methods.filter(
+  const { idempotencyLevel } = MethodOptionsSchema.field;
+  const unsaid = methods.filter(({ proto: { options } }) => !options || !isFieldSet(options, idempotencyLevel));
+  expect(unsaid.map(({ name }) => name)).toEqual([]);
+  const unrepeatable = methods.filter(
     ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN,
   );
-  expect(unsaid.map(({ name }) => name)).toEqual([
+  expect(unrepeatable.map(({ name }) => name)).toEqual([
     'CreateWebhookEndpoint',
     'RotateWebhookSecret',
     'CreateClientSecret',
