@@ -6,16 +6,17 @@ import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import type { Order } from '@gateway/domain/orders/order';
 import type { LinkedOrder } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
-import type { Page } from 'playwright-core';
 import { logoPath } from '../../src/brand/brand-response.ts';
-import { type PageLocale, pageLanguages } from '../../src/payment-page/localization.ts';
+import { pageLanguages } from '../../src/payment-page/localization.ts';
 import { failurePage, paymentPage } from '../../src/payment-page/payment-page.ts';
+import { qrCodeSvg } from '../../src/payment-page/qr-code.ts';
 import { fixedDeps } from '../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { openBrowser } from './open-browser.ts';
 
 // `pnpm screenshots FOLDER` takes pictures of the payment page: in every state, size, colour scheme and language, and on paper, with
-// and without a brand. Look at them after a change of its style.
+// and without a brand. It reports what can be scrolled horizontally, a heading whose last line is a lone word, and a Pay button
+// that is not on the first screen. Look at the pictures after a change of the style.
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error('usage: pnpm screenshots FOLDER');
@@ -65,60 +66,80 @@ const states: Readonly<Record<string, LinkedOrder>> = {
 };
 
 const brands = { plain: null, branded: brand } as const;
-const widths = { 320: 568, 390: 844, 768: 1_024, 1440: 900 } as const;
+const phone = { width: 320, height: 568 };
+const screens = [phone, { width: 390, height: 844 }, { width: 768, height: 1_024 }, { width: 1_440, height: 900 }];
+const failureStatuses = [404, 403, 503];
 
 const opened = await openBrowser();
 if (opened.kind === 'none') throw new Error(`no browser: ${opened.reason}`);
 const page = await opened.browser.newPage();
 let html = '';
 await page.route('**', (route) => {
-  const isLogo = route.request().url().endsWith(logoPath(logo));
-  return route.fulfill(
-    isLogo ? { contentType: 'image/svg+xml', body: wordmark } : { contentType: 'text/html', body: html },
-  );
+  const url = route.request().url();
+  // The page asks whether it has changed.
+  if (route.request().resourceType() === 'fetch') return route.fulfill({ status: 304 });
+  if (url.endsWith(logoPath(logo))) return route.fulfill({ contentType: 'image/svg+xml', body: wordmark });
+  if (url.endsWith('/qr.svg')) return route.fulfill({ contentType: 'image/svg+xml', body: qrCodeSvg(url) });
+  return route.fulfill({ contentType: 'text/html', body: html });
 });
 await mkdir(folder, { recursive: true });
 
-/** Fails if the page can be scrolled horizontally. */
-async function take(name: string, shown: Page): Promise<void> {
-  await shown.goto('http://localhost/payment/x');
-  if (await shown.evaluate('document.documentElement.scrollWidth > innerWidth')) throw new Error(`${name} overflows`);
-  await shown.screenshot({ path: join(folder ?? '', `${name}.png`), fullPage: true });
+const faults: string[] = [];
+let count = 0;
+
+/** Takes the pictures of one page, and looks for what no page should have. */
+async function take(name: string, content: string): Promise<void> {
+  html = content;
+  await page.goto('http://localhost/payment/x');
+  for (const viewport of screens) {
+    await page.setViewportSize(viewport);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ media: 'screen', colorScheme });
+      await photograph(`${name}-${viewport.width}-${colorScheme}`);
+    }
+    const found = (await page.evaluate(`(${findFaults})(${viewport === phone})`)) as string[];
+    faults.push(...found.map((fault) => `${name}-${viewport.width} ${fault}`));
+  }
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  await photograph(`${name}-print`);
 }
 
-const render = (link: LinkedOrder, locale: PageLocale, shown: Brand | null) =>
-  paymentPage(deps, { order: link.order, merchant: { ...link.merchant, brand: shown } }, locale);
-
-for (const [brandName, shown] of Object.entries(brands)) {
-  for (const [state, link] of Object.entries(states)) {
-    html = await render(link, 'en', shown);
-    for (const [width, height] of Object.entries(widths)) {
-      await page.setViewportSize({ width: Number(width), height });
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ media: 'screen', colorScheme });
-        await take(`${state}-${brandName}-${width}-${colorScheme}`, page);
-      }
-    }
-    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-    await take(`${state}-${brandName}-print`, page);
-  }
-  await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
-  for (const language of pageLanguages) {
-    for (const [state, width] of [
-      ['unpaid', 320],
-      ['paid', 390],
-      ['test', 768],
-    ] as const) {
-      await page.setViewportSize({ width, height: widths[width] });
-      const link = states[state];
-      if (link === undefined) continue;
-      html = await render(link, language, shown);
-      await take(`${state}-${brandName}-${width}-${language}`, page);
-    }
-  }
+async function photograph(name: string): Promise<void> {
+  count += 1;
+  await page.screenshot({ path: join(folder ?? '', `${name}.png`), fullPage: true });
 }
-for (const status of [404, 403, 503]) {
-  html = await failurePage(status, 'en');
-  await take(`failure-${status}`, page);
+
+/** Runs in the browser. */
+const findFaults = `(isPhone) => {
+  const found = [];
+  const { scrollWidth, clientWidth, clientHeight } = document.documentElement;
+  if (scrollWidth > clientWidth) found.push('can be scrolled horizontally');
+  for (const element of document.querySelectorAll('main *')) {
+    const { left, right } = element.getBoundingClientRect();
+    if (left < 0 || right > clientWidth) found.push(element.outerHTML.slice(0, 60) + ' is outside');
+  }
+  for (const heading of document.querySelectorAll('h1')) {
+    const range = document.createRange();
+    range.selectNodeContents(heading);
+    const lines = Map.groupBy(range.getClientRects(), ({ bottom }) => Math.round(bottom / 8));
+    const widths = [...lines.values()].map((parts) => Math.max(...parts.map(({ right }) => right)) - Math.min(...parts.map(({ left }) => left)));
+    if (widths.length > 1 && widths.at(-1) < Math.max(...widths) / 4) found.push('orphan in ' + heading.textContent);
+  }
+  const pay = document.querySelector('.button.main');
+  if (isPhone && pay?.getBoundingClientRect().bottom > clientHeight) found.push('Pay is not on the first screen');
+  return found;
+}`;
+
+for (const language of pageLanguages) {
+  for (const [brandName, brand] of Object.entries(brands)) {
+    for (const [state, { order, merchant }] of Object.entries(states)) {
+      const content = await paymentPage(deps, { order, merchant: { ...merchant, brand } }, language);
+      await take(`${state}-${brandName}-${language}`, content);
+    }
+  }
+  for (const status of failureStatuses)
+    await take(`failure-${status}-${language}`, await failurePage(status, language));
 }
 await opened.browser.close();
+process.stdout.write(`${count} pictures, ${faults.length} faults\n${faults.map((fault) => `${fault}\n`).join('')}`);
+if (faults.length > 0) process.exitCode = 1;
