@@ -35,7 +35,7 @@ await runCommand(command, async () => {
   const { source, distribute: isDistributed, ...options } = command.opts<Flags>();
   if (missingCitus() !== undefined && source !== undefined) await build(resolve(source));
   const missing = missingCitus();
-  if (missing !== undefined) throw new UsageError(`${missing}: give its source with --source`);
+  if (missing !== undefined) throw new UsageError(`${missing}: give the source of Citus with --source`);
   const cluster = await startCitusCluster(options);
   try {
     if (isDistributed) {

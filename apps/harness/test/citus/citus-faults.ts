@@ -70,7 +70,7 @@ interface Placement {
 }
 
 /** The shard of each merchant's orders, and the port of its worker, by client id. */
-async function placementsOf({ url }: Pick<CitusCluster, 'url'>): Promise<ReadonlyMap<string, Placement>> {
+export async function placementsOf({ url }: Pick<CitusCluster, 'url'>): Promise<ReadonlyMap<string, Placement>> {
   const rows = await withSession(
     url,
     (session) => session`select client_id, shardid, nodeport from accounts

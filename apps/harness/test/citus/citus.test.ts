@@ -1,0 +1,97 @@
+import { missingCitus } from '@gateway/dev-postgres/testing/citus';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { waits } from '@gateway/fixtures/replay/send-fixture';
+import { openClients } from '@gateway/fixtures/wire/client';
+import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import { startFixtureGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
+import { createCallMaker } from '../../src/load/calls/call-maker.ts';
+import { openSender } from '../../src/load/calls/sender.ts';
+import { constantRate } from '../../src/load/profile/arrivals.ts';
+import { parseProfile } from '../../src/load/profile/profile.ts';
+import { replayFixtures } from '../../src/replay/replay-fixtures.ts';
+import { formatDifferences } from '../../src/replay/report.ts';
+import { placementsOf } from './citus-faults.ts';
+
+const { signal } = new AbortController();
+
+const limitMs = 300_000;
+
+/** Starts a cluster, which ends with the test. */
+async function startDatabase() {
+  const cluster = await startDistributedCluster();
+  onTestFinished(cluster.close, 60_000);
+  return { cluster, database: async () => ({ url: cluster.url, stop: async () => {} }) };
+}
+
+describe.skipIf(leftOut('gateways on Citus', missingCitus()))(
+  'a gateway on a Citus cluster',
+  { timeout: limitMs },
+  () => {
+    test('responds to every fixture as one on a single server', async () => {
+      const { database } = await startDatabase();
+      const gateway = await startFixtureGateway(signal, database);
+      onTestFinished(gateway.stop, 60_000);
+      const clients = openClients(gateway);
+      onTestFinished(() => {
+        for (const client of Object.values(clients)) client.close();
+      });
+      const { fixtures, validOrder } = await loadFixtures();
+      const target = { ...gateway, clients, validOrder, runId: 'citus' };
+      const replays = await replayFixtures(
+        fixtures.filter((fixture) => !waits(fixture)),
+        target,
+        signal,
+      );
+      // One after the other: the next call has to be in time before an order expires.
+      for (const fixture of fixtures.filter(waits)) replays.push(...(await replayFixtures([fixture], target, signal)));
+      const replayedAs = (outcome: string) => replays.filter((replay) => replay.outcome === outcome);
+      expect(replayedAs('differs').map(formatDifferences).join('\n')).toBe('');
+      expect(replayedAs('ok').length).toBeGreaterThan(fixtures.length);
+    });
+
+    test('responds with unavailable for the merchants of a lost worker, and serves all others', async () => {
+      const { cluster, database } = await startDatabase();
+      const names = Array.from({ length: 8 }, (_, index) => ({ name: `Merchant ${index}` }));
+      const gateway = await startOwnGateway(names, signal, database);
+      onTestFinished(gateway.stop, 60_000);
+      const { credentials } = gateway;
+      const sender = openSender(gateway, 4);
+      onTestFinished(sender.close);
+      const shares = { replay_share: 0.25, get_share: 0.25, list_share: 0.25 };
+      const profile = parseProfile({
+        protocol: 'mixed',
+        merchants: names.length,
+        phases: constantRate(1, 1),
+        ...shares,
+      });
+      const makeCall = createCallMaker({ ...profile, seed: 1 }, await loadFixtures(), credentials);
+      const [lost] = cluster.workers;
+      const placements = await placementsOf(cluster);
+      const isLost = (clientId = '') => placements.get(clientId)?.port === lost?.port;
+      let number = 0;
+      /** The outcomes of calls to create, repeat, find and list orders, by whether the merchant is on the first worker. */
+      const outcomes = async () => {
+        const outcomes = { lost: new Set<string>(), others: new Set<string>() };
+        for (const last = number + 100; number < last; number += 1) {
+          const call = makeCall(number);
+          const { outcome } = await sender.send(call);
+          outcomes[isLost(call.headers['x-client-id']) ? 'lost' : 'others'].add(
+            call.expected.includes(outcome) ? 'ok' : outcome,
+          );
+        }
+        return { lost: [...outcomes.lost], others: [...outcomes.others] };
+      };
+      expect(await outcomes()).toEqual({ lost: ['ok'], others: ['ok'] });
+      lost?.kill();
+      const { lost: ofLost, others } = await outcomes();
+      expect(ofLost).toEqual(['unavailable']);
+      // A call can share the session of one that found its worker lost, and a process without ids asks all workers for those in use.
+      expect(others).toContain('ok');
+      expect(others.filter((outcome) => outcome !== 'ok' && outcome !== 'unavailable')).toEqual([]);
+      await lost?.start();
+      await expect.poll(outcomes).toEqual({ lost: ['ok'], others: ['ok'] });
+    });
+  },
+);
