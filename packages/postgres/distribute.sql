@@ -6,6 +6,21 @@
 -- workers will ever have cores.
 alter table orders drop constraint orders_merchant_id_accounts_id_fk;
 alter table order_metadata drop constraint order_metadata_merchant_id_accounts_id_fk;
+alter table refused_payments drop constraint refused_payments_merchant_id_accounts_id_fk;
+alter table events drop constraint events_merchant_id_accounts_id_fk;
+alter table event_feeds drop constraint event_feeds_merchant_id_accounts_id_fk;
+alter table webhook_endpoints drop constraint webhook_endpoints_merchant_id_accounts_id_fk;
+alter table webhook_deliveries drop constraint webhook_deliveries_merchant_id_accounts_id_fk;
 
 select create_distributed_table_concurrently('orders', 'merchant_id', shard_count => 32);
 select create_distributed_table_concurrently('order_metadata', 'merchant_id', colocate_with => 'orders');
+select create_distributed_table_concurrently('events', 'merchant_id', colocate_with => 'orders');
+select create_distributed_table_concurrently('event_feeds', 'merchant_id', colocate_with => 'orders');
+select create_distributed_table_concurrently('webhook_endpoints', 'merchant_id', colocate_with => 'orders');
+select create_distributed_table_concurrently('webhook_deliveries', 'merchant_id', colocate_with => 'orders');
+-- It has no primary key, so writes to it wait meanwhile.
+select create_distributed_table('refused_payments', 'merchant_id', colocate_with => 'orders');
+
+-- From now on, a change of an order runs on the worker that has it.
+select create_distributed_function(oid::regprocedure, 'merchant_id', colocate_with => 'orders') from pg_proc
+where pronamespace = 'public'::regnamespace and 'merchant_id' = any(proargnames);

@@ -121,7 +121,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     tracing: config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler),
     callLog: createCallLog(logger),
   };
-  const deliveries = openWebhookDeliveries(database);
+  const deliveries = openWebhookDeliveries({ ...database, isDistributed: config.hasCitus });
   observeHealth(metrics.meter, {
     isReady: deps.readiness.isReady,
     webhookOverdueSeconds: deliveries.overdueSeconds,

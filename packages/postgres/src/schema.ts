@@ -185,7 +185,7 @@ export const orders = pgTable(
 );
 
 /**
- * The order for which a checkout system reported a payment, which paid it or was refused. Written in the statement of the change, so
+ * The order for which a checkout system reported a payment, which paid it or was refused. Written with the change, so
  * that one payment belongs to one order of any merchant. Its key can't hold merchant_id (docs/decisions/048-payments-have-a-table.md).
  */
 export const payments = pgTable(
@@ -283,7 +283,7 @@ export const pairDigest = (key: SQLWrapper, value: SQLWrapper): SQL =>
 export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpired}) is not true then ${orders.orderStatus} end`;
 
 /**
- * One row for each change of an order's state, written in the statement of the change. The order is joined when an event is read.
+ * One row for each change of an order's state, written with it. The order is joined when an event is read.
  * The first read of the feed after the change gives the event its position (docs/decisions/060-positions-in-the-feed.md).
  */
 export const events = pgTable(

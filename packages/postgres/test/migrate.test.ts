@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
@@ -9,6 +9,7 @@ import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { DatabaseError } from '../src/connections/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
+import { orderFunctions } from '../src/orders/order-functions.ts';
 import { partition } from '../testing/partitioned-database.ts';
 import { startRecordingProxy } from '../testing/recording-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
@@ -159,6 +160,11 @@ test('every statement of a migration is sent alone, as distributed tables need i
   const first = texts.indexOf('begin');
   expect(texts.slice(0, first).filter((text) => /^(create table "|alter)/.test(text))).toEqual([]);
   expect(texts.slice(first + 1).filter((text) => /^(begin|commit)/.test(text))).toEqual(['commit']);
+});
+
+test('the committed migrations create the functions in the code', async () => {
+  const migration = await readFile(join(packageFolder, 'migrations', '0000_initial.sql'), 'utf8');
+  for (const definition of orderFunctions) expect(migration).toContain(definition);
 });
 
 test('the committed migrations lead to the schema in the code', async () => {

@@ -6,7 +6,7 @@ import type { OpenedOrderStore } from '@gateway/domain/testing/order-store-contr
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
-import { openOrderStore } from '../src/orders/order-store.ts';
+import { type OrderStoreOptions, openOrderStore } from '../src/orders/order-store.ts';
 import { accounts, orders } from '../src/schema.ts';
 
 /** Creates a merchant, and returns its id. */
@@ -31,13 +31,10 @@ export function countOrders(sql: postgres.Sql, merchantId: AccountId): Promise<n
 
 /** Opens a store on a migrated database for the tests that every order store must pass. */
 export function openContractStore({
-  url,
   sql,
-}: {
-  readonly url: string;
-  readonly sql: postgres.Sql;
-}): OpenedOrderStore {
-  const store = openOrderStore({ url });
+  ...options
+}: OrderStoreOptions & { readonly sql: postgres.Sql }): OpenedOrderStore {
+  const store = openOrderStore(options);
   const names = new Map<AccountId, string>();
   const named = async () => {
     const name = `Shop ${names.size + 1} 'é' 店`;

@@ -226,7 +226,7 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
   const [status, scannedMax] = [sql`${sql.placeholder('status')}::text`, sql`${sql.placeholder('scannedMax')}::int`];
   const rowsOf = (key: string, value: string) => sql`
     select created_at, service_order_id from ${orderMetadata}
-    where merchant_id = ${merchantId}
+    where ${eq(orderMetadata.merchantId, merchantId)}
       and pair_digest = ${pairDigest(sql`${sql.placeholder(key)}::text`, sql`${sql.placeholder(value)}::text`)}
       and created_at >= ${sql.placeholder('createdFrom')}::timestamptz
       and (created_at, service_order_id) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)

@@ -68,7 +68,7 @@ type Key = 'order_id' | 'serviceOrderId' | 'orderToken';
 
 type Statements = ReturnType<typeof prepareStatements>;
 
-type MerchantRow = Awaited<ReturnType<Statements['accounts']['execute']>>[number];
+type MerchantRow = Awaited<ReturnType<typeof readMerchants>>[number];
 
 type FindMerchants = (client: SharedClient, ids: readonly AccountId[]) => Promise<readonly MerchantRow[]>;
 
@@ -215,33 +215,25 @@ function prepareStatements(db: PostgresJsDatabase) {
           mode: accounts.mode,
           isDisabled: isNotNull(accounts.disabledAt) as SQL<boolean>,
         },
-        signingSecret: sql<Uint8Array | null>`(
-          select ${webhookEndpoints.signingSecret} from ${webhookEndpoints}
-          where ${webhookEndpoints.merchantId} = ${accounts.id}
-          order by ${webhookEndpoints.createdAt}, ${webhookEndpoints.endpointId} limit 1
-        )`,
         brand: brandOfMerchant,
         nowMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
       })
       .from(accounts)
       .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
       .prepare('find_merchants'),
-    payment: db
-      .select({
-        merchantId: payments.merchantId,
-        orderId: payments.order_id,
-        refused: sql<RefusedPaymentJson | null>`to_jsonb(${refusedPayments}.*)`,
+    /** Of each merchant's oldest endpoint, which signs returns. */
+    signingSecrets: db
+      .selectDistinctOn([webhookEndpoints.merchantId], {
+        id: webhookEndpoints.merchantId,
+        signingSecret: webhookEndpoints.signingSecret,
       })
+      .from(webhookEndpoints)
+      .where(sql`${webhookEndpoints.merchantId} = any(${sql.placeholder('merchantIds')}::bigint[])`)
+      .orderBy(webhookEndpoints.merchantId, webhookEndpoints.createdAt, webhookEndpoints.endpointId)
+      .prepare('find_signing_secrets'),
+    payment: db
+      .select({ merchantId: payments.merchantId, orderId: payments.order_id })
       .from(payments)
-      .leftJoin(
-        refusedPayments,
-        and(
-          eq(refusedPayments.merchantId, payments.merchantId),
-          eq(refusedPayments.order_id, payments.order_id),
-          eq(refusedPayments.checkoutId, payments.checkoutId),
-          eq(refusedPayments.paymentId, payments.paymentId),
-        ),
-      )
       .where(
         and(
           eq(payments.checkoutId, sql.placeholder('checkoutId')),
@@ -249,6 +241,18 @@ function prepareStatements(db: PostgresJsDatabase) {
         ),
       )
       .prepare('find_payment'),
+    refused: db
+      .select({ refused: sql<RefusedPaymentJson>`to_jsonb(${refusedPayments}.*)` })
+      .from(refusedPayments)
+      .where(
+        and(
+          eq(refusedPayments.merchantId, merchantId),
+          eq(refusedPayments.order_id, sql.placeholder('orderId')),
+          eq(refusedPayments.checkoutId, sql.placeholder('checkoutId')),
+          eq(refusedPayments.paymentId, sql.placeholder('paymentId')),
+        ),
+      )
+      .prepare('find_refused_payment'),
     logo: db
       .select({ type: brands.logoType, image: brands.logo })
       .from(brands)
@@ -266,20 +270,24 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
 
 /**
  * The payment is read before its order: one that is stored between the two is seen with its order, and one of another order fails
- * the change.
+ * the change. On Citus, a payment can be stored for an order which it has not changed yet: it is not known then.
  */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
   const link = readLinks(client, [byToken(key.token)], readMerchants);
   const [[payment], [row], [merchant]] = await Promise.all([reading, ...link]);
   if (row === undefined || merchant === undefined) return { kind: 'unknown' };
-  const isOfOrder = payment?.merchantId === row.merchantId && payment.orderId === row.order_id;
-  const refused = isOfOrder && payment.refused !== null ? refusedPaymentOf(payment.refused) : null;
-  const found = { ...linkOf(row, merchant), isKnown: payment !== undefined, refused, nowMs: merchant.nowMs };
-  return unlessUnstored<PaymentLookup>([row], found);
+  const { merchantId, order_id: orderId } = row;
+  const isOfOrder = payment?.merchantId === merchantId && payment.orderId === orderId;
+  const hasPaid = row.checkoutId === key.checkoutId && row.paymentId === key.paymentId;
+  const [stored] =
+    isOfOrder && !hasPaid ? await client.run(({ refused }) => refused.execute({ ...key, merchantId, orderId })) : [];
+  const refused = stored === undefined ? null : refusedPaymentOf(stored.refused);
+  const isKnown = isOfOrder ? hasPaid || refused !== null : payment !== undefined;
+  return unlessUnstored<PaymentLookup>([row], { ...linkOf(row, merchant), isKnown, refused, nowMs: merchant.nowMs });
 }
 
-/** Reads the orders of lookups by the same kind of key, and the merchants of links: both statements are sent at once. */
+/** Reads the orders of lookups by the same kind of key, and the merchants of links: all statements are sent at once. */
 function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchants: FindMerchants) {
   const ids = lookups.map(({ merchantId }) => merchantId);
   const merchantIds = arrayLiteral(ids, (id) => id);
@@ -295,8 +303,16 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchan
   ] as const;
 }
 
-const readMerchants: FindMerchants = (client, ids) =>
-  client.run(({ accounts }) => accounts.execute({ merchantIds: arrayLiteral(ids, (id) => id) }));
+/** Reads the merchants of links, and the secrets that sign their returns. */
+async function readMerchants(client: SharedClient, ids: readonly number[]) {
+  const merchantIds = arrayLiteral(ids, (id) => id);
+  const [accounts, secrets] = await Promise.all([
+    client.run(({ accounts }) => accounts.execute({ merchantIds })),
+    client.run(({ signingSecrets }) => signingSecrets.execute({ merchantIds })),
+  ]);
+  const secretOf = new Map(secrets.map(({ id, signingSecret }) => [id, signingSecret]));
+  return accounts.map((merchant) => ({ ...merchant, signingSecret: secretOf.get(merchant.id) ?? null }));
+}
 
 /** Reads only the merchants that were not read a moment ago. */
 function createMerchantCache(): FindMerchants {

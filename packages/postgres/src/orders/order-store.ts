@@ -14,7 +14,7 @@ import {
 import { isDuplicate, redact, statementFailure } from '../connections/errors.ts';
 import { orderMetadata, orders, pairDigest } from '../schema.ts';
 import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
-import { type OrderChanges, openOrderChanges } from './order-changes.ts';
+import { openOrderChanges } from './order-changes.ts';
 import { openOrderIds } from './order-ids.ts';
 import { type OrderLists, openOrderLists } from './order-lists.ts';
 import { type OrderQueries, openOrderQueries } from './order-queries.ts';
@@ -28,6 +28,7 @@ import {
   unnestedRows,
   unnestedRowsWithMetadata,
 } from './order-rows.ts';
+import { openSweeps, type Sweeps } from './sweeps.ts';
 
 /** Batches in flight on the inserting connection: the next is already there when one is done, and none waits for the network. */
 const batchesInFlight = 2;
@@ -37,7 +38,7 @@ const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight
 
 /**
  * If merchants are on different servers, one with this many waiting orders gets a separate batch
- * (docs/decisions/063-orders-by-merchant.md).
+ * (docs/decisions/064-one-server-per-operation.md).
  */
 const ownBatchMinIfDistributed = 16;
 
@@ -57,7 +58,7 @@ export interface OrderStoreOptions extends DatabaseOptions {
 /** An order store with its connections. */
 export interface PostgresOrderStore
   extends OrderStore,
-    Pick<OrderChanges, 'expire' | 'deleteOldEvents'>,
+    Pick<Sweeps, 'expire' | 'deleteOldEvents'>,
     Pick<OrderLists, 'findNewEvents'>,
     Pick<OrderQueries, 'findLogo'> {
   /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
@@ -100,18 +101,20 @@ export function openOrderStore({
     ownBatchMin: isDistributed ? ownBatchMinIfDistributed : undefined,
     run: (_inserts, batch) => createBatch(inserts, replays, batch),
   });
-  const { expireOrder, ...changes } = openOrderChanges(database);
+  const { expireOrder, ...changes } = openOrderChanges({ ...database, isDistributed });
+  const sweeps = openSweeps(database);
   const queries = openOrderQueries(database, expireOrder);
   const lists = openOrderLists(database, expireOrder);
   return {
     ...queries,
     ...changes,
+    ...sweeps,
     ...lists,
     create: withExpiryStored(queue, expireOrder),
     oldestOrderMs: queue.oldestMs,
     async close() {
       await Promise.all([queue.close(), queries.close(), lists.close()]);
-      await Promise.all([replays.close(), changes.close()]);
+      await Promise.all([replays.close(), changes.close(), sweeps.close()]);
     },
   };
 }

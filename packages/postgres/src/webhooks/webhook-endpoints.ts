@@ -26,7 +26,7 @@ import {
   webhookDeliveries,
   webhookEndpoints,
 } from '../schema.ts';
-import { leaseSeconds } from './webhook-deliveries.ts';
+import { leaseSeconds } from './delivery-statements.ts';
 
 /** The secrets of an endpoint as they will be stored, and its signing secret as it was. */
 export interface ReencryptedSecrets {
@@ -180,7 +180,8 @@ export function webhookEndpointsOn(run: Run, actor: string) {
       ...(eventTypes !== undefined && { event_types: eventTypes?.join() ?? null }),
       ...(status !== undefined && { status }),
     };
-    const disabledAt = { enabled: null, disabled: sql`coalesce(${webhookEndpoints.disabledAt}, now())` };
+    // An update of Citus has no `coalesce` with the time.
+    const disabledAt = { enabled: null, disabled: sql`least(${webhookEndpoints.disabledAt}, now())` };
     const rows = await change(merchantId, { name: 'webhook.update', details }, (db) =>
       db
         .update(webhookEndpoints)

@@ -66,7 +66,7 @@ test('a sweep that another session deadlocks with is not done', async () => {
     const order = sampleOrder(merchantId, { order_id: `order-${index}` });
     await store.create({ ...order, expiresAtMs: Date.now() - 1_000 + index }, enoughMs);
   }
-  const deadlocked = { merchantId, applicationName: 'order-gateway changes' };
+  const deadlocked = { merchantId, applicationName: 'order-gateway sweeps' };
   const swept = await runIntoDeadlock(database.sql, deadlocked, () => store.expire());
   expect(swept).toStrictEqual({ count: 0, isDone: false });
   expect(await store.expire()).toStrictEqual({ count: 2, isDone: true });

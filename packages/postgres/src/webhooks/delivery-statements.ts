@@ -1,0 +1,242 @@
+import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import type { AnyPgColumn } from 'drizzle-orm/pg-core';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { storedColumns } from '../orders/order-rows.ts';
+import {
+  accounts,
+  events,
+  isEventOfDelivery,
+  livePreviousSecret,
+  orders,
+  webhookDeliveries,
+  webhookEndpoints,
+} from '../schema.ts';
+
+/**
+ * How long a claimed delivery belongs to its process, in seconds: longer than an attempt and the storing of its result. If the
+ * process dies, another one claims the delivery after this time.
+ */
+export const leaseSeconds = 25;
+
+/** Whether a statement is about all merchants, or one, so that Citus sends it to that merchant's server. */
+type Scope = 'of_all' | 'of_merchant';
+
+/** The statements of the queue. */
+export function prepareDeliveries(db: PostgresJsDatabase) {
+  return {
+    claim: { of_all: prepareClaim(db, 'of_all'), of_merchant: prepareClaim(db, 'of_merchant') },
+    record: { of_all: prepareRecord(db, 'of_all'), of_merchant: prepareRecord(db, 'of_merchant') },
+    overdue: prepareOverdue(db),
+    findDue: prepareFindDue(db),
+    modes: db
+      .select({ id: accounts.id, mode: accounts.mode })
+      .from(accounts)
+      .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
+      .prepare('find_modes'),
+  };
+}
+
+/** The condition of a scope for one mention of a table. */
+function inScope(scope: Scope, { merchantId }: { readonly merchantId: AnyPgColumn }): SQL {
+  return scope === 'of_all' ? sql`true` : sql`${merchantId} = ${sql.placeholder('merchantId')}::bigint`;
+}
+
+/** Names the endpoints after one that have pending deliveries `pending`: one look into the index for each. */
+function withPending(scope: Scope, afterMerchant: SQL, afterEndpoint: SQL): SQL {
+  const nextEndpoint = (merchantId: SQL, endpointId: SQL) => sql`
+    select merchant_id, endpoint_id from ${webhookDeliveries}
+    where ${inScope(scope, webhookDeliveries)} and ${webhookDeliveries.nextAttemptAt} is not null and (merchant_id, endpoint_id) > (${merchantId}, ${endpointId})
+    order by merchant_id, endpoint_id limit 1`;
+  return sql`with recursive pending (merchant_id, endpoint_id) as (
+    (${nextEndpoint(afterMerchant, afterEndpoint)})
+    union all
+    select following.* from pending
+    cross join lateral (${nextEndpoint(sql`pending.merchant_id`, sql`pending.endpoint_id`)}) as following
+  )`;
+}
+
+/** How long the oldest delivery of each working endpoint has been due: one look into the index for each. */
+function prepareOverdue(db: PostgresJsDatabase) {
+  const oldest = sql`(
+    select next_attempt_at from ${webhookDeliveries} as due
+    where due.merchant_id = ${webhookEndpoints}.merchant_id and due.endpoint_id = ${webhookEndpoints}.endpoint_id and next_attempt_at is not null
+    order by next_attempt_at limit 1
+  )`;
+  return db
+    .select({ seconds: sql<number>`greatest(0, extract(epoch from now() - min(${oldest})))::float8` })
+    .from(webhookEndpoints)
+    .where(and(isNull(webhookEndpoints.disabledAt), isNull(webhookEndpoints.failingSince)))
+    .prepare('overdue_deliveries');
+}
+
+/** Names the endpoints with due deliveries: one look into the index for each endpoint, of all merchants. */
+function prepareFindDue(db: PostgresJsDatabase) {
+  const { merchantId, endpointId, disabledAt, failingSince } = webhookEndpoints;
+  const isDue = sql`(
+    select true from ${webhookDeliveries} as due
+    where due.merchant_id = ${merchantId} and due.endpoint_id = ${endpointId} and next_attempt_at <= now() limit 1
+  )`;
+  return db
+    .select({ merchantId, endpointId })
+    .from(webhookEndpoints)
+    .where(
+      and(
+        sql`(${isNotNull(disabledAt)} or ${isNotNull(failingSince)}) = ${sql.placeholder('failing')}::boolean`,
+        sql`(${merchantId}, ${endpointId}) > (${sql.placeholder('afterMerchant')}::bigint, ${sql.placeholder('afterEndpoint')}::text)`,
+        isDue,
+      ),
+    )
+    .orderBy(asc(merchantId), asc(endpointId))
+    .limit(sql.placeholder('limit'))
+    .prepare('find_due_endpoints');
+}
+
+/**
+ * Goes from endpoint to endpoint through the index of pending deliveries and takes the due ones of each, up to the limits, so
+ * that the backlog of one endpoint costs the others nothing. PostgreSQL reads no further endpoint once it has enough rows. The form
+ * allows no plan that reads other events or orders of a merchant, whatever the statistics of the tables: due rows by their place, no
+ * third table in a join, one look at each endpoint.
+ */
+function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
+  const limit = sql`${sql.placeholder('limit')}::int`;
+  const inFlight = sql`coalesce((${sql.placeholder('busy')}::jsonb ->> (pending.merchant_id || ' ' || pending.endpoint_id))::int, 0)`;
+  const due = sql`(
+    ${withPending(scope, sql`${sql.placeholder('afterMerchant')}::bigint`, sql`${sql.placeholder('afterEndpoint')}::text`)}
+    select due.id from pending
+    cross join lateral (
+      select (
+        select failing_since is not null from ${webhookEndpoints}
+        where ${inScope(scope, webhookEndpoints)} and merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and disabled_at is null
+      ) as is_failing offset 0
+    ) as endpoint
+    cross join lateral (
+      select ctid as id from ${webhookDeliveries}
+      where ${inScope(scope, webhookDeliveries)} and merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and next_attempt_at <= now()
+        and coalesce(endpoint.is_failing, true) = ${sql.placeholder('failing')}::boolean
+      order by next_attempt_at
+      limit case when endpoint.is_failing is null then ${limit}
+        else greatest(0, ${sql.placeholder('perEndpoint')}::int - ${inFlight}) end
+      for update skip locked
+    ) as due
+    limit ${limit}
+  )`;
+  const claimed = db.$with('claimed').as(
+    db
+      .update(webhookDeliveries)
+      .set({
+        attempts: sql`${webhookDeliveries.attempts} + 1`,
+        lastAttemptAt: sql`now()`,
+        nextAttemptAt: sql`now() + ${leaseSeconds} * interval '1 second'`,
+      })
+      .from(events)
+      .where(
+        and(
+          inScope(scope, webhookDeliveries),
+          inScope(scope, events),
+          sql`${webhookDeliveries}.ctid = any(array${due})`,
+          isEventOfDelivery,
+        ),
+      )
+      .returning({
+        merchantId: webhookDeliveries.merchantId,
+        endpointId: webhookDeliveries.endpointId,
+        attempt: webhookDeliveries.attempts,
+        eventId: events.eventId,
+        type: events.type,
+        createdAt: events.createdAt,
+        order_id: events.order_id,
+      }),
+  );
+  return db
+    .with(claimed)
+    .select({
+      merchantId: claimed.merchantId,
+      endpointId: claimed.endpointId,
+      attempt: claimed.attempt,
+      event: {
+        eventId: claimed.eventId,
+        type: claimed.type,
+        createdAt: claimed.createdAt,
+      },
+      order: storedColumns,
+      endpoint: {
+        url: webhookEndpoints.url,
+        signingSecret: webhookEndpoints.signingSecret,
+        previousSecret: livePreviousSecret,
+      },
+    })
+    .from(claimed)
+    .innerJoin(
+      orders,
+      and(inScope(scope, orders), eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)),
+    )
+    .leftJoin(
+      webhookEndpoints,
+      and(
+        inScope(scope, webhookEndpoints),
+        eq(webhookEndpoints.merchantId, claimed.merchantId),
+        eq(webhookEndpoints.endpointId, claimed.endpointId),
+        isNull(webhookEndpoints.disabledAt),
+      ),
+    )
+    .prepare(`claim_deliveries_${scope}`);
+}
+
+/**
+ * Stores results, and what they say of the endpoints: one that works now is not failing, one that is gone is disabled, and stays
+ * so. A result of an earlier claim, or of another URL than the endpoint has now, changes nothing.
+ */
+function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
+  const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
+  const endpointKeys = sql`${array('merchantIds', 'bigint')}, ${array('endpointIds', 'text')}`;
+  const eventKeys = sql`${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
+  const results = sql`${array('kinds', 'text')}, ${array('afterSeconds', 'int')}, ${array('texts', 'text')}`;
+  // Times are computed in subqueries: an update of Citus calls no function of the time with a column.
+  const attempts = sql`(
+    select *, now() + after_seconds * interval '1 second' as next_attempt_at, case when kind = 'delivered' then now() end as delivered_at
+    from unnest(${endpointKeys}, ${eventKeys}, ${array('urls', 'text')}, ${results}) as attempt (merchant_id, endpoint_id, event_id, attempts, url, kind, after_seconds, text)
+  ) as attempt`;
+  const recorded = db.$with('recorded').as(
+    db
+      .update(webhookDeliveries)
+      .set({
+        nextAttemptAt: sql`attempt.next_attempt_at`,
+        deliveredAt: sql`attempt.delivered_at`,
+        lastResult: sql`attempt.text`,
+      })
+      .from(attempts)
+      .where(
+        sql`${inScope(scope, webhookDeliveries)} and ${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.endpointId} = attempt.endpoint_id and ${webhookDeliveries.attempts} = attempt.attempts`,
+      )
+      .returning({
+        merchantId: webhookDeliveries.merchantId,
+        endpointId: webhookDeliveries.endpointId,
+        url: sql<string>`attempt.url`.as('url'),
+        kind: sql<string>`attempt.kind`.as('kind'),
+      }),
+  );
+  // In the order of their keys, so that two processes can't deadlock.
+  const endpoint = sql`(
+    select ${webhookEndpoints.merchantId}, ${webhookEndpoints.endpointId},
+      case when not result.works then coalesce(${webhookEndpoints.failingSince}, now()) end as failing_since,
+      case when result.is_gone then now() end as disabled_at
+    from (
+      select merchant_id, endpoint_id, url, bool_or(kind = 'delivered') as works, bool_or(kind = 'endpoint_gone') as is_gone
+      from recorded group by merchant_id, endpoint_id, url
+    ) as result
+    join ${webhookEndpoints} on ${inScope(scope, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id
+      and ${webhookEndpoints.endpointId} = result.endpoint_id and ${webhookEndpoints.url} = result.url
+      and ${isNull(webhookEndpoints.disabledAt)}
+    where result.is_gone or result.works = (${webhookEndpoints.failingSince} is not null)
+    order by ${webhookEndpoints.merchantId}, ${webhookEndpoints.endpointId} for update of ${webhookEndpoints}
+  ) as result`;
+  return db
+    .with(recorded)
+    .update(webhookEndpoints)
+    .set({ failingSince: sql`result.failing_since`, disabledAt: sql`result.disabled_at` })
+    .from(endpoint)
+    .where(
+      sql`${inScope(scope, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.endpointId} = result.endpoint_id`,
+    )
+    .prepare(`record_deliveries_${scope}`);
+}
