@@ -8,6 +8,16 @@ import { type PageLanguage, type PageLocale, pageLanguages, pageLocales } from '
  */
 const headerLengthMax = 1_024;
 
+interface Negotiated {
+  readonly format: 'html' | 'json';
+  readonly locale: PageLocale;
+  readonly chosen: PageLanguage | undefined;
+}
+
+// Parsing the headers takes half as long as rendering the page, and most browsers send one of a few hundred.
+const negotiated = new Map<string, Negotiated>();
+const negotiatedMax = 1_000;
+
 /**
  * Reads Accept and Accept-Language: JSON if preferred, otherwise HTML. The language is the first of these that the page
  * speaks: the customer's choice on the page (`lang` of the query), the order's, the browser's, and the default.
@@ -15,16 +25,20 @@ const headerLengthMax = 1_024;
 export function negotiate(
   { accept, 'accept-language': acceptLanguage }: IncomingHttpHeaders,
   { query, customerLocale = '' }: { readonly query?: unknown; readonly customerLocale?: string } = {},
-) {
-  const negotiator = new Negotiator({ headers: { accept: cut(accept), 'accept-language': cut(acceptLanguage) } });
-  const mediaType = negotiator.mediaType(['text/html', 'application/json']);
+): Negotiated {
+  const headers = { accept: cut(accept), 'accept-language': cut(acceptLanguage) };
   const chosen = pageLanguages.find((known) => known === Reflect.get(Object(query), 'lang'));
-  const ofOrder = new Negotiator({ headers: { 'accept-language': customerLocale } });
-  return {
-    format: mediaType === 'application/json' ? ('json' as const) : ('html' as const),
-    locale: localeOf([ofOrder, negotiator], chosen),
-    chosen,
-  };
+  if (negotiated.size >= negotiatedMax) negotiated.clear();
+  return negotiated.getOrInsertComputed(JSON.stringify([headers, chosen, customerLocale]), () => {
+    const negotiator = new Negotiator({ headers });
+    const mediaType = negotiator.mediaType(['text/html', 'application/json']);
+    const ofOrder = new Negotiator({ headers: { 'accept-language': customerLocale } });
+    return {
+      format: mediaType === 'application/json' ? 'json' : 'html',
+      locale: localeOf([ofOrder, negotiator], chosen),
+      chosen,
+    };
+  });
 }
 
 /** The chosen or first preferred language, with the region of its first tag that has one. */
