@@ -110,7 +110,8 @@ test('100 streams see every event in feed order, while one reader stops and a ga
   const storedPerSecond = Math.round((stored * merchantCount) / elapsed());
   stopped.resolve();
   const isComplete = ({ received }: Watch) => new Set(received).size >= stored + 1;
-  await expect.poll(() => watches.filter((watch) => !isComplete(watch)).length, { interval: 500 }).toBe(0);
+  const incomplete = () => watches.filter((watch) => !isComplete(watch)).length;
+  await expect.poll(incomplete, { interval: 500, timeout: 1_000 * seconds }).toBe(0);
   const lastSeconds = Math.round(elapsed() - seconds);
   over.abort();
   await Promise.all(running);
