@@ -19,6 +19,8 @@ export interface FloodOptions {
   readonly rate: number;
   readonly seconds: number;
   readonly connections: number;
+  /** The address of the sender, of this machine; absent: the usual one. */
+  readonly localAddress?: string;
 }
 
 export interface FloodResult {
@@ -54,14 +56,15 @@ function latenciesOf(values: number[]): Latencies {
 }
 
 async function flood(options: FloodOptions): Promise<FloodResult> {
-  const { protocol, port, credentials, rate, seconds } = options;
+  const { protocol, port, credentials, rate, seconds, localAddress } = options;
   const run = Date.now() % 1_000_000;
   const connections = await Promise.all(
     Array.from({ length: options.connections }, async (_, index): Promise<FloodConnection> => {
       const client = credentials[index % credentials.length] as Credentials;
       const input = validOrderInput({ order_id: `flood-${run}-${index}-${idEnd}` });
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-      await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true, ...(localAddress && { localAddress }) });
+      // A connection that a proxy rejects sends nothing.
+      await new Promise((resolve) => socket.once('connect', resolve).once('error', resolve));
       const order =
         protocol === 'json'
           ? Buffer.from(JSON.stringify(input))

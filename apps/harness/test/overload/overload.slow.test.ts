@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { freePorts, proxies, runProxy } from '../../../../tools/proxies.ts';
 import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import type { FloodOptions, FloodResult, Latencies } from './flood.ts';
 import { goodputOf, runFlood } from './run-flood.ts';
@@ -70,6 +72,28 @@ test('json: 4,000 connections that retry immediately, beside an ordinary merchan
   print('json, the other', beside);
   expect(beside.unanswered).toBe(0);
   expect(beside.created.count).toBeGreaterThan(0);
+});
+
+describe.each(proxies)('behind %s', (proxy) => {
+  const cannotRun = leftOut(`a flood through ${proxy}`, missing(proxy));
+
+  test.skipIf(cannotRun)('json: 4,000 connections of one address, beside a merchant at another', async () => {
+    const [http = 0, grpc = 0] = await freePorts(2);
+    const [own, grpcPort] = [gateway.httpUrl, gateway.grpcAddress].map((address) => Number(address.split(':').at(-1)));
+    const ports = { http: own ?? 0, grpc: grpcPort ?? 0 };
+    await runProxy(proxy, { http, grpc, gateways: [ports, ports] });
+    const proxied = { httpUrl: `http://127.0.0.1:${http}`, grpcAddress: `127.0.0.1:${grpc}` };
+    await expect.poll(() => fetch(proxied.httpUrl).catch(() => undefined)).toBeDefined();
+    const send = (options: Omit<FloodOptions, 'port' | 'protocol'>) =>
+      runFlood(proxied, { ...options, protocol: 'json' });
+    const ordinary = { credentials: heavy(), rate: 20, seconds, connections: 20, localAddress: '127.0.0.3' };
+    print(`json behind ${proxy}, alone`, await send(ordinary));
+    const flooding = { ...ordinary, credentials: gateway.credentials.slice(1), rate: 100_000, connections: 4_000 };
+    const [flooded, beside] = await Promise.all([send({ ...flooding, localAddress: '127.0.0.2' }), send(ordinary)]);
+    print(`json behind ${proxy}, those that retry`, flooded);
+    print(`json behind ${proxy}, the other`, beside);
+    expect(beside).toMatchObject({ unanswered: 0, unsent: 0, created: { count: ordinary.rate * seconds } });
+  });
 });
 
 test.each(protocols)('%s: one merchant at 5 times the peak beside 20 ordinary ones', async (protocol) => {

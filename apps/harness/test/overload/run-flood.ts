@@ -6,7 +6,7 @@ import type { FloodOptions, FloodResult } from './flood.ts';
 
 /** Sends a flood to a gateway from a separate process. */
 export async function runFlood(
-  { httpUrl, grpcAddress }: OwnGateway,
+  { httpUrl, grpcAddress }: Pick<OwnGateway, 'httpUrl' | 'grpcAddress'>,
   options: Omit<FloodOptions, 'port'>,
 ): Promise<FloodResult> {
   const port = Number((options.protocol === 'json' ? httpUrl : grpcAddress).split(':').at(-1));
