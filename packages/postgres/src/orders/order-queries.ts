@@ -9,6 +9,7 @@ import type {
   PaymentLookup,
 } from '@gateway/domain/orders/order-store';
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
+import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { brandOfMerchant, type StoredLogo } from '../accounts/brands.ts';
 import { createBatchQueue } from '../batches/batch-queue.ts';
@@ -88,8 +89,13 @@ interface PaymentKey {
   readonly paymentId: string;
 }
 
+interface OrderQueriesOptions extends DatabaseOptions {
+  /** Whether merchants may be on different servers: then a batch is of one merchant, so that a lost server fails no other. */
+  readonly isDistributed: boolean;
+}
+
 /** Finds orders in PostgreSQL. */
-export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderChanges['expireOrder']): OrderQueries {
+export function openOrderQueries(options: OrderQueriesOptions, expireOrder: OrderChanges['expireOrder']): OrderQueries {
   const clients = openClients(options, 'lookups', connections);
   const queue = createLookups(options, { name: 'lookups', clients, waitingMax }, readMerchants);
   const pageClients = openClients(options, 'pages', pageConnections);
@@ -157,14 +163,14 @@ function byToken(token: OrderToken): Lookup {
   return { by: 'orderToken', merchantId: merchantIdOf(token), value: token };
 }
 
-function openClients(options: DatabaseOptions, name: string, count: number): DatabaseClient<Statements>[] {
+function openClients(options: OrderQueriesOptions, name: string, count: number): DatabaseClient<Statements>[] {
   const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
-  return Array.from({ length: count }, () => openClient(connection, prepareStatements));
+  return Array.from({ length: count }, () => openClient(connection, (db) => prepareStatements(db, options)));
 }
 
 /** Lookups that arrive together share a prepared statement, which uses one index. */
 function createLookups(
-  { meter }: DatabaseOptions,
+  { meter, isDistributed }: OrderQueriesOptions,
   queue: {
     readonly name: string;
     readonly clients: readonly DatabaseClient<Statements>[];
@@ -176,6 +182,7 @@ function createLookups(
     ...queue,
     meter,
     batchMax,
+    ...(isDistributed && { ownerOf: ({ merchantId }: Lookup) => merchantId, ownBatchMin: 1 }),
     run: (client, batch) => findBatch(client, batch, findMerchants),
   });
 }
@@ -184,28 +191,28 @@ function createLookups(
  * Statements that read orders read nothing else, so that one shard of a distributed table answers a lookup. One statement for a batch
  * of each kind of key, and one for a lone lookup, which takes half of the work for an array of one.
  */
-function prepareStatements(db: PostgresJsDatabase) {
+function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueriesOptions) {
   const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
   const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
   const values = sql.placeholder('values');
-  const pairs = (type: SQL) =>
-    sql`(select * from unnest(${sql.placeholder('merchantIds')}::bigint[], ${values}::${type}[]))`;
+  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
+  // Citus does not see the merchants in the pairs.
+  const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
+  const isOneOf = (column: AnyPgColumn) =>
+    sql`${onServer} (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}::${sql.raw(column.getSQLType())}[]))`;
   const isMerchants = eq(orders.merchantId, merchantId);
   return {
     order_id: {
       one: find('find_one_by_order_id', sql`${isMerchants} and ${orders.order_id} = ${value}`),
-      batch: find('find_by_order_id', sql`(${orders.merchantId}, ${orders.order_id}) in ${pairs(sql`text`)}`),
+      batch: find('find_by_order_id', isOneOf(orders.order_id)),
     },
     serviceOrderId: {
       one: find('find_one_by_service_order_id', sql`${isMerchants} and ${orders.serviceOrderId} = ${value}`),
-      batch: find(
-        'find_by_service_order_id',
-        sql`(${orders.merchantId}, ${orders.serviceOrderId}) in ${pairs(sql`bigint`)}`,
-      ),
+      batch: find('find_by_service_order_id', isOneOf(orders.serviceOrderId)),
     },
     orderToken: {
       one: find('find_one_by_token', sql`${isMerchants} and ${orders.orderToken} = ${value}`),
-      batch: find('find_by_token', sql`(${orders.merchantId}, ${orders.orderToken}) in ${pairs(sql`text`)}`),
+      batch: find('find_by_token', isOneOf(orders.orderToken)),
     },
     accounts: db
       .select({

@@ -89,7 +89,7 @@ export function openOrderStore({
   // Separate, as the plans of the inserts are cached and no insert should wait for a read.
   const replays = openClient(
     { ...database, applicationName: 'order-gateway replays', statementTimeoutMs, settings: plansEveryRun },
-    prepareFind,
+    (db) => prepareFind(db, isDistributed),
   );
   const queue = createBatchQueue<Inserts, NewOrder, CreateOutcome | Unstored<CreateOutcome>>({
     name: 'orders',
@@ -99,11 +99,11 @@ export function openOrderStore({
     waitingMax,
     ownerOf: ({ merchantId }) => merchantId,
     ownBatchMin: isDistributed ? ownBatchMinIfDistributed : undefined,
-    run: (_inserts, batch) => createBatch(inserts, replays, batch),
+    run: (_inserts, batch) => createBatch(inserts, replays, batch, isDistributed),
   });
   const { expireOrder, ...changes } = openOrderChanges({ ...database, isDistributed });
   const sweeps = openSweeps(database);
-  const queries = openOrderQueries(database, expireOrder);
+  const queries = openOrderQueries({ ...database, isDistributed }, expireOrder);
   const lists = openOrderLists(database, expireOrder);
   return {
     ...queries,
@@ -169,28 +169,38 @@ function prepareInserts(db: PostgresJsDatabase) {
 }
 
 /** Equality with one key is half of the server's work for an array of one, and on a distributed table a question to one server. */
-function prepareFind(db: PostgresJsDatabase) {
+function prepareFind(db: PostgresJsDatabase, isDistributed: boolean) {
   const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
-  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('orderIds')}::text[])`;
+  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
+  const wanted = sql`unnest(${merchantIds}, ${sql.placeholder('orderIds')}::text[])`;
+  const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
   const [merchantId, orderId] = [sql.placeholder('merchantId'), sql.placeholder('orderId')];
   return {
     one: find('find_order', sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = ${orderId}`),
-    batch: find('find_orders', sql`(${orders.merchantId}, ${orders.order_id}) in (select * from ${wanted})`),
+    batch: find(
+      'find_orders',
+      sql`${onServer} (${orders.merchantId}, ${orders.order_id}) in (select * from ${wanted})`,
+    ),
   };
 }
 
-/** Inserts a batch and reads the orders of it that existed already. */
+/** Inserts a batch and reads the orders of it that existed already, those of merchants on different servers separately. */
 async function createBatch(
   inserts: Inserts,
   replays: Replays,
   batch: readonly NewOrder[],
+  isDistributed: boolean,
 ): Promise<(CreateOutcome | Unstored<CreateOutcome> | Error)[]> {
   const { orders, created } = await inserts.run((statements) => insertBatch(statements, batch));
   const others = orders.filter((order) => !created.has(order.serviceOrderId));
-  const outcomeOf = others.length === 0 ? undefined : await findExisting(replays, others);
-  return orders.map((order) =>
-    created.has(order.serviceOrderId) || outcomeOf === undefined ? { kind: 'created', order } : outcomeOf(order),
-  );
+  const outcomes = new Map<Order, CreateOutcome | Unstored<CreateOutcome> | Error>();
+  const find = async (wanted: readonly Order[]) => {
+    const outcomeOf = await findExisting(replays, wanted);
+    for (const order of wanted) outcomes.set(order, outcomeOf(order));
+  };
+  const groups = isDistributed ? [...Map.groupBy(others, ({ merchantId }) => merchantId).values()] : [others];
+  await Promise.all(groups.filter(({ length }) => length > 0).map(find));
+  return orders.map((order) => outcomes.get(order) ?? { kind: 'created', order });
 }
 
 /** Inserts a batch with ids of this connection. Returns the orders, and the ids of those that did not exist before. */

@@ -1,4 +1,5 @@
 import { type CitusCluster, missingCitus } from '@gateway/dev-postgres/testing/citus';
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { OrderPayment } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
@@ -110,6 +111,17 @@ describe.skipIf(leftOut('orders on Citus', missingCitus()))('on Citus', () => {
     const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'lone' }));
     await store.create(order, enoughMs);
     await store.findByOrderId(merchantId, 'lone', enoughMs);
+    // So many that they share statements with each other, but not with those of the other merchant.
+    const other = await createMerchantId(sql);
+    const orderIds = Array.from({ length: 40 }, (_, index) => `order-${index}`);
+    const each = (run: (id: AccountId, orderId: string) => Promise<unknown>) =>
+      Promise.all([merchantId, other].flatMap((id) => orderIds.map((orderId) => run(id, orderId))));
+    for (const id of [merchantId, other]) {
+      const create = (orderId: string) => store.create(sampleOrder(id, { order_id: orderId }), enoughMs);
+      await Promise.all(orderIds.map(create));
+      await Promise.all(orderIds.map(create));
+    }
+    await each((id, orderId) => store.findByOrderId(id, orderId, enoughMs));
     await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs);
     await store.findForPage(order.orderToken, enoughMs);
     await store.list(merchantId, { limit: 1 }, enoughMs);
