@@ -2,7 +2,7 @@ import type { AccountId } from '@gateway/domain/accounts/account';
 import { orderStatuses } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import type { EventFilter, EventPage, FeedEvent, OrderFilter, OrderStore } from '@gateway/domain/orders/order-store';
-import { and, asc, desc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
 import {
@@ -217,29 +217,43 @@ function prepareOrders(db: PostgresJsDatabase) {
 }
 
 /**
- * Reads one range of the rows of a pair, of two pairs the one that has fewer there, and then their orders, which are compared with all
- * conditions. At most `scannedMax` rows are read. The first row says whether there are more, and where the range ends.
+ * Reads one range of the rows of a pair, of two pairs the one that has fewer there, and then the orders that also have the other pair,
+ * which are compared with all conditions. At most `scannedMax` rows are read. The first row says whether there are more, and where the range ends.
  */
 function prepareOrdersByMetadata(db: PostgresJsDatabase) {
   const limit = sql.placeholder('limit');
   const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
   const [status, scannedMax] = [sql`${sql.placeholder('status')}::text`, sql`${sql.placeholder('scannedMax')}::int`];
-  const rowsOf = (key: string, value: string) => sql`
+  const secondKey = sql`${sql.placeholder('secondKey')}::text`;
+  const digest = pairDigest(sql`${sql.placeholder('key')}::text`, sql`${sql.placeholder('value')}::text`);
+  const secondDigest = pairDigest(secondKey, sql`${sql.placeholder('secondValue')}::text`);
+  const rowsOf = (wanted: SQL) => sql`
     select created_at, service_order_id from ${orderMetadata}
-    where ${eq(orderMetadata.merchantId, merchantId)}
-      and pair_digest = ${pairDigest(sql`${sql.placeholder(key)}::text`, sql`${sql.placeholder(value)}::text`)}
+    where ${eq(orderMetadata.merchantId, merchantId)} and pair_digest = ${wanted}
       and created_at >= ${sql.placeholder('createdFrom')}::timestamptz
       and (created_at, service_order_id) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)
     order by created_at desc, service_order_id desc limit ${scannedMax}`;
+  // The other pair is looked up in its index too. A page reads no more orders than it shows, unless they are compared with a status.
+  const hasOther = sql`(${secondKey} is null or exists (
+    select 1 from ${orderMetadata}
+    where ${eq(orderMetadata.merchantId, merchantId)} and ${orderMetadata.pairDigest} = other
+      and ${orderMetadata.createdAt} = scanned.created_at and ${orderMetadata.serviceOrderId} = scanned.service_order_id
+  ))`;
+  const newest = sql`case when ${status} is null then ${limit}::int else ${scannedMax} end`;
   const scan = sql`(
-    with first as materialized (${rowsOf('key', 'value')}), second as materialized (${rowsOf('secondKey', 'secondValue')}),
+    with first as materialized (${rowsOf(digest)}), second as materialized (${rowsOf(secondDigest)}),
     choice as (
-      select ${sql.placeholder('secondKey')}::text is null or (select count(*) from first) <= (select count(*) from second) as is_first
+      select ${secondKey} is null or (select count(*) from first) <= (select count(*) from second) as is_first
     ),
     scanned as (
-      select first.* from first, choice where is_first union all select second.* from second, choice where not is_first
+      select first.*, ${secondDigest} as other from first, choice where is_first
+      union all select second.*, ${digest} from second, choice where not is_first
     )
-    select array_agg(service_order_id) as ids, count(*) = ${scannedMax} as is_cut,
+    select array(
+        select service_order_id from (select * from scanned order by created_at desc, service_order_id desc offset 0) as scanned
+        where ${hasOther} order by created_at desc, service_order_id desc limit ${newest}
+      ) as ids,
+      count(*) = ${scannedMax} as is_cut,
       (array_agg(created_at order by created_at, service_order_id))[1] as last_created_at,
       (array_agg(service_order_id order by created_at, service_order_id))[1] as last_id
     from scanned

@@ -62,7 +62,7 @@ test('a page of a million orders takes the same time wherever it stands, and how
   };
   process.stdout.write(`median ms of a page: ${JSON.stringify(medians)}\n`);
   await store.close();
-  // With two pairs, it reads up to 1,000 orders.
+  // With two pairs, it looks up to 1,000 orders up in an index.
   const { 'two pairs': twoPairs, ...others } = medians;
   for (const ms of Object.values(others)) expect(ms).toBeLessThan(10);
   expect(twoPairs).toBeLessThan(50);
