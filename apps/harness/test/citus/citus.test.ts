@@ -1,9 +1,9 @@
-import { missingCitus } from '@gateway/dev-postgres/testing/citus';
+import { type CitusCluster, missingCitus } from '@gateway/dev-postgres/testing/citus';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { waits } from '@gateway/fixtures/replay/send-fixture';
 import { openClients } from '@gateway/fixtures/wire/client';
 import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../../tools/left-out.ts';
 import { startFixtureGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import { createCallMaker } from '../../src/load/calls/call-maker.ts';
@@ -18,19 +18,18 @@ const { signal } = new AbortController();
 
 const limitMs = 300_000;
 
-/** Starts a cluster, which ends with the test. */
-async function startDatabase() {
-  const cluster = await startDistributedCluster();
-  onTestFinished(cluster.close, 60_000);
-  return { cluster, database: async () => ({ url: cluster.url, stop: async () => {} }) };
-}
-
 describe.skipIf(leftOut('gateways on Citus', missingCitus()))(
   'a gateway on a Citus cluster',
   { timeout: limitMs },
   () => {
+    let cluster: CitusCluster;
+    beforeAll(async () => {
+      cluster = await startDistributedCluster();
+    }, limitMs);
+    afterAll(() => cluster?.close(), 60_000);
+    const database = async () => ({ url: cluster.url, stop: async () => {} });
+
     test('responds to every fixture as one on a single server', async () => {
-      const { database } = await startDatabase();
       const gateway = await startFixtureGateway(signal, database);
       onTestFinished(gateway.stop, 60_000);
       const clients = openClients(gateway);
@@ -52,7 +51,6 @@ describe.skipIf(leftOut('gateways on Citus', missingCitus()))(
     });
 
     test('responds with unavailable for the merchants of a lost worker, and serves all others', async () => {
-      const { cluster, database } = await startDatabase();
       const names = Array.from({ length: 8 }, (_, index) => ({ name: `Merchant ${index}` }));
       const gateway = await startOwnGateway(names, signal, database);
       onTestFinished(gateway.stop, 60_000);

@@ -1,5 +1,4 @@
 import type { AccountId } from '@gateway/domain/accounts/account';
-import { transitions } from '@gateway/domain/orders/order-states';
 import type { CreateOutcome } from '@gateway/domain/orders/order-store';
 import { idBlockSize } from '@gateway/domain/orders/service-order-id';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
@@ -7,7 +6,6 @@ import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { expect, onTestFinished, test } from 'vitest';
-import { orderFunctions } from '../../src/orders/order-functions.ts';
 import { skipLock } from '../../src/orders/order-ids.ts';
 import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { orders } from '../../src/schema.ts';
@@ -18,9 +16,7 @@ import {
   openContractStore,
 } from '../../testing/contract-store.ts';
 import { startChangingProxy } from '../../testing/database-proxy.ts';
-import { distributedTables } from '../../testing/distributed-database.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
-import { startRecordingProxy } from '../../testing/recording-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -37,47 +33,6 @@ function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string
 }
 
 describeOrderStore('the PostgreSQL order store', async () => openContractStore(database));
-
-test('each statement of an operation names the merchant at every mention of a table that Citus distributes by merchant', async () => {
-  const merchantId = await newMerchantId();
-  const tables = await distributedTables();
-  const proxy = await startRecordingProxy(database.url);
-  onTestFinished(() => proxy.close());
-  const store = openStore({ url: proxy.url });
-  const order = await created(store, merchantId, 'lone');
-  await store.create(sampleOrder(merchantId, { order_id: 'lone' }), enoughMs);
-  await store.findByOrderId(merchantId, 'lone', enoughMs);
-  await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs);
-  await store.findByToken(order.orderToken, enoughMs);
-  const payment = { checkoutId: merchantId, paymentId: 'p-1', paidAtMs: order.createdAtMs };
-  await store.findForPayment(order.orderToken, payment, enoughMs);
-  await store.list(merchantId, { limit: 1 }, enoughMs);
-  await store.list(merchantId, { limit: 1, metadata: { key: 'value' } }, enoughMs);
-  const attempt = { checkoutId: merchantId, attemptId: 'a-1' };
-  await store.startPayment(order, attempt, 60, enoughMs);
-  await store.endPayment(order, attempt, enoughMs);
-  await store.change({ transition: transitions.pay, order: { ...order, orderStatus: 'PAID', payment } }, enoughMs);
-  await store.change({ transition: transitions.cancel, order }, enoughMs);
-  await store.expireNow(order, enoughMs);
-  const refused = { ...payment, amount: order.fields.order_amount, currency: 'USD', code: 'payment_mismatch' } as const;
-  await store.refusePayment({ order, payment: refused }, enoughMs);
-  await store.listEvents(merchantId, { limit: 1 }, enoughMs);
-
-  // Of those that look for ids in use, insert an order, and list a merchant's webhooks for a page.
-  const [, insert, ...others] = proxy.texts.filter((text) => tables.some((table) => text.includes(`"${table}"`)));
-  expect(insert).toMatch(/^insert into "orders" \([^)]*\) values \(\$1, \$2, [^)]*\) on conflict/);
-  const functions = orderFunctions.map((text) => text.slice(text.indexOf('$$')));
-  expect([others.length, functions.length]).toEqual([13, 4]);
-  for (const text of [...others, ...functions]) {
-    for (const [, table = ''] of text.matchAll(/(?:from|join|update|into) "(\w+)"/g)) {
-      if (!tables.includes(table)) continue;
-      const mentions = text.match(new RegExp(`(?:from|join|update) "${table}"`, 'g'))?.length ?? 0;
-      const named =
-        text.match(new RegExp(`"${table}"."merchant_id" = (any\\()?(\\$\\d|\\w+\\.merchant_id)`, 'g'))?.length ?? 0;
-      expect(named, `${table}: ${text}`).toBeGreaterThanOrEqual(mentions);
-    }
-  }
-});
 
 test('two stores that race for the same order_ids store one order each and return it to every call', async () => {
   const merchantId = await newMerchantId();

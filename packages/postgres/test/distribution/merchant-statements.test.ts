@@ -1,0 +1,32 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { distributedTables } from '../../testing/distributed-database.ts';
+import { doMerchantOperations, merchantRuns } from '../../testing/merchant-operations.ts';
+import { startRecordingProxy } from '../../testing/recording-proxy.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const database = useTestDatabase();
+
+test('each statement of an operation names the merchant at every mention of a table that Citus distributes by it', async () => {
+  const proxy = await startRecordingProxy(database.url);
+  onTestFinished(() => proxy.close());
+  await doMerchantOperations(proxy.url, database.sql);
+  const functions = await database.sql`select proname as name, prosrc as text from pg_proc
+    where pronamespace = 'public'::regnamespace and 'merchant_id' = any(proargnames)`;
+  const statements = [
+    ...merchantRuns(proxy.runs).map(({ text }) => ({ text, merchant: '\\$\\d|any\\(\\$\\d' })),
+    ...functions.map(({ name, text }) => ({ text: String(text), merchant: `${name}.merchant_id` })),
+  ];
+  const tables = await distributedTables();
+  const anyTable = `"(${tables.join('|')})"`;
+  const mentioned = new Set<string>();
+  for (const { text, merchant } of statements) {
+    const mentions = text.matchAll(new RegExp(`(from|join|update|into) ${anyTable}`, 'g')).toArray();
+    for (const [, , table = ''] of mentions) mentioned.add(table);
+    const reads = mentions.filter(([mention]) => !mention.startsWith('into'));
+    // A join by the column of another table has that table's constant.
+    const constant = new RegExp(`\\bmerchant_id"? = (${merchant}|${anyTable}\\."merchant_id")`, 'g');
+    const named = text.match(constant)?.length ?? 0;
+    expect.soft(named, text).toBeGreaterThanOrEqual(reads.length);
+  }
+  expect([...mentioned].toSorted()).toEqual(tables.toSorted());
+});
