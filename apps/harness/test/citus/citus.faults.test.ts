@@ -65,7 +65,9 @@ test.skipIf(isLeftOut)(
       expect(failures.filter((status) => status !== 503 && status !== 504)).toEqual([]);
       const whole = followFeed(httpUrl, credentials, following.signal);
       await whole.done;
-      expect(eventIds).toEqual(whole.eventIds);
+      // Orders may have expired since.
+      expect(eventIds).toEqual(whole.eventIds.slice(0, eventIds.length));
+      expect(eventIds.length).toBeGreaterThan(0);
     }
   },
 );
