@@ -69,10 +69,11 @@ const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 
 /**
  * Texts of Citus 13.2 with SQLSTATE XX000, an internal error, where its coordinator lost a worker: its own (remote_transaction.c,
- * multi_copy.c), and those of libpq. The session keeps the broken connection, so it is replaced too.
+ * multi_copy.c), and those of libpq. The session keeps the broken connection, so it is replaced too. A shard that is not found was
+ * moved or split during the statement (metadata_utility.c).
  */
-const workerLostTexts =
-  /^(failure on connection marked as essential|could not connect to any active placements|connection (not open|claimed exclusively)|server closed the connection|could not (send|receive) data)/;
+const shardLostTexts =
+  /^(could not find valid entry for shard|failure on connection marked as essential|could not connect to any active placements|connection (not open|claimed exclusively)|server closed the connection|could not (send|receive) data)/;
 
 /** SQLSTATEs with which a server or pooler rejects a connection; the message names only what is in its URL. */
 const rejectedConnectionStates = /^(08P01|28...|3D000|42704)$/;
@@ -146,7 +147,7 @@ function hasNoConnection(cause: Error): boolean {
   return (
     cause instanceof ConnectionLost ||
     connectionCodes.has(codeOf(cause)) ||
-    (codeOf(cause) === 'XX000' && workerLostTexts.test(cause.message)) ||
+    (codeOf(cause) === 'XX000' && shardLostTexts.test(cause.message)) ||
     socketCalls.test(String(Reflect.get(cause, 'syscall')))
   );
 }

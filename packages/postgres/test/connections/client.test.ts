@@ -169,7 +169,10 @@ test('a statement sent after the server has ended the connection is unavailable,
   expect([...(await client.run(selectOne))]).toEqual([{ one: 1 }]);
 });
 
-test('a coordinator of Citus that lost a worker is unavailable, and its session is replaced', async () => {
+test.each([
+  'failure on connection marked as essential: 127.0.0.1:54321',
+  'could not find valid entry for shard 102008',
+])('a coordinator of Citus with the error "%s" is unavailable, and its session is replaced', async (text) => {
   const client = openTestClient(server.url, 'lost worker');
   const pidOf = async () => {
     const [row] = await client.run((db) => db.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`));
@@ -183,7 +186,7 @@ test('a coordinator of Citus that lost a worker is unavailable, and its session 
   // An internal error of PostgreSQL has the same code.
   expect(await fail('cache lookup failed for type 1')).toBeUndefined();
   expect(await pidOf()).toBe(before);
-  expect(await fail('failure on connection marked as essential: 127.0.0.1:54321')).toBe('unavailable');
+  expect(await fail(text)).toBe('unavailable');
   expect(await pidOf()).not.toBe(before);
 });
 
