@@ -47,6 +47,7 @@ export async function doMerchantOperations(url: string, sql: postgres.Sql): Prom
       code: 'payment_mismatch',
     } as const;
     await done(store.refusePayment({ order, payment: { ...refused, paymentId: 'p-0' } }, enoughMs));
+    await done(store.findForPayment(order.orderToken, { ...payment, paymentId: 'p-0' }, enoughMs));
     await done(
       store.change({ transition: transitions.pay, order: { ...order, orderStatus: 'PAID', payment } }, enoughMs),
     );
