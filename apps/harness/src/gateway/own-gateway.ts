@@ -27,8 +27,8 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   second: { name: 'Second' },
   strict: { name: 'Strict', checksumRequired: true },
   test: { name: 'Test', kind: 'test' },
-  // Less than the command accepts, so that fixtures that wait for an expiry are quick.
-  expiring: { name: 'Expiring', defaultLifetimeSeconds: 1 },
+  // Less than the command accepts, so that fixtures that wait for an expiry are quick, and enough to start a payment before.
+  expiring: { name: 'Expiring', defaultLifetimeSeconds: 10 },
   managed: { name: 'Managed' },
   notified: { name: 'Notified' },
   full: { name: 'Full', isFull: true },
