@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
 const root = join(import.meta.dirname, '..');
@@ -7,7 +8,7 @@ const root = join(import.meta.dirname, '..');
 /** What a package's run writes to `.reports/PACKAGE.json`, for `tools/turbo.ts`. */
 export interface Tally {
   readonly passed: number;
-  /** What failed, each with the first line of its error. */
+  /** What failed, each with the first line of its error, and the beginning of a comparison. */
   readonly failures: readonly string[];
 }
 
@@ -44,6 +45,12 @@ function pathOf(module: TestModule): string {
   return relative(root, module.moduleId);
 }
 
+const comparedLinesMax = 20;
+
 function failure(where: string, error: SerializedError | undefined): string {
-  return `${where}: ${error?.message.split('\n', 1)[0]}`;
+  const [message] = String(error?.message).split('\n', 1);
+  const compared = stripVTControlCharacters(String(error?.diff ?? '')).split('\n', comparedLinesMax);
+  return [`${where}: ${message}`, ...compared.filter((line) => line.trim() !== '').map((line) => `  ${line}`)].join(
+    '\n',
+  );
 }
