@@ -106,12 +106,13 @@ const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseC
  * timer fires immediately above 2^31-1 ms. A malformed limit stays there for Connect to reject.
  */
 export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
+  let taken: number | undefined;
   for (const [name, parse] of Object.entries(parsers)) {
     if (!(name in headers)) continue;
     const { timeoutMs } = parse(headers[name]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
     if (timeoutMs === undefined) continue;
     delete headers[name];
-    return timeoutMs;
+    taken ??= timeoutMs;
   }
-  return undefined;
+  return taken;
 }
