@@ -29,11 +29,11 @@ const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
 const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
 
 /** Delivers until the test has finished. */
-function startDelivery(retryPause: typeof retryPauseSeconds = () => 0) {
+function startDelivery(retryPause: typeof retryPauseSeconds = () => 0, timeoutMs = webhookLimits.attemptTimeoutMs) {
   const { logger, errors } = createMemoryLogger();
   const delivery = startWebhookDelivery({
     deliveries: openWebhookDeliveries({ url: database.url }),
-    sender: createSender({ allowedAddresses: 'any' }),
+    sender: createSender({ allowedAddresses: 'any', timeoutMs }),
     ...{ meter: createNoopMeter(), secrets, logger, retryPause, now: Date.now },
     baseUrl: () => 'https://pay.example.com' as BaseUrl,
   });
@@ -223,13 +223,10 @@ test('endpoints that hang or fail do not delay the others, and get few attempts 
   const all = [...hanging, ...failing, ...healthy].map(({ merchantId }) => merchantId);
   const each = 50;
   await storeEvents(database.sql, all, each);
-  const startedAt = performance.now();
-  startDelivery(() => 3_600);
+  // No hanging attempt ends during the test.
+  startDelivery(() => 3_600, 600_000);
   const delivered = () => healthy.reduce((count, { receiver }) => count + receiver.received.length, 0);
   await expect.poll(delivered).toBe(healthy.length * each);
-  const lastAtMs = Math.max(...healthy.flatMap(({ receiver }) => receiver.received.map(({ atMs }) => atMs)));
-  // The first hanging attempts have not ended by then.
-  expect(lastAtMs - startedAt).toBeLessThan(webhookLimits.attemptTimeoutMs);
   for (const { receiver } of hanging) {
     expect(receiver.received.length).toBeLessThanOrEqual(webhookLimits.perEndpoint);
   }
