@@ -1,6 +1,5 @@
 import { type CitusCluster, missingCitus } from '@gateway/dev-postgres/testing/citus';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { waits } from '@gateway/fixtures/replay/send-fixture';
 import { openClients } from '@gateway/fixtures/wire/client';
 import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -38,13 +37,7 @@ describe.skipIf(leftOut('gateways on Citus', missingCitus()))(
       });
       const { fixtures, validOrder } = await loadFixtures();
       const target = { ...gateway, clients, validOrder, runId: 'citus' };
-      const replays = await replayFixtures(
-        fixtures.filter((fixture) => !waits(fixture)),
-        target,
-        signal,
-      );
-      // One after the other: the next call has to be in time before an order expires.
-      for (const fixture of fixtures.filter(waits)) replays.push(...(await replayFixtures([fixture], target, signal)));
+      const replays = await replayFixtures(fixtures, target, signal);
       const replayedAs = (outcome: string) => replays.filter((replay) => replay.outcome === outcome);
       expect(replayedAs('differs').map(formatDifferences).join('\n')).toBe('');
       expect(replayedAs('ok').length).toBeGreaterThan(fixtures.length);
