@@ -26,12 +26,18 @@ export class TallyReporter implements Reporter {
       const { state, errors } = test.result();
       return state === 'failed' ? [failure(`${pathOf(test.module)} > ${test.fullName}`, errors?.[0])] : [];
     });
-    // A file that fails before its first test, and an error outside of every test, count as one each.
-    const brokenFiles = modules
-      .filter((module) => module.state() === 'failed' && module.errors().length > 0)
-      .map((module) => failure(pathOf(module), module.errors()[0]));
+    // A file or group that fails before its first test, and an error outside of every test, count as one each.
+    const suites = modules.flatMap((module) => [module, ...module.children.allSuites()]);
+    const failedSuites = suites
+      .filter((suite) => suite.errors().length > 0)
+      .map((suite) =>
+        failure(
+          suite.type === 'module' ? pathOf(suite) : `${pathOf(suite.module)} > ${suite.fullName}`,
+          suite.errors()[0],
+        ),
+      );
     const otherErrors = unhandledErrors.map((error) => failure('Outside of every test', error));
-    this.#write({ passed, failures: [...failedTests, ...brokenFiles, ...otherErrors] });
+    this.#write({ passed, failures: [...failedTests, ...failedSuites, ...otherErrors] });
   }
 
   #write(tally: Tally): void {
