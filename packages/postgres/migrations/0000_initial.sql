@@ -191,13 +191,14 @@ returns int language plpgsql set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   changed_id text;
+  changed_at timestamptz(3) := now();
   new_event_id text;
   changed int := 0;
 begin
   for changed_id in update "orders" set "order_status" = change_order.to_status, "paid_at" = change_order.paid_at, "payment_id" = change_order.payment_id, "cancelled_at" = change_order.cancelled_at, "checkout_id" = change_order.checkout_id, "lease_checkout_id" = case when change_order.to_status = 'EXPIRED' then "orders"."lease_checkout_id" end, "lease_attempt_id" = case when change_order.to_status = 'EXPIRED' then "orders"."lease_attempt_id" end, "lease_ends_at" = case when change_order.to_status = 'EXPIRED' then "orders"."lease_ends_at" end where (("orders"."merchant_id" = change_order.merchant_id and "orders"."order_id" = change_order.order_id) and "orders"."order_status" = change_order.from_status and (change_order.to_status = 'EXPIRED' or (("orders"."order_status" = 'UN_PAID' and "orders"."order_expires_at" <= now() and ("orders"."lease_ends_at" > now()) is not true)) is not true) and (change_order.to_status = 'PAID' or ("orders"."lease_ends_at" > now()) is not true)) returning "order_id" loop
     new_event_id := 'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19);
     insert into "events" (merchant_id, event_id, type, created_at, order_id)
-      values (change_order.merchant_id, new_event_id, change_order.event_type, now(), changed_id);
+      values (change_order.merchant_id, new_event_id, change_order.event_type, changed_at, changed_id);
     insert into "webhook_deliveries" (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
       select "webhook_endpoints"."merchant_id", "webhook_endpoints"."endpoint_id", new_event_id, 0, now() from "webhook_endpoints"
       where "webhook_endpoints"."merchant_id" = change_order.merchant_id and "webhook_endpoints"."disabled_at" is null and ("webhook_endpoints"."event_types" is null or change_order.event_type = any("webhook_endpoints"."event_types"));
@@ -210,13 +211,14 @@ returns int language plpgsql set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   changed_id text;
+  changed_at timestamptz(3) := now();
   new_event_id text;
   changed int := 0;
 begin
   for changed_id in update "orders" set "order_status" = 'EXPIRED', "order_expires_at" = date_trunc('milliseconds', now()) where (("orders"."merchant_id" = expire_order_now.merchant_id and "orders"."order_id" = expire_order_now.order_id) and "orders"."order_status" = 'UN_PAID' and (("orders"."order_status" = 'UN_PAID' and "orders"."order_expires_at" <= now() and ("orders"."lease_ends_at" > now()) is not true)) is not true and ("orders"."lease_ends_at" > now()) is not true) returning "order_id" loop
     new_event_id := 'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19);
     insert into "events" (merchant_id, event_id, type, created_at, order_id)
-      values (expire_order_now.merchant_id, new_event_id, 'order.expired', now(), changed_id);
+      values (expire_order_now.merchant_id, new_event_id, 'order.expired', changed_at, changed_id);
     insert into "webhook_deliveries" (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
       select "webhook_endpoints"."merchant_id", "webhook_endpoints"."endpoint_id", new_event_id, 0, now() from "webhook_endpoints"
       where "webhook_endpoints"."merchant_id" = expire_order_now.merchant_id and "webhook_endpoints"."disabled_at" is null and ("webhook_endpoints"."event_types" is null or 'order.expired' = any("webhook_endpoints"."event_types"));
@@ -229,13 +231,14 @@ returns int language plpgsql set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   changed_id text;
+  changed_at timestamptz(3) := now();
   new_event_id text;
   changed int := 0;
 begin
   for changed_id in update "orders" set "order_status" = 'EXPIRED' where ("orders"."merchant_id" = expire_orders.merchant_id and "orders"."order_id" = any(expire_orders.order_ids) and ("orders"."order_status" = 'UN_PAID' and "orders"."order_expires_at" <= now() and ("orders"."lease_ends_at" > now()) is not true)) returning "order_id" loop
     new_event_id := 'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19);
     insert into "events" (merchant_id, event_id, type, created_at, order_id)
-      values (expire_orders.merchant_id, new_event_id, 'order.expired', now(), changed_id);
+      values (expire_orders.merchant_id, new_event_id, 'order.expired', changed_at, changed_id);
     insert into "webhook_deliveries" (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
       select "webhook_endpoints"."merchant_id", "webhook_endpoints"."endpoint_id", new_event_id, 0, now() from "webhook_endpoints"
       where "webhook_endpoints"."merchant_id" = expire_orders.merchant_id and "webhook_endpoints"."disabled_at" is null and ("webhook_endpoints"."event_types" is null or 'order.expired' = any("webhook_endpoints"."event_types"));
@@ -248,18 +251,21 @@ returns int language plpgsql set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   changed_id text;
+  changed_at timestamptz(3) := now();
   new_event_id text;
   changed int := 0;
 begin
-  for changed_id in update "orders" set "refused_payments" = case when jsonb_array_length("orders"."refused_payments") < 20 then "orders"."refused_payments" else coalesce("orders"."refused_payments" - 0, '[]') end || jsonb_build_object('checkout_id', refuse_payment.checkout_id, 'payment_id', refuse_payment.payment_id, 'amount', refuse_payment.amount, 'currency', refuse_payment.currency, 'paid_at', refuse_payment.paid_at, 'code', refuse_payment.code, 'refused_at', now()::timestamptz(3)) where (("orders"."merchant_id" = refuse_payment.merchant_id and "orders"."order_id" = refuse_payment.order_id) and "orders"."order_status" = refuse_payment.from_status) returning "order_id" loop
+  changed_at := (select greatest(now(), ("orders"."refused_payments" -> -1 ->> 'refused_at')::timestamptz + interval '1 millisecond')
+      from "orders" where ("orders"."merchant_id" = refuse_payment.merchant_id and "orders"."order_id" = refuse_payment.order_id) for update);
+  for changed_id in update "orders" set "refused_payments" = case when jsonb_array_length("orders"."refused_payments") < 20 then "orders"."refused_payments" else coalesce("orders"."refused_payments" - 0, '[]') end || jsonb_build_object('checkout_id', refuse_payment.checkout_id, 'payment_id', refuse_payment.payment_id, 'amount', refuse_payment.amount, 'currency', refuse_payment.currency, 'paid_at', refuse_payment.paid_at, 'code', refuse_payment.code, 'refused_at', changed_at) where (("orders"."merchant_id" = refuse_payment.merchant_id and "orders"."order_id" = refuse_payment.order_id) and "orders"."order_status" = refuse_payment.from_status) returning "order_id" loop
     new_event_id := 'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19);
     insert into "events" (merchant_id, event_id, type, created_at, order_id)
-      values (refuse_payment.merchant_id, new_event_id, 'order.payment_refused', now(), changed_id);
+      values (refuse_payment.merchant_id, new_event_id, 'order.payment_refused', changed_at, changed_id);
     insert into "webhook_deliveries" (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
       select "webhook_endpoints"."merchant_id", "webhook_endpoints"."endpoint_id", new_event_id, 0, now() from "webhook_endpoints"
       where "webhook_endpoints"."merchant_id" = refuse_payment.merchant_id and "webhook_endpoints"."disabled_at" is null and ("webhook_endpoints"."event_types" is null or 'order.payment_refused' = any("webhook_endpoints"."event_types"));
     insert into "refused_payments" (merchant_id, order_id, "checkout_id", "payment_id", "amount", "currency", "paid_at", "code", refused_at)
-      values (refuse_payment.merchant_id, changed_id, refuse_payment.checkout_id, refuse_payment.payment_id, refuse_payment.amount, refuse_payment.currency, refuse_payment.paid_at, refuse_payment.code, now());
+      values (refuse_payment.merchant_id, changed_id, refuse_payment.checkout_id, refuse_payment.payment_id, refuse_payment.amount, refuse_payment.currency, refuse_payment.paid_at, refuse_payment.code, changed_at);
     changed := changed + 1;
   end loop;
   return changed;

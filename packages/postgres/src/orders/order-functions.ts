@@ -25,6 +25,9 @@ const newEventId = sql`'evt_' || to_hex((extract(epoch from now()) * 1000000)::b
 /** The columns by which an update finds orders. Every function begins with `merchant_id`, by which Citus sends it to a server. */
 const orderKey = { merchant_id: 'bigint', order_id: 'text' };
 
+/** A variable of the functions. */
+const changedAt = sql.raw('changed_at');
+
 /** Builds statements without a database. */
 const db = drizzle.mock();
 
@@ -45,6 +48,8 @@ function orderFunction(
   name: string,
   parameters: Readonly<Record<string, string>>,
   define: (value: (parameter: string) => SQL) => {
+    /** A query for the time of the change, which the statements after it know as {@link changedAt}. Absent: now. */
+    readonly time?: SQL;
     /** An update of orders that returns their `order_id`. */
     readonly update: SQLWrapper;
     readonly event: SQL;
@@ -53,10 +58,10 @@ function orderFunction(
   },
 ): OrderFunction {
   const value = (parameter: string) => sql.raw(`${name}.${parameter}`);
-  const { update, event, also } = define(value);
+  const { time, update, event, also } = define(value);
   const { merchantId, endpointId, eventTypes, disabledAt } = webhookEndpoints;
   const insertEvent = sql`insert into ${events} (merchant_id, event_id, type, created_at, order_id)
-      values (${value('merchant_id')}, new_event_id, ${event}, now(), changed_id)`;
+      values (${value('merchant_id')}, new_event_id, ${event}, ${changedAt}, changed_id)`;
   const insertDeliveries = sql`insert into ${webhookDeliveries} (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
       select ${merchantId}, ${endpointId}, new_event_id, 0, now() from ${webhookEndpoints}
       where ${merchantId} = ${value('merchant_id')} and ${isNull(disabledAt)} and (${isNull(eventTypes)} or ${event} = any(${eventTypes}))`;
@@ -69,10 +74,11 @@ returns int language plpgsql ${settings.join(' ')} as $$
 #variable_conflict use_column
 declare
   changed_id text;
+  changed_at timestamptz(3) := now();
   new_event_id text;
   changed int := 0;
 begin
-  for changed_id in ${textOf(update.getSQL())} loop
+${time ? `  changed_at := (${textOf(time)});\n` : ''}  for changed_id in ${textOf(update.getSQL())} loop
     new_event_id := ${textOf(newEventId)};
 ${statements.map((statement) => `    ${textOf(statement)};\n`).join('')}    changed := changed + 1;
   end loop;
@@ -175,7 +181,7 @@ export const refusePayment = orderFunction(
     const members = columns.map((column) => sql`'${sql.raw(column)}', ${value(column)}`);
     const { refusedPayments: stored } = orders;
     const kept = sql`case when jsonb_array_length(${stored}) < ${refusedPaymentsMax} then ${stored} else coalesce(${stored} - 0, '[]') end`;
-    const object = sql`jsonb_build_object(${sql.join([...members, sql`'refused_at', now()::timestamptz(3)`], sql`, `)})`;
+    const object = sql`jsonb_build_object(${sql.join([...members, sql`'refused_at', ${changedAt}`], sql`, `)})`;
     const update = db
       .update(orders)
       .set({ refusedPayments: sql`${kept} || ${object}` })
@@ -183,10 +189,13 @@ export const refusePayment = orderFunction(
       .returning(returned);
     const names = columns.map((column) => sql.identifier(column));
     return {
+      // Later than the previous one of the order, so that the event of each shows it as the last.
+      time: sql`select greatest(now(), (${stored} -> -1 ->> 'refused_at')::timestamptz + interval '1 millisecond')
+      from ${orders} where ${isOrder(value)} for update`,
       update,
       event: sql`'order.payment_refused'`,
       also: sql`insert into ${refusedPayments} (merchant_id, order_id, ${sql.join(names, sql`, `)}, refused_at)
-      values (${value('merchant_id')}, changed_id, ${sql.join(columns.map(value), sql`, `)}, now())`,
+      values (${value('merchant_id')}, changed_id, ${sql.join(columns.map(value), sql`, `)}, ${changedAt})`,
     };
   },
 );

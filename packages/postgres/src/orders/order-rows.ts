@@ -124,7 +124,7 @@ export function orderOf(row: ReadRow): Order {
       paidAt === null || paymentId === null
         ? null
         : { checkoutId: checkoutId as AccountId | null, paymentId, paidAtMs: paidAt.getTime() },
-    refusedPayments: refusedPayments ? inOrder(refusedPayments.map(refusedPaymentOf)) : noRefusedPayments,
+    refusedPayments: refusedPayments?.map(refusedPaymentOf) ?? noRefusedPayments,
     cancelledAtMs: cancelledAt?.getTime() ?? null,
     erasedDigest,
     metadata,
@@ -133,11 +133,6 @@ export function orderOf(row: ReadRow): Order {
 }
 
 const noRefusedPayments: readonly RefusedPayment[] = [];
-
-/** They are stored in the order of their row locks, and a statement that waited for the lock has an earlier time. */
-function inOrder(payments: readonly RefusedPayment[]): readonly RefusedPayment[] {
-  return payments.toSorted((one, other) => one.refusedAtMs - other.refusedAtMs);
-}
 
 /** A refused payment as it is stored with its order. Throws if its amount is not valid. */
 export function refusedPaymentOf(stored: RefusedPaymentJson): RefusedPayment {

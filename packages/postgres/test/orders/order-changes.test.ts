@@ -1,5 +1,5 @@
 import type { Order } from '@gateway/domain/orders/order';
-import { transitions } from '@gateway/domain/orders/order-states';
+import { orderAfter, transitions } from '@gateway/domain/orders/order-states';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
@@ -176,21 +176,25 @@ test('an order shows its latest 20 refused payments, and all of them are stored'
   expect(stored).toEqual({ count: 25 });
 });
 
-test('refused payments are in the order of their times, also where one waited for the lock of the order', async () => {
+test('the event of each refused payment shows it as the last, even of those refused at the same time', async () => {
   const store = openStore();
-  const merchantId = await newMerchantId();
-  const order = sampleOrder(merchantId, { order_id: 'refused-in-turn' });
+  const order = sampleOrder(await newMerchantId());
+  const { merchantId, fields } = order;
   await store.create(order, enoughMs);
-  const refused = (paymentId: string, refusedAt: string) => ({
-    ...{ checkout_id: null, payment_id: paymentId, amount: 10, currency: 'EUR', code: 'payment_mismatch' },
-    ...{ paid_at: '2026-11-20T12:00:00+00:00', refused_at: refusedAt },
+  const paymentIds = ['p-1', 'p-2', 'p-3'];
+  await database.sql.begin(async (session) => {
+    for (const paymentId of paymentIds) {
+      await session`select refuse_payment(${merchantId}, ${fields.order_id}, 'UN_PAID', null, ${paymentId}, 10, 'JPY', now(), 'payment_mismatch')`;
+    }
   });
-  const stored = [
-    refused('second', '2026-11-20T12:00:00.002+00:00'),
-    refused('first', '2026-11-20T12:00:00.001+00:00'),
-  ];
-  await database.sql`update orders set refused_payments = ${JSON.stringify(stored)}::text::jsonb where order_id = 'refused-in-turn'`;
-  const found = await store.findByOrderId(merchantId, 'refused-in-turn', enoughMs);
-  if (found.kind !== 'found') throw new Error(found.kind);
-  expect(found.order.refusedPayments.map(({ paymentId }) => paymentId)).toEqual(['first', 'second']);
+  const page = await store.listEvents(merchantId, { limit: 10 }, enoughMs);
+  const shown = page.kind === 'found' ? page.events.map((event) => orderAfter(event).refusedPayments) : [];
+  expect(shown.map((refused) => refused.map(({ paymentId }) => paymentId).join()).toSorted()).toEqual([
+    'p-1',
+    'p-1,p-2',
+    'p-1,p-2,p-3',
+  ]);
+  const times = await database.sql`select event.created_at from events as event
+    join refused_payments using (merchant_id, order_id) where merchant_id = ${merchantId} and event.created_at = refused_at`;
+  expect(times).toHaveLength(paymentIds.length);
 });
