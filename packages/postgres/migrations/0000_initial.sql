@@ -129,6 +129,7 @@ CREATE TABLE "refused_payments" (
 	"paid_at" timestamp (3) with time zone NOT NULL,
 	"code" text NOT NULL,
 	"refused_at" timestamp (3) with time zone NOT NULL,
+	CONSTRAINT "refused_payments_pk" PRIMARY KEY("merchant_id","order_id","refused_at"),
 	CONSTRAINT "refused_payments_payment" UNIQUE NULLS NOT DISTINCT("merchant_id","order_id","checkout_id","payment_id"),
 	CONSTRAINT "refused_payments_code" CHECK ("refused_payments"."code" in ('order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'))
 );

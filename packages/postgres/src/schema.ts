@@ -236,6 +236,8 @@ export const refusedPayments = pgTable(
     refusedAt: timestamptz('refused_at').notNull(),
   },
   (table) => [
+    // Each refused payment of an order has its own time.
+    primaryKey({ name: 'refused_payments_pk', columns: [table.merchantId, table.order_id, table.refusedAt] }),
     unique('refused_payments_payment')
       .on(table.merchantId, table.order_id, table.checkoutId, table.paymentId)
       .nullsNotDistinct(),

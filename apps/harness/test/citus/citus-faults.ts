@@ -57,8 +57,7 @@ async function moveShard({ cluster, current, random }: Parameters<FaultOf<CitusT
   try {
     await withSession(
       cluster.url,
-      (session) =>
-        session`select citus_move_shard_placement(${shard}, '127.0.0.1', ${port}, '127.0.0.1', ${target}, 'force_logical')`,
+      (session) => session`select citus_move_shard_placement(${shard}, '127.0.0.1', ${port}, '127.0.0.1', ${target})`,
     );
   } finally {
     current.isAffected = undefined;
