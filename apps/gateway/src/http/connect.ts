@@ -41,7 +41,8 @@ export async function connectRoutes(
     scope.addHook('onRequest', async (request, reply) => {
       const { call, headers } = request;
       const method = methodOfRoute.get(request.routeOptions.url ?? '');
-      if (method === undefined) throw new Error(`no method has the route ${request.routeOptions.url}`);
+      // Connect adds a route for every method of a service. The streaming one is served on the gRPC port only.
+      if (method === undefined) return sendFailure(reply, { kind: 'not_found' }, deps);
       call.operation = method.operation.method.name;
       const mediaType = headers['content-type'] ?? '';
       const [hasEnvelope, isJson] = [/^application\/grpc-web/.test(mediaType), isJsonInUtf8(mediaType)];

@@ -50,6 +50,16 @@ test('streams past and new events in order, each with the cursor to continue fro
   expect(body.events.map(({ data }: { data: { order_id: string } }) => data.order_id)).toEqual(['two', 'three']);
 });
 
+test('is unknown on the HTTP port, in Connect and gRPC-Web', async () => {
+  const url = `${gateway.url}/gateway.v1.EventService/WatchEvents`;
+  for (const type of ['application/json', 'application/connect+json', 'application/grpc-web+proto']) {
+    const headers = { ...gateway.headers, 'content-type': type };
+    const response = await fetch(url, { method: 'POST', headers, body: '{}' });
+    expect(await response.json(), type).toMatchObject({ status: 404, code: 'not_found' });
+  }
+  expect(gateway.errors).toEqual([]);
+});
+
 test('streams the events of some types and one order only', async () => {
   const filtered = watch({ types: ['order.cancelled'], orderId: 'filtered' });
   const none = watch({ types: ['order.paid'] });
