@@ -252,8 +252,9 @@ export const webhookLimits = {
 /** The limits of open payment pages that wait for a change in one process (docs/decisions/062-pages-wait.md). */
 export const pageWatchLimits = {
   /**
-   * Any more get a response at once, and ask again after 5 s. Those of one order are the tabs of one customer. They are not
-   * counted by address, because pages behind a proxy share one.
+   * Any more get a response at once, and ask again after 5 s. Those of one order are the tabs of one customer. A merchant's
+   * share is as many as are free: one merchant alone takes half. They are not counted by address, because pages behind a proxy
+   * share one.
    */
   waitersMax: 1_000,
   waitersPerOrder: 8,

@@ -7,27 +7,44 @@ import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { pageWatchLimits } from '../limits.ts';
 import { createPageWatch } from './page-watch.ts';
 
-test('the pages of one order do not take the places of others', async () => {
-  const watch = createPageWatch({
-    findForPage: async () => ({ kind: 'unknown' }),
-    logger: createMemoryLogger().logger,
-  });
-  const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
+const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
+
+/** Opens a page of an order that waits. `settled` has the tokens of those whose wait has ended, `close` ends all others. */
+function setUp() {
+  const { logger } = createMemoryLogger();
+  const { changed, close } = createPageWatch({ findForPage: async () => ({ kind: 'unknown' }), logger });
   const settled: string[] = [];
-  const wait = async (token: string) => {
-    await watch.changed(linkTo(token), limits);
+  const open = async (token: string, merchantId = 1) => {
+    await changed(linkTo(token, merchantId as AccountId), limits);
     settled.push(token);
   };
-  const waits = Array.from({ length: pageWatchLimits.waitersPerOrder }, () => wait('first'));
-  await wait('first');
-  waits.push(wait('second'));
+  return { open, settled, close };
+}
+
+test('the pages of one order do not take the slots of others', async () => {
+  const { open, settled, close } = setUp();
+  const waits = Array.from({ length: pageWatchLimits.waitersPerOrder }, () => open('first'));
+  await open('first');
+  waits.push(open('second'));
   await new Promise(setImmediate);
   expect(settled).toEqual(['first']);
-  watch.close();
+  close();
   await Promise.all(waits);
 });
 
-function linkTo(token: string): LinkedOrder {
-  const order = { ...sampleOrder(1 as AccountId), orderToken: token as OrderToken };
+test('the pages of one merchant take half of the slots, and those of a second one half of the rest', async () => {
+  const { open, settled, close } = setUp();
+  const half = pageWatchLimits.waitersMax / 2;
+  const waits = Array.from({ length: half }, (_, index) => open(`page ${index}`));
+  await open('one too many');
+  waits.push(...Array.from({ length: half / 2 }, (_, index) => open(`page ${index} of another`, 2)));
+  await open('one too many of another', 2);
+  expect(settled).toEqual(['one too many', 'one too many of another']);
+  close();
+  await Promise.all(waits);
+});
+
+function linkTo(token: string, merchantId: AccountId): LinkedOrder {
+  const order = { ...sampleOrder(merchantId), orderToken: token as OrderToken };
   return { order, merchant: { name: 'Shop', mode: 'live', isDisabled: false, signingSecret: null, brand: null } };
 }

@@ -1,3 +1,4 @@
+import type { AccountId } from '@gateway/domain/accounts/account';
 import type { OrderToken } from '@gateway/domain/links/order-token';
 import type { LinkedOrder, OrderStore } from '@gateway/domain/orders/order-store';
 import { pageWatchLimits } from '../limits.ts';
@@ -17,9 +18,15 @@ export function pageVersion({ order }: LinkedOrder): string {
   return `W/"${order.orderStatus}${order.lease?.isLive ? '-in-progress' : ''}"`;
 }
 
+interface Subject {
+  readonly merchantId: AccountId;
+  readonly token: OrderToken;
+  readonly version: string;
+}
+
 /** Creates a watch for open pages, one for each process. Every second it reads the orders of all pages that wait, in batches. */
 export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
-  const { waiters, wait, close } = createWatch<{ readonly token: OrderToken; readonly version: string }, LinkedOrder>({
+  const { waiters, wait, close } = createWatch<Subject, LinkedOrder>({
     ...pageWatchLimits,
     logger,
     async look(waiters) {
@@ -37,17 +44,19 @@ export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
   });
   return {
     /**
-     * Resolves with the order once its page has another version, and immediately with `undefined` if too many pages wait, or
-     * too many of this order.
+     * Resolves with the order once its page has another version, and immediately with `undefined` if too many pages of this order
+     * or of its merchant wait: one merchant's pages take at most as many slots as they leave free for others.
      */
     async changed(
       link: LinkedOrder,
       limits: { readonly timeoutMs: number; readonly signal: AbortSignal },
     ): Promise<LinkedOrder | undefined> {
-      const { orderToken: token } = link.order;
-      const ofOrder = [...waiters].filter(({ subject }) => subject.token === token).length;
-      if (waiters.size >= pageWatchLimits.waitersMax || ofOrder >= pageWatchLimits.waitersPerOrder) return undefined;
-      return wait({ token, version: pageVersion(link) }, limits);
+      const { merchantId, orderToken: token } = link.order;
+      const { waitersMax, waitersPerOrder } = pageWatchLimits;
+      const ofMerchant = [...waiters].filter(({ subject }) => subject.merchantId === merchantId);
+      const ofOrder = ofMerchant.filter(({ subject }) => subject.token === token);
+      if (ofOrder.length >= waitersPerOrder || ofMerchant.length >= waitersMax - waiters.size) return undefined;
+      return wait({ merchantId, token, version: pageVersion(link) }, limits);
     },
     close,
   };
