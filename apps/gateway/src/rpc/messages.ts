@@ -6,6 +6,9 @@ import type { Members } from '../orders/operation.ts';
 
 type Fields = Record<string, unknown>;
 
+/** A message of any type, whose fields are known from its descriptor only. */
+type AnyMessage = Message & Fields;
+
 /**
  * Returns a reader of a request message: a field that is not set is `undefined`, an enum's value is its bare word, and
  * everything else stays as Protobuf reads it. The domain's rules then treat the members like those of a JSON body.
@@ -18,11 +21,11 @@ export function memberReader(schema: DescMessage): (message: Message) => Members
     oneof: field.oneof?.localName,
     convert: field.enum === undefined ? undefined : wordReader(field.enum.values),
   }));
-  return (message) => {
+  return (message: AnyMessage) => {
     // All members in one object: adding them one by one would change the object's hidden class with each.
     const members: Fields = { ...unset };
     for (const { name, localName, oneof, convert } of fields) {
-      const value = oneof === undefined ? (message as unknown as Fields)[localName] : chosen(message, oneof, localName);
+      const value = oneof === undefined ? message[localName] : chosen(message, oneof, localName);
       if (value !== undefined) members[name] = convert === undefined ? value : convert(value);
     }
     return members;
@@ -30,8 +33,8 @@ export function memberReader(schema: DescMessage): (message: Message) => Members
 }
 
 /** The value of a field in a oneof. */
-function chosen(message: Message, oneof: string, localName: string): unknown {
-  const choice: { case?: string; value?: unknown } = Object((message as unknown as Fields)[oneof]);
+function chosen(message: AnyMessage, oneof: string, localName: string): unknown {
+  const choice: { case?: string; value?: unknown } = Object(message[oneof]);
   return choice.case === localName ? choice.value : undefined;
 }
 
@@ -52,11 +55,11 @@ export function messageBuilder(schema: DescMessage): (value: object) => Message 
     convert: converterOf(field),
   }));
   return (value) => {
-    const message = create(schema);
+    const message: AnyMessage = create(schema);
     for (const { name, localName, convert } of fields) {
       const member = (value as Fields)[name];
       if (member === undefined) continue;
-      (message as unknown as Fields)[localName] = convert === undefined ? member : convert(member);
+      message[localName] = convert === undefined ? member : convert(member);
     }
     return message;
   };
