@@ -126,7 +126,7 @@ The gateway is running at ${baseUrl}. Press Ctrl-C to stop it.
 
   Documentation:   ${baseUrl}/docs
   Payment page:    ${paymentLink ?? 'create an order to get a payment link'}
-                   Open it and press Pay. No money moves, the order is paid, and you return with a signature.
+                   Open it and click "Simulate a payment". No money moves, the order is paid, and you return with a signature.
 
 Demo merchant:
 

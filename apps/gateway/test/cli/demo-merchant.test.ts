@@ -77,7 +77,7 @@ test('the banner shows the docs, the credentials and the link of an order that a
     paymentLink,
     credentials.clientSecret,
     credentials.signingSecret ?? 'no secret',
-    'press Pay',
+    '"Simulate a payment"',
   ]) {
     expect(banner).toContain(shown);
   }
