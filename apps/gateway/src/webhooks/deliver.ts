@@ -177,7 +177,7 @@ function webhookMetrics(meter: Meter, inFlight: () => number) {
     description: 'From an event to the first attempt to deliver it',
   });
   meter
-    .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in attemptInFlight' })
+    .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in flight' })
     .addCallback((result) => result.observe(inFlight()));
   return { attempts, delays };
 }
