@@ -179,7 +179,7 @@ CREATE INDEX "events_created_at" ON "events" USING btree ("created_at");--> stat
 CREATE INDEX "orders_order_token" ON "orders" USING btree ("order_token","merchant_id");--> statement-breakpoint
 CREATE INDEX "orders_list" ON "orders" USING btree ("merchant_id","order_status","created_at","service_order_id");--> statement-breakpoint
 CREATE INDEX "orders_not_erased" ON "orders" USING btree ("created_at") WHERE "orders"."erased_digest" is null;--> statement-breakpoint
-CREATE INDEX "orders_open_end" ON "orders" USING btree ("order_expires_at") WHERE "orders"."order_status" = 'UN_PAID' and "orders"."order_expires_at" is not null;--> statement-breakpoint
+CREATE INDEX "orders_unpaid_expiry" ON "orders" USING btree ("order_expires_at") WHERE "orders"."order_status" = 'UN_PAID' and "orders"."order_expires_at" is not null;--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("merchant_id","endpoint_id","next_attempt_at") WHERE "webhook_deliveries"."next_attempt_at" is not null;--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_failed" ON "webhook_deliveries" USING btree ("merchant_id","endpoint_id","event_id") WHERE "webhook_deliveries"."next_attempt_at" is null and "webhook_deliveries"."delivered_at" is null;--> statement-breakpoint
 CREATE FUNCTION "reject_change"() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -171,7 +171,7 @@ export const orders = pgTable(
     // For the erasure of old orders.
     index('orders_not_erased').on(table.createdAt).where(sql`${table.erasedDigest} is null`),
     // Only unpaid orders with an expiry are in it: creating others costs nothing.
-    index('orders_open_end')
+    index('orders_unpaid_expiry')
       .on(table.expiresAt)
       .where(sql`${table.orderStatus} = 'UN_PAID' and ${table.expiresAt} is not null`),
     check('orders_amount_positive', sql`${table.order_amount} > 0`),
@@ -216,7 +216,7 @@ export interface RefusedPaymentJson {
 }
 
 /**
- * Payments that were reported and did not pay their orders: money to be given back. Those of checkout systems are in
+ * Payments that were reported and did not pay their orders, and must be refunded. Those of checkout systems are in
  * {@link payments} too, which makes them unique for all orders.
  */
 export const refusedPayments = pgTable(
@@ -336,7 +336,7 @@ export const webhookEndpoints = pgTable(
     /** Until then deliveries are signed with both secrets. */
     previousEndsAt: timestamptz('previous_ends_at'),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
-    /** Set when the endpoint answered 410, or by the merchant: nothing is delivered any more. */
+    /** Set when the endpoint responded with 410, or by the merchant: nothing is delivered any more. */
     disabledAt: timestamptz('disabled_at'),
     /** Set while the latest attempt failed. */
     failingSince: timestamptz('failing_since'),
@@ -347,7 +347,7 @@ export const webhookEndpoints = pgTable(
 /** The previous secret while deliveries are signed with it, by the clock of the database. */
 export const livePreviousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
 
-/** An event to be delivered to an endpoint, and what became of it: the queue and its record in one. */
+/** An event to be delivered to an endpoint, and the result: the queue and its record in one. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {

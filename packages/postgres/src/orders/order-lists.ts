@@ -184,7 +184,8 @@ function openPages<Statement, Request, Page>(
 
 /**
  * One range of `orders_list` for each status, so that a page costs the same wherever it stands and however rare the status is.
- * Orders past their expiry that are still stored as unpaid are read from `orders_open_end`: `offset 0` makes PostgreSQL read them first.
+ * Orders past their expiry that are still stored as unpaid are read from `orders_unpaid_expiry`: `offset 0` makes PostgreSQL
+ * read them first.
  */
 function prepareOrders(db: PostgresJsDatabase) {
   const status = sql`${sql.placeholder('status')}::text`;
