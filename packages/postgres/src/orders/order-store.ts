@@ -13,10 +13,11 @@ import {
 } from '../connections/client.ts';
 import { isDuplicate, redact, statementFailure } from '../connections/errors.ts';
 import { orderMetadata, orders, pairDigest } from '../schema.ts';
+import { type EventFeed, openEventFeed } from './event-feed.ts';
 import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import { openOrderChanges } from './order-changes.ts';
 import { openOrderIds } from './order-ids.ts';
-import { type OrderLists, openOrderLists } from './order-lists.ts';
+import { openOrderLists } from './order-lists.ts';
 import { type OrderQueries, openOrderQueries } from './order-queries.ts';
 import {
   columnArrays,
@@ -59,7 +60,7 @@ export interface OrderStoreOptions extends DatabaseOptions {
 export interface PostgresOrderStore
   extends OrderStore,
     Pick<Sweeps, 'expire' | 'deleteOldEvents'>,
-    Pick<OrderLists, 'findNewEvents'>,
+    Pick<EventFeed, 'findNewEvents'>,
     Pick<OrderQueries, 'findLogo'> {
   /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
   oldestOrderMs(): number;
@@ -105,15 +106,17 @@ export function openOrderStore({
   const sweeps = openSweeps(database);
   const queries = openOrderQueries({ ...database, isDistributed }, expireOrder);
   const lists = openOrderLists(database, expireOrder);
+  const feed = openEventFeed(database);
   return {
     ...queries,
     ...changes,
     ...sweeps,
     ...lists,
+    ...feed,
     create: withExpiryStored(queue, expireOrder),
     oldestOrderMs: queue.oldestMs,
     async close() {
-      await Promise.all([queue.close(), queries.close(), lists.close()]);
+      await Promise.all([queue.close(), queries.close(), lists.close(), feed.close()]);
       await Promise.all([replays.close(), changes.close(), sweeps.close()]);
     },
   };
