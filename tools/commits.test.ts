@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { leftOut } from './left-out.ts';
+import { mustSkip } from './skip-if-missing.ts';
 
 /** As Conventional Commits 1.0.0 has it, with a subject of at most 72 characters. */
 const conventional =
@@ -25,7 +25,7 @@ function git(...args: string[]): string {
 const subjects = readSubjects();
 const noHistory = subjects === undefined ? 'this folder has no git history' : undefined;
 
-test.skipIf(leftOut('the subjects of commits', noHistory))('commits have conventional subjects', () => {
+test.skipIf(mustSkip('the subjects of commits', noHistory))('commits have conventional subjects', () => {
   expect(subjects?.filter((subject) => !conventional.test(subject))).toEqual([]);
 });
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { networkInterfaces, release } from 'node:os';
 import { join } from 'node:path';
-import { findProgram, optionalPrograms } from './left-out.ts';
+import { findProgram, optionalPrograms } from './skip-if-missing.ts';
 import type { Tally } from './tally-reporter.ts';
 
 // Runs turbo with the arguments of the command line, and prints what failed and the tally of all tests that ran. A cached

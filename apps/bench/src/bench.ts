@@ -34,7 +34,7 @@ try {
   for (const program of ['pgbench', 'wrk']) {
     if (await isInstalled(program)) continue;
     missing.add(program);
-    progress(`LEFT OUT: ${program} is not installed.`);
+    progress(`SKIPPED: ${program} is not installed.`);
   }
   const chosen = only.filter((name) => !missing.has(programOf(name)));
   const context = { ...rest, only: chosen, signal: interrupted.signal, progress };

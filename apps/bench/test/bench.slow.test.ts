@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { leftOut, missing } from '../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { contenderNames } from '../src/contenders.ts';
 import { allGood, bench, outcomes } from './run-bench.ts';
 
 const reason = missing('pgbench') ?? missing('wrk');
 
-test.skipIf(leftOut('every contender of the bench', reason))(
+test.skipIf(mustSkip('every contender of the bench', reason))(
   'every contender creates orders, alone and with many callers, and nothing is left behind',
   async () => {
     const { stdout, sections } = await bench('--rounds', '1', '--seconds', '1');

@@ -4,12 +4,12 @@ import { readdir } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { leftOut, missing } from '../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { allGood, bench, outcomes, ownFolder, program } from './run-bench.ts';
 
 test('contenders are compared, and nothing is left behind', async () => {
   // Every contender runs in test:slow.
-  const lacksWrk = leftOut('fastify in the bench', missing('wrk'));
+  const lacksWrk = mustSkip('fastify in the bench', missing('wrk'));
   const { stdout, sections } = await bench('--only', 'gateway-grpc,fastify', '--rounds', '1', '--seconds', '1');
   const names = ['gateway-grpc', ...(lacksWrk ? [] : ['fastify'])];
   expect(sections.map(outcomes)).toEqual([names, ['gateway-grpc', 'insert'], ['gateway-grpc']].map(allGood));

@@ -7,7 +7,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { leftOut, missing } from '../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import type { Contender } from '../src/contenders.ts';
 import { connect } from '../src/database.ts';
 import { sendLoad } from '../src/load/send-load.ts';
@@ -64,7 +64,7 @@ test('orders that the database does not have are an error', async () => {
   await expect(run).rejects.toThrow(/^test created \d+ orders, but the database has 0 of them$/);
 });
 
-test.skipIf(leftOut('broken connections under wrk', missing('wrk')))(
+test.skipIf(mustSkip('broken connections under wrk', missing('wrk')))(
   'wrk counts broken connections as failed',
   async () => {
     const came = { responses: 0, breaks: 0 };

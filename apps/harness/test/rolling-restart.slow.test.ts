@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createMerchant } from '@gateway/postgres/accounts/account-admin';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { leftOut, missing } from '../../../tools/left-out.ts';
 import { freePorts, type ProxyProgram, proxies, runProxy } from '../../../tools/proxies.ts';
+import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { type GatewayProcess, startGatewayProcess } from '../src/gateway/gateway-process.ts';
 import { openSender } from '../src/load/calls/sender.ts';
 import { constantRate } from '../src/load/profile/arrivals.ts';
@@ -19,7 +19,7 @@ const callsBetween = 60;
 const callsInFlight = 10;
 
 describe.each(proxies)('one of two gateways behind %s', (proxy) => {
-  const cannotRun = leftOut(`restarts behind ${proxy}`, missing(proxy));
+  const cannotRun = mustSkip(`restarts behind ${proxy}`, missing(proxy));
 
   test.skipIf(cannotRun)('restarts by SIGTERM fail no call, in any protocol', async () => {
     const { outcomes } = await restartUnderLoad(proxy, 'SIGTERM');

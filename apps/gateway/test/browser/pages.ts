@@ -7,7 +7,7 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 import { localAmount, type PageLanguage } from '../../src/payment-page/localization.ts';
 import { giveSigningSecret, type RunningGateway, useGateway } from '../helpers/running-gateway.ts';
@@ -45,7 +45,7 @@ interface View {
 /** Describes pages in a real browser, if there is one. */
 export async function describePages(title: string, describeTests: (pages: Pages) => void): Promise<void> {
   const opened = await openBrowser();
-  if (opened.kind === 'none') test.skipIf(leftOut(`${title} in a real browser`, opened.reason))(title);
+  if (opened.kind === 'none') test.skipIf(mustSkip(`${title} in a real browser`, opened.reason))(title);
   else describe(`${title} in ${opened.name}`, () => describeTests(usePages(opened.browser)));
 }
 

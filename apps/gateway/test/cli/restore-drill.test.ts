@@ -8,7 +8,7 @@ import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
-import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 import { endProcesses, newDataDir, startProcess } from '../helpers/gateway-process.ts';
@@ -63,7 +63,7 @@ function sendOrders(gateway: RunningGateway) {
 const title =
   'a restore to a point in time has all orders acknowledged before it, no later ones, and a feed that continues';
 
-test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () => {
+test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async () => {
   const backups = await temporaryFolder();
   await mkdir(join(backups, 'wal'));
   // The server may run as another user.
@@ -148,7 +148,7 @@ async function listOrders(url: string, credentials: Credentials): Promise<Map<st
 async function baseBackup(server: TestServer, command: string, backups: string): Promise<void> {
   const { stdout } = await run('pg_basebackup', ['--version']).catch(() => ({ stdout: '' }));
   const isInstalled = Number(/\d+/.exec(stdout)?.[0]) >= 18;
-  if (!leftOut('pg_basebackup itself', isInstalled ? undefined : 'pg_basebackup 18 is not installed')) {
+  if (!mustSkip('pg_basebackup itself', isInstalled ? undefined : 'pg_basebackup 18 is not installed')) {
     await run('sh', ['-c', command], { env: { PATH: process.env.PATH, SUPERUSER_URL: server.url } });
     return;
   }

@@ -16,7 +16,7 @@ import { pageLimit } from '@gateway/domain/requests/list-parameters';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
-import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { demoBanner } from '../../src/cli/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../../src/limits.ts';
 import { pageLanguages } from '../../src/payment-page/localization.ts';
@@ -65,7 +65,7 @@ test('the README shows the request that a first start prints', async () => {
   expect(readme).toContain(request.trimEnd());
 });
 
-test.skipIf(leftOut('the commands of the README', missing('curl')))(
+test.skipIf(mustSkip('the commands of the README', missing('curl')))(
   'the commands of the README show the order that it creates, and its events',
   async () => {
     const readme = await readFile(new URL('../README.md', docs), 'utf8');

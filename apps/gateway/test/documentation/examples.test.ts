@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postJson } from '../helpers/send-order.ts';
 
@@ -52,7 +52,7 @@ const languages: Readonly<Record<string, Language>> = {
   },
 };
 
-const present = Object.entries(languages).filter(([name, { reason }]) => !leftOut(`the examples in ${name}`, reason));
+const present = Object.entries(languages).filter(([name, { reason }]) => !mustSkip(`the examples in ${name}`, reason));
 
 const gateway = useGateway();
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 
@@ -45,7 +45,7 @@ const merchant = () => ({
   '<SECRET_KEY>': gateway.credentials.clientSecret,
 });
 
-describe.skipIf(leftOut('the commands of the guides', missing('curl')))('the commands of', () => {
+describe.skipIf(mustSkip('the commands of the guides', missing('curl')))('the commands of', () => {
   test('docs/checkout.md pay an order, and show its event', async () => {
     const { order_token } = await createOrder(gateway, 'guide');
     const { clientId, clientSecret } = gateway.checkout.credentials;

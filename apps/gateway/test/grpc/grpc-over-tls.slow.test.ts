@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { noCertificates } from '../helpers/certificates.ts';
 import { grpcTls, useGrpcTls } from '../helpers/grpc/grpc-tls.ts';
 
 // The tests of the gRPC port's bounds and the attacks on it, over TLS.
 
-if (!leftOut('the gRPC port over TLS', noCertificates)) {
+if (!mustSkip('the gRPC port over TLS', noCertificates)) {
   const authority = useGrpcTls();
   afterAll(authority.remove);
   await import('./grpc-connections.test.ts');

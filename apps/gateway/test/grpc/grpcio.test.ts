@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { callHeaders, createOrderPath, orderData } from '../helpers/grpc/grpc-call.ts';
 import { blockedStore, runGrpcServer } from '../helpers/grpc/grpc-servers.ts';
 
@@ -43,7 +43,7 @@ sys.stdin.readline()
 show(waiting)
 `;
 
-test.skipIf(leftOut('the errors that grpcio sees', missingGrpcio()))(
+test.skipIf(mustSkip('the errors that grpcio sees', missingGrpcio()))(
   'grpcio gets UNIMPLEMENTED for an unknown method, details if its metadata is too large, and a response to its other call',
   async () => {
     const { entered, release, store } = blockedStore();

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { missing } from '../../../../tools/left-out.ts';
+import { missing } from '../../../../tools/skip-if-missing.ts';
 
 /** Why certificates can't be made on this machine, or `undefined` if they can: Node.js reads X.509 but does not write it. */
 export const noCertificates = missing('openssl');

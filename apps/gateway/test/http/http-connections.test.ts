@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';
 import { watchConnections } from '../../src/http/connections.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../../src/limits.ts';
@@ -163,7 +163,7 @@ describe('a full port', () => {
   });
 });
 
-test.skipIf(leftOut('a full port over TLS', noCertificates))(
+test.skipIf(mustSkip('a full port over TLS', noCertificates))(
   'a full port closes an idle connection over TLS, too',
   async () => {
     const authority = createAuthority();

@@ -8,8 +8,8 @@ import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/hea
 import { failures } from '@gateway/domain/failure';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
-import { leftOut, missing } from '../../../../tools/left-out.ts';
 import { freePorts, proxies, runProxy } from '../../../../tools/proxies.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { createAuthority, noCertificates } from '../helpers/certificates.ts';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
@@ -21,9 +21,9 @@ const localAddress = '127.0.0.2';
 
 for (const program of proxies) {
   const reason = missing(program) ?? noCertificates ?? notLinux;
-  const isLeftOut = leftOut(`the configuration of ${program}`, reason);
+  const isSkipped = mustSkip(`the configuration of ${program}`, reason);
   const title = `behind ${program} as in deploy/, both ports serve over TLS and see the address of the client`;
-  test.skipIf(isLeftOut)(title, async () => {
+  test.skipIf(isSkipped)(title, async () => {
     const authority = createAuthority();
     const gateway = await runGateway({ trustProxy: '127.0.0.1' });
     onTestFinished(() => authority.remove());
@@ -64,7 +64,7 @@ for (const program of proxies) {
     ]);
   });
 
-  test.skipIf(isLeftOut)(`${program} as in deploy/ does not repeat an overloaded call`, async () => {
+  test.skipIf(isSkipped)(`${program} as in deploy/ does not repeat an overloaded call`, async () => {
     let calls = 0;
     const gateway = createServer((request, response) => {
       if (request.url === '/order') calls += 1;
@@ -81,7 +81,7 @@ for (const program of proxies) {
     expect([response.status, calls]).toEqual([503, 1]);
   });
 
-  test.skipIf(isLeftOut)(`${program} as in deploy/ responds with a problem in JSON when no gateway runs`, async () => {
+  test.skipIf(isSkipped)(`${program} as in deploy/ responds with a problem in JSON when no gateway runs`, async () => {
     const [http = 0, grpc = 0, ...closed] = await freePorts(4);
     const [gatewayHttp = 0, gatewayGrpc = 0] = closed;
     const gateway = { http: gatewayHttp, grpc: gatewayGrpc };
@@ -117,7 +117,7 @@ for (const program of proxies) {
     return { get, isServed, held, grpc };
   };
 
-  test.skipIf(isLeftOut)(
+  test.skipIf(isSkipped)(
     `${program} as in deploy/ limits the calls per second of an address, not of others`,
     async () => {
       const lower: Record<string, readonly (readonly [string, string])[]> = {
@@ -154,7 +154,7 @@ for (const program of proxies) {
     },
   );
 
-  test.skipIf(isLeftOut)(
+  test.skipIf(isSkipped)(
     `${program} as in deploy/ limits the calls in flight of an address, not of others`,
     async () => {
       const { get, isServed, held } = await runLimited();

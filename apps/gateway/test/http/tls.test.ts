@@ -7,7 +7,7 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, afterEach, test as anyTest, beforeAll, expect, onTestFinished } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import type { TlsFiles } from '../../src/network/tls.ts';
 import { openTls } from '../../src/network/tls.ts';
 import { type Authority, createAuthority, noCertificates } from '../helpers/certificates.ts';
@@ -17,13 +17,13 @@ import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
 import { orderMessage, sendRequest } from '../helpers/send-order.ts';
 
-const isLeftOut = leftOut('TLS', noCertificates);
-const test = anyTest.skipIf(isLeftOut);
+const isSkipped = mustSkip('TLS', noCertificates);
+const test = anyTest.skipIf(isSkipped);
 
 let authority: Authority;
 
 beforeAll(() => {
-  if (!isLeftOut) authority = createAuthority();
+  if (!isSkipped) authority = createAuthority();
 });
 afterAll(() => authority?.remove());
 afterEach(endProcesses);

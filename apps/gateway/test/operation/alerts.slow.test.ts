@@ -8,8 +8,8 @@ import { createMerchant } from '@gateway/postgres/accounts/account-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import postgres from 'postgres';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { leftOut, missing } from '../../../../tools/left-out.ts';
 import { freePorts, runProxy } from '../../../../tools/proxies.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { readText, temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, startProcess } from '../helpers/gateway-process.ts';
 import { giveSigningSecret } from '../helpers/running-gateway.ts';
@@ -17,7 +17,7 @@ import { credentialHeaders, postOrder } from '../helpers/send-order.ts';
 
 const monitoring = join(import.meta.dirname, '../../../../deploy/monitoring');
 
-const cannotRun = leftOut('alerts of a real Prometheus', missing('prometheus') ?? missing('haproxy'));
+const cannotRun = mustSkip('alerts of a real Prometheus', missing('prometheus') ?? missing('haproxy'));
 
 afterEach(endProcesses);
 

@@ -5,7 +5,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { readText } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, environment, newClusterDir } from '../helpers/gateway-process.ts';
 import { exchange, statusesOf } from '../helpers/raw-http.ts';
@@ -71,7 +71,7 @@ test('a file gets every log line, the last ones too', async () => {
 const alwaysFull = '/dev/full';
 const noFullDisk = existsSync(alwaysFull) ? undefined : `this machine has no ${alwaysFull}`;
 
-test.skipIf(leftOut('a log on a full disk', noFullDisk))('a full disk loses log lines and nothing else', async () => {
+test.skipIf(mustSkip('a log on a full disk', noFullDisk))('a full disk loses log lines and nothing else', async () => {
   const full = await open(alwaysFull, 'w');
   const gateway = await startWith(full.fd);
   await sendCalls(gateway.url);

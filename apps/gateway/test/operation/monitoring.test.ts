@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { parser } from '@prometheus-io/lezer-promql';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { giveSigningSecret, scrape, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 import { startWebhookReceiver } from '../helpers/webhook-receiver.ts';
@@ -91,7 +91,7 @@ test('docs/production.md has a runbook for each alert, to which the alert links,
   }
 });
 
-const cannotTest = leftOut('the rule tests of the alerts', missing('promtool'));
+const cannotTest = mustSkip('the rule tests of the alerts', missing('promtool'));
 
 /** Runs promtool. Returns its output; rejects if it finds an error. */
 async function promtool(args: readonly string[], input = ''): Promise<string> {

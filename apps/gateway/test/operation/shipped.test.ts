@@ -10,8 +10,8 @@ import { validate } from 'dockerfile-utils';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import manifest from '../../../../package.json' with { type: 'json' };
-import { leftOut, missing } from '../../../../tools/left-out.ts';
 import { pnpm } from '../../../../tools/pnpm.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, runProgram } from '../helpers/gateway-process.ts';
 
@@ -148,7 +148,7 @@ test('every path and command of compose.yaml exists, and its PostgreSQL is the t
   expect(prometheus.command.at(-1)).toBe(`--web.listen-address=:${new URL(datasources[0].url).port}`);
 });
 
-test.skipIf(leftOut('the roles of compose.yaml', missing('psql')))(
+test.skipIf(mustSkip('the roles of compose.yaml', missing('psql')))(
   'the PostgreSQL of compose.yaml gets the roles of its URLs, with their passwords',
   async () => {
     const server = await startTestServer();
@@ -239,7 +239,7 @@ test('the manifests of Kubernetes have only fields and types of its API', async 
   expect(stdout).toBe('');
 });
 
-test.skipIf(leftOut('the kustomization', missing('kubectl')))('kubectl builds the kustomization', async () => {
+test.skipIf(mustSkip('the kustomization', missing('kubectl')))('kubectl builds the kustomization', async () => {
   const { stdout } = await run('kubectl', ['kustomize', join(root, 'deploy/kubernetes')]);
   const built = parseAllDocuments(stdout).map((document) => document.toJS());
   const names = (all: { kind: string; metadata: { name: string } }[]) =>
@@ -247,7 +247,7 @@ test.skipIf(leftOut('the kustomization', missing('kubectl')))('kubectl builds th
   expect(names(built)).toEqual(names(resources.filter(({ kind }) => !['Job', 'Pod'].includes(kind))));
 });
 
-test.skipIf(leftOut('the systemd unit', missing('systemd-analyze')))(
+test.skipIf(mustSkip('the systemd unit', missing('systemd-analyze')))(
   'the systemd unit is valid, hardened, and starts the gateway as pnpm start does',
   async () => {
     const [, node = '', rest = ''] = /^ExecStart=(\S+) (.+)$/m.exec(unit) ?? [];

@@ -9,7 +9,7 @@ import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';
 import { startUsage } from '../../src/config.ts';
 import { stopTimeoutMs } from '../../src/process/process.ts';
@@ -166,7 +166,7 @@ test.for([
   child.kill('SIGTERM');
   const [code] = await exit;
   const isForced = code === 1 && performance.now() - signalledAt > stopTimeoutMs;
-  skip(leftOut('a stop while PostgreSQL starts', isForced ? 'this machine is too busy for its limit' : undefined));
+  skip(mustSkip('a stop while PostgreSQL starts', isForced ? 'this machine is too busy for its limit' : undefined));
   expect(code).toBe(0);
   await expect(postgresPid(dataDir)).rejects.toThrow();
 });
@@ -187,7 +187,7 @@ test('a merchant can be created while the gateway runs and while it does not, an
 });
 
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
-leftOut('listening on ::1', hasIpv6 ? undefined : 'this machine has no IPv6');
+mustSkip('listening on ::1', hasIpv6 ? undefined : 'this machine has no IPv6');
 
 test.each([
   ['localhost', '127.0.0.1', 'localhost'],

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, expect, test } from 'vitest';
-import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
 
@@ -25,7 +25,7 @@ while True:
   if notification != 'BARRIER=1': print(notification, flush=True)
 `;
 
-test.skipIf(leftOut('notifications to systemd', missing('systemd-notify') ?? missing('python3'))).each(['1', '2'])(
+test.skipIf(mustSkip('notifications to systemd', missing('systemd-notify') ?? missing('python3'))).each(['1', '2'])(
   'with WORKERS=%s systemd is notified once that the gateway is ready, and that it stops',
   async (WORKERS) => {
     const socket = join(await temporaryFolder(), 'notify');

@@ -34,8 +34,8 @@ export async function auditJournal(file: string, databaseUrl: string, deliveries
   const orderIdOf = (number: number) => `${orderIdPrefix(head.seed)}${number}`;
   const states = auditStates(entries, orderIdOf, lives, deliveries);
   const [first] = unreadable;
-  const leftOut = first === undefined ? [] : [`line ${first} of the journal is no entry`];
-  const examples = [...counts.examples, ...states.examples, ...leftOut];
+  const mustSkip = first === undefined ? [] : [`line ${first} of the journal is no entry`];
+  const examples = [...counts.examples, ...states.examples, ...mustSkip];
   return { ...counts, ...states, unreadable: unreadable.length, examples };
 }
 

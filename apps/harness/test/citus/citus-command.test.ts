@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { missingCitus } from '@gateway/dev-postgres/testing/citus';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, onTestFinished, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 
 const program = fileURLToPath(new URL('../../src/citus.ts', import.meta.url));
 
-test.skipIf(leftOut('pnpm citus', missingCitus()))(
+test.skipIf(mustSkip('pnpm citus', missingCitus()))(
   'pnpm citus runs a cluster until Ctrl-C, and leaves nothing',
   async () => {
     const folder = await temporaryFolder();

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { missingCitus } from '@gateway/dev-postgres/testing/citus';
 import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
 import { expect, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { createLatencies } from '../../src/load/run/latencies.ts';
 import { expectNothingLost, type FaultPlan, faultTable, runFaults } from '../faults/run-faults.ts';
 import { type CitusTarget, citusFaults } from './citus-faults.ts';
@@ -13,9 +13,9 @@ const seed = Number(FAULTS_SEED);
 
 const timesOf = (name: string) => Math.ceil(((name === 'shard moved' ? 5 : 10) * Number(FAULTS_PERCENT)) / 100);
 
-const isLeftOut = leftOut('faults of workers of Citus', missingCitus());
+const isSkipped = mustSkip('faults of workers of Citus', missingCitus());
 
-test.skipIf(isLeftOut)(
+test.skipIf(isSkipped)(
   'lost workers and moved shards lose, double and change nothing, and no event is missed',
   async () => {
     process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);

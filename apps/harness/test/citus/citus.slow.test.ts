@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { missingCitus } from '@gateway/dev-postgres/testing/citus';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { auditWhenDelivered } from '../../src/audit/audit.ts';
 import type { OwnGateway } from '../../src/gateway/own-gateway.ts';
@@ -16,7 +16,7 @@ import { type Milliseconds, measuredOperations, operationMeter } from './measure
 
 const { signal } = new AbortController();
 
-describe.skipIf(leftOut('Citus compared with one server', missingCitus()))(
+describe.skipIf(mustSkip('Citus compared with one server', missingCitus()))(
   'compared with one server on the same machine',
   () => {
     test('a call takes at most 2.5 times as long on Citus', async () => {

@@ -3,7 +3,7 @@ import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { openClients } from '@gateway/fixtures/wire/client';
 import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { startFixtureGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import { createCallMaker } from '../../src/load/calls/call-maker.ts';
 import { openSender } from '../../src/load/calls/sender.ts';
@@ -17,7 +17,7 @@ const { signal } = new AbortController();
 
 const limitMs = 300_000;
 
-describe.skipIf(leftOut('gateways on Citus', missingCitus()))(
+describe.skipIf(mustSkip('gateways on Citus', missingCitus()))(
   'a gateway on a Citus cluster',
   { timeout: limitMs },
   () => {

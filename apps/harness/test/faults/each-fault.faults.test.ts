@@ -4,7 +4,7 @@ import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { faults } from './faults.ts';
 import { expectNothingLost, type FaultRun, faultTable, faultyServer, runFaults } from './run-faults.ts';
 
@@ -13,7 +13,7 @@ const seed = Number(FAULTS_SEED);
 process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
 
 const smallDisk = mkdtempSync(join(tmpdir(), 'small-disk-'));
-const isLeftOut = leftOut('a full disk', mayMount() ? undefined : 'only root can mount a small one');
+const isSkipped = mustSkip('a full disk', mayMount() ? undefined : 'only root can mount a small one');
 const runs: (FaultRun & { readonly name: string })[] = [];
 
 afterAll(() => {
@@ -22,7 +22,7 @@ afterAll(() => {
 });
 
 for (const fault of faults) {
-  test.skipIf(fault.onSmallDisk && isLeftOut)(`${fault.name}: nothing acknowledged is lost`, async () => {
+  test.skipIf(fault.onSmallDisk && isSkipped)(`${fault.name}: nothing acknowledged is lost`, async () => {
     const times = Math.ceil((fault.times * Number(FAULTS_PERCENT)) / 100);
     process.stdout.write(`${fault.name}, ${times} times\n`);
     if (fault.onSmallDisk) {

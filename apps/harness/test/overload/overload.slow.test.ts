@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { leftOut, missing } from '../../../../tools/left-out.ts';
 import { freePorts, proxies, runProxy } from '../../../../tools/proxies.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import type { FloodOptions, FloodResult, Latencies } from './flood.ts';
 import { goodputOf, runFlood } from './run-flood.ts';
@@ -75,7 +75,7 @@ test('json: 4,000 connections that retry immediately, beside an ordinary merchan
 });
 
 describe.each(proxies)('behind %s', (proxy) => {
-  const cannotRun = leftOut(`a flood through ${proxy}`, missing(proxy));
+  const cannotRun = mustSkip(`a flood through ${proxy}`, missing(proxy));
 
   test.skipIf(cannotRun)('json: 4,000 connections of one address, beside a merchant at another', async () => {
     const [http = 0, grpc = 0] = await freePorts(2);

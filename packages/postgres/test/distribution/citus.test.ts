@@ -6,7 +6,7 @@ import { transitions } from '@gateway/domain/orders/order-states';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { leftOut } from '../../../../tools/left-out.ts';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { openOrderStore } from '../../src/orders/order-store.ts';
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
@@ -17,7 +17,7 @@ import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
-describe.skipIf(leftOut('orders on Citus', missingCitus()))('on Citus', () => {
+describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
   const database = useTestDatabase(async () => {
     const { url, close } = await startDistributedCluster();
     return { url, drop: close };

@@ -27,10 +27,10 @@ export const optionalPrograms = [
 
 /**
  * Returns whether tests must be skipped because this machine lacks something, and prints one line about it:
- * `test.skipIf(leftOut('broken connections under wrk', missing('wrk')))`.
+ * `test.skipIf(mustSkip('broken connections under wrk', missing('wrk')))`.
  */
-export function leftOut(tests: string, reason: string | undefined): boolean {
-  if (reason !== undefined) process.stderr.write(`\nLEFT OUT: ${tests}: ${reason}\n`);
+export function mustSkip(tests: string, reason: string | undefined): boolean {
+  if (reason !== undefined) process.stderr.write(`\nSKIPPED: ${tests}: ${reason}\n`);
   return reason !== undefined;
 }
 
