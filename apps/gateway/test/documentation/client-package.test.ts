@@ -181,7 +181,7 @@ describe("the programs of the client's README", () => {
     const program = await writeProgram('client.createOrder');
     const { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET } = gateway.credentials;
     const env = { PATH: process.env.PATH, BASE_URL: gateway.url, CLIENT_ID, CLIENT_SECRET };
-    const { stdout } = await promisify(execFile)(process.execPath, [fromSource, program], { env, timeout: 20_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [fromSource, program], { env, timeout: 60_000 });
     expect(stdout.trim()).toBe((await clientOf().getOrder('web-1001')).payment_link);
   });
 

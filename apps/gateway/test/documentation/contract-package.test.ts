@@ -69,7 +69,7 @@ async function compileAndRun(file: string, content: string, module: string): Pro
     ...{ CLIENT_ID: gateway.checkout.credentials.clientId, CLIENT_SECRET: gateway.checkout.credentials.clientSecret },
   };
   const compiled = file.replace(/ts$/, 'js');
-  return (await run(process.execPath, [compiled], { cwd: project, env, timeout: 20_000 })).stdout;
+  return (await run(process.execPath, [compiled], { cwd: project, env, timeout: 60_000 })).stdout;
 }
 
 async function examples(): Promise<string[]> {

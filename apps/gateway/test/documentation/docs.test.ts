@@ -75,7 +75,7 @@ test.skipIf(mustSkip('the commands of the README', missing('curl')))(
         .replaceAll('http://localhost:8080', gateway.url)
         .replaceAll('<APP_ID>', gateway.credentials.clientId)
         .replaceAll('<SECRET_KEY>', gateway.credentials.clientSecret);
-      const { stdout } = await promisify(execFile)('sh', ['-c', script], { timeout: 20_000 });
+      const { stdout } = await promisify(execFile)('sh', ['-c', script], { timeout: 60_000 });
       return stdout;
     };
     await postOrder(gateway, validOrderInput({ order_id: 'demo-1000' }));

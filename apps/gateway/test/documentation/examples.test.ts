@@ -30,7 +30,7 @@ interface Language {
 }
 
 function failing(command: string, ...args: string[]): string | undefined {
-  const { status } = spawnSync(command, args, { stdio: 'ignore', timeout: 20_000 });
+  const { status } = spawnSync(command, args, { stdio: 'ignore', timeout: 60_000 });
   return status === 0 ? undefined : `\`${[command, ...args].join(' ')}\` fails`;
 }
 
@@ -70,7 +70,7 @@ async function run(
   await copyFile(join(examplesFolder, file), copy);
   const running = promisify(execFile)(command, [...options, copy], {
     env: { PATH: process.env.PATH, ...variables },
-    timeout: 20_000,
+    timeout: 60_000,
   });
   // A program that does not read its input may have ended before.
   running.child.stdin?.on('error', () => {}).end(input);

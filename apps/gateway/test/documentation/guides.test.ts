@@ -36,7 +36,7 @@ async function commandsOf(
 }
 
 async function shell(script: string): Promise<string> {
-  return (await promisify(execFile)('sh', ['-c', script], { cwd: repository, timeout: 30_000 })).stdout;
+  return (await promisify(execFile)('sh', ['-c', script], { cwd: repository, timeout: 60_000 })).stdout;
 }
 
 /** The placeholders of the merchant's credentials. */

@@ -45,7 +45,7 @@ export function postJson(
     method: 'POST',
     headers: { 'content-type': 'application/json', ...credentialHeaders(credentials), ...headers },
     body: body instanceof Uint8Array ? Uint8Array.from(body) : typeof body === 'string' ? body : JSON.stringify(body),
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
 }
 
@@ -91,7 +91,7 @@ export async function callJson(
   const headers = { ...credentialHeaders(credentials), accept: 'application/json', ...more };
   const sent = body !== undefined && { body: JSON.stringify(body) };
   const response = await fetch(url + path, {
-    ...{ method, ...sent, signal: AbortSignal.timeout(30_000) },
+    ...{ method, ...sent, signal: AbortSignal.timeout(60_000) },
     headers: sent ? { ...headers, 'content-type': 'application/json' } : headers,
   });
   return { status: response.status, headers: response.headers, body: Object(await response.json()) };

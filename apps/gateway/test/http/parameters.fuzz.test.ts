@@ -111,7 +111,7 @@ test.each(['/order/', '/payment/'])('any path after %s: 404, and no internal err
       const address = new URL(gateway.url + start + path);
       // A path with dots in it can change before it is sent.
       fc.pre(address.pathname.startsWith(start));
-      const response = await fetch(address, { headers: gateway.headers, signal: AbortSignal.timeout(30_000) });
+      const response = await fetch(address, { headers: gateway.headers, signal: AbortSignal.timeout(60_000) });
       await response.text();
       expect(response.status, path).toBe(404);
       expect(gateway.errors, path).toEqual([]);

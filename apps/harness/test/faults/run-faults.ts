@@ -78,7 +78,7 @@ const serverSettings = { max_connections: '64', shared_buffers: '128MB', max_wal
 
 /** The maximum pause between two faults, besides the time until both gateways create orders again. */
 const pauseMaxMs = 100;
-const recoveryMaxMs = 60_000;
+const recoveryMaxMs = 120_000;
 
 /** Ensures that there are changes to audit, even if one fault stopped nearly all of them. */
 const afterLastMs = 1_000;

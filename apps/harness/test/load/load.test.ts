@@ -35,8 +35,8 @@ test('orders that are paid and cancelled during a run are audited with their eve
   const json = join(folder, 'run.json');
   const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
   const claims = ['--start-share', '0.1', '--end-share', '0.05', '--metadata-share', '0.5'];
-  // Slow enough that orders have their response before the last calls, which are about such orders.
-  const rate = ['--protocol', 'mixed', '--rate', '24', '--duration', '10s', '--merchants', '2', '--seed', '5'];
+  // In a closed loop later calls are about orders that have their response, however slow the machine is.
+  const rate = '--protocol mixed --mode closed --connections 2 --duration 4s --merchants 2'.split(' ');
   const { code, stdout, stderr } = await load([...rate, ...shares, ...claims, '--audit', '--json', json]);
   expect(`${stdout}${stderr}`).toContain('passed');
   expect(code).toBe(0);

@@ -8,7 +8,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openClient } from '../../src/connections/client.ts';
 import { redact, statementFailure } from '../../src/connections/errors.ts';
 import { migrateDatabase } from '../../src/migrate.ts';
@@ -170,7 +170,7 @@ test.each([
     const proxy = await startChangingProxy(secure.url, (chunk) => chunk.subarray(0, count));
     onTestFinished(() => proxy.close());
     const pending = failureOf(usesTls(urlWith(proxy.url, 'sslmode=require')));
-    await vi.waitFor(() => expect(proxy.received()).toBeGreaterThan(0));
+    await expect.poll(() => proxy.received()).toBeGreaterThan(0);
     proxy.disconnect(how);
     const error = await pending;
     expect(error).toBeInstanceOf(Error);
@@ -197,10 +197,10 @@ test('no socket stays open after a client is closed during the TLS handshake', a
     (db) => db,
   );
   const pending = failureOf(client.run((db) => db.execute(sql`select 1`)));
-  await vi.waitFor(() => expect(proxy.received()).toBeGreaterThan(1));
+  await expect.poll(() => proxy.received()).toBeGreaterThan(1);
   await client.close();
   expect(await pending).toBeInstanceOf(Error);
-  await vi.waitFor(() => expect(proxy.sockets.size).toBe(0));
+  await expect.poll(() => proxy.sockets.size).toBe(0);
 });
 
 test('a process survives restarts of its server, and its clients reconnect', async () => {

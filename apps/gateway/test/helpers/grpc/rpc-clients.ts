@@ -55,6 +55,6 @@ const bufCommand = join(import.meta.dirname, '../../../../../packages/contract/n
 
 /** Runs `buf curl` and returns what it prints. */
 export async function bufCurl(...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(bufCommand, ['curl', ...args], { timeout: 20_000 });
+  const { stdout } = await promisify(execFile)(bufCommand, ['curl', ...args], { timeout: 60_000 });
   return stdout;
 }
