@@ -30,7 +30,11 @@ await run(async () => {
   for (const similar of similarVariables(process.env)) logger.warn(similar, 'unknown environment variable ignored');
   const drainDelayMs = config.drainDelayMs ?? (process.stdin.isTTY ? 0 : defaultDrainDelayMs);
   const workers = config.workers === 1 ? undefined : createWorkers(config.workers, logger, output);
-  const opening = open({ ...config, drainDelayMs }, logger, workers);
+  const opening = open({ ...config, drainDelayMs }, logger, workers).catch(async (error) => {
+    // The warnings may explain the failure.
+    await flushLogger(logger);
+    throw error;
+  });
   let isStopping = false;
   // A start is completed before it is undone, so that nothing that it started remains.
   const stop = async () => {

@@ -58,3 +58,9 @@ test('a start warns about a variable that looks like one of ours', async () => {
   const warnings = lines.map((line) => JSON.parse(line)).filter(({ variable }) => variable !== undefined);
   expect(warnings).toMatchObject([{ variable: 'METRICS_PORT', meant: 'ADMIN_PORT' }]);
 });
+
+test('a start that fails has written its warnings', async () => {
+  const variables = { METRICS_PORT: '9465', DATABASE_URL: 'postgres://127.0.0.1:1/none' };
+  const { code, stdout } = await runProgram('src/main.ts', [], variables);
+  expect([code, JSON.parse(stdout)]).toEqual([1, expect.objectContaining({ variable: 'METRICS_PORT' })]);
+});
