@@ -1,6 +1,6 @@
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { clientSecretsOn } from './accounts/account-admin.ts';
-import { openAdministration, type Run, runOn } from './accounts/administration.ts';
+import { openAdministration, type Run, runOn } from './accounts/admin-connection.ts';
 import { brandsOn } from './accounts/brands.ts';
 import { createBatchQueue, type QueueFailure } from './batches/batch-queue.ts';
 import type { DatabaseClient, DatabaseOptions } from './connections/client.ts';

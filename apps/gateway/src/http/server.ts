@@ -9,6 +9,7 @@ import * as limits from '../limits.ts';
 import { type PortServer, portOf } from '../network/listen.ts';
 import type { TlsPort } from '../network/tls.ts';
 import type { Operation } from '../orders/operation.ts';
+import { admitUnauthenticated } from './admit-unauthenticated.ts';
 import { connectRoutes } from './connect.ts';
 import { watchConnections } from './connections.ts';
 import { healthRoutes } from './health.ts';
@@ -18,7 +19,6 @@ import { paymentRoutes, sendLinkFailure } from './payments.ts';
 import { frameworkFailure } from './problem.ts';
 import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';
-import { admitUnauthenticated } from './unauthenticated.ts';
 import { wellKnownRoutes } from './well-known.ts';
 
 const notOneHost: Failure = { kind: 'malformed_request', reason: 'The request must have one Host header.' };

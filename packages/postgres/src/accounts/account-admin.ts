@@ -11,7 +11,7 @@ import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { patientConnectTimeoutMs } from '../connections/client.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
-import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';
+import { type AdminOptions, openAdministration, type Run, runRedacted } from './admin-connection.ts';
 import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { brandsOn } from './brands.ts';
 

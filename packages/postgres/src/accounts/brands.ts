@@ -8,7 +8,7 @@ import {
 } from '@gateway/domain/accounts/brand';
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { accounts, brands } from '../schema.ts';
-import type { Run } from './administration.ts';
+import type { Run } from './admin-connection.ts';
 import { runRecorded } from './audit-log.ts';
 
 /** A logo with its image. */

@@ -15,7 +15,7 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type AdminOptions, openAdministration, type Run, runRedacted } from '../accounts/administration.ts';
+import { type AdminOptions, openAdministration, type Run, runRedacted } from '../accounts/admin-connection.ts';
 import { type Action, runRecorded, systemActor } from '../accounts/audit-log.ts';
 import { arrayLiteral, patientConnectTimeoutMs } from '../connections/client.ts';
 import {

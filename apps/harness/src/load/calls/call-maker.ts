@@ -146,7 +146,6 @@ interface CallFacts {
 }
 
 /** A call of an operation. */
-/** A call of an operation. */
 export function operationCall(
   operation: keyof typeof successes,
   request: Members,
