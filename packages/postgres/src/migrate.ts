@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import { migrate } from 'drizzle-orm/pg-proxy/migrator';
@@ -32,6 +32,13 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
     await run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
     // Released with the connection.
     await db.execute(sql`select pg_advisory_lock(${migrationLock})`);
+    const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
+    const applied = (await appliedMigrations((query) => db.execute(query))) ?? [];
+    // Until the first release, a changed schema generates the one migration again. A newer version has later migrations.
+    if (applied.some((millis) => !known.includes(millis) && millis < Math.max(...known)))
+      throw new DatabaseError(
+        "its schema is of an earlier checkout and can't be migrated: use a new database or DATA_DIR",
+      );
     const proxied = drizzle(async (text) => ({ rows: [...(await db.execute(sql.raw(text)))] }));
     await migrate(proxied, (statements) => inTransaction((text) => db.execute(sql.raw(text)), statements), {
       migrationsFolder,
@@ -57,14 +64,19 @@ async function inTransaction(run: (text: string) => Promise<unknown>, statements
 export function requireSchema(url: string): Promise<void> {
   return withConnection({ url, applicationName: 'order-gateway schema' }, async ({ db, run }) => {
     const needed = readMigrationFiles({ migrationsFolder }).at(-1)?.folderMillis ?? 0;
-    const [found] = await run(() =>
-      db.execute<{ name: string | null }>(sql`select to_regclass('drizzle.__drizzle_migrations') as name`),
-    );
-    if (found?.name == null) throw new DatabaseError('it has no schema: run `pnpm migrate` first');
-    const [latest] = await run(() =>
-      db.execute<{ at: string }>(sql`select max(created_at) as at from drizzle.__drizzle_migrations`),
-    );
-    if (Number(latest?.at) < needed)
+    const applied = await appliedMigrations((query) => run(() => db.execute(query)));
+    if (applied === undefined) throw new DatabaseError('it has no schema: run `pnpm migrate` first');
+    if (Math.max(...applied) < needed)
       throw new DatabaseError('its schema is of an earlier version: run `pnpm migrate` first');
   });
+}
+
+/** The migrations of the database, each by the time at which it was generated; `undefined` if there was no migration. */
+async function appliedMigrations(
+  execute: (query: SQL) => Promise<readonly Readonly<Record<string, unknown>>[]>,
+): Promise<number[] | undefined> {
+  const [found] = await execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`);
+  if (found?.name == null) return undefined;
+  const rows = await execute(sql`select created_at as at from drizzle.__drizzle_migrations`);
+  return rows.map(({ at }) => Number(at));
 }

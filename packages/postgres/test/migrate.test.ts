@@ -113,6 +113,15 @@ test("a database that Drizzle's own migrator brought up to date is left as it is
   expect(await runQuery(another, 'select * from drizzle.__drizzle_migrations')).toEqual([...done]);
 });
 
+test('the schema of an earlier checkout, whose migrations were generated again, is rejected with a reason', async () => {
+  const url = await createDatabase();
+  await migrateDatabase(url);
+  await runQuery(url, 'update drizzle.__drizzle_migrations set created_at = created_at - 1');
+  await expect(migrateDatabase(url)).rejects.toThrow(
+    new DatabaseError("its schema is of an earlier checkout and can't be migrated: use a new database or DATA_DIR"),
+  );
+});
+
 test('partitions have the columns, keys and checks of the tables that they replace', async () => {
   const describe = (url: string) =>
     runQuery(
