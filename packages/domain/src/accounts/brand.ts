@@ -48,7 +48,7 @@ const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
 /** The rules of a brand's texts. */
 export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
   color: {
-    ...{ kind: 'text', required: false, lengthMin: 7, lengthMax: 7 },
+    ...{ kind: 'text', required: false, lengthMin: 0, lengthMax: 7 },
     format: { pattern: colorForm, matches: (text) => colorForm.test(text), message: colorMessage },
   },
   support_email: { ...fieldRules.customer_email, required: false },
