@@ -4,7 +4,7 @@ import { OrderSchema } from '@gateway/contract/gateway/v1/order_pb';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { jsonRouteOf, methods } from '@gateway/contract/operations';
 import { merchantModes } from '@gateway/domain/accounts/account';
-import { brandRules } from '@gateway/domain/accounts/brand';
+import { brandFieldNames, brandRules } from '@gateway/domain/accounts/brand';
 import { failures } from '@gateway/domain/failure';
 import {
   type FieldRule,
@@ -80,7 +80,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   url: { format: 'uri' },
   logo: { format: 'byte' },
   logo_url: { format: 'uri' },
-  'UpdateBrandRequest.color': ruleSchema(brandRules.color),
+  ...Object.fromEntries(brandFieldNames.map((name) => [`UpdateBrandRequest.${name}`, ruleSchema(brandRules[name])])),
   failing_since: time,
   failed_since: sentTime,
   event_types: { items: { type: 'string', enum: [allEventTypes, ...eventTypes] } },

@@ -1,5 +1,6 @@
 import { glob, readFile } from 'node:fs/promises';
 import { jsonRouteOf, methods } from '@gateway/contract/operations';
+import { brandRules } from '@gateway/domain/accounts/brand';
 import { failures } from '@gateway/domain/failure';
 import { fieldErrorCodes, fieldRules } from '@gateway/domain/fields/field-rules';
 import { orderFieldNames } from '@gateway/domain/fields/order-fields';
@@ -73,6 +74,13 @@ describe('GET /openapi.json', () => {
       if (rule.kind === 'choice') expect(schema?.enum, name).toEqual(rule.values);
     }
     expect(Order.properties?.order_amount).toMatchObject({ exclusiveMinimum: 0, maximum: 9_999_999_999_999.99 });
+  });
+
+  test('has every text of a brand with the limit of its rule', () => {
+    const { UpdateBrandRequest: Brand = {} } = openApi('https://pay.example.com').components.schemas;
+    for (const [field, { lengthMax }] of Object.entries(brandRules)) {
+      expect(Brand.properties?.[field]?.maxLength, field).toBe(lengthMax);
+    }
   });
 
   test('has every error code of the JSON API', () => {
