@@ -133,7 +133,12 @@ describe('negotiate', () => {
   test.each([
     [{ lang: 'de' }, 'fr', 'de', 'de'],
     [{ lang: 'de' }, 'fr, de-CH;q=0.5', 'de-CH', 'de'],
+    [{ lang: 'de-CH' }, 'fr', 'de-CH', 'de-CH'],
+    [{ lang: 'pt-BR' }, 'fr', 'pt', 'pt'],
     [{ lang: 'tlh' }, 'fr', 'fr', undefined],
+    [{ lang: '' }, 'fr', 'fr', undefined],
+    [{ lang: '*' }, 'fr', 'fr', undefined],
+    [{ lang: 'de, en' }, 'fr', 'fr', undefined],
     [{ lang: ['de', 'es'] }, 'fr', 'fr', undefined],
     [{ lang: '__proto__' }, undefined, 'en', undefined],
     [null, 'fr', 'fr', undefined],

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { fieldRules, textError } from '@gateway/domain/fields/field-rules';
 import Negotiator from 'negotiator';
-import { type PageLanguage, type PageLocale, pageLanguages, pageLocales } from './localization.ts';
+import { type PageLocale, pageLanguages, pageLocales } from './localization.ts';
 
 /**
  * The number of characters of a header that are parsed. Browsers send up to 200; parsing 16 KiB takes 4 ms, and anyone may
@@ -11,7 +12,8 @@ const headerLengthMax = 1_024;
 interface Negotiated {
   readonly format: 'html' | 'json';
   readonly locale: PageLocale;
-  readonly chosen: PageLanguage | undefined;
+  /** What the query asks for. */
+  readonly chosen: PageLocale | undefined;
 }
 
 // Parsing the headers takes half as long as rendering the page, and most browsers send one of a few hundred.
@@ -27,24 +29,32 @@ export function negotiate(
   { query, customerLocale = '' }: { readonly query?: unknown; readonly customerLocale?: string } = {},
 ): Negotiated {
   const headers = { accept: cut(accept), 'accept-language': cut(acceptLanguage) };
-  const chosen = pageLanguages.find((known) => known === Reflect.get(Object(query), 'lang'));
+  const lang = tagIn(Reflect.get(Object(query), 'lang'));
   if (negotiated.size >= negotiatedMax) negotiated.clear();
-  return negotiated.getOrInsertComputed(JSON.stringify([headers, chosen, customerLocale]), () => {
+  return negotiated.getOrInsertComputed(JSON.stringify([headers, lang, customerLocale]), () => {
     const negotiator = new Negotiator({ headers });
     const mediaType = negotiator.mediaType(['text/html', 'application/json']);
-    const ofOrder = new Negotiator({ headers: { 'accept-language': customerLocale } });
+    const ofQuery = preferenceFor(lang);
     return {
       format: mediaType === 'application/json' ? 'json' : 'html',
-      locale: localeOf([ofOrder, negotiator], chosen),
-      chosen,
+      locale: localeOf([ofQuery, preferenceFor(customerLocale), negotiator]) ?? pageLanguages[0],
+      chosen: localeOf([ofQuery]),
     };
   });
 }
 
-/** The chosen or first preferred language, with the region of its first tag that has one. */
-function localeOf(preferences: readonly Negotiator[], chosen: PageLanguage | undefined): PageLocale {
+const preferenceFor = (tag: string) => new Negotiator({ headers: { 'accept-language': tag } });
+
+/** A value of the query, if it is a language tag; otherwise an empty text. */
+function tagIn(value: unknown): string {
+  return typeof value === 'string' && textError(fieldRules.customer_locale, value) === undefined ? value : '';
+}
+
+/** The first preferred language that the page speaks, with the region of its first tag that has one. */
+function localeOf(preferences: readonly Negotiator[]): PageLocale | undefined {
   const [preferred] = preferences.flatMap((preference) => preference.languages([...pageLanguages]));
-  const language = pageLanguages.find((known) => known === (chosen ?? preferred)) ?? pageLanguages[0];
+  const language = pageLanguages.find((known) => known === preferred);
+  if (language === undefined) return undefined;
   const tags = preferences.flatMap((preference) => preference.languages());
   const regional = tags.find((tag) => tag.toLowerCase().startsWith(`${language}-`));
   return pageLocales.find((known) => known.toLowerCase() === regional?.toLowerCase()) ?? language;

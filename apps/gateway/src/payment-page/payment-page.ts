@@ -79,7 +79,7 @@ interface LanguageSwitch {
   /** The page's own path, if the page is shown at another one. */
   readonly path?: string;
   /** The customer's choice, which the form repeats. */
-  readonly chosen?: PageLanguage | undefined;
+  readonly chosen?: PageLocale | undefined;
 }
 
 /** The path of an order's page. */
@@ -228,7 +228,7 @@ function payActionOf(
   deps: GatewayDeps,
   link: LinkedOrder,
   texts: PageTexts,
-  chosen: PageLanguage | undefined,
+  chosen: PageLocale | undefined,
 ): Html | undefined {
   const url = checkoutUrl(deps, link);
   const checkout =
