@@ -270,4 +270,21 @@ begin
     changed := changed + 1;
   end loop;
   return changed;
+end $$;--> statement-breakpoint
+create or replace function insert_orders (merchant_id bigint, new_orders json)
+returns setof bigint language plpgsql set plan_cache_mode = force_custom_plan as $$
+#variable_conflict use_column
+declare
+  new_order "orders";
+  new_digest bytea;
+begin
+  for new_order in select * from json_populate_recordset(null::"orders", insert_orders.new_orders) loop
+    insert into "orders" ("merchant_id", "service_order_id", "order_token", "order_status", "created_at", "order_id", "order_amount", "order_currency", "order_note", "service_type", "customer_name", "customer_email", "customer_phone", "customer_address_line1", "customer_address_line2", "customer_address_city", "customer_address_state", "customer_address_country", "customer_address_postal_code", "order_checksum", "return_url", "customer_locale", "order_expires_at", "paid_at", "payment_id", "cancelled_at", "erased_digest", "checkout_id", "lease_checkout_id", "lease_attempt_id", "lease_ends_at", "refused_payments", "metadata") values (new_order.merchant_id, new_order.service_order_id, new_order.order_token, new_order.order_status, new_order.created_at, new_order.order_id, new_order.order_amount, new_order.order_currency, new_order.order_note, new_order.service_type, new_order.customer_name, new_order.customer_email, new_order.customer_phone, new_order.customer_address_line1, new_order.customer_address_line2, new_order.customer_address_city, new_order.customer_address_state, new_order.customer_address_country, new_order.customer_address_postal_code, new_order.order_checksum, new_order.return_url, new_order.customer_locale, new_order.order_expires_at, default, default, default, default, default, default, default, default, default, new_order.metadata) on conflict ("merchant_id","order_id") do nothing;
+    if found then
+      return next new_order.service_order_id;
+      for new_digest in select sha256(convert_to(key || '=' || value, 'UTF8')) from jsonb_each_text(new_order.metadata) loop
+        insert into "order_metadata" ("merchant_id", "pair_digest", "created_at", "service_order_id") values (new_order.merchant_id, new_digest, new_order.created_at, new_order.service_order_id);
+      end loop;
+    end if;
+  end loop;
 end $$;

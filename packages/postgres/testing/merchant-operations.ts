@@ -8,17 +8,22 @@ import type { RecordedRun } from './recording-proxy.ts';
 
 const enoughMs = 20_000;
 
-/** The first run of each statement that {@link doMerchantOperations} has sent, but for the one that looks for ids in use by anyone. */
+/** Whether a statement is about merchants: it looks neither for ids in use by anyone, nor for servers. */
+export function isOfMerchant({ text }: RecordedRun): boolean {
+  return !/max\(service_order_id\)|pg_dist_/.test(text);
+}
+
+/** The first run of each statement about a merchant that {@link doMerchantOperations} has sent. */
 export function merchantRuns(runs: readonly RecordedRun[]): RecordedRun[] {
-  const byText = Map.groupBy(runs, ({ text }) => text);
-  return [...byText].flatMap(([text, [first]]) => (first && !text.includes('max(service_order_id)') ? [first] : []));
+  const byText = Map.groupBy(runs.filter(isOfMerchant), ({ text }) => text);
+  return [...byText.values()].flatMap(([first]) => first ?? []);
 }
 
 /** Does everything that is about one order or the orders of one merchant, one after the other, for a new merchant. */
-export async function doMerchantOperations(url: string, sql: postgres.Sql): Promise<void> {
+export async function doMerchantOperations(url: string, sql: postgres.Sql, isDistributed: boolean): Promise<void> {
   const merchantId = await createMerchantId(sql);
   const checkoutId = await createMerchantId(sql);
-  const store = openOrderStore({ url, isDistributed: true });
+  const store = openOrderStore({ url, isDistributed });
   const endpoints = openWebhookEndpoints({ url });
   const done = async (outcome: PromiseLike<{ readonly kind: string }>) => {
     const { kind } = await outcome;

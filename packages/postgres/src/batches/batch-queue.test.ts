@@ -15,7 +15,7 @@ function openTestQueue(options: {
   batchMax: number;
   waitingMax: number;
   ownerOf?: (item: string) => unknown;
-  ownBatchMin?: number;
+  separatesOwners?: boolean;
 }) {
   const batches: { items: readonly string[]; finish: () => void }[] = [];
   let closed = 0;
@@ -194,18 +194,24 @@ test('if more wait than fit into a batch, each owner gets its turn', async () =>
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
 });
 
-test('an owner with enough waiting items gets its own batch, and those with few share one', async () => {
-  const options = { clients: 1, batchMax: 8, waitingMax: 20, ownerOf: ([owner]: string) => owner, ownBatchMin: 3 };
+test('batches of one owner begin with the oldest item', async () => {
+  const options = {
+    clients: 1,
+    batchMax: 3,
+    waitingMax: 20,
+    ownerOf: ([owner]: string) => owner,
+    separatesOwners: true,
+  };
   const { queue, batches } = openTestQueue(options);
   const first = queue.add('a0', enoughMs);
   await endOfTurn();
-  const items = ['b1', 'a1', 'a2', 'c1', 'a3', 'b2', 'a4', 'a5'];
+  const items = ['b1', 'a1', 'a2', 'c1', 'a3', 'b2', 'a4'];
   const outcomes = items.map((item) => queue.add(item, enoughMs));
-  for (const index of [0, 1, 2]) {
+  for (const index of [0, 1, 2, 3, 4]) {
     batches[index]?.finish();
     await endOfTurn();
   }
-  expect(batches.map((batch) => batch.items)).toEqual([['a0'], ['b1', 'c1', 'b2'], ['a1', 'a2', 'a3', 'a4', 'a5']]);
+  expect(batches.map((batch) => batch.items)).toEqual([['a0'], ['b1', 'b2'], ['a1', 'a2', 'a3'], ['c1'], ['a4']]);
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
 });
 

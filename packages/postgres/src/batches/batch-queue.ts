@@ -18,8 +18,8 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly waitingMax: number;
   /** Returns the owner of an item. If not all items fit into a batch, it takes from the owners in turn. Absent: oldest first. */
   readonly ownerOf?: (item: Item) => unknown;
-  /** The number of waiting items from which an owner gets a separate batch. Absent: batches are mixed. */
-  readonly ownBatchMin?: number | undefined;
+  /** Whether a batch is of one owner. */
+  readonly separatesOwners?: boolean;
   /** Runs a batch in one statement: one outcome or error for each item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
@@ -181,15 +181,13 @@ function hasFailed(outcomes: readonly unknown[]): boolean {
 /** Takes the items of the next batch; the others stay in their order. */
 function takeBatch<Client, Item, Outcome>(
   waiting: Entry<Item, Outcome>[],
-  { batchMax, ownerOf, ownBatchMin = Number.POSITIVE_INFINITY }: BatchQueueOptions<Client, Item, Outcome>,
+  { batchMax, ownerOf, separatesOwners = false }: BatchQueueOptions<Client, Item, Outcome>,
 ): Entry<Item, Outcome>[] {
-  const areAllTaken = waiting.length <= batchMax && waiting.length < ownBatchMin;
+  const areAllTaken = waiting.length <= batchMax && !separatesOwners;
   const [oldest] = waiting;
   if (ownerOf === undefined || areAllTaken || oldest === undefined) return waiting.splice(0, batchMax);
   const groups = Map.groupBy(waiting, ({ item }) => ownerOf(item));
-  const own = groups.get(ownerOf(oldest.item)) ?? [];
-  const hasOwnBatch = (group: readonly unknown[]) => group.length >= ownBatchMin;
-  const candidates = hasOwnBatch(own) ? own : inTurn([...groups.values()].filter((group) => !hasOwnBatch(group)));
+  const candidates = separatesOwners ? (groups.get(ownerOf(oldest.item)) ?? []) : inTurn([...groups.values()]);
   const batch = candidates.slice(0, batchMax);
   const taken = new Set(batch);
   waiting.splice(0, waiting.length, ...waiting.filter((entry) => !taken.has(entry)));

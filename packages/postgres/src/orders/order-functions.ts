@@ -7,11 +7,14 @@ import {
   events,
   isExpired,
   isLeaseLive,
+  orderMetadata,
   orders,
+  pairDigest,
   refusedPayments,
   webhookDeliveries,
   webhookEndpoints,
 } from '../schema.ts';
+import { conflictTarget, newRow } from './order-rows.ts';
 
 /** Refused payments that a read of an order shows. */
 const refusedPaymentsMax = 20;
@@ -32,19 +35,42 @@ const changedAt = sql.raw('changed_at');
 const db = drizzle.mock();
 
 /**
- * Changes the orders of one merchant, and stores an event of each with its deliveries. A function, because Citus sends one to the
- * server of the merchant, but makes a statement that does the same a distributed transaction
- * (docs/decisions/064-one-server-per-operation.md).
+ * Writes orders of one server. A function, because Citus sends one to the server of the merchant that is its first parameter, but
+ * makes a statement that does the same a distributed transaction (docs/decisions/064-one-server-per-operation.md).
  */
 export interface OrderFunction {
   readonly name: string;
   /** Creates or replaces the function. */
   readonly definition: string;
-  /** A table with one row, which calls it with placeholders named as its parameters: `changed` is the number of orders it changed. */
+  /** A table that calls it with placeholders named as its parameters. */
   readonly call: SQL;
 }
 
 function orderFunction(
+  name: string,
+  parameters: Readonly<Record<string, string>>,
+  { returns, column, body }: { readonly returns: string; readonly column: string; readonly body: string },
+): OrderFunction {
+  const settings = Object.entries(plansEveryRun).map(([setting, to]) => `set ${setting} = ${to}`);
+  const definition = `create or replace function ${name} (${Object.entries(parameters)
+    .map((parameter) => parameter.join(' '))
+    .join(', ')})
+returns ${returns} language plpgsql ${settings.join(' ')} as $$
+#variable_conflict use_column
+${body}
+end $$`;
+  const values = Object.entries(parameters).map(
+    ([parameter, type]) => sql`${sql.placeholder(parameter)}::${sql.raw(type)}`,
+  );
+  const call = sql`${sql.raw(name)}(${sql.join(values, sql`, `)}) as call (${sql.identifier(column)})`;
+  return { name, definition, call };
+}
+
+/**
+ * Changes the orders of one merchant, and stores an event of each with its deliveries. The column `changed` of its call is the
+ * number of orders it changed.
+ */
+function changeFunction(
   name: string,
   parameters: Readonly<Record<string, string>>,
   define: (value: (parameter: string) => SQL) => {
@@ -66,32 +92,22 @@ function orderFunction(
       select ${merchantId}, ${endpointId}, new_event_id, 0, now() from ${webhookEndpoints}
       where ${merchantId} = ${value('merchant_id')} and ${isNull(disabledAt)} and (${isNull(eventTypes)} or ${event} = any(${eventTypes}))`;
   const statements = [insertEvent, insertDeliveries, ...(also ? [also] : [])];
-  const settings = Object.entries(plansEveryRun).map(([setting, to]) => `set ${setting} = ${to}`);
-  const definition = `create or replace function ${name} (${Object.entries(parameters)
-    .map((parameter) => parameter.join(' '))
-    .join(', ')})
-returns int language plpgsql ${settings.join(' ')} as $$
-#variable_conflict use_column
-declare
+  const body = `declare
   changed_id text;
   changed_at timestamptz(3) := now();
   new_event_id text;
   changed int := 0;
 begin
-${time ? `  changed_at := (${textOf(time)});\n` : ''}  for changed_id in ${textOf(update.getSQL())} loop
+${time ? `  changed_at := (${textOf(time)});\n` : ''}  for changed_id in ${textOf(update)} loop
     new_event_id := ${textOf(newEventId)};
 ${statements.map((statement) => `    ${textOf(statement)};\n`).join('')}    changed := changed + 1;
   end loop;
-  return changed;
-end $$`;
-  const values = Object.entries(parameters).map(
-    ([parameter, type]) => sql`${sql.placeholder(parameter)}::${sql.raw(type)}`,
-  );
-  return { name, definition, call: sql`${sql.raw(name)}(${sql.join(values, sql`, `)}) as call (changed)` };
+  return changed;`;
+  return orderFunction(name, parameters, { returns: 'int', column: 'changed', body });
 }
 
-function textOf(statement: SQL): string {
-  return new PgDialect().sqlToQuery(statement.inlineParams()).sql;
+function textOf(statement: SQLWrapper): string {
+  return new PgDialect().sqlToQuery(statement.getSQL().inlineParams()).sql;
 }
 
 function isOrder(value: (parameter: string) => SQL): SQL | undefined {
@@ -101,7 +117,7 @@ function isOrder(value: (parameter: string) => SQL): SQL | undefined {
 const returned = { order_id: orders.order_id };
 
 /** Stores a transition of the domain, if the order is still in its state `from`. */
-export const changeOrder = orderFunction(
+export const changeOrder = changeFunction(
   'change_order',
   {
     ...orderKey,
@@ -140,7 +156,7 @@ export const changeOrder = orderFunction(
 );
 
 /** Lets an order expire before its time. */
-export const expireOrderNow = orderFunction('expire_order_now', orderKey, (value) => ({
+export const expireOrderNow = changeFunction('expire_order_now', orderKey, (value) => ({
   update: db
     .update(orders)
     .set({ orderStatus: transitions.expire.to, expiresAt: nowInMs })
@@ -157,19 +173,27 @@ export const expireOrderNow = orderFunction('expire_order_now', orderKey, (value
 }));
 
 /** Stores the expiry of those of a merchant's orders that have expired. */
-export const expireOrders = orderFunction('expire_orders', { merchant_id: 'bigint', order_ids: 'text[]' }, (value) => ({
-  update: db
-    .update(orders)
-    .set({ orderStatus: transitions.expire.to })
-    .where(
-      and(eq(orders.merchantId, value('merchant_id')), sql`${orders.order_id} = any(${value('order_ids')})`, isExpired),
-    )
-    .returning(returned),
-  event: sql`${transitions.expire.event}`,
-}));
+export const expireOrders = changeFunction(
+  'expire_orders',
+  { merchant_id: 'bigint', order_ids: 'text[]' },
+  (value) => ({
+    update: db
+      .update(orders)
+      .set({ orderStatus: transitions.expire.to })
+      .where(
+        and(
+          eq(orders.merchantId, value('merchant_id')),
+          sql`${orders.order_id} = any(${value('order_ids')})`,
+          isExpired,
+        ),
+      )
+      .returning(returned),
+    event: sql`${transitions.expire.event}`,
+  }),
+);
 
 /** Stores a refused payment, if the order is still in a state. */
-export const refusePayment = orderFunction(
+export const refusePayment = changeFunction(
   'refuse_payment',
   {
     ...{ ...orderKey, from_status: 'text', checkout_id: 'bigint', payment_id: 'text' },
@@ -200,7 +224,45 @@ export const refusePayment = orderFunction(
   },
 );
 
+const ofNewOrder = (column: string) => sql.raw(`new_order.${column}`);
+
+/** One row per statement: Citus sends such an insert straight to the shard, and all others by way of files. */
+const insertOrder = db.insert(orders).values(newRow(ofNewOrder)).onConflictDoNothing(conflictTarget);
+
+const insertPair = db.insert(orderMetadata).values({
+  merchantId: ofNewOrder('merchant_id'),
+  pairDigest: sql`new_digest`,
+  createdAt: ofNewOrder('created_at'),
+  serviceOrderId: ofNewOrder('service_order_id'),
+});
+
+/**
+ * Stores new orders of merchants on one server, with their metadata: an array of JSON objects, whose members are named as the
+ * columns. The call returns the `service_order_id` of each order that did not exist before.
+ */
+export const insertOrders = orderFunction(
+  'insert_orders',
+  { merchant_id: 'bigint', new_orders: 'json' },
+  {
+    returns: 'setof bigint',
+    column: orders.serviceOrderId.name,
+    body: `declare
+  new_order ${textOf(sql`${orders}`)};
+  new_digest ${orderMetadata.pairDigest.getSQLType()};
+begin
+  for new_order in select * from json_populate_recordset(null::${textOf(sql`${orders}`)}, insert_orders.new_orders) loop
+    ${textOf(insertOrder)};
+    if found then
+      return next ${textOf(ofNewOrder('service_order_id'))};
+      for new_digest in select ${textOf(pairDigest(sql`key`, sql`value`))} from jsonb_each_text(${textOf(ofNewOrder('metadata'))}) loop
+        ${textOf(insertPair)};
+      end loop;
+    end if;
+  end loop;`,
+  },
+);
+
 /** What creates the functions. The migrations contain it. */
-export const orderFunctions = [changeOrder, expireOrderNow, expireOrders, refusePayment].map(
+export const orderFunctions = [changeOrder, expireOrderNow, expireOrders, refusePayment, insertOrders].map(
   ({ definition }) => definition,
 );

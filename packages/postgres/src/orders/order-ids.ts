@@ -14,17 +14,31 @@ const skippedMax = 100_000;
 /**
  * The ids for the orders that one connection inserts, from blocks that the same connection reserves. They end with it, as the
  * next connection may lead to another server: after an asynchronous failover that server may not know of the block, and reserve
- * it again. What it has of the orders it also has of the sequence, which is in the same log.
+ * it again. What it has of the orders it also has of the sequence, which is in the same log. Where orders are on different
+ * servers, only the first block is checked, which needs all of them, so that a lost one does not end the creation of orders.
  */
-export function openOrderIds(db: PostgresJsDatabase): ServiceOrderIds {
-  return createServiceOrderIds(() => reserveBlock(db));
+export function openOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
+  let isChecked = false;
+  const ids = createServiceOrderIds(async () => {
+    const block = await reserveBlock(db, isChecked);
+    isChecked = isDistributed;
+    return block;
+  });
+  return {
+    take: ids.take,
+    drop() {
+      isChecked = false;
+      ids.drop();
+    },
+  };
 }
 
 /** A sequence never returns a number twice, and never waits for another session. A set back one is moved past the ids in use. */
-async function reserveBlock(db: PostgresJsDatabase): Promise<number> {
+async function reserveBlock(db: PostgresJsDatabase, isChecked: boolean): Promise<number> {
   for (;;) {
     const [reserved] = await db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`);
     const block = Number(reserved?.block);
+    if (isChecked) return block;
     // A separate statement, because Citus has none that does both.
     const [used] = await db.execute<{ last: string | null }>(
       sql`select max(service_order_id) as last from ${orders} where service_order_id > ${(block - 1) * idBlockSize}`,

@@ -182,7 +182,7 @@ function createLookups(
     ...queue,
     meter,
     batchMax,
-    ...(isDistributed && { ownerOf: ({ merchantId }: Lookup) => merchantId, ownBatchMin: 1 }),
+    ...(isDistributed && { ownerOf: ({ merchantId }: Lookup) => merchantId, separatesOwners: true }),
     run: (client, batch) => findBatch(client, batch, findMerchants),
   });
 }

@@ -1,4 +1,5 @@
 import type { AccountId } from '@gateway/domain/accounts/account';
+import type { Metadata } from '@gateway/domain/fields/metadata';
 import type { OrderToken } from '@gateway/domain/links/order-token';
 import { type AmountHundredths, formatAmount, parseAmount } from '@gateway/domain/money/money';
 import type { Order, OrderStatus, RefusedPayment } from '@gateway/domain/orders/order';
@@ -48,6 +49,15 @@ export const rowPlaceholders = {
   expiresAt: sql`${sql.placeholder('expiresAt')}`,
 };
 
+/** A row whose values are named by their columns. */
+export function newRow(value: (column: string) => SQL): Record<keyof NewOrderRow | 'metadata', SQL> {
+  const all = [...columns, ['metadata', orders.metadata] as const];
+  return Object.fromEntries(all.map(([key, { name }]) => [key, value(name)])) as ReturnType<typeof newRow>;
+}
+
+/** Any other conflict, of an id or a token, is an internal error and fails the statement. */
+export const conflictTarget = { target: [orders.merchantId, orders.order_id] };
+
 const unset = sql.join(
   laterColumns.map((key) => sql`null::${sql.raw(orders[key].getSQLType())}`),
   sql`, `,
@@ -84,6 +94,12 @@ export function columnArrays(rows: readonly NewOrderRow[]): Record<string, strin
       return [key, arrayLiteral(rows, pick)];
     }),
   );
+}
+
+/** The rows and the metadata of each, as the function `insert_orders` takes them. */
+export function rowsAsJson(rows: readonly NewOrderRow[], metadata: readonly (Metadata | null)[]): string {
+  const named = (row: NewOrderRow) => Object.fromEntries(columns.map(([key, { name }]) => [name, row[key]]));
+  return JSON.stringify(rows.map((row, index) => ({ ...named(row), metadata: metadata[index] })));
 }
 
 /** The row that stores a new order. */

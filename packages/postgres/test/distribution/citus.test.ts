@@ -1,26 +1,31 @@
 import { withSession } from '@gateway/dev-postgres/testing';
-import { missingCitus } from '@gateway/dev-postgres/testing/citus';
+import { type CitusCluster, missingCitus } from '@gateway/dev-postgres/testing/citus';
 import type { AccountId } from '@gateway/domain/accounts/account';
 import type { OrderPayment } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
+import type { OrderStore } from '@gateway/domain/orders/order-store';
+import { idBlockSize } from '@gateway/domain/orders/service-order-id';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { openOrderIds } from '../../src/orders/order-ids.ts';
 import { openOrderStore } from '../../src/orders/order-store.ts';
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
 import { distributedTables, startDistributedCluster } from '../../testing/distributed-database.ts';
-import { doMerchantOperations, merchantRuns } from '../../testing/merchant-operations.ts';
+import { doMerchantOperations, isOfMerchant, merchantRuns } from '../../testing/merchant-operations.ts';
 import { type RecordedRun, startRecordingProxy } from '../../testing/recording-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
 describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
+  let cluster: CitusCluster;
   const database = useTestDatabase(async () => {
-    const { url, close } = await startDistributedCluster();
-    return { url, drop: close };
+    cluster = await startDistributedCluster();
+    return { url: cluster.url, drop: cluster.close };
   });
 
   describeOrderStore('the PostgreSQL order store', async () =>
@@ -109,9 +114,6 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const store = openOrderStore({ url: proxy.url, isDistributed: true });
     onTestFinished(store.close);
     const merchantId = await createMerchantId(database.sql);
-    // The first one looks for ids in use, on all servers.
-    await createOrder(store, sampleOrder(merchantId, { order_id: 'first' }));
-    const before = proxy.runs.length;
     const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'lone' }));
     await store.create(order, enoughMs);
     await store.findByOrderId(merchantId, 'lone', enoughMs);
@@ -137,16 +139,94 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await store.listEvents(merchantId, { limit: 1 }, enoughMs);
 
     const tasks: number[] = [];
-    for (const run of proxy.runs.slice(before)) tasks.push(...(await tasksOf(database.url, run)));
+    for (const run of proxy.runs.filter(isOfMerchant)) tasks.push(...(await tasksOf(database.url, run)));
     expect(tasks.filter((count) => count > 1)).toEqual([]);
     // Accounts and payments are on the coordinator.
     expect(tasks.filter((count) => count === 1).length).toBeGreaterThanOrEqual(13);
   });
 
+  /** A merchant on each of the two workers, and one in another shard of the first. */
+  const placedMerchants = async () => {
+    const placed = Map.groupBy(
+      await Promise.all(Array.from({ length: 16 }, () => createMerchantId(database.sql).then(placementOf))),
+      ({ port }) => port,
+    );
+    const [[first, ...others] = [], [other] = []] = [...placed.values()];
+    const neighbour = others.find(({ shard }) => shard !== first?.shard);
+    if (first === undefined || neighbour === undefined || other === undefined)
+      throw new Error('not all workers have merchants');
+    return { first, neighbour, other };
+  };
+  const placementOf = async (merchantId: AccountId) => {
+    const [row] = await database.sql`select shardid, nodeport from pg_dist_placement join pg_dist_node using (groupid)
+      where shardid = get_shard_id_for_distribution_column('orders', ${merchantId}::bigint)`;
+    return { merchantId, shard: row?.shardid, port: row?.nodeport };
+  };
+  const orderIds = Array.from({ length: 20 }, (_, index) => `order-${index}`);
+  const createAll = (store: OrderStore, merchants: readonly { readonly merchantId: AccountId }[], prefix: string) =>
+    Promise.all(
+      merchants.flatMap(({ merchantId }) =>
+        orderIds.map((id) => store.create(sampleOrder(merchantId, { order_id: prefix + id }), enoughMs)),
+      ),
+    );
+  const kindsOf = (outcomes: readonly { readonly kind: string }[]) => [...new Set(outcomes.map(({ kind }) => kind))];
+
+  test('a batch is of the merchants of one server, until the server of one of them changes', async () => {
+    const proxy = await startRecordingProxy(database.url);
+    onTestFinished(() => proxy.close());
+    const store = openOrderStore({ url: proxy.url, isDistributed: true });
+    onTestFinished(store.close);
+    const { first, neighbour, other } = await placedMerchants();
+    expect(kindsOf(await createAll(store, [first, neighbour, other], 'before-'))).toEqual(['created']);
+    const batches = proxy.runs.filter(({ text }) => text.includes('insert_orders'));
+    const merchantsOf = ({ values }: RecordedRun): AccountId[] =>
+      JSON.parse(values[1] ?? '').map((row: { merchant_id: AccountId }) => row.merchant_id);
+    const ports = batches.map((run) =>
+      [first, neighbour, other]
+        .filter(({ merchantId }) => merchantsOf(run).includes(merchantId))
+        .map(({ port }) => port),
+    );
+    expect(ports.map((one) => new Set(one).size).filter((count) => count !== 1)).toEqual([]);
+    expect(ports.some((one) => one.length === 2)).toBe(true);
+
+    await database.sql`select citus_move_shard_placement(${neighbour.shard}, '127.0.0.1', ${neighbour.port}, '127.0.0.1', ${other.port}, 'block_writes')`;
+    expect(kindsOf(await createAll(store, [first, neighbour], 'after-'))).toEqual(['created']);
+    expect(kindsOf(await createAll(store, [first, neighbour], 'after-'))).toEqual(['exists']);
+  });
+
+  test('while a server hangs, orders of merchants on others are created', async () => {
+    const store = openStore();
+    const { first, other } = await placedMerchants();
+    expect(kindsOf(await createAll(store, [first, other], 'before-'))).toEqual(['created']);
+    const server = cluster.workers.find(({ port }) => port === first.port);
+    server?.hang();
+    onTestFinished(() => server?.resume());
+    const ofFirst = createAll(store, [first], 'meanwhile-');
+    expect(kindsOf(await createAll(store, [other], 'meanwhile-'))).toEqual(['created']);
+    expect(kindsOf(await createAll(store, [other], 'before-'))).toEqual(['exists']);
+    expect(kindsOf(await ofFirst)).toEqual(['unavailable']);
+    server?.resume();
+    await expect.poll(async () => kindsOf(await createAll(store, [first], 'later-'))).toEqual(['exists']);
+  });
+
+  test('a session needs no other server for its next ids', async () => {
+    const { first } = await placedMerchants();
+    const server = cluster.workers.find(({ port }) => port === first.port);
+    await withSession(database.url, async (client) => {
+      const ids = openOrderIds(drizzle({ client }), true);
+      await ids.take();
+      server?.hang();
+      onTestFinished(() => server?.resume());
+      const taken = new Set<number>();
+      for (let count = 0; count < 2 * idBlockSize; count += 1) taken.add(await ids.take());
+      expect(taken.size).toBe(2 * idBlockSize);
+    });
+  });
+
   test('one shard answers each statement of a merchant', async () => {
     const proxy = await startRecordingProxy(database.url);
     onTestFinished(() => proxy.close());
-    await doMerchantOperations(proxy.url, database.sql);
+    await doMerchantOperations(proxy.url, database.sql, true);
     const functions = await database.sql`select proname from pg_proc where 'merchant_id' = any(proargnames)`;
     const names = [...(await distributedTables()), ...functions.map(({ proname }) => proname)];
     const isDistributed = new RegExp(`\\b(${names.join('|')})\\b`);

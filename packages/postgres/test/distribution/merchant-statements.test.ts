@@ -9,7 +9,7 @@ const database = useTestDatabase();
 test('each statement of an operation names the merchant at every mention of a table that Citus distributes by it', async () => {
   const proxy = await startRecordingProxy(database.url);
   onTestFinished(() => proxy.close());
-  await doMerchantOperations(proxy.url, database.sql);
+  await doMerchantOperations(proxy.url, database.sql, false);
   const functions = await database.sql`select proname as name, prosrc as text from pg_proc
     where pronamespace = 'public'::regnamespace and 'merchant_id' = any(proargnames)`;
   const statements = [
