@@ -98,6 +98,28 @@ for (const program of proxies) {
     expect([page.status, page.headers.get('content-type')]).toEqual([503, 'text/html']);
   });
 
+  test.skipIf(isSkipped)(`${program} as in deploy/ neither cuts off nor repeats a call with Prefer: wait`, async () => {
+    const waiting: ServerResponse[] = [];
+    const server = createServer((request, response) => {
+      if (request.headers.prefer !== undefined) waiting.push(response);
+      else if (request.method === 'GET') response.end();
+    });
+    onTestFinished(() => void server.close().closeAllConnections());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const [http = 0, grpc = 0] = await freePorts(2);
+    const ports = { http: Number(Object(server.address()).port), grpc };
+    await runProxy(program, { http, grpc, gateways: [ports, ports], replaced: [[' 15s', ' 1s']] });
+    const send = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${http}${path}`, init);
+    await expect.poll(() => send('/').catch(() => undefined)).toMatchObject({ status: 200 });
+    const paths = ['/events', '/events?cursor=x', '/payment/token'];
+    const waits = paths.map((path) => send(path, { headers: { prefer: 'wait=20' } }));
+    await expect.poll(() => waiting.length).toBe(paths.length);
+    expect((await send('/order', { method: 'POST', body: '{}' })).status).toBeGreaterThanOrEqual(503);
+    expect(waiting).toHaveLength(paths.length);
+    for (const response of waiting) response.end();
+    expect((await Promise.all(waits)).map(({ status }) => status)).toEqual(paths.map(() => 200));
+  });
+
   /** Runs the proxy in front of a server that responds to every request except those for `/held`. */
   const runLimited = async (replaced: readonly (readonly [string, string])[] = []) => {
     const held = new Set<ServerResponse>();
