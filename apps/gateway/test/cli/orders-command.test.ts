@@ -32,6 +32,26 @@ test('an order that was exported, deleted and imported is replayed with its link
   expect([again.status, await answerOf(again)]).toEqual([200, first]);
 });
 
+test('the documented deletion of old orders also deletes their metadata, and keeps newer orders', async () => {
+  const { databaseUrl } = gateway;
+  for (const order_id of ['old', 'new']) {
+    await postOrder(gateway, validOrderInput({ order_id, metadata: { email: 'ada@example.com' } }));
+    await callJson(gateway, 'POST', `/order/${order_id}/cancel`);
+  }
+  await runQuery(databaseUrl, `delete from events where order_id = 'old'`);
+  const threeYearsAgo = `created_at - interval '3 years'`;
+  const ofOld = `service_order_id = (select service_order_id from orders where order_id = 'old')`;
+  await runQuery(databaseUrl, `update order_metadata set created_at = ${threeYearsAgo} where ${ofOld}`);
+  await runQuery(databaseUrl, `update orders set created_at = ${threeYearsAgo} where order_id = 'old'`);
+  const guide = await readFile(join(import.meta.dirname, '../../../../docs/scaling.md'), 'utf8');
+  const [, statements = ''] = /```sql\n(delete from orders [^`]+)```/.exec(guide) ?? [];
+  for (const statement of statements.split(';').filter((text) => text.trim() !== ''))
+    await runQuery(databaseUrl, statement);
+  const left = `select count(*)::int as count from orders where order_id in ('old', 'new')
+    union all select count(*)::int from order_metadata`;
+  expect(await runQuery(databaseUrl, left)).toEqual([{ count: 1 }, { count: 1 }]);
+});
+
 test('an order is shown by each of its names, with its history and without the customer', async () => {
   const { order_id, service_order_id, order_token, payment_link } = await createOrder(gateway, 'shown');
   await callJson(gateway, 'POST', '/order/shown/cancel');
