@@ -85,6 +85,7 @@ export const testsOf = (folder: string) =>
       ...(mode in longTests && { maxWorkers: 1, testTimeout: 3_600_000 }),
       // The files of a package share processes: to import the gateway's modules costs most files more than their tests.
       isolate: mode in longTests,
-      expect: { poll: { timeout: 60_000 } },
+      // Below the limit of a test, so that a failure says what was awaited.
+      expect: { poll: { timeout: limitMs - 10_000 } },
     },
   }));
