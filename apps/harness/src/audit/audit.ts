@@ -78,13 +78,17 @@ export function auditTable(result: AuditResult) {
   return { head: columnNames, row: columnNames.map((name) => String(result[name] ?? '-')) };
 }
 
-export function formatAudit(result: AuditResult): string {
+/** The result as a table whose first row is its heading. */
+export function auditRows(result: AuditResult): string[][] {
   const { head, row } = auditTable(result);
-  const table = columns([
+  return [
     ['audit', ...head],
     ['', ...row],
-  ]);
-  return [table, ...result.examples.map((example) => `  ${example}`), ''].join('\n');
+  ];
+}
+
+export function formatAudit(result: AuditResult): string {
+  return [columns(auditRows(result)), ...result.examples.map((example) => `  ${example}`), ''].join('\n');
 }
 
 /** An entry about a creation. */

@@ -8,13 +8,16 @@ const style = `
 body{max-width:1040px;margin:0 auto;padding:32px 20px 64px;font:15px/1.5 system-ui,sans-serif}
 h1{font-size:24px;margin:0 0 4px} h2{font-size:16px;margin:36px 0 8px}
 pre,figure{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:10px 14px;margin:0;overflow-x:auto}
-pre{white-space:pre-wrap;overflow-wrap:anywhere}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;margin-top:24px} p{white-space:pre-line}
 svg{display:block;width:100%;height:auto}
 .verdict{font-weight:700;border-radius:8px;padding:10px 14px} .passed{background:var(--passed)} .failed{background:var(--failed)}
-table{border-collapse:collapse;margin-top:24px} th,td{border-bottom:1px solid var(--rule);padding:4px 16px 4px 0;text-align:start;vertical-align:top;overflow-wrap:anywhere}
-@media(max-width:600px){th,td{padding-right:8px;font-size:12px}}
+table{border-collapse:collapse;margin-top:24px} th,td{border-bottom:1px solid var(--rule);padding:4px 16px 4px 0;text-align:start;vertical-align:top} td{overflow-wrap:anywhere}
+@media(max-width:600px){th,td{padding-right:6px;font-size:12px}}
 @media print{:root{color-scheme:light;--card:#fff} body{padding:0} figure,table{break-inside:avoid} .verdict{border:2px solid}}
 `;
+
+/** Columns that fit 390 px. A wider table is shown with one line for each column. */
+const columnsMax = 8;
 
 /** The report with its charts as one page without scripts that loads nothing. */
 export function reportPage(report: LoadReport): string {
@@ -47,10 +50,15 @@ ${reportSections(report).map(sectionOf).join('\n')}
 function sectionOf(section: ReportSection): string {
   if (typeof section === 'string') return `<pre>${escaped(section)}</pre>`;
   const [heading = [], ...rows] = section.rows;
-  const row = (name: 'th' | 'td', cells: readonly string[]) =>
-    `<tr>${cells.map((cell) => `<${name}>${escaped(cell)}</${name}>`).join('')}</tr>`;
+  const cellsOf = (name: 'th' | 'td', cells: readonly string[]) =>
+    cells.map((cell) => `<${name}>${escaped(cell)}</${name}>`).join('');
+  const columnOf = (index: number) => rows.map((cells) => cells[index] ?? '');
+  const lines =
+    heading.length > columnsMax
+      ? heading.map((name, index) => cellsOf('th', [name]) + cellsOf('td', columnOf(index)))
+      : [cellsOf('th', heading), ...rows.map((cells) => cellsOf('td', cells))];
   const note = section.note === undefined ? '' : `<p>${escaped(section.note)}</p>`;
-  return `<table>${row('th', heading)}${rows.map((cells) => row('td', cells)).join('')}</table>${note}`;
+  return `<table>${lines.map((cells) => `<tr>${cells}</tr>`).join('')}</table>${note}`;
 }
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

@@ -1,10 +1,10 @@
-import { formatAudit } from '../../audit/audit.ts';
+import { auditRows } from '../../audit/audit.ts';
 import { columns, formatMs, formatSeconds, formatShare } from '../../command/text.ts';
 import { arrivalsOf } from '../profile/arrivals.ts';
 import type { LoadSettings } from '../profile/profile.ts';
 import type { LatencySummary, LoadReport } from './report.ts';
 
-/** A part of the report: sentences, or a table whose first row is its heading, with a sentence about it. */
+/** A part of the report: sentences, or a table whose first row is its heading, with lines about it. */
 export type ReportSection = string | { readonly rows: readonly string[][]; readonly note?: string };
 
 /** The complete report as text, in tables. */
@@ -23,7 +23,7 @@ export function reportSections(report: LoadReport): readonly ReportSection[] {
   const { audit, verdict, lateness, settings, interrupted, failure } = report;
   const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: the generator's own part in these latencies`;
   return [
-    ...(audit === undefined ? [] : [formatAudit(audit).trimEnd()]),
+    ...(audit === undefined ? [] : [{ rows: auditRows(audit), ...noteOf(audit.examples) }]),
     ...(interrupted ? ['Interrupted: the report covers the time until then.'] : []),
     ...(failure === undefined ? [] : [`The run ended early: ${failure}. The report covers the time until then.`]),
     { rows: settingsRows(report) },
@@ -34,6 +34,9 @@ export function reportSections(report: LoadReport): readonly ReportSection[] {
     verdict.judged.length === 0 ? 'no thresholds were set' : { rows: thresholdRows(report) },
   ];
 }
+
+const noteOf = (lines: readonly string[]) =>
+  lines.length === 0 ? {} : { note: lines.map((line) => `  ${line}`).join('\n') };
 
 function settingsRows({ settings, target }: LoadReport): string[][] {
   const { get_share, pay_share, cancel_share, list_share, start_share, end_share } = settings;

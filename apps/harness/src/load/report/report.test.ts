@@ -136,7 +136,8 @@ test('the page is complete, loads nothing, and escapes every value', () => {
   expect(page).toContain('prefers-color-scheme:dark');
   expect(page.match(/<svg /g)).toHaveLength(3);
   expect(page).not.toMatch(/NaN|undefined|Infinity/);
-  expect(page).toMatch(/\n +9 +0 +0 +1 +0 +9 +/);
+  // A table with many columns is shown with one line for each, so that it fits a narrow page.
+  expect(page).toContain('<tr><th>acknowledged</th><td>9</td></tr><tr><th>lost</th><td>0</td></tr>');
 });
 
 test('the charts show the measured values', () => {
