@@ -169,7 +169,7 @@ export const failures = {
     title: 'The body is too large',
     httpStatus: 413,
     grpcStatus: 'RESOURCE_EXHAUSTED',
-    when: 'The body or message is larger than 64 KiB.',
+    when: 'The body or message is larger than its limit: 384 KiB to change a brand, 64 KiB for everything else.',
   },
   unsupported_media_type: {
     title: 'Unsupported media type',
