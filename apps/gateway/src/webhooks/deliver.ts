@@ -136,8 +136,10 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const runUntilClosed = async () => {
     while (!isClosing) {
       pause = new AbortController();
+      const startedAtMs = performance.now();
       const claims = [await claimOrLog('healthy'), await claimOrLog('failing')];
-      await sleep(webhookLimits.pollPauseMs);
+      const { pollPauseMs, pollPauseRatio } = webhookLimits;
+      await sleep(Math.max(pollPauseMs, pollPauseRatio * (performance.now() - startedAtMs)));
       if (isClosing || claims.includes(true)) continue;
       await sleep(webhookLimits.pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
     }
