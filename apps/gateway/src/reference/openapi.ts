@@ -5,6 +5,7 @@ import { errorsOf, jsonRouteOf, methods, services } from '@gateway/contract/oper
 import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { orderTokenForm } from '@gateway/domain/links/order-token';
 import { type EventType, eventTypes } from '@gateway/domain/orders/order-states';
+import { eventWatchLimits } from '../limits.ts';
 import { pageLanguages } from '../payment-page/localization.ts';
 import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
 import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
@@ -71,14 +72,30 @@ const requestId: Parameter = {
   description: 'Your own id for the request: 1 to 128 of A-Z a-z 0-9 . _ -. The response repeats it, or has a new one.',
 };
 
+/** The preferences (RFC 7240) that methods honour. */
+const preferences: Readonly<Record<string, readonly Parameter[]>> = {
+  CreateOrder: [
+    {
+      ...{ name: 'prefer', in: 'header', required: false, schema: { ...text, enum: ['handling=strict'] } },
+      description: '`handling=strict` rejects unknown members as `unknown_field`. Without it, they are ignored.',
+    },
+  ],
+  ListEvents: [
+    {
+      ...{ name: 'prefer', in: 'header', required: false, schema: { ...text, pattern: '^wait=[0-9]+$' } },
+      description: `\`wait=N\` waits up to N seconds (at most ${eventWatchLimits.waitSecondsMax}) for a first event instead of returning an empty page.`,
+    },
+  ],
+};
+
 const orderToken: Parameter = {
   ...{ name: 'order_token', in: 'path', required: true, schema: { ...text, pattern: orderTokenForm.source } },
   description: 'The token of the payment link.',
 };
 
 const language: Parameter = {
-  ...{ name: 'lang', in: 'query', required: false, schema: { ...text, enum: pageLanguages } },
-  description: 'The language of the page. Other values are ignored.',
+  ...{ name: 'lang', in: 'query', required: false, schema: text },
+  description: `The language of the page, with or without a region, such as de-CH: ${pageLanguages.join(', ')}. Others are ignored.`,
 };
 
 /** The JSON API as OpenAPI 3.1, made from the contract and from the gateway's own rules. */
@@ -149,6 +166,7 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
         const value = field.fieldKind === 'map' ? text : schema;
         return { name, in: location, required: location === 'path', description, schema: value };
       }),
+      ...(preferences[method.name] ?? []),
       requestId,
     ],
     ...(hasBody && { requestBody: { required: true, content: json(method.input.name, request) } }),
@@ -261,10 +279,15 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
           headers: headerOf('Location', 'The return URL, with its parameters.', { ...text, format: 'uri' }),
         },
         200: {
-          description: 'Declined: the payment page with a notice. The order is still `UN_PAID`.',
+          description:
+            'After `decline`: the payment page with a notice. The order is still `UN_PAID`. After `expire`: its page, `EXPIRED`.',
           content: pageOrJson,
         },
-        409: { description: 'The order can no longer be paid: its current payment page.', content: pageOrJson },
+        409: {
+          description:
+            'The order can no longer be paid, or is being paid, or the payment of `pay_late` was refused: its current page.',
+          content: pageOrJson,
+        },
         ...errorResponses(
           [...pageErrors, 'invalid_request', 'permission_denied', 'unsupported_media_type'],
           false,

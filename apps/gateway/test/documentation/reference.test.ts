@@ -83,6 +83,14 @@ describe('GET /openapi.json', () => {
     }
   });
 
+  test('has the preferences that operations honour, and no others', () => {
+    const paths = Object.values(openApi('https://pay.example.com').paths);
+    const preferring = paths.flatMap((path) =>
+      Object.values(path).filter(({ parameters }) => parameters?.some(({ name }) => name === 'prefer')),
+    );
+    expect(preferring.map(({ operationId }) => operationId)).toEqual(['createOrder', 'listEvents']);
+  });
+
   test('has every error code of the JSON API', () => {
     const listed = new Set<string>(Object.values(methods).filter(jsonRouteOf).flatMap(jsonErrorsOf));
     // The rest are for payments that a checkout system records.
