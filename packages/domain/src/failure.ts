@@ -25,7 +25,7 @@ export const failures = {
     title: 'Malformed HTTP request',
     httpStatus: 400,
     grpcStatus: null,
-    when: 'The request line, a header or the framing of the body is not valid HTTP/1.1, or the request does not have exactly one Host header.',
+    when: 'The request line, a header or the framing of the body is not valid HTTP/1.1, or the request does not have exactly one valid Host header.',
   },
   malformed_json: {
     title: 'Malformed request',

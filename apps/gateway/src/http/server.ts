@@ -21,7 +21,10 @@ import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';
 import { wellKnownRoutes } from './well-known.ts';
 
-const notOneHost: Failure = { kind: 'malformed_request', reason: 'The request must have one Host header.' };
+const notOneHost: Failure = { kind: 'malformed_request', reason: 'The request must have one valid Host header.' };
+
+/** A registered name, an IPv4 address or an IP literal, with or without a port; it may be empty (RFC 9110, 7.2; RFC 3986, 3.2.2). */
+const hostForm = /^(?:\[[\w:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/;
 
 /** For a year and this host only, because other hosts of its domain may not have TLS. */
 const strictTransportSecurity = 'max-age=31536000';
@@ -93,7 +96,8 @@ export function createHttpServer(
   app.addHook('onRequest', (request, reply, done) => {
     openCall(deps, request, reply, connections.peerOf(request.raw));
     const hosts = hostsIn(request.raw);
-    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion !== '1.0')) {
+    const isHostValid = hostForm.test(request.raw.headers.host ?? '');
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion !== '1.0') || !isHostValid) {
       sendFailure(reply.header('connection', 'close'), notOneHost, deps);
     } else if (request.is404) {
       // Checked before the body is read, so that the error does not depend on the body.
