@@ -161,7 +161,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  const secret = program.command('secret').description("Adds, lists and revokes a merchant's client secrets.");
+  const secret = program.command('secret').description("Adds, lists and revokes the client secrets of a merchant or checkout system.");
 
   accountCommand(
     secret,
