@@ -161,7 +161,9 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  const secret = program.command('secret').description("Adds, lists and revokes the client secrets of a merchant or checkout system.");
+  const secret = program
+    .command('secret')
+    .description('Adds, lists and revokes the client secrets of a merchant or checkout system.');
 
   accountCommand(
     secret,
