@@ -18,7 +18,7 @@ import { expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { demoBanner } from '../../src/cli/demo-merchant.ts';
-import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../../src/limits.ts';
+import { callTimeoutMs, drainTimeoutMs, messageBytesMax, messageBytesMaxOfAny } from '../../src/limits.ts';
 import { pageLanguages } from '../../src/payment-page/localization.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { postOrder } from '../helpers/send-order.ts';
@@ -149,5 +149,6 @@ test('the numbers and lists in the sentences of the docs are correct', async () 
   const languages = new Intl.DisplayNames('en', { type: 'language' });
   const names = pageLanguages.map((language) => languages.of(language) ?? language);
   expect(paymentPage).toContain(`speaks ${new Intl.ListFormat('en-GB').format(names)}, `);
-  expect(failures.body_too_large.when).toContain(`larger than ${messageBytesMax / 1_024} KiB`);
+  const [ofBrand, ofOthers] = [messageBytesMaxOfAny, messageBytesMax].map((bytes) => `${bytes / 1_024} KiB`);
+  expect(failures.body_too_large.when).toContain(`${ofBrand} to change a brand, ${ofOthers} for everything else`);
 });
