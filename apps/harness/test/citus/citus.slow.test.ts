@@ -90,13 +90,16 @@ async function runLifecycle(gateway: OwnGateway) {
   onTestFinished(receiver.close);
   const { merchants, ...profile } = loadProfile('lifecycle');
   await gateway.sendWebhooks(merchants, receiver);
-  const settings = { ...profile, merchants, phases: constantRate(300, 30), profile: 'lifecycle', seed: 1 };
   const [credentials, checkout] = [gateway.credentials.slice(0, merchants), gateway.credentials.at(-1)];
   const journalFile = join(await temporaryFolder(), 'journal.ndjson');
-  const outcome = await runLoad(
-    { settings, sender: openSender(gateway, settings.connections), credentials, checkout, journalFile },
-    signal,
-  );
+  const settings = { ...profile, merchants, phases: constantRate(300, 30), profile: 'lifecycle', seed: 1 };
+  const run = (changed: Partial<typeof settings>, journalFile?: string) => {
+    const sender = openSender(gateway, settings.connections);
+    return runLoad({ settings: { ...settings, ...changed }, sender, credentials, checkout, journalFile }, signal);
+  };
+  // The first run compiles the code and opens connections.
+  await run({ phases: constantRate(300, 10), seed: 0 });
+  const outcome = await run({}, journalFile);
   const audit = await auditWhenDelivered(journalFile, gateway.databaseUrl, receiver);
   return reportOf(outcome, { settings, target: gateway.httpUrl, audit });
 }
