@@ -242,7 +242,8 @@ export const webhookLimits = {
   pollEveryMs: 500,
   /**
    * The pause between two lookups under load, so that each finds several deliveries, and its minimum relative to the time that
-   * the lookup took: on Citus it takes longer, and with pauses of 20 ms it took half of the CPU time of the database.
+   * the lookup took, up to `pollEveryMs`: on Citus it takes longer, and with pauses of 20 ms it took half of the CPU time
+   * of the database.
    */
   pollPauseMs: 20,
   pollPauseRatio: 3,

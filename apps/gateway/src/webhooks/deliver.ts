@@ -138,10 +138,11 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       pause = new AbortController();
       const startedAtMs = performance.now();
       const claims = [await claimOrLog('healthy'), await claimOrLog('failing')];
-      const { pollPauseMs, pollPauseRatio } = webhookLimits;
-      await sleep(Math.max(pollPauseMs, pollPauseRatio * (performance.now() - startedAtMs)));
+      const { pollPauseMs, pollPauseRatio, pollEveryMs } = webhookLimits;
+      const lookupMs = performance.now() - startedAtMs;
+      await sleep(Math.min(pollEveryMs, Math.max(pollPauseMs, pollPauseRatio * lookupMs)));
       if (isClosing || claims.includes(true)) continue;
-      await sleep(webhookLimits.pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
+      await sleep(pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
     }
   };
 
