@@ -47,6 +47,7 @@ main {
 main, bdi { overflow-wrap: anywhere; }
 h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; text-wrap: balance; }
 p { text-wrap: pretty; }
+time:not([data-date]) { white-space: nowrap; }
 header { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: center; }
 header div { flex: 1 1 8rem; }
 .logo { flex: none; block-size: 2.75rem; inline-size: auto; max-inline-size: 9rem; object-fit: contain; }
