@@ -14,13 +14,12 @@ alter table webhook_deliveries drop constraint webhook_deliveries_merchant_id_ac
 
 select create_distributed_table_concurrently('orders', 'merchant_id', shard_count => 32);
 select create_distributed_table_concurrently('order_metadata', 'merchant_id', colocate_with => 'orders');
+select create_distributed_table_concurrently('refused_payments', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('events', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('event_feeds', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('webhook_endpoints', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('webhook_deliveries', 'merchant_id', colocate_with => 'orders');
--- It has no primary key, so writes to it wait meanwhile.
-select create_distributed_table('refused_payments', 'merchant_id', colocate_with => 'orders');
 
--- From now on, a change of an order runs on the worker that has it.
+-- From now on, a new order and a change of an order are stored by the worker that has the merchant's orders.
 select create_distributed_function(oid::regprocedure, 'merchant_id', colocate_with => 'orders') from pg_proc
 where pronamespace = 'public'::regnamespace and 'merchant_id' = any(proargnames);
