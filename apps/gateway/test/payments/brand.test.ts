@@ -38,7 +38,7 @@ test('a brand is on the page: logo, colour, icon, support and legal links, and a
   ]) {
     expect(page).toContain(part);
   }
-  for (const [preview] of page.matchAll(/<meta property="og:[^>]*>/g)) expect(preview).not.toContain('48');
+  for (const [preview] of page.matchAll(/<meta property="og:[^>]*>/g)) expect(preview).not.toContain('48.5');
   expect(response.headers.get('content-security-policy')).toMatch(/style-src 'sha256-[^ ]+' 'sha256-[^ ]+';/);
   const json = await (await fetch(payment_link, { headers: { accept: 'application/json' } })).json();
   expect(json).toMatchObject({ brand: body });
