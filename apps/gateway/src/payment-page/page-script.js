@@ -95,4 +95,5 @@ document.addEventListener('visibilitychange', () => {
 showPage(document.querySelector('main'));
 countDown();
 setInterval(countDown, 1_000);
-ask();
+// After the first paint, which a browser with a slow connection would otherwise delay.
+nextAsk = setTimeout(ask, 1_000);

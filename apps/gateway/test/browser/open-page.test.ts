@@ -93,6 +93,8 @@ await describePages('an open payment page', (pages) => {
         page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} });
           document.dispatchEvent(new Event('visibilitychange'))`);
       const aborted = page.waitForEvent('requestfailed');
+      // It asks immediately.
+      await setHidden(false);
       await setHidden(true);
       await aborted;
       await closings.PAID(order);
