@@ -26,15 +26,11 @@ async function simulate(stallFromMs: number, loop: (execution: Execution) => Pro
   const recorder = createRecorder({ plannedSeconds: 10 });
   const sender = { send, close: () => {} };
   const { signal } = new AbortController();
-  let isOver = false;
   const running = loop({ sender, recorder, clock: { now: () => nowMs, until }, signal, makeCall });
-  void running.finally(() => {
-    isOver = true;
-  });
   for (;;) {
     await nextTurn();
     const next = waiting.sort((one, other) => other.atMs - one.atMs).pop();
-    if (next === undefined || isOver) break;
+    if (next === undefined) break;
     nowMs = next.atMs;
     next.resume();
   }
