@@ -17,12 +17,15 @@ export async function createMerchantId(sql: postgres.Sql, name = 'Shop'): Promis
   return rows[0]?.id as AccountId;
 }
 
-/** Creates an order, again if a slow server missed the store's limits, and returns it with its id. */
-export async function createOrder(store: OrderStore, order: NewOrder): Promise<Order> {
-  const created = await store.create(order, 20_000);
-  if (created.kind === 'unavailable') return createOrder(store, order);
-  if (!('order' in created)) throw new Error(created.kind);
-  return created.order;
+/**
+ * Creates an order, which must be new, and returns it with its id. If a slow server misses the store's limits, it is sent again, and
+ * may exist then.
+ */
+export async function createOrder(store: OrderStore, order: NewOrder, mayExist = false): Promise<Order> {
+  const outcome = await store.create(order, 20_000);
+  if (outcome.kind === 'unavailable') return createOrder(store, order, true);
+  if (outcome.kind === 'created' || (mayExist && outcome.kind === 'exists')) return outcome.order;
+  throw new Error(outcome.kind);
 }
 
 /** The number of a merchant's orders. */
