@@ -21,7 +21,7 @@ import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';
 import { wellKnownRoutes } from './well-known.ts';
 
-const notOneHost: Failure = { kind: 'malformed_request', reason: 'The request must have one valid Host header.' };
+const invalidHost: Failure = { kind: 'malformed_request', reason: 'The request must have one valid Host header.' };
 
 /** A registered name, an IPv4 address or an IP literal, with or without a port; it may be empty (RFC 9110, 7.2; RFC 3986, 3.2.2). */
 const hostForm = /^(?:\[[\w:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/;
@@ -98,7 +98,7 @@ export function createHttpServer(
     const hosts = hostsIn(request.raw);
     const isHostValid = hostForm.test(request.raw.headers.host ?? '');
     if (hosts > 1 || (hosts === 0 && request.raw.httpVersion !== '1.0') || !isHostValid) {
-      sendFailure(reply.header('connection', 'close'), notOneHost, deps);
+      sendFailure(reply.header('connection', 'close'), invalidHost, deps);
     } else if (request.is404) {
       // Checked before the body is read, so that the error does not depend on the body.
       const allow = allowedMethods(request.url);
