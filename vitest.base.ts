@@ -74,7 +74,7 @@ const longTests: Readonly<Record<string, string[]>> = {
 export const testsOf = (folder: string) =>
   defineConfig(({ mode }) => ({
     // A published package is tested from its source. The others are Vite's defaults, which these replace.
-    ssr: { resolve: { conditions: ['@gateway/source', 'module', 'node', 'development|production'] } },
+    ssr: { resolve: { conditions: ['@order-gateway/source', 'module', 'node', 'development|production'] } },
     test: {
       ...runOptions,
       ...projectLimits,

@@ -89,7 +89,7 @@ test('imports are read in all their forms', () => {
     'import {',
     '  type B,',
     "} from '../b.ts';",
-    "export * from '@gateway/domain/money/money';",
+    "export * from '@order-gateway/domain/money/money';",
     "const c = await import('./c.ts');",
     "import 'node:fs';",
   ].join('\n');

@@ -1,12 +1,12 @@
 // Takes the payment of an order as a checkout system does, with Connect's client. Packages: @connectrpc/connect,
-// @connectrpc/connect-node, @bufbuild/protobuf, and @gateway/contract (see README.md).
+// @connectrpc/connect-node, @bufbuild/protobuf, and @order-gateway/contract (see README.md).
 // ORDER_TOKEN is the last part of the payment link. Set PAID_AMOUNT to see how a payment of another amount is refused.
 // Usage: GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=chk_... CLIENT_SECRET=sk_... ORDER_TOKEN=... PAYMENT_ID=pay-1 node checkout-connect.mjs
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
 
 const { GRPC_ADDRESS, CLIENT_ID, CLIENT_SECRET, ORDER_TOKEN: orderToken, PAYMENT_ID, PAID_AMOUNT } = process.env;
 

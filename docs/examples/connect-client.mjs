@@ -1,12 +1,12 @@
 // Creates an order and looks it up again with Connect's client. Packages: @connectrpc/connect, @connectrpc/connect-node,
-// @bufbuild/protobuf, and @gateway/contract (see README.md).
+// @bufbuild/protobuf, and @order-gateway/contract (see README.md).
 // Usage: GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node connect-client.mjs
 import { toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
-import { OrderSchema, ServiceType } from '@gateway/contract/gateway/v1/order_pb';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { OrderSchema, ServiceType } from '@order-gateway/contract/gateway/v1/order_pb';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
 
 const { GRPC_ADDRESS, CLIENT_ID, CLIENT_SECRET, ORDER_ID } = process.env;
 

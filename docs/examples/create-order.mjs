@@ -1,7 +1,7 @@
 // Creates an order and looks it up again. The client package makes the checksum, and retries with the same order_id.
-// Node.js 20 or newer, with the package @gateway/client (see README.md).
+// Node.js 20 or newer, with the package @order-gateway/client (see README.md).
 // Usage: BASE_URL=http://localhost:8080 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node create-order.mjs
-import { createClient, GatewayError } from '@gateway/client';
+import { createClient, GatewayError } from '@order-gateway/client';
 
 const { BASE_URL, CLIENT_ID, CLIENT_SECRET, ORDER_ID } = process.env;
 

@@ -1,9 +1,9 @@
 // Verifies a webhook, or the return of a customer if RETURN_URL is set. In a server take them from the request.
-// Node.js 20 or newer, with the package @gateway/client (see README.md).
+// Node.js 20 or newer, with the package @order-gateway/client (see README.md).
 // Usage: SIGNING_SECRET=whsec_... WEBHOOK_ID=evt_... WEBHOOK_TIMESTAMP=... WEBHOOK_SIGNATURE=v1,... node verify-signatures.mjs < body
 //        SIGNING_SECRET=whsec_... RETURN_URL='https://shop.example.com/thanks?order_id=...' node verify-signatures.mjs
 import { buffer } from 'node:stream/consumers';
-import { SignatureError, verifyReturn, verifyWebhook } from '@gateway/client';
+import { SignatureError, verifyReturn, verifyWebhook } from '@order-gateway/client';
 
 const { SIGNING_SECRET, RETURN_URL, WEBHOOK_ID, WEBHOOK_TIMESTAMP, WEBHOOK_SIGNATURE } = process.env;
 

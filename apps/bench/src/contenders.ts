@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { createMerchant as createCredentials } from '@gateway/postgres/accounts/account-admin';
-import { migrateDatabase } from '@gateway/postgres/migrate';
+import { createMerchant as createCredentials } from '@order-gateway/postgres/accounts/account-admin';
+import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import manifest from '../../../package.json' with { type: 'json' };
 import { connect } from './database.ts';
 import { startServer } from './programs.ts';

@@ -1,4 +1,4 @@
-import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
+import { startTestServer, type TestServer } from '@order-gateway/dev-postgres/testing';
 import postgres from 'postgres';
 import { insertFrom, rowExpressions } from './order.ts';
 

@@ -1,4 +1,4 @@
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 
 /** The order that every program of the bench sends or inserts; only ids differ. `order_id` comes first, as merchants send it. */
 export const order = validOrderInput({ order_id: '' });

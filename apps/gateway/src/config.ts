@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { defaultDataDir } from '@gateway/dev-postgres';
-import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
-import { parseBaseUrl } from '@gateway/domain/links/payment-link';
-import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connections/connection-url';
+import { defaultDataDir } from '@order-gateway/dev-postgres';
+import { parseCheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
+import { parseBaseUrl } from '@order-gateway/domain/links/payment-link';
+import { ConnectionUrlError, parseConnectionUrl } from '@order-gateway/postgres/connections/connection-url';
 import { distance } from 'fastest-levenshtein';
 import type { AllowedAddresses } from './network/ip-address.ts';
 import { parseTrustProxy } from './network/remote-address.ts';

@@ -1,5 +1,5 @@
-import type { CheckoutTemplate } from '@gateway/domain/links/checkout-link';
-import type { PostgresOrderStore } from '@gateway/postgres/orders/order-store';
+import type { CheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
+import type { PostgresOrderStore } from '@order-gateway/postgres/orders/order-store';
 import type { ReadBody } from './intake/body/call-body.ts';
 import type { CallDeps } from './intake/call.ts';
 import type { ReceiveDeps } from './intake/receive.ts';

@@ -1,4 +1,4 @@
-import { fieldRules } from '@gateway/domain/fields/field-rules';
+import { fieldRules } from '@order-gateway/domain/fields/field-rules';
 
 // Every bound of the two servers in one place, each with its reason.
 

@@ -1,5 +1,5 @@
-import { pathPrefixOf } from '@gateway/domain/links/payment-link';
-import { inspectServer } from '@gateway/postgres/connections/inspect-server';
+import { pathPrefixOf } from '@order-gateway/domain/links/payment-link';
+import { inspectServer } from '@order-gateway/postgres/connections/inspect-server';
 import ipaddr from 'ipaddr.js';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';

@@ -1,4 +1,4 @@
-import type { Failure } from '@gateway/domain/failure';
+import type { Failure } from '@order-gateway/domain/failure';
 
 /** The shortest wait of a client after `overloaded`: the queue is empty in a fraction of this. */
 const overloadedRetryAfterMs = 500;

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { missingCitus, pgConfig, startCitusCluster } from '@gateway/dev-postgres/testing/citus';
-import { migrateDatabase } from '@gateway/postgres/migrate';
-import { distribute } from '@gateway/postgres/testing/distributed-database';
+import { missingCitus, pgConfig, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
+import { migrateDatabase } from '@order-gateway/postgres/migrate';
+import { distribute } from '@order-gateway/postgres/testing/distributed-database';
 import { Command } from 'commander';
 import { exitCodes, onEndSignal, parseNumber, runCommand, UsageError } from './command/command.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrateDatabase } from '@gateway/postgres/migrate';
+import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { Command, Option } from 'commander';
 import { auditErrors, auditJournal } from './audit/audit.ts';
 import { exitCodes, onEndSignal, parseNumber, runCommand } from './command/command.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { merchantNames } from '@gateway/fixtures/fixture';
-import { type FixtureSet, fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
-import type { Merchants } from '@gateway/fixtures/replay/fill-call';
-import { type GatewayAddresses, openClients } from '@gateway/fixtures/wire/client';
+import { merchantNames } from '@order-gateway/fixtures/fixture';
+import { type FixtureSet, fixturesFolder, loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import type { Merchants } from '@order-gateway/fixtures/replay/fill-call';
+import { type GatewayAddresses, openClients } from '@order-gateway/fixtures/wire/client';
 import { Command, Option } from 'commander';
 import {
   credentialsFromEnvironment,

@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ReplicatedServers, standbyName, startReplicatedServers } from '@gateway/dev-postgres/testing/replicated';
-import { migrateDatabase } from '@gateway/postgres/migrate';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import {
+  type ReplicatedServers,
+  standbyName,
+  startReplicatedServers,
+} from '@order-gateway/dev-postgres/testing/replicated';
+import { migrateDatabase } from '@order-gateway/postgres/migrate';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, onTestFinished, test } from 'vitest';
 import { auditJournal } from '../src/audit/audit.ts';
 import { startOwnGateway } from '../src/gateway/own-gateway.ts';

@@ -1,4 +1,4 @@
-import { createTestDatabase } from '@gateway/dev-postgres/testing';
+import { createTestDatabase } from '@order-gateway/dev-postgres/testing';
 
 /** A database of the server that all tests share. */
 export async function testDatabase() {

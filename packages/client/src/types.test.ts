@@ -1,16 +1,16 @@
-import { BrandSchema, UpdateBrandRequestSchema } from '@gateway/contract/gateway/v1/brand_service_pb';
-import { ClientSecretSchema } from '@gateway/contract/gateway/v1/credentials_service_pb';
+import { BrandSchema, UpdateBrandRequestSchema } from '@order-gateway/contract/gateway/v1/brand_service_pb';
+import { ClientSecretSchema } from '@order-gateway/contract/gateway/v1/credentials_service_pb';
 import {
   OrderSchema,
   OrderStatusSchema,
   RefusedPaymentSchema,
   ServiceTypeSchema,
-} from '@gateway/contract/gateway/v1/order_pb';
+} from '@order-gateway/contract/gateway/v1/order_pb';
 import {
   CreateOrderRequestSchema,
   CreateOrderResponseSchema,
   ListOrdersRequestSchema,
-} from '@gateway/contract/gateway/v1/order_service_pb';
+} from '@order-gateway/contract/gateway/v1/order_service_pb';
 import {
   CreateWebhookEndpointRequestSchema,
   ListWebhookDeliveriesRequestSchema,
@@ -18,13 +18,13 @@ import {
   UpdateWebhookEndpointRequestSchema,
   WebhookDeliverySchema,
   WebhookEndpointSchema,
-} from '@gateway/contract/gateway/v1/webhook_service_pb';
-import type { MerchantMode } from '@gateway/domain/accounts/account';
-import type { FailureCode } from '@gateway/domain/failure';
-import type * as fieldRules from '@gateway/domain/fields/field-rules';
-import type * as orderFields from '@gateway/domain/fields/order-fields';
-import type * as order from '@gateway/domain/orders/order';
-import type * as orderStates from '@gateway/domain/orders/order-states';
+} from '@order-gateway/contract/gateway/v1/webhook_service_pb';
+import type { MerchantMode } from '@order-gateway/domain/accounts/account';
+import type { FailureCode } from '@order-gateway/domain/failure';
+import type * as fieldRules from '@order-gateway/domain/fields/field-rules';
+import type * as orderFields from '@order-gateway/domain/fields/order-fields';
+import type * as order from '@order-gateway/domain/orders/order';
+import type * as orderStates from '@order-gateway/domain/orders/order-states';
 import { expect, expectTypeOf, test } from 'vitest';
 import type {
   Brand,

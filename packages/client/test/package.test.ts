@@ -46,7 +46,7 @@ function supportedNodes(): Map<string, string> {
 }
 
 test('the package contains JavaScript, types, README and licence, and no tests or sources', async () => {
-  const files = await readdir(join(project, 'node_modules/@gateway/client'), { recursive: true });
+  const files = await readdir(join(project, 'node_modules/@order-gateway/client'), { recursive: true });
   const isBuilt = (file: string) => /^dist\/(?:[a-z-]+\/)?[a-z-]+(\.d\.ts|\.js)$/.test(file);
   expect(files.filter(isBuilt)).toEqual(expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']));
   const others = ['LICENSE', 'README.md', 'dist', 'dist/calls', 'dist/package.json', 'dist/signatures', 'package.json'];
@@ -68,9 +68,14 @@ test('every installed Node.js that the package supports runs its program', async
 });
 
 test.each([
-  ['import', 'module', [], `import { ${names} } from '@gateway/client';`],
+  ['import', 'module', [], `import { ${names} } from '@order-gateway/client';`],
   // Without the flag, as in Node.js 20 before 20.19, `require` does not accept an ES module.
-  ['require', 'commonjs', ['--no-experimental-require-module'], `const { ${names} } = require('@gateway/client');`],
+  [
+    'require',
+    'commonjs',
+    ['--no-experimental-require-module'],
+    `const { ${names} } = require('@order-gateway/client');`,
+  ],
 ])('every installed Node.js that the package supports runs it with %s', async (_, type, flags, imports) => {
   const program = `(async () => {
     const client = createClient({ baseUrl: 'http://127.0.0.1:1', clientId: 'app_1', clientSecret: 'sk_1', retries: 0 });
@@ -97,7 +102,7 @@ async function compilerErrors(file: string, content: string, ...options: string[
 }
 
 const typed = `
-  import { createClient, GatewayError } from '@gateway/client';
+  import { createClient, GatewayError } from '@order-gateway/client';
   const client = createClient({ baseUrl: 'https://pay.example.com', clientId: 'app_1', clientSecret: 'sk_1' });
   export async function list() {
     for await (const order of client.listOrders({ status: 'PAID' })) order.paid_at satisfies string | undefined;
@@ -117,7 +122,7 @@ test.each([
 
 /** The declarations that the examples of the README omit. */
 const declarations = `
-  import type { FieldError, GatewayClient, NewOrder } from '@gateway/client';
+  import type { FieldError, GatewayClient, NewOrder } from '@order-gateway/client';
   declare global {
     const client: GatewayClient, order: NewOrder, url: string;
     function showFields(errors: readonly FieldError[]): void;
@@ -125,7 +130,7 @@ const declarations = `
   }`;
 
 test('every example of the README compiles in strict mode', async () => {
-  const readme = await readFile(join(project, 'node_modules/@gateway/client/README.md'), 'utf8');
+  const readme = await readFile(join(project, 'node_modules/@order-gateway/client/README.md'), 'utf8');
   const examples = [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => code);
   expect(examples.length).toBeGreaterThanOrEqual(4);
   await writeFile(join(project, 'declarations.d.ts'), declarations);

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import { type ClientOptions, createClient, GatewayError, GatewayNetworkError } from '../src/index.ts';
 

@@ -1,10 +1,10 @@
-import { checksumModes, merchantModes } from '@gateway/domain/accounts/account';
-import { logoTypes } from '@gateway/domain/accounts/brand';
-import type { Metadata } from '@gateway/domain/fields/metadata';
-import { serviceTypes } from '@gateway/domain/fields/order-fields';
-import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money/money';
-import { type OrderStatus, orderStatuses, type RefusalCode, refusalCodes } from '@gateway/domain/orders/order';
-import { eventTypes } from '@gateway/domain/orders/order-states';
+import { checksumModes, merchantModes } from '@order-gateway/domain/accounts/account';
+import { logoTypes } from '@order-gateway/domain/accounts/brand';
+import type { Metadata } from '@order-gateway/domain/fields/metadata';
+import { serviceTypes } from '@order-gateway/domain/fields/order-fields';
+import { amountDecimals, amountHundredthsMax } from '@order-gateway/domain/money/money';
+import { type OrderStatus, orderStatuses, type RefusalCode, refusalCodes } from '@order-gateway/domain/orders/order';
+import { eventTypes } from '@order-gateway/domain/orders/order-states';
 import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import {
   type AnyPgColumn,

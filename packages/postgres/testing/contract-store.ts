@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { NewOrder, Order } from '@gateway/domain/orders/order';
-import type { OrderStore } from '@gateway/domain/orders/order-store';
-import type { OpenedOrderStore } from '@gateway/domain/testing/order-store-contract/order-store-steps';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { NewOrder, Order } from '@order-gateway/domain/orders/order';
+import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import type { OpenedOrderStore } from '@order-gateway/domain/testing/order-store-contract/order-store-steps';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';

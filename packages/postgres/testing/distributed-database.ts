@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { withSession } from '@gateway/dev-postgres/testing';
-import { type CitusCluster, startCitusCluster } from '@gateway/dev-postgres/testing/citus';
+import { withSession } from '@order-gateway/dev-postgres/testing';
+import { type CitusCluster, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
 import { migrateDatabase } from '../src/migrate.ts';
 
 /** Returns the tables that `distribute.sql` distributes by merchant_id. */

@@ -1,7 +1,7 @@
 import { chown, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { withSession } from '@gateway/dev-postgres/testing';
+import { withSession } from '@order-gateway/dev-postgres/testing';
 import { selfSigned } from './self-signed.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { transitions } from '@gateway/domain/orders/order-states';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { transitions } from '@order-gateway/domain/orders/order-states';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
 import { openOrderStore } from '../src/orders/order-store.ts';
 import { openWebhookEndpoints } from '../src/webhooks/webhook-endpoints.ts';

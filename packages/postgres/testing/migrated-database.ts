@@ -1,4 +1,4 @@
-import { createTestDatabase, type TestDatabase } from '@gateway/dev-postgres/testing';
+import { createTestDatabase, type TestDatabase } from '@order-gateway/dev-postgres/testing';
 import { migrateDatabase } from '../src/migrate.ts';
 
 /** Creates a database with the schema on the server that the test run shares. */

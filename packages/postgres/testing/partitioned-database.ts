@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { createTestDatabase, type TestDatabase } from '@gateway/dev-postgres/testing';
+import { createTestDatabase, type TestDatabase } from '@order-gateway/dev-postgres/testing';
 import { migrateDatabase } from '../src/migrate.ts';
 import { runQuery } from './run-query.ts';
 

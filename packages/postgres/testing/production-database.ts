@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { startTestServer } from '@gateway/dev-postgres/testing';
+import { startTestServer } from '@order-gateway/dev-postgres/testing';
 import { migrateDatabase } from '../src/migrate.ts';
 import { runQuery } from './run-query.ts';
 

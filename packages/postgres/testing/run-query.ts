@@ -1,4 +1,4 @@
-import { withSession } from '@gateway/dev-postgres/testing';
+import { withSession } from '@order-gateway/dev-postgres/testing';
 import type postgres from 'postgres';
 
 /** Runs one statement on a separate connection, and returns its rows. */

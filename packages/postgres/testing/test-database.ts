@@ -1,4 +1,4 @@
-import type { TestDatabase } from '@gateway/dev-postgres/testing';
+import type { TestDatabase } from '@order-gateway/dev-postgres/testing';
 import postgres from 'postgres';
 import { afterAll, beforeAll } from 'vitest';
 import { createMigratedDatabase } from './migrated-database.ts';

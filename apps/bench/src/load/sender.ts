@@ -2,7 +2,7 @@ import { connect } from 'node:http2';
 import { createHistogram } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { order } from '../order.ts';
 import { openBareInsert } from '../servers/bare-insert.ts';
 import type { Load, LoadResult } from './send-load.ts';

@@ -3,7 +3,10 @@ import { createServer, type Http2ServerRequest, type Http2ServerResponse } from 
 import { buffer } from 'node:stream/consumers';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
-import { CreateOrderRequestSchema, CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import {
+  CreateOrderRequestSchema,
+  CreateOrderResponseSchema,
+} from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { fastify } from 'fastify';
 import { pino } from 'pino';
 import { portOf, reportReady } from '../programs.ts';

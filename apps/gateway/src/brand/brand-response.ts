@@ -1,5 +1,5 @@
-import type { Brand, Logo } from '@gateway/domain/accounts/brand';
-import type { BaseUrl } from '@gateway/domain/links/payment-link';
+import type { Brand, Logo } from '@order-gateway/domain/accounts/brand';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 
 /** The path of a logo below the base URL. It never shows another image, because it holds the digest of the image. */
 export function logoPath({ digest, type }: Logo): string {

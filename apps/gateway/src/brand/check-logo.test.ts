@@ -1,5 +1,5 @@
 import { deflateSync } from 'node:zlib';
-import { logoLimits } from '@gateway/domain/accounts/brand';
+import { logoLimits } from '@order-gateway/domain/accounts/brand';
 import { expect, test } from 'vitest';
 import { jpeg, pngChunk, pngOf, webp } from '../../test/helpers/images.ts';
 import { createCheckLogo } from './check-logo.ts';

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { type Logo, type LogoType, logoLimits } from '@gateway/domain/accounts/brand';
-import type { Failure } from '@gateway/domain/failure';
-import type { BrokenRule } from '@gateway/domain/fields/field-rules';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { type Logo, type LogoType, logoLimits } from '@order-gateway/domain/accounts/brand';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { BrokenRule } from '@order-gateway/domain/fields/field-rules';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { imageSize } from 'image-size';
 import { logoCheckLimits } from '../limits.ts';
 import { storageFailure } from '../storage-failure.ts';

@@ -1,7 +1,7 @@
-import { merchantNameRule } from '@gateway/domain/accounts/account';
-import { isClientId } from '@gateway/domain/accounts/credentials';
-import { textError } from '@gateway/domain/fields/field-rules';
-import { lifetimeMs } from '@gateway/domain/orders/order-expiry';
+import { merchantNameRule } from '@order-gateway/domain/accounts/account';
+import { isClientId } from '@order-gateway/domain/accounts/credentials';
+import { textError } from '@order-gateway/domain/fields/field-rules';
+import { lifetimeMs } from '@order-gateway/domain/orders/order-expiry';
 import { Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
 import { UsageError, usageExitCode } from '../process/process.ts';

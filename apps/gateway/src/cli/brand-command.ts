@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { type BrandTexts, brandRules, logoLimits, noBrand } from '@gateway/domain/accounts/brand';
-import { textError } from '@gateway/domain/fields/field-rules';
+import { type BrandTexts, brandRules, logoLimits, noBrand } from '@order-gateway/domain/accounts/brand';
+import { textError } from '@order-gateway/domain/fields/field-rules';
 import { type Command, Option } from 'commander';
 import { createCheckLogo } from '../brand/check-logo.ts';
 import { messageOf, StartError, UsageError } from '../process/process.ts';

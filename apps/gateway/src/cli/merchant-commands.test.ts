@@ -1,5 +1,5 @@
-import { noBrand } from '@gateway/domain/accounts/brand';
-import type { AccountAdmin } from '@gateway/postgres/accounts/account-admin';
+import { noBrand } from '@order-gateway/domain/accounts/brand';
+import type { AccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StartError, UsageError } from '../process/process.ts';

@@ -1,6 +1,6 @@
-import { type ChecksumMode, checksumModes } from '@gateway/domain/accounts/account';
-import { liveSecretsMax } from '@gateway/domain/accounts/credentials';
-import type { AccountAdmin } from '@gateway/postgres/accounts/account-admin';
+import { type ChecksumMode, checksumModes } from '@order-gateway/domain/accounts/account';
+import { liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
+import type { AccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { Argument, type Command } from 'commander';
 import { StartError } from '../process/process.ts';
 import {

@@ -1,6 +1,6 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { fieldRules, textError } from '@gateway/domain/fields/field-rules';
-import { allEventTypes, endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { fieldRules, textError } from '@order-gateway/domain/fields/field-rules';
+import { allEventTypes, endpointsMax } from '@order-gateway/domain/webhooks/webhook-endpoint';
 import {
   deliveryStatusOf,
   openWebhookEndpoints,
@@ -8,7 +8,7 @@ import {
   type StoredEndpoint,
   secretOverlapHours,
   type WebhookEndpoints,
-} from '@gateway/postgres/webhooks/webhook-endpoints';
+} from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import type { Command } from 'commander';
 import type { AllowedAddresses } from '../network/ip-address.ts';
 import { StartError, UsageError } from '../process/process.ts';

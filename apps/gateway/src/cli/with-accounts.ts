@@ -1,5 +1,5 @@
-import { hasDatabase } from '@gateway/dev-postgres';
-import { type AccountAdmin, openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
+import { hasDatabase } from '@order-gateway/dev-postgres';
+import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { type Config, readConfig } from '../config.ts';
 import { openDatabase } from '../process/database.ts';
 import { messageOf, onStopSignal, StartError } from '../process/process.ts';

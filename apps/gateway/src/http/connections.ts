@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import type { Failure } from '@gateway/domain/failure';
+import type { Failure } from '@order-gateway/domain/failure';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { Call } from '../intake/call.ts';
 import { createConnectionLimit, noPeer, type Peer } from '../intake/connections/connection-limit.ts';

@@ -1,6 +1,6 @@
-import { logoTypes } from '@gateway/domain/accounts/brand';
-import { failed, success } from '@gateway/domain/result';
-import type { StoredLogo } from '@gateway/postgres/accounts/brands';
+import { logoTypes } from '@order-gateway/domain/accounts/brand';
+import { failed, success } from '@order-gateway/domain/result';
+import type { StoredLogo } from '@order-gateway/postgres/accounts/brands';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-failure.ts';

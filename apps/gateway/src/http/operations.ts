@@ -1,5 +1,5 @@
-import { callerOf, jsonRouteOf, messageBytesMaxOf } from '@gateway/contract/operations';
-import { success } from '@gateway/domain/result';
+import { callerOf, jsonRouteOf, messageBytesMaxOf } from '@order-gateway/contract/operations';
+import { success } from '@order-gateway/domain/result';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Failure, failures } from '@gateway/domain/failure';
-import { type BaseUrl, paymentLink } from '@gateway/domain/links/payment-link';
-import { mayChange } from '@gateway/domain/orders/order-states';
-import type { LinkedOrder } from '@gateway/domain/orders/order-store';
+import { type Failure, failures } from '@order-gateway/domain/failure';
+import { type BaseUrl, paymentLink } from '@order-gateway/domain/links/payment-link';
+import { mayChange } from '@order-gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';

@@ -1,5 +1,5 @@
-import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
-import type { BaseUrl } from '@gateway/domain/links/payment-link';
+import { type Failure, failureDetail, failures } from '@order-gateway/domain/failure';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 
 /** The response to a failure, as in RFC 9457. `type` links to the page that explains the code. */
 export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl) {

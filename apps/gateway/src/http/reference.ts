@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { BaseUrl } from '@gateway/domain/links/payment-link';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 import type { FastifyInstance } from 'fastify';
 import { packTar } from 'modern-tar/fs';
 import { contentSecurityPolicy, guideStyle, hashSource } from '../payment-page/styles.ts';

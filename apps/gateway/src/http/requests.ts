@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Failure } from '@gateway/domain/failure';
+import type { Failure } from '@order-gateway/domain/failure';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import type { BodyReading } from '../intake/body/call-body.ts';

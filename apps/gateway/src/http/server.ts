@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
-import type { Failure } from '@gateway/domain/failure';
+import type { Failure } from '@order-gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { trackSockets } from '../intake/connections/connection-limit.ts';

@@ -1,7 +1,7 @@
-import type { Account, AccountDirectory, AccountLookup, StoredAccount } from '@gateway/domain/accounts/account';
-import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/accounts/credentials';
-import type { Failure } from '@gateway/domain/failure';
-import { failed, type Result, success } from '@gateway/domain/result';
+import type { Account, AccountDirectory, AccountLookup, StoredAccount } from '@order-gateway/domain/accounts/account';
+import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@order-gateway/domain/accounts/credentials';
+import type { Failure } from '@order-gateway/domain/failure';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { settledWithin } from '../process/settled-within.ts';
 import { storageFailure } from '../storage-failure.ts';
 

@@ -1,4 +1,4 @@
-import { type FailureCode, failures } from '@gateway/domain/failure';
+import { type FailureCode, failures } from '@order-gateway/domain/failure';
 import type { Logger } from '../process/logger.ts';
 
 /** The log line of a call: no header, no body, nothing that a customer typed. */

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Account } from '@gateway/domain/accounts/account';
-import type { RandomBytes } from '@gateway/domain/base62';
-import { randomBase62 } from '@gateway/domain/base62';
-import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
-import { failed, type Result, success } from '@gateway/domain/result';
+import type { Account } from '@order-gateway/domain/accounts/account';
+import type { RandomBytes } from '@order-gateway/domain/base62';
+import { randomBase62 } from '@order-gateway/domain/base62';
+import { type Failure, type FailureCode, failures } from '@order-gateway/domain/failure';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../orders/operation.ts';
 import type { Logger } from '../process/logger.ts';

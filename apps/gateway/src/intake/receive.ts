@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Account } from '@gateway/domain/accounts/account';
-import type { Failure } from '@gateway/domain/failure';
-import { failed, type Result, success } from '@gateway/domain/result';
+import type { Account } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { settledWithin } from '../process/settled-within.ts';
 import { retryAfter, storageFailure } from '../storage-failure.ts';
 import type { Admission, Permit } from './admission.ts';

@@ -1,5 +1,5 @@
-import type { Failure } from '@gateway/domain/failure';
-import { failed, type Result, success } from '@gateway/domain/result';
+import type { Failure } from '@order-gateway/domain/failure';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { unauthenticatedLimits } from '../limits.ts';
 import { isPublicAddress, networkOf } from '../network/ip-address.ts';
 import { retryAfter } from '../storage-failure.ts';

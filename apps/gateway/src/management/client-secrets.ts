@@ -1,4 +1,4 @@
-import { formatTime } from '@gateway/domain/orders/order';
+import { formatTime } from '@order-gateway/domain/orders/order';
 
 /** The form of a client secret's id. */
 export const secretIdForm = /^[1-9]\d{0,14}$/;

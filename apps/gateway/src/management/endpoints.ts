@@ -1,10 +1,10 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { Failure } from '@gateway/domain/failure';
-import { formatTime } from '@gateway/domain/orders/order';
-import type { Result } from '@gateway/domain/result';
-import { allEventTypes, endpointIdForm } from '@gateway/domain/webhooks/webhook-endpoint';
-import type { Managed } from '@gateway/postgres/merchant-management';
-import type { StoredEndpoint } from '@gateway/postgres/webhooks/webhook-endpoints';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import { formatTime } from '@order-gateway/domain/orders/order';
+import type { Result } from '@order-gateway/domain/result';
+import { allEventTypes, endpointIdForm } from '@order-gateway/domain/webhooks/webhook-endpoint';
+import type { Managed } from '@order-gateway/postgres/merchant-management';
+import type { StoredEndpoint } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import type { Members } from '../orders/operation.ts';
 import { notFound, readId } from './manage.ts';
 

@@ -1,9 +1,9 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import type { Merchant } from '@gateway/domain/accounts/account';
-import type { Failure } from '@gateway/domain/failure';
-import { missing } from '@gateway/domain/fields/check-field';
-import { failed, type Result, success } from '@gateway/domain/result';
-import type { Managed, MerchantManagement } from '@gateway/postgres/merchant-management';
+import type { Merchant } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import { missing } from '@order-gateway/domain/fields/check-field';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import type { Managed, MerchantManagement } from '@order-gateway/postgres/merchant-management';
 import type { Caller, Members, Operation, OperationDeps, Reply } from '../orders/operation.ts';
 import { storageFailure } from '../storage-failure.ts';
 

@@ -1,9 +1,9 @@
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Merchant } from '@gateway/domain/accounts/account';
-import type { Failure } from '@gateway/domain/failure';
-import { decide } from '@gateway/domain/orders/order-states';
-import { type OrderKey, parseOrderKey } from '@gateway/domain/requests/order-key';
-import { type Result, success } from '@gateway/domain/result';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Merchant } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import { decide } from '@order-gateway/domain/orders/order-states';
+import { type OrderKey, parseOrderKey } from '@order-gateway/domain/requests/order-key';
+import { type Result, success } from '@order-gateway/domain/result';
 import { type ChangedOrder, changeOrder } from '../orders/change-order.ts';
 import { type FoundOrder, findOrder } from '../orders/find-order.ts';
 import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../orders/operation.ts';

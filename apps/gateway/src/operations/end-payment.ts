@@ -1,9 +1,9 @@
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import type { Failure } from '@gateway/domain/failure';
-import { isHeldBy } from '@gateway/domain/orders/order-states';
-import type { LinkedOrder } from '@gateway/domain/orders/order-store';
-import { type AttemptInput, parseAttempt } from '@gateway/domain/requests/parse-payment';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import type { Failure } from '@order-gateway/domain/failure';
+import { isHeldBy } from '@order-gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { type AttemptInput, parseAttempt } from '@order-gateway/domain/requests/parse-payment';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { ChangedOrder } from '../orders/change-order.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../orders/operation.ts';

@@ -1,7 +1,7 @@
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Merchant } from '@gateway/domain/accounts/account';
-import { parseOrderKey } from '@gateway/domain/requests/order-key';
-import { success } from '@gateway/domain/result';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Merchant } from '@order-gateway/domain/accounts/account';
+import { parseOrderKey } from '@order-gateway/domain/requests/order-key';
+import { success } from '@order-gateway/domain/result';
 import { findOrder } from '../orders/find-order.ts';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
 import { orderRecord } from '../orders/order-response.ts';

@@ -1,9 +1,9 @@
-import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
-import type { Merchant } from '@gateway/domain/accounts/account';
-import type { Failure } from '@gateway/domain/failure';
-import type { OrderEvent } from '@gateway/domain/orders/order-store';
-import { parseEventList } from '@gateway/domain/requests/list-parameters';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { EventService } from '@order-gateway/contract/gateway/v1/event_service_pb';
+import type { Merchant } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { OrderEvent } from '@order-gateway/domain/orders/order-store';
+import { parseEventList } from '@order-gateway/domain/requests/list-parameters';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs } from '../limits.ts';
 import type { Caller, Members, Operation, OperationDeps } from '../orders/operation.ts';
 import { eventResponse } from '../orders/order-response.ts';

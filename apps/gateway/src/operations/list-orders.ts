@@ -1,9 +1,9 @@
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Merchant } from '@gateway/domain/accounts/account';
-import type { Failure } from '@gateway/domain/failure';
-import type { Order } from '@gateway/domain/orders/order';
-import { parseOrderList } from '@gateway/domain/requests/list-parameters';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Merchant } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { Order } from '@order-gateway/domain/orders/order';
+import { parseOrderList } from '@order-gateway/domain/requests/list-parameters';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Members, Operation, OperationDeps } from '../orders/operation.ts';
 import { orderRecord } from '../orders/order-response.ts';
 import { storageFailure } from '../storage-failure.ts';

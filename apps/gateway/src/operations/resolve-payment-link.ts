@@ -1,6 +1,6 @@
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { parseLinkToken } from '@gateway/domain/requests/parse-payment';
-import { failed, success } from '@gateway/domain/result';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import { parseLinkToken } from '@order-gateway/domain/requests/parse-payment';
+import { failed, success } from '@order-gateway/domain/result';
 import { findLinkToPay } from '../orders/find-order.ts';
 import type { Operation, OperationDeps } from '../orders/operation.ts';
 import { checkoutOrder } from '../orders/order-response.ts';

@@ -1,10 +1,10 @@
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import type { Failure } from '@gateway/domain/failure';
-import { formatTime, type PaymentLease } from '@gateway/domain/orders/order';
-import { startFailure } from '@gateway/domain/orders/order-states';
-import type { LinkedOrder } from '@gateway/domain/orders/order-store';
-import { type AttemptInput, parseAttempt } from '@gateway/domain/requests/parse-payment';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import type { Failure } from '@order-gateway/domain/failure';
+import { formatTime, type PaymentLease } from '@order-gateway/domain/orders/order';
+import { startFailure } from '@order-gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { type AttemptInput, parseAttempt } from '@order-gateway/domain/requests/parse-payment';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { findLinkToPay } from '../orders/find-order.ts';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
 import { checkoutOrder } from '../orders/order-response.ts';

@@ -1,7 +1,7 @@
-import type { Failure } from '@gateway/domain/failure';
-import type { RefusalCode } from '@gateway/domain/orders/order';
-import type { Decision } from '@gateway/domain/orders/order-states';
-import { failed, type Result, success } from '@gateway/domain/result';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { RefusalCode } from '@order-gateway/domain/orders/order';
+import type { Decision } from '@order-gateway/domain/orders/order-states';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { storageFailure } from '../storage-failure.ts';
 import type { FoundOrder } from './find-order.ts';
 import type { Deadline, OperationDeps } from './operation.ts';

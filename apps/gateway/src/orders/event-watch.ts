@@ -1,5 +1,5 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { EventPosition } from '@gateway/domain/orders/order-store';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { EventPosition } from '@order-gateway/domain/orders/order-store';
 import { eventWatchLimits } from '../limits.ts';
 import type { Logger } from '../process/logger.ts';
 import { createWatch } from './watch.ts';

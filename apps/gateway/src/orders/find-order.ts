@@ -1,12 +1,12 @@
-import type { Merchant } from '@gateway/domain/accounts/account';
-import type { Failure } from '@gateway/domain/failure';
-import { fieldRules, textError } from '@gateway/domain/fields/field-rules';
-import { parseOrderToken } from '@gateway/domain/links/order-token';
-import type { Order } from '@gateway/domain/orders/order';
-import type { FindOutcome, LinkedOrder, OrderStore } from '@gateway/domain/orders/order-store';
-import { serviceOrderIdMax } from '@gateway/domain/orders/service-order-id';
-import type { OrderKey } from '@gateway/domain/requests/order-key';
-import { failed, type Result, success } from '@gateway/domain/result';
+import type { Merchant } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import { fieldRules, textError } from '@order-gateway/domain/fields/field-rules';
+import { parseOrderToken } from '@order-gateway/domain/links/order-token';
+import type { Order } from '@order-gateway/domain/orders/order';
+import type { FindOutcome, LinkedOrder, OrderStore } from '@order-gateway/domain/orders/order-store';
+import { serviceOrderIdMax } from '@order-gateway/domain/orders/service-order-id';
+import type { OrderKey } from '@order-gateway/domain/requests/order-key';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { storageFailure } from '../storage-failure.ts';
 import type { Caller, Deadline, OperationDeps } from './operation.ts';
 

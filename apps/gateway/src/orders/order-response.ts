@@ -1,10 +1,10 @@
-import type { MerchantMode } from '@gateway/domain/accounts/account';
-import { type BaseUrl, paymentLink } from '@gateway/domain/links/payment-link';
-import { formatAmount } from '@gateway/domain/money/money';
-import { formatTime, type Order, type RefusedPayment } from '@gateway/domain/orders/order';
-import { orderAfter } from '@gateway/domain/orders/order-states';
-import type { LinkedOrder, OrderEvent } from '@gateway/domain/orders/order-store';
-import { returnUrlFor } from '@gateway/domain/signing/return-url';
+import type { MerchantMode } from '@order-gateway/domain/accounts/account';
+import { type BaseUrl, paymentLink } from '@order-gateway/domain/links/payment-link';
+import { formatAmount } from '@order-gateway/domain/money/money';
+import { formatTime, type Order, type RefusedPayment } from '@order-gateway/domain/orders/order';
+import { orderAfter } from '@order-gateway/domain/orders/order-states';
+import type { LinkedOrder, OrderEvent } from '@order-gateway/domain/orders/order-store';
+import { returnUrlFor } from '@order-gateway/domain/signing/return-url';
 import type { OperationDeps } from './operation.ts';
 
 export type OrderResponse = ReturnType<typeof orderResponse>;

@@ -1,7 +1,7 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { OrderToken } from '@gateway/domain/links/order-token';
-import type { LinkedOrder } from '@gateway/domain/orders/order-store';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { OrderToken } from '@order-gateway/domain/links/order-token';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { pageWatchLimits } from '../limits.ts';

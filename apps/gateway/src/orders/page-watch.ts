@@ -1,6 +1,6 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { OrderToken } from '@gateway/domain/links/order-token';
-import type { LinkedOrder, OrderStore } from '@gateway/domain/orders/order-store';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { OrderToken } from '@order-gateway/domain/links/order-token';
+import type { LinkedOrder, OrderStore } from '@order-gateway/domain/orders/order-store';
 import { pageWatchLimits } from '../limits.ts';
 import type { Logger } from '../process/logger.ts';
 import { createWatch } from './watch.ts';

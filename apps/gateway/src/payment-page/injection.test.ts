@@ -1,9 +1,9 @@
-import type { AccountId, MerchantMode } from '@gateway/domain/accounts/account';
-import { noBrand } from '@gateway/domain/accounts/brand';
-import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
-import { type Order, type OrderFields, orderStatuses } from '@gateway/domain/orders/order';
-import type { LinkedOrder } from '@gateway/domain/orders/order-store';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId, MerchantMode } from '@order-gateway/domain/accounts/account';
+import { noBrand } from '@order-gateway/domain/accounts/brand';
+import { type CheckoutTemplate, parseCheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
+import { type Order, type OrderFields, orderStatuses } from '@order-gateway/domain/orders/order';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/helpers/fixed-deps.ts';

@@ -1,5 +1,5 @@
-import { orderCurrencyCodes } from '@gateway/domain/money/currency';
-import { type AmountHundredths, amountHundredthsMax } from '@gateway/domain/money/money';
+import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
+import { type AmountHundredths, amountHundredthsMax } from '@order-gateway/domain/money/money';
 import { describe, expect, test } from 'vitest';
 import { localAmount, localDeadline, localTime, type PageLocale, pageLanguages } from './localization.ts';
 import { negotiate } from './negotiate.ts';

@@ -1,5 +1,5 @@
-import { minorUnitOf } from '@gateway/domain/money/currency';
-import { type AmountHundredths, amountDecimals, formatAmount } from '@gateway/domain/money/money';
+import { minorUnitOf } from '@order-gateway/domain/money/currency';
+import { type AmountHundredths, amountDecimals, formatAmount } from '@order-gateway/domain/money/money';
 import texts from './payment-page-texts.json' with { type: 'json' };
 
 export type PageLanguage = keyof typeof texts;

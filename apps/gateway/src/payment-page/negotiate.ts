@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { fieldRules, textError } from '@gateway/domain/fields/field-rules';
+import { fieldRules, textError } from '@order-gateway/domain/fields/field-rules';
 import Negotiator from 'negotiator';
 import { type PageLocale, pageLanguages, pageLocales } from './localization.ts';
 

@@ -1,9 +1,9 @@
-import { type AccountId, type MerchantMode, merchantModes } from '@gateway/domain/accounts/account';
-import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
-import { type BaseUrl, parseBaseUrl } from '@gateway/domain/links/payment-link';
-import { type Order, type OrderStatus, orderStatuses } from '@gateway/domain/orders/order';
-import type { LinkedOrder } from '@gateway/domain/orders/order-store';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { type AccountId, type MerchantMode, merchantModes } from '@order-gateway/domain/accounts/account';
+import { parseCheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
+import { type BaseUrl, parseBaseUrl } from '@order-gateway/domain/links/payment-link';
+import { type Order, type OrderStatus, orderStatuses } from '@order-gateway/domain/orders/order';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';

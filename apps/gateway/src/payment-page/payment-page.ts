@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { type Brand, type Logo, noBrand } from '@gateway/domain/accounts/brand';
-import { checkoutLink } from '@gateway/domain/links/checkout-link';
-import { pathPrefixOf } from '@gateway/domain/links/payment-link';
-import { formatTime, type Order, type OrderStatus } from '@gateway/domain/orders/order';
-import { mayChange } from '@gateway/domain/orders/order-states';
-import { type LinkedOrder, mayBePaid } from '@gateway/domain/orders/order-store';
-import { hostOf } from '@gateway/domain/signing/return-url';
+import { type Brand, type Logo, noBrand } from '@order-gateway/domain/accounts/brand';
+import { checkoutLink } from '@order-gateway/domain/links/checkout-link';
+import { pathPrefixOf } from '@order-gateway/domain/links/payment-link';
+import { formatTime, type Order, type OrderStatus } from '@order-gateway/domain/orders/order';
+import { mayChange } from '@order-gateway/domain/orders/order-states';
+import { type LinkedOrder, mayBePaid } from '@order-gateway/domain/orders/order-store';
+import { hostOf } from '@order-gateway/domain/signing/return-url';
 import { html, raw } from 'hono/html';
 import { brandResponse, logoPath } from '../brand/brand-response.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';

@@ -1,9 +1,9 @@
-import { randomBase62 } from '@gateway/domain/base62';
-import type { Failure } from '@gateway/domain/failure';
-import type { Order } from '@gateway/domain/orders/order';
-import { type Decision, decide, expiryOf, startFailure } from '@gateway/domain/orders/order-states';
-import type { LinkedOrder } from '@gateway/domain/orders/order-store';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { randomBase62 } from '@order-gateway/domain/base62';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { Order } from '@order-gateway/domain/orders/order';
+import { type Decision, decide, expiryOf, startFailure } from '@order-gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { changeOrder } from '../orders/change-order.ts';
 import { findPaymentLink, linkNotFound } from '../orders/find-order.ts';
 import type { Deadline, OperationDeps } from '../orders/operation.ts';

@@ -1,6 +1,6 @@
-import { startDevPostgres } from '@gateway/dev-postgres';
-import { parseConnectionUrl } from '@gateway/postgres/connections/connection-url';
-import { migrateDatabase, requireSchema } from '@gateway/postgres/migrate';
+import { startDevPostgres } from '@order-gateway/dev-postgres';
+import { parseConnectionUrl } from '@order-gateway/postgres/connections/connection-url';
+import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
 import type { Logger } from './logger.ts';
 import { messageOf, StartError } from './process.ts';
 

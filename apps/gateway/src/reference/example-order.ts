@@ -1,9 +1,9 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { OrderToken } from '@gateway/domain/links/order-token';
-import type { BaseUrl } from '@gateway/domain/links/payment-link';
-import { newOrder, type Order, type RefusedPayment } from '@gateway/domain/orders/order';
-import type { EventType } from '@gateway/domain/orders/order-states';
-import { parseOrder } from '@gateway/domain/orders/parse-order';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { OrderToken } from '@order-gateway/domain/links/order-token';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { newOrder, type Order, type RefusedPayment } from '@order-gateway/domain/orders/order';
+import type { EventType } from '@order-gateway/domain/orders/order-states';
+import { parseOrder } from '@order-gateway/domain/orders/parse-order';
 import { eventResponse, orderResponse } from '../orders/order-response.ts';
 
 /** The order that the reference shows. A test compares it with the fixture of the API's own example. */

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
+import { type FailureCode, failureAdvice, failures } from '@order-gateway/domain/failure';
 import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';

@@ -1,10 +1,10 @@
 import type { DescField, DescMethodUnary } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
-import { comments } from '@gateway/contract/comments';
-import { errorsOf, jsonRouteOf, methods, services } from '@gateway/contract/operations';
-import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
-import { orderTokenForm } from '@gateway/domain/links/order-token';
-import { type EventType, eventTypes } from '@gateway/domain/orders/order-states';
+import { comments } from '@order-gateway/contract/comments';
+import { errorsOf, jsonRouteOf, methods, services } from '@order-gateway/contract/operations';
+import { type FailureCode, failureAdvice, failures } from '@order-gateway/domain/failure';
+import { orderTokenForm } from '@order-gateway/domain/links/order-token';
+import { type EventType, eventTypes } from '@order-gateway/domain/orders/order-states';
 import { eventWatchLimits } from '../limits.ts';
 import { pageLanguages } from '../payment-page/localization.ts';
 import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';

@@ -1,4 +1,4 @@
-import { type BaseUrl, pathPrefixOf } from '@gateway/domain/links/payment-link';
+import { type BaseUrl, pathPrefixOf } from '@order-gateway/domain/links/payment-link';
 import { fastify } from 'fastify';
 import { html } from 'hono/html';
 import { htmlPage } from '../payment-page/html-page.ts';

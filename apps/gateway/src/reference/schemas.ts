@@ -1,34 +1,34 @@
 import { type DescField, type DescMessage, type DescMethodUnary, ScalarType } from '@bufbuild/protobuf';
-import { comments } from '@gateway/contract/comments';
-import { OrderSchema } from '@gateway/contract/gateway/v1/order_pb';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
-import { jsonRouteOf, methods } from '@gateway/contract/operations';
-import { merchantModes } from '@gateway/domain/accounts/account';
-import { brandFieldNames, brandRules } from '@gateway/domain/accounts/brand';
-import { failures } from '@gateway/domain/failure';
+import { comments } from '@order-gateway/contract/comments';
+import { OrderSchema } from '@order-gateway/contract/gateway/v1/order_pb';
+import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { jsonRouteOf, methods } from '@order-gateway/contract/operations';
+import { merchantModes } from '@order-gateway/domain/accounts/account';
+import { brandFieldNames, brandRules } from '@order-gateway/domain/accounts/brand';
+import { failures } from '@order-gateway/domain/failure';
 import {
   type FieldRule,
   fieldErrorCodes,
   fieldRules,
   forbiddenControls,
   nonBlank,
-} from '@gateway/domain/fields/field-rules';
-import { timePattern } from '@gateway/domain/fields/iso-time';
-import { metadataKeyPattern, metadataLimits, metadataValueRule } from '@gateway/domain/fields/metadata';
-import { orderFieldNames } from '@gateway/domain/fields/order-fields';
-import { orderTokenForm } from '@gateway/domain/links/order-token';
-import { orderCurrencyCodes } from '@gateway/domain/money/currency';
-import { amountHundredthsMax, formatAmount } from '@gateway/domain/money/money';
-import { refusalCodes } from '@gateway/domain/orders/order';
-import { eventTypes } from '@gateway/domain/orders/order-states';
-import { serviceOrderIdMax } from '@gateway/domain/orders/service-order-id';
-import { pageLimit } from '@gateway/domain/requests/list-parameters';
+} from '@order-gateway/domain/fields/field-rules';
+import { timePattern } from '@order-gateway/domain/fields/iso-time';
+import { metadataKeyPattern, metadataLimits, metadataValueRule } from '@order-gateway/domain/fields/metadata';
+import { orderFieldNames } from '@order-gateway/domain/fields/order-fields';
+import { orderTokenForm } from '@order-gateway/domain/links/order-token';
+import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
+import { amountHundredthsMax, formatAmount } from '@order-gateway/domain/money/money';
+import { refusalCodes } from '@order-gateway/domain/orders/order';
+import { eventTypes } from '@order-gateway/domain/orders/order-states';
+import { serviceOrderIdMax } from '@order-gateway/domain/orders/service-order-id';
+import { pageLimit } from '@order-gateway/domain/requests/list-parameters';
 import {
   allEventTypes,
   deliveryStatuses,
   endpointIdForm,
   endpointStatuses,
-} from '@gateway/domain/webhooks/webhook-endpoint';
+} from '@order-gateway/domain/webhooks/webhook-endpoint';
 
 /** The part of JSON Schema 2020-12 that the reference uses. */
 export interface JsonSchema {

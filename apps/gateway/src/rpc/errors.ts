@@ -6,8 +6,8 @@ import {
   ErrorInfoSchema,
   RequestInfoSchema,
   RetryInfoSchema,
-} from '@gateway/contract/google/rpc/error_details_pb';
-import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
+} from '@order-gateway/contract/google/rpc/error_details_pb';
+import { type Failure, failureDetail, failures } from '@order-gateway/domain/failure';
 
 /** The value of `google.rpc.ErrorInfo.domain`. */
 const errorDomain = 'order-gateway';

@@ -4,7 +4,7 @@ import {
   Health,
   type HealthCheckRequest,
   HealthCheckResponse_ServingStatus,
-} from '@gateway/contract/health/v1/health_pb';
+} from '@order-gateway/contract/health/v1/health_pb';
 import { endOf, type Readiness } from '../process/readiness.ts';
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;

@@ -2,9 +2,12 @@ import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
 import { nestedTypes } from '@bufbuild/protobuf/reflect';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ConnectRouter, type ServiceImpl } from '@connectrpc/connect';
-import { file_google_rpc_error_details } from '@gateway/contract/google/rpc/error_details_pb';
-import { ServerReflection, type ServerReflectionRequest } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
-import { ServerReflection as ServerReflectionAlpha } from '@gateway/contract/grpc/reflection/v1alpha/reflection_pb';
+import { file_google_rpc_error_details } from '@order-gateway/contract/google/rpc/error_details_pb';
+import {
+  ServerReflection,
+  type ServerReflectionRequest,
+} from '@order-gateway/contract/grpc/reflection/v1/reflection_pb';
+import { ServerReflection as ServerReflectionAlpha } from '@order-gateway/contract/grpc/reflection/v1alpha/reflection_pb';
 
 /**
  * gRPC's server reflection (github.com/grpc/grpc, doc/server-reflection.md) for the services and for itself, in both versions:

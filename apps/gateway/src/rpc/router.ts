@@ -9,8 +9,8 @@ import {
 } from '@connectrpc/connect';
 import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protocol-connect';
 import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
-import type { Failure } from '@gateway/domain/failure';
-import { type Result, success } from '@gateway/domain/result';
+import type { Failure } from '@order-gateway/domain/failure';
+import { type Result, success } from '@order-gateway/domain/result';
 import type { Call } from '../intake/call.ts';
 import type { ReceiveDeps } from '../intake/receive.ts';
 import { callTimeoutMs, messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';

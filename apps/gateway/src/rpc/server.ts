@@ -8,8 +8,8 @@ import {
 } from 'node:http2';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { callerOf } from '@gateway/contract/operations';
-import type { Failure } from '@gateway/domain/failure';
+import { callerOf } from '@order-gateway/contract/operations';
+import type { Failure } from '@order-gateway/domain/failure';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
 import { Call } from '../intake/call.ts';

@@ -1,7 +1,5 @@
 import { readdirSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type MerchantMode, merchantModes } from '@gateway/domain/accounts/account';
-import { type RefusalCode, refusalCodes } from '@gateway/domain/orders/order';
 import type { Meter, ObservableCallback } from '@opentelemetry/api';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { emptyResource } from '@opentelemetry/resources';
@@ -12,6 +10,8 @@ import {
   type ScopeMetrics,
   type ViewOptions,
 } from '@opentelemetry/sdk-metrics';
+import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts/account';
+import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders/order';
 import gatewayPackage from '../../package.json' with { type: 'json' };
 import { openFilesMax, readinessCheckTimeoutMs } from '../limits.ts';
 import { settledWithin } from '../process/settled-within.ts';

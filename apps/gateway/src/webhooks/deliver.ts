@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BaseUrl } from '@gateway/domain/links/payment-link';
-import { orderAfter } from '@gateway/domain/orders/order-states';
+import type { Meter } from '@opentelemetry/api';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { orderAfter } from '@order-gateway/domain/orders/order-states';
 import {
   type AttemptResult,
   type ClaimedDelivery,
   type EndpointKey,
   endpointKeyOf,
   type WebhookDeliveries,
-} from '@gateway/postgres/webhooks/webhook-deliveries';
-import type { Meter } from '@opentelemetry/api';
+} from '@order-gateway/postgres/webhooks/webhook-deliveries';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import { eventResponse } from '../orders/order-response.ts';
 import type { Logger } from '../process/logger.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { formatTime } from '@gateway/domain/orders/order';
-import { failed, success } from '@gateway/domain/result';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { formatTime } from '@order-gateway/domain/orders/order';
+import { failed, success } from '@order-gateway/domain/result';
 import { webhookLimits } from '../limits.ts';
 import type { Ping } from '../orders/operation.ts';
 import { type Sender, webhookRequest } from './send.ts';

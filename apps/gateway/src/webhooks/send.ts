@@ -5,7 +5,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { webhookSignature } from '@gateway/domain/webhooks/webhook-signature';
+import { webhookSignature } from '@order-gateway/domain/webhooks/webhook-signature';
 import { webhookLimits } from '../limits.ts';
 import { type AllowedAddresses, isLoopbackAddress, isPublicAddress } from '../network/ip-address.ts';
 import { urlProblem } from './url-rule.ts';

@@ -1,4 +1,4 @@
-import type { Failure } from '@gateway/domain/failure';
+import type { Failure } from '@order-gateway/domain/failure';
 import { type AllowedAddresses, isLoopbackAddress, isPublicAddress, literalAddressOf } from '../network/ip-address.ts';
 
 /** The reason why nothing is sent to a URL, as the end of a sentence; `undefined` if the URL is allowed. */

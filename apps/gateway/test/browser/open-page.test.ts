@@ -1,4 +1,4 @@
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { pageTexts } from '../../src/payment-page/localization.ts';
 import { webp } from '../helpers/images.ts';

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { MerchantMode } from '@gateway/domain/accounts/account';
-import type { AmountHundredths } from '@gateway/domain/money/money';
-import type { OrderStatus } from '@gateway/domain/orders/order';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import type { MerchantMode } from '@order-gateway/domain/accounts/account';
+import type { AmountHundredths } from '@order-gateway/domain/money/money';
+import type { OrderStatus } from '@order-gateway/domain/orders/order';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

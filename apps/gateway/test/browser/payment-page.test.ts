@@ -1,4 +1,4 @@
-import { orderStatuses } from '@gateway/domain/orders/order';
+import { orderStatuses } from '@order-gateway/domain/orders/order';
 import jsqr from 'jsqr';
 import { expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';

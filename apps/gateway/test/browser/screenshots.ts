@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { type Brand, noBrand } from '@gateway/domain/accounts/brand';
-import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
-import type { Order } from '@gateway/domain/orders/order';
-import type { LinkedOrder } from '@gateway/domain/orders/order-store';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { type Brand, noBrand } from '@order-gateway/domain/accounts/brand';
+import { parseCheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
+import type { Order } from '@order-gateway/domain/orders/order';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { logoPath } from '../../src/brand/brand-response.ts';
 import { pageLanguages } from '../../src/payment-page/localization.ts';
 import { failurePage, paymentPage } from '../../src/payment-page/payment-page.ts';

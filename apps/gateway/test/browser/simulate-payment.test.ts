@@ -1,5 +1,5 @@
-import { verifyReturn } from '@gateway/client';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { verifyReturn } from '@order-gateway/client';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { pageTexts } from '../../src/payment-page/localization.ts';

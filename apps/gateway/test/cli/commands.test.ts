@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
-import { createTestDatabase } from '@gateway/dev-postgres/testing';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { createTestDatabase } from '@order-gateway/dev-postgres/testing';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { endProcesses, newDataDir, runProgram, startOnNewDatabase, startProcess } from '../helpers/gateway-process.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { verifyReturn } from '@gateway/client';
-import { openWebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
+import { verifyReturn } from '@order-gateway/client';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../../src/cli/demo-merchant.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { checksumOf } from '@gateway/domain/signing/order-checksum';
-import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { checksumOf } from '@order-gateway/domain/signing/order-checksum';
+import { validOrderFields, validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import type postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';

@@ -1,10 +1,10 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
-import { formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
-import { openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
-import { useTestDatabase } from '@gateway/postgres/testing/test-database';
-import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
-import { openWebhookEndpoints } from '@gateway/postgres/webhooks/webhook-endpoints';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { endpointsMax } from '@order-gateway/domain/webhooks/webhook-endpoint';
+import { formatSigningSecret } from '@order-gateway/domain/webhooks/webhook-signature';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
+import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/testing/webhook-events';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { CommanderError } from 'commander';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';

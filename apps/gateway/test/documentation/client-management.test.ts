@@ -1,4 +1,4 @@
-import { createClient, type GatewayError, type SignedWebhookEndpoint, verifyWebhook } from '@gateway/client';
+import { createClient, type GatewayError, type SignedWebhookEndpoint, verifyWebhook } from '@order-gateway/client';
 import { expect, test } from 'vitest';
 import { type RunningGateway, useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, postPayment } from '../helpers/send-order.ts';

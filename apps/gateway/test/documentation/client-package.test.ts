@@ -13,8 +13,8 @@ import {
   type NewOrder,
   type OrderFilter,
   orderChecksum,
-} from '@gateway/client';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+} from '@order-gateway/client';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
@@ -40,7 +40,7 @@ async function errorOf(call: Promise<unknown>): Promise<GatewayError> {
   throw new Error('no GatewayError', { cause: error });
 }
 
-describe('@gateway/client with a gateway:', () => {
+describe('@order-gateway/client with a gateway:', () => {
   test('createOrder creates an order once, with a checksum that verifies', async () => {
     const client = clientOf();
     const order = orderOf('création | 1\\2');
@@ -159,7 +159,7 @@ describe('@gateway/client with a gateway:', () => {
 describe("the programs of the client's README", () => {
   /** The folder in which the programs find the package. */
   const folder = join(import.meta.dirname, '../../node_modules/.cache/client-readme');
-  const fromSource = '--conditions=@gateway/source';
+  const fromSource = '--conditions=@order-gateway/source';
   let programs: string[];
   beforeAll(async () => {
     const readme = await readFile(join(import.meta.dirname, '../../../../packages/client/README.md'), 'utf8');

@@ -39,12 +39,12 @@ afterAll(async () => {
 });
 
 test('the package contains both module formats with types, the proto files, README and licence', async () => {
-  const files = await readdir(join(project, 'node_modules/@gateway/contract'), {
+  const files = await readdir(join(project, 'node_modules/@order-gateway/contract'), {
     recursive: true,
     withFileTypes: true,
   });
   const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name));
-  const names = paths.map((path) => path.split('@gateway/contract/')[1] ?? '');
+  const names = paths.map((path) => path.split('@order-gateway/contract/')[1] ?? '');
   for (const format of ['esm', 'cjs']) {
     const modules = names.filter((name) => name.startsWith(`dist/${format}/gateway/v1/`));
     expect(modules).toContain(`dist/${format}/gateway/v1/checkout_service_pb.js`);
@@ -73,7 +73,7 @@ async function compileAndRun(file: string, content: string, module: string): Pro
 }
 
 async function examples(): Promise<string[]> {
-  const readme = await readFile(join(project, 'node_modules/@gateway/contract/README.md'), 'utf8');
+  const readme = await readFile(join(project, 'node_modules/@order-gateway/contract/README.md'), 'utf8');
   return [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => code);
 }
 
@@ -94,7 +94,7 @@ test('each example of the README calls a gateway from a CommonJS module', async 
 });
 
 test('the types of the package reject what does not exist', async () => {
-  const program = `import type { CheckoutOrder } from '@gateway/contract/gateway/v1/checkout_service_pb';
+  const program = `import type { CheckoutOrder } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
     export const nameOf = (order: CheckoutOrder): string => order.merchant;`;
   await expect(compileAndRun('wrong.mts', program, 'nodenext')).rejects.toThrow("Property 'merchant' does not exist");
 });

@@ -15,7 +15,7 @@ const examplesFolder = join(import.meta.dirname, '../../../../docs/examples');
 const projectFolder = join(import.meta.dirname, '../../node_modules/.cache/examples');
 
 /** Uses the client package from its source. */
-const node = [process.execPath, '--conditions=@gateway/source'] as const;
+const node = [process.execPath, '--conditions=@order-gateway/source'] as const;
 
 interface Language {
   readonly runs: readonly [string, ...string[]];

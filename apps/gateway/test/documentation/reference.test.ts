@@ -1,11 +1,11 @@
 import { glob, readFile } from 'node:fs/promises';
-import { jsonRouteOf, methods } from '@gateway/contract/operations';
-import { brandRules } from '@gateway/domain/accounts/brand';
-import { failures } from '@gateway/domain/failure';
-import { fieldErrorCodes, fieldRules } from '@gateway/domain/fields/field-rules';
-import { orderFieldNames } from '@gateway/domain/fields/order-fields';
-import { eventTypes } from '@gateway/domain/orders/order-states';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { jsonRouteOf, methods } from '@order-gateway/contract/operations';
+import { brandRules } from '@order-gateway/domain/accounts/brand';
+import { failures } from '@order-gateway/domain/failure';
+import { fieldErrorCodes, fieldRules } from '@order-gateway/domain/fields/field-rules';
+import { orderFieldNames } from '@order-gateway/domain/fields/order-fields';
+import { eventTypes } from '@order-gateway/domain/orders/order-states';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { unpackTar } from 'modern-tar';

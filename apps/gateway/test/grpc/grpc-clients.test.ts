@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { compressionGzip, createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
+import { type ChannelOptions, Client, compressionAlgorithms, credentials, Metadata } from '@grpc/grpc-js';
 import {
   type CreateOrderRequest,
   CreateOrderRequestSchema,
   CreateOrderResponseSchema,
   OrderService,
-} from '@gateway/contract/gateway/v1/order_service_pb';
-import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
-import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
-import { type ChannelOptions, Client, compressionAlgorithms, credentials, Metadata } from '@grpc/grpc-js';
+} from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
+import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished, test } from 'vitest';
 import { http2Limits, messageBytesMax } from '../../src/limits.ts';
 import { callHeaders, createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';

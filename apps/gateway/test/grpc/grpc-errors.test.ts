@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Code, createClient } from '@connectrpc/connect';
 import { compressionGzip, createGrpcTransport } from '@connectrpc/connect-node';
-import { CreateOrderRequestSchema, OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { CreateOrderRequestSchema, OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { expect, test } from 'vitest';
 import { credentials } from '../helpers/fixed-deps.ts';
 import { callHeaders, frame, sendCall } from '../helpers/grpc/grpc-call.ts';

@@ -1,7 +1,10 @@
 import { type ClientHttp2Session, constants } from 'node:http2';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import type { ServiceType } from '@gateway/contract/gateway/v1/order_pb';
-import { CreateOrderRequestSchema, CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { ServiceType } from '@order-gateway/contract/gateway/v1/order_pb';
+import {
+  CreateOrderRequestSchema,
+  CreateOrderResponseSchema,
+} from '@order-gateway/contract/gateway/v1/order_service_pb';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { credentials } from '../helpers/fixed-deps.ts';

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { create, toBinary } from '@bufbuild/protobuf';
 import {
-  Health,
-  HealthCheckRequestSchema,
-  HealthCheckResponse_ServingStatus,
-} from '@gateway/contract/health/v1/health_pb';
-import {
   type ClientReadableStream,
   credentials,
   makeClientConstructor,
   type ServiceError,
   type StatusObject,
 } from '@grpc/grpc-js';
+import {
+  Health,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus,
+} from '@order-gateway/contract/health/v1/health_pb';
 import { service as healthDefinition } from 'grpc-health-check';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createReadiness } from '../../src/process/readiness.ts';

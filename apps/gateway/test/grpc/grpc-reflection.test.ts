@@ -1,8 +1,8 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
-import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { ServerReflection } from '@order-gateway/contract/grpc/reflection/v1/reflection_pb';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { createOrderPath, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';

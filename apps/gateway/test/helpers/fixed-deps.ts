@@ -1,8 +1,8 @@
-import type { AccountId, Merchant } from '@gateway/domain/accounts/account';
-import { createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
-import type { BaseUrl } from '@gateway/domain/links/payment-link';
-import { success } from '@gateway/domain/result';
-import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import type { AccountId, Merchant } from '@order-gateway/domain/accounts/account';
+import { createClientId, createClientSecret } from '@order-gateway/domain/accounts/credentials';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { success } from '@order-gateway/domain/result';
+import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { createCheckLogo } from '../../src/brand/check-logo.ts';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createAdmission } from '../../src/intake/admission.ts';

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@gateway/dev-postgres/testing';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { createMerchant } from '@gateway/postgres/accounts/account-admin';
-import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@order-gateway/dev-postgres/testing';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { createMerchant } from '@order-gateway/postgres/accounts/account-admin';
+import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { vi } from 'vitest';
 import { readText } from '../../../../tools/test-resources.ts';
 

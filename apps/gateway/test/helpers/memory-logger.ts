@@ -1,5 +1,5 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { FailureCode } from '@gateway/domain/failure';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { FailureCode } from '@order-gateway/domain/failure';
 import type { Outcome, Protocol } from '../../src/intake/call.ts';
 import { createLogger, type Logger } from '../../src/process/logger.ts';
 

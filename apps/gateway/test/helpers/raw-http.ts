@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { onTestFinished } from 'vitest';
 import type { RunningGateway } from './running-gateway.ts';
 import { credentialHeaders } from './send-order.ts';

@@ -3,9 +3,9 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { fromJson } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 
 // The calls of a merchant's backend. Programs that tests start use this too, so nothing here imports vitest.

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { SelfSigned } from '@gateway/postgres/testing/self-signed';
+import type { SelfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { onTestFinished } from 'vitest';
 
 /** A request as the receiver got it, with the complete body. */

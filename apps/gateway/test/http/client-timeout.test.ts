@@ -1,7 +1,7 @@
 import { toBinary } from '@bufbuild/protobuf';
 import { Code } from '@connectrpc/connect';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { fairTimeoutMs } from '../../src/limits.ts';
 import { createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';

@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';

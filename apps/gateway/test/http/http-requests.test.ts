@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { callTimeoutMs, messageBytesMax } from '../../src/limits.ts';
 import { createOrderPath } from '../helpers/grpc/grpc-call.ts';

@@ -1,7 +1,7 @@
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import type { OrderStatus } from '@gateway/contract/gateway/v1/order_pb';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import type { OrderStatus } from '@order-gateway/contract/gateway/v1/order_pb';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';

@@ -4,10 +4,10 @@ import { Agent } from 'node:http';
 import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
-import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FloodOptions, FloodReport } from '../helpers/attacks/flood-process.ts';
 import {

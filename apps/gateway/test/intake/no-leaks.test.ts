@@ -1,7 +1,7 @@
 import { ConnectError } from '@connectrpc/connect';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { orderFieldNames } from '@gateway/domain/fields/order-fields';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { orderFieldNames } from '@order-gateway/domain/fields/order-fields';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from '../helpers/gateway-process.ts';
 import { rpcClients, rpcNames } from '../helpers/grpc/rpc-clients.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { Code } from '@connectrpc/connect';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { messageBytesMax } from '../../src/limits.ts';
 import { createOrderPath, frame, sendCall } from '../helpers/grpc/grpc-call.ts';

@@ -1,8 +1,8 @@
 import { constants } from 'node:http2';
-import type { AccountId, Merchant } from '@gateway/domain/accounts/account';
-import { createClientId } from '@gateway/domain/accounts/credentials';
-import type { OrderStore } from '@gateway/domain/orders/order-store';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import type { AccountId, Merchant } from '@order-gateway/domain/accounts/account';
+import { createClientId } from '@order-gateway/domain/accounts/credentials';
+import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createHttpServer } from '../../src/http/server.ts';

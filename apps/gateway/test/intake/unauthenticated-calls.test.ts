@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createClientId, createClientSecret } from '@order-gateway/domain/accounts/credentials';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { unauthenticatedLimits } from '../../src/limits.ts';
 import { ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';

@@ -1,5 +1,5 @@
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { scrape, useGateway } from '../helpers/running-gateway.ts';

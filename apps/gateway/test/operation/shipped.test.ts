@@ -4,8 +4,8 @@ import { access, cp, readdir, readFile, symlink, writeFile } from 'node:fs/promi
 import { join, matchesGlob } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { createTestDatabase, startTestServer } from '@gateway/dev-postgres/testing';
-import { migrateDatabase, requireSchema } from '@gateway/postgres/migrate';
+import { createTestDatabase, startTestServer } from '@order-gateway/dev-postgres/testing';
+import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
 import { validate } from 'dockerfile-utils';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterEach, expect, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
 import gatewayPackage from '../../package.json' with { type: 'json' };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   endProcesses,

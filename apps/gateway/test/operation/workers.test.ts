@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import {
   Health,
   type HealthCheckResponse,
   HealthCheckResponse_ServingStatus,
-} from '@gateway/contract/health/v1/health_pb';
-import { childrenOf } from '@gateway/dev-postgres/testing/processes';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+} from '@order-gateway/contract/health/v1/health_pb';
+import { childrenOf } from '@order-gateway/dev-postgres/testing/processes';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
 import {

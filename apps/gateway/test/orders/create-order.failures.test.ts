@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
-import { startTestServer } from '@gateway/dev-postgres/testing';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { Health, HealthCheckResponse_ServingStatus } from '@order-gateway/contract/health/v1/health_pb';
+import { startTestServer } from '@order-gateway/dev-postgres/testing';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from '../helpers/grpc/rpc-clients.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { createOrderPath } from '../helpers/grpc/grpc-call.ts';
 import { bufCurl, grpcClient } from '../helpers/grpc/rpc-clients.ts';

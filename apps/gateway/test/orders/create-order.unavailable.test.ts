@@ -1,5 +1,5 @@
-import type { OrderStore } from '@gateway/domain/orders/order-store';
-import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createHttpServer } from '../../src/http/server.ts';

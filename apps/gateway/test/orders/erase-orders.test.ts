@@ -1,6 +1,6 @@
-import { personalFieldNames } from '@gateway/domain/orders/erasure';
-import { anotherOrderInput, validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { personalFieldNames } from '@order-gateway/domain/orders/erasure';
+import { anotherOrderInput, validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
 import { endProcesses, runProgram, startProcess } from '../helpers/gateway-process.ts';
 import { testSecretsKey, useGateway } from '../helpers/running-gateway.ts';

@@ -1,5 +1,5 @@
 import { Code } from '@connectrpc/connect';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';

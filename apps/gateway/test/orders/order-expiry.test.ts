@@ -1,5 +1,5 @@
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, postOrder } from '../helpers/send-order.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Code, ConnectError } from '@connectrpc/connect';
-import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
-import { openAccountAdmin } from '@gateway/postgres/accounts/account-admin';
-import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { EventService } from '@order-gateway/contract/gateway/v1/event_service_pb';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { endProcesses, type GatewayProcess, residentMiB, startProcess } from '../helpers/gateway-process.ts';

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from '@connectrpc/connect';
-import { EventService, type WatchEventsResponse } from '@gateway/contract/gateway/v1/event_service_pb';
+import { EventService, type WatchEventsResponse } from '@order-gateway/contract/gateway/v1/event_service_pb';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventWatchLimits } from '../../src/limits.ts';
 import { grpcClient, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';

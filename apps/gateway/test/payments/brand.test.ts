@@ -1,4 +1,4 @@
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { jpeg, pngOf, webp } from '../helpers/images.ts';
 import { useGateway } from '../helpers/running-gateway.ts';

@@ -1,8 +1,8 @@
 import { Code } from '@connectrpc/connect';
-import { verifyReturn } from '@gateway/client';
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { verifyReturn } from '@order-gateway/client';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { giveSigningSecret, scrape, useGateway } from '../helpers/running-gateway.ts';

@@ -1,5 +1,5 @@
-import { startTestServer } from '@gateway/dev-postgres/testing';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { startTestServer } from '@order-gateway/dev-postgres/testing';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
 import { qrCodeSvg } from '../../src/payment-page/qr-code.ts';

@@ -1,8 +1,8 @@
-import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { orderCurrencyCodes } from '@gateway/domain/money/currency';
-import { formatAmount, NumberText } from '@gateway/domain/money/money';
-import { type PaymentFieldName, parsePayment } from '@gateway/domain/requests/parse-payment';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
+import { formatAmount, NumberText } from '@order-gateway/domain/money/money';
+import { type PaymentFieldName, parsePayment } from '@order-gateway/domain/requests/parse-payment';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';

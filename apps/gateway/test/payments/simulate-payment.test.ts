@@ -1,4 +1,4 @@
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pageTexts } from '../../src/payment-page/localization.ts';
 import { type RunningGateway, useGateway } from '../helpers/running-gateway.ts';

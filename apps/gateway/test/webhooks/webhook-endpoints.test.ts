@@ -1,5 +1,5 @@
-import { verifyReturn } from '@gateway/client';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import { verifyReturn } from '@order-gateway/client';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { giveSigningSecret, runGateway, useGateway } from '../helpers/running-gateway.ts';

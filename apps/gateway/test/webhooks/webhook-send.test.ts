@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { selfSigned } from '@gateway/postgres/testing/self-signed';
+import { selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
 import { webhookLimits } from '../../src/limits.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, test } from 'vitest';
 import { endProcesses, newDatabase, runProgram, startOnNewDatabase, startProcess } from '../helpers/gateway-process.ts';

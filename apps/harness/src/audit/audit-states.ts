@@ -1,5 +1,5 @@
-import type { OrderStatus } from '@gateway/domain/orders/order';
-import { type EventType, transitions } from '@gateway/domain/orders/order-states';
+import type { OrderStatus } from '@order-gateway/domain/orders/order';
+import { type EventType, transitions } from '@order-gateway/domain/orders/order-states';
 import { examplesMax } from './compare-orders.ts';
 import type { JournalEntry } from './journal.ts';
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatAmount } from '@gateway/domain/money/money';
-import { formatTime } from '@gateway/domain/orders/order';
-import { expiryOf, statusAsOf } from '@gateway/domain/orders/order-states';
-import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { openAccountDirectory } from '@gateway/postgres/accounts/account-directory';
-import { type ScannedOrder, scanEvents, scanOrders } from '@gateway/postgres/orders/scan';
+import { formatAmount } from '@order-gateway/domain/money/money';
+import { formatTime } from '@order-gateway/domain/orders/order';
+import { expiryOf, statusAsOf } from '@order-gateway/domain/orders/order-states';
+import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import { openAccountDirectory } from '@order-gateway/postgres/accounts/account-directory';
+import { type ScannedOrder, scanEvents, scanOrders } from '@order-gateway/postgres/orders/scan';
 import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';

@@ -3,10 +3,10 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '@gateway/dev-postgres';
-import { enableTls } from '@gateway/postgres/testing/enable-tls';
-import { runQuery } from '@gateway/postgres/testing/run-query';
-import { selfSigned } from '@gateway/postgres/testing/self-signed';
+import { freePort } from '@order-gateway/dev-postgres';
+import { enableTls } from '@order-gateway/postgres/testing/enable-tls';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
+import { selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { documentedConfig, startProgram } from './programs.ts';
 import { at, type Fault, openFolder, postgresUser, type Topology } from './topologies.ts';
 

@@ -3,11 +3,15 @@ import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '@gateway/dev-postgres';
-import { type ReplicatedServers, standbyName, startReplicatedServers } from '@gateway/dev-postgres/testing/replicated';
-import { enableTls } from '@gateway/postgres/testing/enable-tls';
-import { runQuery } from '@gateway/postgres/testing/run-query';
-import { type SelfSigned, selfSigned } from '@gateway/postgres/testing/self-signed';
+import { freePort } from '@order-gateway/dev-postgres';
+import {
+  type ReplicatedServers,
+  standbyName,
+  startReplicatedServers,
+} from '@order-gateway/dev-postgres/testing/replicated';
+import { enableTls } from '@order-gateway/postgres/testing/enable-tls';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
+import { type SelfSigned, selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { documentedConfig, startProgram } from './programs.ts';
 
 /** The fault of the primary: its processes are killed, it shuts down, or its processes are suspended. */

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { endWithThisProcess } from '@gateway/dev-postgres/testing';
+import { endWithThisProcess } from '@order-gateway/dev-postgres/testing';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { endProcess } from './end-process.ts';
 

@@ -1,8 +1,8 @@
-import type { Fixture } from '@gateway/fixtures/fixture';
-import { type Protocol, protocols } from '@gateway/fixtures/operations';
-import { type Difference, differences } from '@gateway/fixtures/replay/differences';
-import { isCarried, type SendTarget, sendFixture, waits } from '@gateway/fixtures/replay/send-fixture';
-import type { CallResponse } from '@gateway/fixtures/wire/encodings';
+import type { Fixture } from '@order-gateway/fixtures/fixture';
+import { type Protocol, protocols } from '@order-gateway/fixtures/operations';
+import { type Difference, differences } from '@order-gateway/fixtures/replay/differences';
+import { isCarried, type SendTarget, sendFixture, waits } from '@order-gateway/fixtures/replay/send-fixture';
+import type { CallResponse } from '@order-gateway/fixtures/wire/encodings';
 import { messageOf } from '../command/command.ts';
 
 /** The outcome of a fixture in one protocol. */

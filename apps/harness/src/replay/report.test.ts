@@ -1,5 +1,5 @@
-import type { Fixture } from '@gateway/fixtures/fixture';
-import { type Protocol, protocols } from '@gateway/fixtures/operations';
+import type { Fixture } from '@order-gateway/fixtures/fixture';
+import { type Protocol, protocols } from '@order-gateway/fixtures/operations';
 import { expect, test } from 'vitest';
 import type { Replay } from './replay-fixtures.ts';
 import { replayReport } from './report.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { withSession } from '@gateway/dev-postgres/testing';
-import type { BareServer } from '@gateway/dev-postgres/testing/bare-server';
-import type { CitusCluster } from '@gateway/dev-postgres/testing/citus';
+import { withSession } from '@order-gateway/dev-postgres/testing';
+import type { BareServer } from '@order-gateway/dev-postgres/testing/bare-server';
+import type { CitusCluster } from '@order-gateway/dev-postgres/testing/citus';
 import type { FaultOf } from '../faults/faults.ts';
 
 /** A cluster whose workers can be disturbed. */

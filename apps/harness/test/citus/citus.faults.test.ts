@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { missingCitus } from '@gateway/dev-postgres/testing/citus';
-import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
+import { missingCitus } from '@order-gateway/dev-postgres/testing/citus';
+import { startDistributedCluster } from '@order-gateway/postgres/testing/distributed-database';
 import { expect, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { createLatencies } from '../../src/load/run/latencies.ts';

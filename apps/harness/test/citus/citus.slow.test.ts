@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { missingCitus } from '@gateway/dev-postgres/testing/citus';
+import { missingCitus } from '@order-gateway/dev-postgres/testing/citus';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';

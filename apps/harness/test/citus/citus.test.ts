@@ -1,7 +1,7 @@
-import { type CitusCluster, missingCitus } from '@gateway/dev-postgres/testing/citus';
-import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { openClients } from '@gateway/fixtures/wire/client';
-import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
+import { type CitusCluster, missingCitus } from '@order-gateway/dev-postgres/testing/citus';
+import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import { openClients } from '@order-gateway/fixtures/wire/client';
+import { startDistributedCluster } from '@order-gateway/postgres/testing/distributed-database';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { startFixtureGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';

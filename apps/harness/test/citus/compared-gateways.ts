@@ -1,4 +1,4 @@
-import { startDistributedCluster } from '@gateway/postgres/testing/distributed-database';
+import { startDistributedCluster } from '@order-gateway/postgres/testing/distributed-database';
 import { onTestFinished } from 'vitest';
 import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
-import { type DatabaseProxy, startDatabaseProxy } from '@gateway/postgres/testing/database-proxy';
-import type { SelfSigned } from '@gateway/postgres/testing/self-signed';
+import { type DatabaseProxy, startDatabaseProxy } from '@order-gateway/postgres/testing/database-proxy';
+import type { SelfSigned } from '@order-gateway/postgres/testing/self-signed';
 
 /** The faults of a connection. */
 export type ConnectionFault =

@@ -1,9 +1,9 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TestServer } from '@gateway/dev-postgres/testing';
-import { signalServer, trySignal } from '@gateway/dev-postgres/testing/bare-server';
-import { runQuery } from '@gateway/postgres/testing/run-query';
+import type { TestServer } from '@order-gateway/dev-postgres/testing';
+import { signalServer, trySignal } from '@order-gateway/dev-postgres/testing/bare-server';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import type { GatewayProcess } from '../../src/gateway/gateway-process.ts';
 import type { Seeded } from '../../src/workload/seeded.ts';

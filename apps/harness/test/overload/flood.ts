@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { type FloodConnection, idEnd } from './connection.ts';
 import { createGrpcConnection } from './grpc-connection.ts';
 import { createHttpConnection } from './http-connection.ts';

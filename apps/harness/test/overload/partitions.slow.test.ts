@@ -1,4 +1,4 @@
-import { partition } from '@gateway/postgres/testing/partitioned-database';
+import { partition } from '@order-gateway/postgres/testing/partitioned-database';
 import { expect, onTestFinished, test } from 'vitest';
 import { startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import { testDatabase } from '../test-database.ts';

@@ -1,4 +1,4 @@
-import type { Credentials } from '@gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
 import { expect } from 'vitest';
 
 /** What the merchant and the checkout systems know about an order. Times are milliseconds since 1970. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTestServer } from '@gateway/dev-postgres/testing';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { refusalCodes } from '@gateway/domain/orders/order';
-import { JsonNumber, type Members } from '@gateway/fixtures/json-number';
-import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { startTestServer } from '@order-gateway/dev-postgres/testing';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { refusalCodes } from '@order-gateway/domain/orders/order';
+import { JsonNumber, type Members } from '@order-gateway/fixtures/json-number';
+import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
 import { onTestFinished } from 'vitest';
 import { startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import { operationCall } from '../../src/load/calls/call-maker.ts';

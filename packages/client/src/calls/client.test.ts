@@ -1,5 +1,5 @@
-import { parseAmount } from '@gateway/domain/money/money';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { parseAmount } from '@order-gateway/domain/money/money';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { GatewayError, GatewayNetworkError } from '../errors.ts';

@@ -1,7 +1,7 @@
-import { formatAmount as formatHundredths, parseAmount } from '@gateway/domain/money/money';
-import type { OrderFields } from '@gateway/domain/orders/order';
-import { checksumOf } from '@gateway/domain/signing/order-checksum';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { formatAmount as formatHundredths, parseAmount } from '@order-gateway/domain/money/money';
+import type { OrderFields } from '@order-gateway/domain/orders/order';
+import { checksumOf } from '@order-gateway/domain/signing/order-checksum';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { NewOrder } from '../types.ts';

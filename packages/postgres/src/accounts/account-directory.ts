@@ -1,4 +1,10 @@
-import type { Account, AccountDirectory, AccountId, AccountLookup, Merchant } from '@gateway/domain/accounts/account';
+import type {
+  Account,
+  AccountDirectory,
+  AccountId,
+  AccountLookup,
+  Merchant,
+} from '@order-gateway/domain/accounts/account';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';

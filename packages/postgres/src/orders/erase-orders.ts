@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/orders/erasure';
-import type { Order } from '@gateway/domain/orders/order';
+import { erasedValues, erasureDigest, personalFieldNames } from '@order-gateway/domain/orders/erasure';
+import type { Order } from '@order-gateway/domain/orders/order';
 import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { runRecorded, systemActor } from '../accounts/audit-log.ts';

@@ -1,5 +1,5 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { EventFilter, EventPage, FeedEvent, OrderStore } from '@gateway/domain/orders/order-store';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { EventFilter, EventPage, FeedEvent, OrderStore } from '@order-gateway/domain/orders/order-store';
 import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { arrayLiteral, type DatabaseClient, type DatabaseOptions } from '../connections/client.ts';

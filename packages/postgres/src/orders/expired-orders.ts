@@ -1,4 +1,4 @@
-import type { Order } from '@gateway/domain/orders/order';
+import type { Order } from '@order-gateway/domain/orders/order';
 import type { BatchQueue, QueueFailure } from '../batches/batch-queue.ts';
 import type { OrderChanges } from './order-changes.ts';
 import { orderOf, type ReadRow } from './order-rows.ts';

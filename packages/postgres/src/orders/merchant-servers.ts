@@ -1,4 +1,4 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
 import { getTableName, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue, type QueueFailure } from '../batches/batch-queue.ts';

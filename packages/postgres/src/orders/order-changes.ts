@@ -1,7 +1,7 @@
-import { formatAmount } from '@gateway/domain/money/money';
-import type { Order, OrderPayment } from '@gateway/domain/orders/order';
-import { type Transition, transitions } from '@gateway/domain/orders/order-states';
-import type { ChangeOutcome, OrderStore, StoreOutcome } from '@gateway/domain/orders/order-store';
+import { formatAmount } from '@order-gateway/domain/money/money';
+import type { Order, OrderPayment } from '@order-gateway/domain/orders/order';
+import { type Transition, transitions } from '@order-gateway/domain/orders/order-states';
+import type { ChangeOutcome, OrderStore, StoreOutcome } from '@order-gateway/domain/orders/order-store';
 import { and, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';

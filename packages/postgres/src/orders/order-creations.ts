@@ -1,6 +1,6 @@
-import type { Metadata } from '@gateway/domain/fields/metadata';
-import type { NewOrder, Order } from '@gateway/domain/orders/order';
-import type { CreateOutcome } from '@gateway/domain/orders/order-store';
+import type { Metadata } from '@order-gateway/domain/fields/metadata';
+import type { NewOrder, Order } from '@order-gateway/domain/orders/order';
+import type { CreateOutcome } from '@order-gateway/domain/orders/order-store';
 import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type BatchQueue, createBatchQueue } from '../batches/batch-queue.ts';

@@ -1,4 +1,4 @@
-import { transitions } from '@gateway/domain/orders/order-states';
+import { transitions } from '@order-gateway/domain/orders/order-states';
 import { and, eq, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { type AnyPgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';

@@ -1,4 +1,8 @@
-import { createServiceOrderIds, idBlockSize, type ServiceOrderIds } from '@gateway/domain/orders/service-order-id';
+import {
+  createServiceOrderIds,
+  idBlockSize,
+  type ServiceOrderIds,
+} from '@order-gateway/domain/orders/service-order-id';
 import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { orders, serviceOrderIdBlocks } from '../schema.ts';

@@ -1,7 +1,7 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { orderStatuses } from '@gateway/domain/orders/order';
-import { transitions } from '@gateway/domain/orders/order-states';
-import type { OrderFilter, OrderStore } from '@gateway/domain/orders/order-store';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { orderStatuses } from '@order-gateway/domain/orders/order';
+import { transitions } from '@order-gateway/domain/orders/order-states';
+import type { OrderFilter, OrderStore } from '@order-gateway/domain/orders/order-store';
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { arrayLiteral, type DatabaseOptions } from '../connections/client.ts';

@@ -1,5 +1,5 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { merchantIdOf, type OrderToken } from '@gateway/domain/links/order-token';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { merchantIdOf, type OrderToken } from '@order-gateway/domain/links/order-token';
 import type {
   FindOutcome,
   LinkedOrder,
@@ -7,7 +7,7 @@ import type {
   OrderLookup,
   OrderStore,
   PaymentLookup,
-} from '@gateway/domain/orders/order-store';
+} from '@order-gateway/domain/orders/order-store';
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';

@@ -1,4 +1,4 @@
-import type { OrderStore } from '@gateway/domain/orders/order-store';
+import type { OrderStore } from '@order-gateway/domain/orders/order-store';
 import { type EventFeed, openEventFeed } from './event-feed.ts';
 import { withExpiryStored } from './expired-orders.ts';
 import { openOrderChanges } from './order-changes.ts';

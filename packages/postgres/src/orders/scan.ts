@@ -1,6 +1,6 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { Order } from '@gateway/domain/orders/order';
-import type { EventType } from '@gateway/domain/orders/order-states';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { Order } from '@order-gateway/domain/orders/order';
+import type { EventType } from '@order-gateway/domain/orders/order-states';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { arrayLiteral, noStatementTimeoutMs, openConnection, patientConnectTimeoutMs } from '../connections/client.ts';

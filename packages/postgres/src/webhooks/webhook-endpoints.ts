@@ -1,6 +1,10 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { EventType } from '@gateway/domain/orders/order-states';
-import { type DeliveryStatus, type EndpointStatus, endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { EventType } from '@order-gateway/domain/orders/order-states';
+import {
+  type DeliveryStatus,
+  type EndpointStatus,
+  endpointsMax,
+} from '@order-gateway/domain/webhooks/webhook-endpoint';
 import {
   and,
   asc,

@@ -1,6 +1,6 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { liveSecretsMax } from '@gateway/domain/accounts/credentials';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { connectTimeoutMs } from '../../src/connections/client.ts';

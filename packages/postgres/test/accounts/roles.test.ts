@@ -1,8 +1,8 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { noBrand } from '@gateway/domain/accounts/brand';
-import { personalFieldNames } from '@gateway/domain/orders/erasure';
-import { transitions } from '@gateway/domain/orders/order-states';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { noBrand } from '@order-gateway/domain/accounts/brand';
+import { personalFieldNames } from '@order-gateway/domain/orders/erasure';
+import { transitions } from '@order-gateway/domain/orders/order-states';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { openAccountDirectory } from '../../src/accounts/account-directory.ts';

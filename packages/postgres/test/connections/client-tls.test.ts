@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
+import { startTestServer, type TestServer } from '@order-gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openClient } from '../../src/connections/client.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
+import { startTestServer, type TestServer } from '@order-gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';

@@ -1,4 +1,4 @@
-import { startTestServer } from '@gateway/dev-postgres/testing';
+import { startTestServer } from '@order-gateway/dev-postgres/testing';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { openWriteCheck } from '../../src/connections/write-check.ts';

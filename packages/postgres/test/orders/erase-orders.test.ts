@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { Metadata } from '@gateway/domain/fields/metadata';
-import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/orders/erasure';
-import type { Order } from '@gateway/domain/orders/order';
-import { transitions } from '@gateway/domain/orders/order-states';
-import type { OrderInput } from '@gateway/domain/orders/parse-order';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { Metadata } from '@order-gateway/domain/fields/metadata';
+import { erasedValues, erasureDigest, personalFieldNames } from '@order-gateway/domain/orders/erasure';
+import type { Order } from '@order-gateway/domain/orders/order';
+import { transitions } from '@order-gateway/domain/orders/order-states';
+import type { OrderInput } from '@order-gateway/domain/orders/parse-order';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { type ErasureTarget, eraseOrders } from '../../src/orders/erase-orders.ts';

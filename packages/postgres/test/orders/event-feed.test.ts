@@ -1,8 +1,8 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { Order } from '@gateway/domain/orders/order';
-import { transitions } from '@gateway/domain/orders/order-states';
-import type { EventPage, EventPosition } from '@gateway/domain/orders/order-store';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { Order } from '@order-gateway/domain/orders/order';
+import { transitions } from '@order-gateway/domain/orders/order-states';
+import type { EventPage, EventPosition } from '@order-gateway/domain/orders/order-store';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Order, OrderStatus } from '@gateway/domain/orders/order';
-import { transitions } from '@gateway/domain/orders/order-states';
-import type { CreateOutcome, LinkLookup, OrderStore } from '@gateway/domain/orders/order-store';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { Order, OrderStatus } from '@order-gateway/domain/orders/order';
+import { transitions } from '@order-gateway/domain/orders/order-states';
+import type { CreateOutcome, LinkLookup, OrderStore } from '@order-gateway/domain/orders/order-store';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';

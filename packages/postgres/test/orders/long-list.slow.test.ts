@@ -1,4 +1,4 @@
-import type { OrderFilter, OrderPosition } from '@gateway/domain/orders/order-store';
+import type { OrderFilter, OrderPosition } from '@order-gateway/domain/orders/order-store';
 import { expect, test } from 'vitest';
 import { openOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId } from '../../testing/contract-store.ts';

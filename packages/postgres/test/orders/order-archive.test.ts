@@ -1,5 +1,5 @@
-import { transitions } from '@gateway/domain/orders/order-states';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { transitions } from '@order-gateway/domain/orders/order-states';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { exportOrders, importOrders } from '../../src/orders/order-archive.ts';
 import type { PostgresOrderStore } from '../../src/orders/order-store.ts';

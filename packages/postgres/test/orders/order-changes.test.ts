@@ -1,6 +1,6 @@
-import type { Order } from '@gateway/domain/orders/order';
-import { orderAfter, transitions } from '@gateway/domain/orders/order-states';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { Order } from '@order-gateway/domain/orders/order';
+import { orderAfter, transitions } from '@order-gateway/domain/orders/order-states';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { createMerchantId } from '../../testing/contract-store.ts';

@@ -1,5 +1,5 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';

@@ -1,8 +1,8 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { CreateOutcome } from '@gateway/domain/orders/order-store';
-import { idBlockSize } from '@gateway/domain/orders/service-order-id';
-import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { CreateOutcome } from '@order-gateway/domain/orders/order-store';
+import { idBlockSize } from '@order-gateway/domain/orders/service-order-id';
+import { describeOrderStore } from '@order-gateway/domain/testing/order-store-contract';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { expect, onTestFinished, test } from 'vitest';

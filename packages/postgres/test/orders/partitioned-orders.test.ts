@@ -1,5 +1,5 @@
-import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { describeOrderStore } from '@order-gateway/domain/testing/order-store-contract';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { createMerchantId, openContractStore } from '../../testing/contract-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';

@@ -1,6 +1,6 @@
-import type { AccountId } from '@gateway/domain/accounts/account';
-import type { Order } from '@gateway/domain/orders/order';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { Order } from '@order-gateway/domain/orders/order';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
 import { scanEvents, scanOrders } from '../../src/orders/scan.ts';

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Failure } from '@gateway/domain/failure';
+import type { Failure } from '@order-gateway/domain/failure';
 import { largeBodyBytes, largeBodyBytesPerTurn, messageBytesMax as usualMessageBytesMax } from '../../limits.ts';
 import { storageFailure } from '../../storage-failure.ts';
 

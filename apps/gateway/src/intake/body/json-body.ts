@@ -1,6 +1,6 @@
-import type { Failure } from '@gateway/domain/failure';
-import { NumberText } from '@gateway/domain/money/money';
-import { failed, type Result, success } from '@gateway/domain/result';
+import type { Failure } from '@order-gateway/domain/failure';
+import { NumberText } from '@order-gateway/domain/money/money';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Members } from '../../orders/operation.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

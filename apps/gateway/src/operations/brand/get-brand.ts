@@ -1,7 +1,7 @@
-import { BrandService } from '@gateway/contract/gateway/v1/brand_service_pb';
-import { noBrand } from '@gateway/domain/accounts/brand';
-import { parseCompleteList } from '@gateway/domain/requests/list-parameters';
-import { failed, success } from '@gateway/domain/result';
+import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_pb';
+import { noBrand } from '@order-gateway/domain/accounts/brand';
+import { parseCompleteList } from '@order-gateway/domain/requests/list-parameters';
+import { failed, success } from '@order-gateway/domain/result';
 import { brandResponse } from '../../brand/brand-response.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';

@@ -1,7 +1,7 @@
-import { BrandService } from '@gateway/contract/gateway/v1/brand_service_pb';
-import { noBrand, parseBrand } from '@gateway/domain/accounts/brand';
-import type { FieldError } from '@gateway/domain/fields/field-rules';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_pb';
+import { noBrand, parseBrand } from '@order-gateway/domain/accounts/brand';
+import type { FieldError } from '@order-gateway/domain/fields/field-rules';
+import { failed, type Result, success } from '@order-gateway/domain/result';
 import { brandResponse } from '../../brand/brand-response.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';

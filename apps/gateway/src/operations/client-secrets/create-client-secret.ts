@@ -1,5 +1,5 @@
-import { CredentialsService } from '@gateway/contract/gateway/v1/credentials_service_pb';
-import { failed, success } from '@gateway/domain/result';
+import { CredentialsService } from '@order-gateway/contract/gateway/v1/credentials_service_pb';
+import { failed, success } from '@order-gateway/domain/result';
 import { secretResponse } from '../../management/client-secrets.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';

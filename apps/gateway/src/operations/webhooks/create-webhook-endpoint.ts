@@ -1,6 +1,6 @@
-import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { parseEndpoint } from '@gateway/domain/requests/parse-webhook-endpoint';
-import { failed, success } from '@gateway/domain/result';
+import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
+import { parseEndpoint } from '@order-gateway/domain/requests/parse-webhook-endpoint';
+import { failed, success } from '@order-gateway/domain/result';
 import { endpointResponse, findEndpoint } from '../../management/endpoints.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';

@@ -1,8 +1,8 @@
-import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { formatTime } from '@gateway/domain/orders/order';
-import { parseDeliveryList } from '@gateway/domain/requests/list-parameters';
-import { failed, success } from '@gateway/domain/result';
-import { deliveryStatusOf, type StoredDelivery } from '@gateway/postgres/webhooks/webhook-endpoints';
+import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
+import { formatTime } from '@order-gateway/domain/orders/order';
+import { parseDeliveryList } from '@order-gateway/domain/requests/list-parameters';
+import { failed, success } from '@order-gateway/domain/result';
+import { deliveryStatusOf, type StoredDelivery } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';

@@ -1,6 +1,6 @@
-import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { parseCompleteList } from '@gateway/domain/requests/list-parameters';
-import { failed, success } from '@gateway/domain/result';
+import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
+import { parseCompleteList } from '@order-gateway/domain/requests/list-parameters';
+import { failed, success } from '@order-gateway/domain/result';
 import { endpointResponse, listEndpoints } from '../../management/endpoints.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';

@@ -1,7 +1,7 @@
-import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { parseFailedSince } from '@gateway/domain/requests/parse-webhook-endpoint';
-import { failed, success } from '@gateway/domain/result';
-import { redeliveredMax } from '@gateway/postgres/webhooks/webhook-endpoints';
+import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
+import { parseFailedSince } from '@order-gateway/domain/requests/parse-webhook-endpoint';
+import { failed, success } from '@order-gateway/domain/result';
+import { redeliveredMax } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';

@@ -1,5 +1,5 @@
-import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { failed, success } from '@gateway/domain/result';
+import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
+import { failed, success } from '@order-gateway/domain/result';
 import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
 import { managementOperation, notFound, readId } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';

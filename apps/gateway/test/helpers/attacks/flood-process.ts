@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
-import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { type Credentials, createClientId, createClientSecret } from '@order-gateway/domain/accounts/credentials';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { createRandomBytes } from '../../../src/process/random-bytes.ts';
 import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';
 import {

@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { callHeaders, frame, openSession, orderData, sendCall } from '../grpc/grpc-call.ts';

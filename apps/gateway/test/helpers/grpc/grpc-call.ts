@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders } from 'node:http2';
 import { create, toBinary } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { credentials } from '../fixed-deps.ts';
 import { credentialHeaders, orderMessage } from '../send-order.ts';
 import { grpcTls } from './grpc-tls.ts';

@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OrderStore } from '@gateway/domain/orders/order-store';
-import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished } from 'vitest';
 import type { GatewayDeps } from '../../../src/gateway-deps.ts';
 import { http2Limits } from '../../../src/limits.ts';

@@ -6,7 +6,7 @@ import type { DescService } from '@bufbuild/protobuf';
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import { type Client, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { ErrorInfoSchema, RetryInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
 import type { RunningGateway } from '../running-gateway.ts';
 
 /** A gRPC client of a service. */

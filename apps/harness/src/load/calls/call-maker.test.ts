@@ -1,6 +1,6 @@
-import { parseOrder } from '@gateway/domain/orders/parse-order';
-import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { protocols } from '@gateway/fixtures/operations';
+import { parseOrder } from '@order-gateway/domain/orders/parse-order';
+import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import { protocols } from '@order-gateway/fixtures/operations';
 import { expect, test } from 'vitest';
 import { createCallMaker, kindOf, orderNumberOf } from './call-maker.ts';
 

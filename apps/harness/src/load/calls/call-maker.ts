@@ -1,10 +1,10 @@
-import type { Credentials } from '@gateway/domain/accounts/credentials';
-import type { FixtureCall } from '@gateway/fixtures/fixture';
-import { JsonNumber, type Members, writeJson } from '@gateway/fixtures/json-number';
-import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
-import { carrierOf, jsonPath, operations, type Protocol, protocols } from '@gateway/fixtures/operations';
-import { fillCall } from '@gateway/fixtures/replay/fill-call';
-import type { OutgoingCall } from '@gateway/fixtures/wire/encodings';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { FixtureCall } from '@order-gateway/fixtures/fixture';
+import { JsonNumber, type Members, writeJson } from '@order-gateway/fixtures/json-number';
+import type { FixtureSet } from '@order-gateway/fixtures/load-fixtures';
+import { carrierOf, jsonPath, operations, type Protocol, protocols } from '@order-gateway/fixtures/operations';
+import { fillCall } from '@order-gateway/fixtures/replay/fill-call';
+import type { OutgoingCall } from '@order-gateway/fixtures/wire/encodings';
 import { createOrders, metadataOf, orderIdPrefix } from '../../workload/orders.ts';
 import { seededAt } from '../../workload/seeded.ts';
 import { type LoadSettings, shares } from '../profile/profile.ts';

@@ -1,7 +1,7 @@
-import { orderStatuses } from '@gateway/domain/orders/order';
-import type { OperationName } from '@gateway/fixtures/operations';
-import { type GatewayAddresses, openClients } from '@gateway/fixtures/wire/client';
-import type { CallResponse, HttpResponse, RpcResponse } from '@gateway/fixtures/wire/encodings';
+import { orderStatuses } from '@order-gateway/domain/orders/order';
+import type { OperationName } from '@order-gateway/fixtures/operations';
+import { type GatewayAddresses, openClients } from '@order-gateway/fixtures/wire/client';
+import type { CallResponse, HttpResponse, RpcResponse } from '@order-gateway/fixtures/wire/encodings';
 import { z } from 'zod';
 import type { LoadCall } from './call-maker.ts';
 

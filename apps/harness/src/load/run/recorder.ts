@@ -1,5 +1,5 @@
-import type { OrderStatus } from '@gateway/domain/orders/order';
-import type { Protocol } from '@gateway/fixtures/operations';
+import type { OrderStatus } from '@order-gateway/domain/orders/order';
+import type { Protocol } from '@order-gateway/fixtures/operations';
 import type { Journal, JournalEntry } from '../../audit/journal.ts';
 import type { LoadCall } from '../calls/call-maker.ts';
 import { isResponse, type Reply, timedOut } from '../calls/sender.ts';
