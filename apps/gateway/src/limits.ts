@@ -270,11 +270,14 @@ export const pageWatchLimits = {
   lookupTimeoutMs: 5_000,
 };
 
-/** The limits of decoding logos in one process. */
+/** The limits of checking logos in one process (docs/decisions/066-decode-one-logo-at-a-time.md). */
 export const logoCheckLimits = {
-  /** Threads at a time: each takes a tenth of a second, and up to 100 MB, for the largest image. */
-  decodingMax: 2,
-  timeoutMs: 5_000,
+  /** The scans of a JPEG. Encoders write up to six for each of four components. 32 scans of the largest image take 0.4 s. */
+  scansMax: 32,
+  /** The CPU time of decoding one logo. The largest ordinary one takes 0.2 s, and its thread up to 100 MB. */
+  cpuMs: 1_000,
+  /** Logos that are decoded or wait. Any more could miss their deadline. */
+  waitingMax: 16,
 };
 
 /** The limits of calls that wait for events in one process. */

@@ -22,7 +22,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.GetBrandResponse": "The merchant's brand.",
   "gateway.v1.GetBrandResponse.brand": "The brand.",
   "gateway.v1.UpdateBrandRequest": "A change of the brand. Absent: as before. Empty: removed.",
-  "gateway.v1.UpdateBrandRequest.logo": "A PNG, JPEG or WebP image, at most 262,144 bytes and 2,000 pixels wide and high. In JSON: base64.",
+  "gateway.v1.UpdateBrandRequest.logo": "A PNG, JPEG or WebP image, at most 262,144 bytes and 2,000 pixels wide and high. A JPEG has at most 32 scans. In JSON: base64.",
   "gateway.v1.UpdateBrandRequest.color": "`#` and six hexadecimal digits.",
   "gateway.v1.UpdateBrandRequest.support_email": "An e-mail address, up to 254 characters.",
   "gateway.v1.UpdateBrandRequest.support_url": "An http or https URL, up to 2,048 characters.",

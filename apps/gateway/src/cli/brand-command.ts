@@ -3,6 +3,7 @@ import { type BrandTexts, brandRules, logoLimits, noBrand } from '@order-gateway
 import { textError } from '@order-gateway/domain/fields/field-rules';
 import { type Command, Option } from 'commander';
 import { createCheckLogo } from '../brand/check-logo.ts';
+import { callTimeoutMs } from '../limits.ts';
 import { messageOf, StartError, UsageError } from '../process/process.ts';
 import { accountCommand, jsonHelp } from './arguments.ts';
 import { type OpenAccounts, unknownAccount } from './with-accounts.ts';
@@ -29,7 +30,7 @@ export function addBrandCommand(program: Command, openAccounts: OpenAccounts, pr
   }
   command.option('--json', jsonHelp).action(async (clientId: string, { logo: file, json, ...others }: BrandOptions) => {
     const texts = textsOf(others);
-    const logo = file === 'none' ? null : file && (await readLogo(file));
+    const logo = file === 'none' ? null : file && (await readLogo(clientId, file));
     await openAccounts(async (accounts) => {
       const change = { texts, logo: logo === '' ? undefined : logo };
       const isChange = change.logo !== undefined || Object.keys(texts).length > 0;
@@ -59,11 +60,11 @@ function textsOf(given: Readonly<Record<string, string | undefined>>): BrandText
   return texts;
 }
 
-async function readLogo(file: string) {
+async function readLogo(clientId: string, file: string) {
   const image = await readFile(file).catch((error: unknown) => {
     throw new StartError(`--logo could not be read: ${messageOf(error)}`);
   });
-  const checked = await createCheckLogo()(image);
+  const checked = await createCheckLogo()(clientId, image, () => callTimeoutMs);
   if (checked.ok) return checked.value;
   const [error] = 'errors' in checked.failure ? checked.failure.errors : [];
   throw new UsageError(`--logo ${error?.message ?? 'could not be checked'}.`);

@@ -32,3 +32,26 @@ export const jpeg = Buffer.from(
   'base64',
 );
 export const webp = Buffer.from('UklGRh4AAABXRUJQVlA4TBEAAAAvB8AAAAfQry70v/+BiOh/AAA=', 'base64');
+
+/** A progressive JPEG of 1,024 x 1,024 grey pixels. Each further scan has two bytes, and a decoder visits all pixels for it. */
+export function progressiveJpeg(scans: number): Buffer {
+  const size = [1_024 >> 8, 0];
+  const blocks = 128 * 128;
+  return Buffer.concat([
+    Buffer.from([0xff, 0xd8]),
+    jpegSegment(0xdb, [0, ...new Array(64).fill(1)]),
+    jpegSegment(0xc2, [8, ...size, ...size, 1, 1, 0x11, 0]),
+    // In each table, the only code has one bit. It stands for no difference, and for a run of at least 16,384 blocks.
+    jpegSegment(0xc4, [0x00, 1, ...new Array(15).fill(0), 0]),
+    jpegSegment(0xc4, [0x10, 1, ...new Array(15).fill(0), 0xe0]),
+    jpegSegment(0xda, [1, 1, 0, 0, 0, 0]),
+    Buffer.alloc(blocks / 8),
+    ...new Array(scans - 1).fill(Buffer.concat([jpegSegment(0xda, [1, 1, 0, 1, 63, 0]), Buffer.from([0x00, 0x01])])),
+    Buffer.from([0xff, 0xd9]),
+  ]);
+}
+
+function jpegSegment(marker: number, content: readonly number[]): Buffer {
+  const length = content.length + 2;
+  return Buffer.from([0xff, marker, length >> 8, length & 0xff, ...content]);
+}

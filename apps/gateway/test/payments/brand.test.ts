@@ -1,6 +1,6 @@
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
-import { jpeg, pngOf, webp } from '../helpers/images.ts';
+import { jpeg, pngOf, progressiveJpeg, webp } from '../helpers/images.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { type Caller, callJson, createOrder } from '../helpers/send-order.ts';
 
@@ -78,6 +78,20 @@ test('a logo of 256 KiB fits a request in JSON, and no other operation takes as 
   expect((await callJson(merchant, 'POST', '/webhook_endpoints', { url: large })).body.code).toBe('body_too_large');
   expect((await callJson(merchant, 'PATCH', '/brand', { color: 'x'.repeat(400_000) })).body).toMatchObject({
     ...{ code: 'body_too_large', detail: expect.stringContaining('384 KiB to change a brand') },
+  });
+});
+
+test('logos that take long to decode reject no logo of another merchant, and one with too many scans is invalid', async () => {
+  const [hostile, other] = [await newMerchant('Hostile Shop'), await newMerchant('Other Shop')];
+  const patch = (merchant: Caller, image: Buffer) =>
+    callJson(merchant, 'PATCH', '/brand', { logo: image.toString('base64') });
+  const slow = progressiveJpeg(32);
+  const [first, second, third] = await Promise.all([patch(hostile, slow), patch(hostile, slow), patch(other, webp)]);
+  expect([first.status, second.status].toSorted()).toEqual([200, 429]);
+  expect([third.status, third.body.logo_url]).toEqual([200, expect.stringContaining('.webp')]);
+  expect((await patch(hostile, progressiveJpeg(5_000))).body).toMatchObject({
+    code: 'invalid_request',
+    errors: [{ field: 'logo', code: 'out_of_range', message: expect.stringContaining('32 scans') }],
   });
 });
 

@@ -7,24 +7,28 @@ import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';
 
 export function updateBrandOperation(deps: Pick<OperationDeps, 'management' | 'baseUrl' | 'checkLogo'>): Operation {
-  return managementOperation(deps, BrandService.method.updateBrand, async (members, { clientId }, manage) => {
-    const texts = parseBrand(members);
-    const image = readImage(members.logo);
-    if (!texts.ok || !image.ok) {
-      const errors = [...(image.ok ? [] : [image.failure]), ...(texts.ok ? [] : texts.failure)];
-      return failed({ kind: 'invalid_request', errors });
-    }
-    const logo = image.value && (await deps.checkLogo(image.value));
-    if (logo?.ok === false) return logo;
-    const change = { texts: texts.value, logo: image.value === null ? null : logo?.value };
-    const isChange = change.logo !== undefined || Object.keys(change.texts).length > 0;
-    const updated = await manage(async (managed) => {
-      if (isChange) await managed.updateBrand(clientId, change);
-      return managed.findBrand(clientId);
-    });
-    if (!updated.ok) return updated;
-    return success({ body: { brand: brandResponse(updated.value ?? noBrand, deps.baseUrl()) }, outcome: 'ok' });
-  });
+  return managementOperation(
+    deps,
+    BrandService.method.updateBrand,
+    async (members, { clientId, timeLeftMs }, manage) => {
+      const texts = parseBrand(members);
+      const image = readImage(members.logo);
+      if (!texts.ok || !image.ok) {
+        const errors = [...(image.ok ? [] : [image.failure]), ...(texts.ok ? [] : texts.failure)];
+        return failed({ kind: 'invalid_request', errors });
+      }
+      const logo = image.value && (await deps.checkLogo(clientId, image.value, timeLeftMs));
+      if (logo?.ok === false) return logo;
+      const change = { texts: texts.value, logo: image.value === null ? null : logo?.value };
+      const isChange = change.logo !== undefined || Object.keys(change.texts).length > 0;
+      const updated = await manage(async (managed) => {
+        if (isChange) await managed.updateBrand(clientId, change);
+        return managed.findBrand(clientId);
+      });
+      if (!updated.ok) return updated;
+      return success({ body: { brand: brandResponse(updated.value ?? noBrand, deps.baseUrl()) }, outcome: 'ok' });
+    },
+  );
 }
 
 /** Reads an image: bytes in Protobuf, base64 in JSON. `undefined`: not sent. `null`: empty. */

@@ -113,7 +113,8 @@ export const GetBrandResponseSchema: GenMessage<GetBrandResponse> = /*@__PURE__*
  */
 export type UpdateBrandRequest = Message<"gateway.v1.UpdateBrandRequest"> & {
   /**
-   * A PNG, JPEG or WebP image, at most 262,144 bytes and 2,000 pixels wide and high. In JSON: base64.
+   * A PNG, JPEG or WebP image, at most 262,144 bytes and 2,000 pixels wide and high. A JPEG has at most 32 scans. In JSON:
+   * base64.
    *
    * @generated from field: optional bytes logo = 1;
    */
