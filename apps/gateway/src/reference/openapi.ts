@@ -244,7 +244,7 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
       ...forCustomers,
       parameters: [orderToken, language],
       operationId: 'getPaymentPage',
-      summary: 'Shows the payment page',
+      summary: 'Show the payment page',
       description:
         "Returns a page in the language of `lang` or of `Accept-Language`, or its content as JSON with `Accept: application/json`. Neither contains the customer's data.",
       responses: {
@@ -257,7 +257,7 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
     get: {
       ...forCustomers,
       operationId: 'getPaymentQrCode',
-      summary: 'Returns the payment link as a QR code',
+      summary: 'Show the payment link as a QR code',
       description: 'Use it on your invoices. Like the link, it is only for the customer.',
       responses: {
         200: { description: 'The QR code, black on white.', content: { 'image/svg+xml': { schema: text } } },
@@ -269,7 +269,7 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
     post: {
       ...forCustomers,
       operationId: 'simulatePayment',
-      summary: 'Pays or declines an order of a test merchant',
+      summary: 'Simulate a payment of a test order',
       description:
         'The two buttons on the page of a test order send this form. Use it for tests without a browser. No money moves. The response is `not_found` for orders of live merchants, and `permission_denied` for a form on another site.',
       requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: simulation } } },

@@ -12,9 +12,9 @@ await describePages('GET /docs', (pages) => {
 
   test('shows every operation and a code sample, and loads nothing from elsewhere', async () => {
     const loaded = await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
-      for (const name of ['Creates an order', 'Looks up an order', 'Cancels an order', 'Lists orders'])
+      for (const name of ['Create an order', 'Look up an order', 'Cancel an order', 'List orders'])
         await page.getByRole('link', { name }).first().waitFor();
-      await page.getByRole('heading', { name: 'Creates an order' }).first().waitFor();
+      await page.getByRole('heading', { name: 'Create an order' }).first().waitFor();
       await page.getByText('curl').first().waitFor();
     });
     expectOwn(loaded);
@@ -25,7 +25,7 @@ await describePages('GET /docs', (pages) => {
     await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
       await page.getByRole('button', { name: 'Open Search' }).first().click();
       await page.getByRole('combobox', { name: 'Enter search query' }).fill('cancel');
-      await page.getByRole('option', { name: 'Cancels an order' }).first().click();
+      await page.getByRole('option', { name: 'Cancel an order' }).first().click();
       await page.waitForURL(/#.*cancel/i);
     });
   });
@@ -33,7 +33,7 @@ await describePages('GET /docs', (pages) => {
   test('tries a call against the running gateway', async () => {
     const loaded = await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
       await page.getByRole('button', { name: 'Open Group - Events' }).click();
-      await page.getByRole('link', { name: 'Lists events' }).click();
+      await page.getByRole('link', { name: 'List events' }).click();
       await page.getByRole('button', { name: 'Test Request (get /events)' }).click();
       const response = page.waitForResponse((one) => new URL(one.url()).pathname === '/events');
       await page.getByRole('button', { name: /^Send/ }).first().click();
@@ -49,7 +49,7 @@ await describePages('GET /docs', (pages) => {
     ['dark', phone],
   ] as const)('fits in %s at %o', async (colorScheme, viewport) => {
     await visit(`${gateway.baseUrl}/docs`, { viewport, colorScheme }, async (page) => {
-      await page.getByRole('heading', { name: 'Creates an order' }).first().waitFor();
+      await page.getByRole('heading', { name: 'Create an order' }).first().waitFor();
       const dark = await page.evaluate("document.body.classList.contains('dark-mode')");
       expect(dark).toBe(colorScheme === 'dark');
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width);

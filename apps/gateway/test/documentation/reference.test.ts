@@ -67,7 +67,9 @@ describe('GET /openapi.json', () => {
   test('has every field with the limits of its rule', async () => {
     const { CreateOrderRequest: Order = {} } = openApi('https://pay.example.com').components.schemas;
     expect(Object.keys(Order.properties ?? {})).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
-    expect(Order.required).not.toContain('order_expires_at');
+    const optional = Object.keys(Order.properties ?? {}).filter((name) => !Order.required?.includes(name));
+    const listed = new Intl.ListFormat('en-GB').format(optional);
+    expect(Order.description).toContain(`All fields are required except ${listed}.`);
     for (const [name, rule] of Object.entries(fieldRules)) {
       const schema = Order.properties?.[name];
       if (rule.kind === 'text') expect(schema?.maxLength, name).toBe(rule.lengthMax);
@@ -81,6 +83,13 @@ describe('GET /openapi.json', () => {
     for (const [field, { lengthMax }] of Object.entries(brandRules)) {
       expect(Brand.properties?.[field]?.maxLength, field).toBe(lengthMax);
     }
+  });
+
+  test('names every operation in the imperative, and speaks of headers', () => {
+    const { paths, tags } = openApi('https://pay.example.com');
+    const summaries = Object.values(paths).flatMap((path) => Object.values(path).map(({ summary }) => summary));
+    for (const summary of summaries) expect(summary).toMatch(/^[A-Z][a-z]*[^s] (?!.*\.$)/);
+    expect(tags.map(({ description }) => description).join()).not.toMatch(/metadata/);
   });
 
   test('has the preferences that operations honour, and no others', () => {

@@ -194,7 +194,7 @@ export const UpdateBrandResponseSchema: GenMessage<UpdateBrandResponse> = /*@__P
  */
 export const BrandService: GenService<{
   /**
-   * Looks up the brand.
+   * Look up the brand.
    *
    * Returns the merchant's own brand, which has no fields at first.
    *
@@ -206,7 +206,7 @@ export const BrandService: GenService<{
     output: typeof GetBrandResponseSchema;
   },
   /**
-   * Changes the brand.
+   * Change the brand.
    *
    * Fields that are absent stay as they are, and an empty field is removed. The request has at most 384 KiB. The payment pages of all
    * orders show the new brand within half a second.

@@ -361,14 +361,14 @@ export const RecordPaymentResponseSchema: GenMessage<RecordPaymentResponse> = /*
   messageDesc(file_gateway_v1_checkout_service, 8);
 
 /**
- * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout account as the
- * metadata `x-client-id` and `x-client-secret`. Errors have the same form as in OrderService.
+ * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout account in the
+ * headers `x-client-id` and `x-client-secret`. Errors have the same form as in OrderService.
  *
  * @generated from service gateway.v1.CheckoutService
  */
 export const CheckoutService: GenService<{
   /**
-   * Resolves a payment link.
+   * Resolve a payment link.
    *
    * Returns what to pay and to whom. The response contains none of the customer's data.
    *
@@ -380,7 +380,7 @@ export const CheckoutService: GenService<{
     output: typeof ResolvePaymentLinkResponseSchema;
   },
   /**
-   * Starts a payment.
+   * Start a payment.
    *
    * Claims the order before you take money. Until the claim ends, the order can neither be paid twice nor be cancelled, and it does
    * not expire. Returns the order, and when the claim ends. The same attempt again extends the claim. Other attempts
@@ -394,7 +394,7 @@ export const CheckoutService: GenService<{
     output: typeof StartPaymentResponseSchema;
   },
   /**
-   * Ends a payment attempt.
+   * End a payment attempt.
    *
    * Ends the claim of StartPayment because the customer declined or left, so that the order can be paid by another attempt,
    * cancelled, or expire. If the attempt does not hold the order, nothing changes, and the response is marked as replayed.
@@ -407,7 +407,7 @@ export const CheckoutService: GenService<{
     output: typeof EndPaymentResponseSchema;
   },
   /**
-   * Records a payment.
+   * Record a payment.
    *
    * Records that the customer paid, and ends the claim of StartPayment, which is optional. The same payment again returns the same
    * response and is marked as replayed.

@@ -179,7 +179,7 @@ export const RevokeClientSecretResponseSchema: GenMessage<RevokeClientSecretResp
  */
 export const CredentialsService: GenService<{
   /**
-   * Creates a client secret.
+   * Create a client secret.
    *
    * Returns the new secret, which is never returned again and works immediately. Up to 5 secrets work at the same time. If you get
    * no response, list your secrets and revoke the unknown one.
@@ -192,7 +192,7 @@ export const CredentialsService: GenService<{
     output: typeof CreateClientSecretResponseSchema;
   },
   /**
-   * Lists client secrets.
+   * List client secrets.
    *
    * Returns the secrets of the merchant that work or have worked, oldest first, never the secrets themselves.
    *
@@ -204,7 +204,7 @@ export const CredentialsService: GenService<{
     output: typeof ListClientSecretsResponseSchema;
   },
   /**
-   * Revokes a client secret.
+   * Revoke a client secret.
    *
    * The secret stops working within a second. The only secret that works cannot be revoked. A secret that has ended already is
    * returned and marked as replayed.

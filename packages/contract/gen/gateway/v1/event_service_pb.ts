@@ -201,7 +201,7 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
  */
 export const EventService: GenService<{
   /**
-   * Lists events.
+   * List events.
    *
    * Returns the events of the last 30 days, oldest first. A client that polls with the latest next_cursor misses none. Webhooks
    * deliver the same events.
@@ -214,7 +214,7 @@ export const EventService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * Streams events.
+   * Stream events.
    *
    * Sends the events of the last 30 days, oldest first, then each new event, and a heartbeat after every 10 seconds without one. The
    * stream ends with UNAVAILABLE after an hour and when the gateway stops: call again with the latest cursor. A merchant can have 10

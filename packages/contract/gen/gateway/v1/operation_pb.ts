@@ -21,7 +21,7 @@ export const file_gateway_v1_operation: GenFile = /*@__PURE__*/
  */
 export type Operation = Message<"gateway.v1.Operation"> & {
   /**
-   * Who may call the method. Credentials travel as the metadata `x-client-id` and `x-client-secret`.
+   * Who may call the method. Credentials travel in the headers `x-client-id` and `x-client-secret`.
    *
    * @generated from field: gateway.v1.Caller caller = 1;
    */

@@ -18,7 +18,7 @@ export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
 
 /**
  * Lengths are in Unicode code points. Text is stored exactly as it was sent. A field that is not set is `missing`, an empty
- * one is `blank`. All fields are required except customer_address_line2.
+ * one is `blank`. All fields are required except customer_address_line2, customer_locale, order_expires_at and metadata.
  *
  * @generated from message gateway.v1.CreateOrderRequest
  */
@@ -427,8 +427,10 @@ export const ListOrdersResponseSchema: GenMessage<ListOrdersResponse> = /*@__PUR
   messageDesc(file_gateway_v1_order_service, 7);
 
 /**
- * Creates, lists, cancels and looks up payment orders, for merchants. Every call sends the merchant's credentials as the metadata
- * `x-client-id` and `x-client-secret`. The JSON API has the same operations and accepts the same orders.
+ * Creates, lists, cancels and looks up payment orders, for merchants. Every call sends the merchant's credentials in the headers
+ * `x-client-id` and `x-client-secret`.
+ *
+ * In gRPC, the headers are metadata. The JSON API has the same operations and accepts the same orders.
  *
  * An error has a `google.rpc.ErrorInfo`, whose reason is the error code in upper case, a `google.rpc.RequestInfo` with the id of
  * the request, and for invalid fields a `google.rpc.BadRequest` with one violation per field.
@@ -437,7 +439,7 @@ export const ListOrdersResponseSchema: GenMessage<ListOrdersResponse> = /*@__PUR
  */
 export const OrderService: GenService<{
   /**
-   * Creates an order.
+   * Create an order.
    *
    * Stores the order and returns its payment link. The order_id makes retries safe: if you get no response, send the order again.
    * The same order returns the original response with the current status and is marked as replayed. A different order with the
@@ -451,7 +453,7 @@ export const OrderService: GenService<{
     output: typeof CreateOrderResponseSchema;
   },
   /**
-   * Looks up an order.
+   * Look up an order.
    *
    * Returns the order record with its current status. Finds only the merchant's own orders.
    *
@@ -463,7 +465,7 @@ export const OrderService: GenService<{
     output: typeof GetOrderResponseSchema;
   },
   /**
-   * Cancels an order.
+   * Cancel an order.
    *
    * Permanently cancels an order that is UN_PAID and returns it. If you get no response, send the request again: an order that is
    * already cancelled is returned and marked as replayed. While a payment is in progress, the order can't be cancelled.
@@ -476,7 +478,7 @@ export const OrderService: GenService<{
     output: typeof CancelOrderResponseSchema;
   },
   /**
-   * Lists orders.
+   * List orders.
    *
    * Returns the merchant's orders, newest first. Orders created while you page don't shift the pages, and no order appears twice.
    *

@@ -663,7 +663,7 @@ export const RedeliverFailedWebhooksResponseSchema: GenMessage<RedeliverFailedWe
  */
 export const WebhookService: GenService<{
   /**
-   * Creates a webhook endpoint.
+   * Create a webhook endpoint.
    *
    * Returns the endpoint with its signing secret, which is never returned again. A merchant has up to 5 endpoints. If you get no
    * response, list your endpoints before you send the request again: a second request creates a second endpoint.
@@ -676,7 +676,7 @@ export const WebhookService: GenService<{
     output: typeof CreateWebhookEndpointResponseSchema;
   },
   /**
-   * Looks up a webhook endpoint.
+   * Look up a webhook endpoint.
    *
    * Finds only the merchant's own endpoints. The response never contains the signing secret.
    *
@@ -688,7 +688,7 @@ export const WebhookService: GenService<{
     output: typeof GetWebhookEndpointResponseSchema;
   },
   /**
-   * Lists webhook endpoints.
+   * List webhook endpoints.
    *
    * Returns all endpoints of the merchant, oldest first.
    *
@@ -700,7 +700,7 @@ export const WebhookService: GenService<{
     output: typeof ListWebhookEndpointsResponseSchema;
   },
   /**
-   * Changes a webhook endpoint.
+   * Change a webhook endpoint.
    *
    * Fields that are absent stay as they are. The signing secret stays the same, even with another URL.
    *
@@ -712,7 +712,7 @@ export const WebhookService: GenService<{
     output: typeof UpdateWebhookEndpointResponseSchema;
   },
   /**
-   * Deletes a webhook endpoint.
+   * Delete a webhook endpoint.
    *
    * Deletes the endpoint with its signing secret. Pending deliveries are given up.
    *
@@ -724,7 +724,7 @@ export const WebhookService: GenService<{
     output: typeof DeleteWebhookEndpointResponseSchema;
   },
   /**
-   * Sends a test message.
+   * Send a test message.
    *
    * Sends one signed message of the type `webhook.test` to the endpoint, enabled or not, waits up to 3 seconds for its response,
    * and returns the result.
@@ -737,7 +737,7 @@ export const WebhookService: GenService<{
     output: typeof PingWebhookEndpointResponseSchema;
   },
   /**
-   * Replaces the signing secret.
+   * Replace the signing secret.
    *
    * Returns the endpoint with its new signing secret, which is never returned again. For 24 hours, deliveries are also signed with
    * the previous secret. Each call makes another secret: if you get no response, rotate again, and use the secret of that response.
@@ -750,7 +750,7 @@ export const WebhookService: GenService<{
     output: typeof RotateWebhookSecretResponseSchema;
   },
   /**
-   * Lists the deliveries to an endpoint.
+   * List the deliveries to an endpoint.
    *
    * Returns the deliveries of the last 30 days, newest event first.
    *
@@ -762,7 +762,7 @@ export const WebhookService: GenService<{
     output: typeof ListWebhookDeliveriesResponseSchema;
   },
   /**
-   * Delivers an event again.
+   * Deliver an event again.
    *
    * Queues any event of the last 30 days for the endpoint, from the first attempt, whatever its type.
    *
@@ -774,7 +774,7 @@ export const WebhookService: GenService<{
     output: typeof RedeliverWebhookResponseSchema;
   },
   /**
-   * Redelivers failed events.
+   * Redeliver failed events.
    *
    * Queues up to 1,000 deliveries to the endpoint that failed at failed_since or later, from the first attempt. Send the request
    * again while has_more is true.
