@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type SQL, sql } from 'drizzle-orm';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import { migrate } from 'drizzle-orm/pg-proxy/migrator';
 import { noStatementTimeoutMs, withConnection } from './connections/client.ts';
-import { DatabaseError } from './connections/errors.ts';
+import { DatabaseError, lockTimeoutMessage } from './connections/errors.ts';
 
 const grantsFile = new URL('../grants.sql', import.meta.url);
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
@@ -19,6 +20,11 @@ const migrationLock = 0x6f72646572;
  */
 const lockTimeoutMaxMs = 600_000;
 
+const lockPollMs = 100;
+
+/** Runs one statement, and returns its rows. */
+type Execute = (query: SQL) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
 /**
  * Brings the database to the schema that this code needs, once, even if many processes start at the same time: they wait for
  * each other on an advisory lock. Statements have no time limit, as building an index may take long; only waiting for a lock has
@@ -30,8 +36,7 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
   return withConnection(options, async ({ db, run }) => {
     // The first statement connects, which has a deadline.
     await run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
-    // Released with the connection.
-    await db.execute(sql`select pg_advisory_lock(${migrationLock})`);
+    await lockMigrations((query) => db.execute(query), lockTimeoutMs);
     const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
     const applied = (await appliedMigrations((query) => db.execute(query))) ?? [];
     // Until the first release, a changed schema generates the one migration again. A newer version has later migrations.
@@ -45,6 +50,21 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
     });
     await db.execute(sql.raw(await readFile(grantsFile, 'utf8')));
   });
+}
+
+/**
+ * Takes the lock of migrations, which is released with the connection. It asks again and again, because a session that waits in a
+ * statement holds a snapshot, and an index that is built concurrently waits for the end of every older snapshot: two migrations
+ * would wait for each other.
+ */
+async function lockMigrations(execute: Execute, timeoutMs: number): Promise<void> {
+  const giveUpAtMs = performance.now() + timeoutMs;
+  for (;;) {
+    const [row] = await execute(sql`select pg_try_advisory_lock(${migrationLock}) as locked`);
+    if (row?.locked === true) return;
+    if (performance.now() > giveUpAtMs) throw new DatabaseError(lockTimeoutMessage);
+    await sleep(Math.min(lockPollMs, timeoutMs));
+  }
 }
 
 /**
@@ -72,9 +92,7 @@ export function requireSchema(url: string): Promise<void> {
 }
 
 /** The migrations of the database, each by the time at which it was generated; `undefined` if there was no migration. */
-async function appliedMigrations(
-  execute: (query: SQL) => Promise<readonly Readonly<Record<string, unknown>>[]>,
-): Promise<number[] | undefined> {
+async function appliedMigrations(execute: Execute): Promise<number[] | undefined> {
   const [found] = await execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`);
   if (found?.name == null) return undefined;
   const rows = await execute(sql`select created_at as at from drizzle.__drizzle_migrations`);

@@ -88,6 +88,20 @@ test('a migration waits for that of another process, up to a limit', async () =>
   expect(await tablesOf(sql)).toEqual(tables);
 });
 
+test('a migration that waits for another process holds no snapshot, for which the index of that process would wait', async () => {
+  const url = await createDatabase();
+  const sql = postgres(url, { max: 1 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  await sql`select pg_advisory_lock(${0x6f72646572})`;
+  const migrating = migrateDatabase(url);
+  const waiting = () => sql`
+    select backend_xmin from pg_stat_activity where application_name = 'order-gateway migration'
+    and datname = current_database() and query like '%advisory_lock%' and state = 'idle'`;
+  await expect.poll(waiting).toEqual([{ backend_xmin: null }]);
+  await sql`select pg_advisory_unlock(${0x6f72646572})`;
+  await migrating;
+});
+
 test('a migration has no statement time limit, regardless of the setting of the database', async () => {
   const url = await createDatabase();
   await runQuery(url, `alter database "${new URL(url).pathname.slice(1)}" set statement_timeout = 1`);

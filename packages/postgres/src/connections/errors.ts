@@ -82,6 +82,8 @@ const readOnly = '25006';
 const insufficientPrivilege = '42501';
 const tooManyConnections = '53300';
 const lockNotAvailable = '55P03';
+/** The message where a lock was not granted in time. */
+export const lockTimeoutMessage = 'timed out waiting for a lock that another database session holds';
 /** Serialization failure, deadlock. */
 const concurrencyStates = ['40001', '40P01'];
 const uniqueViolation = '23505';
@@ -136,7 +138,7 @@ function messageFor(cause: Error): string {
   if (code === insufficientPrivilege)
     return `the database rejected a statement: ${cause.message}; migrations and commands need the role order_gateway_owner`;
   if (code === readOnly) return 'the database is read-only';
-  if (code === lockNotAvailable) return 'timed out waiting for a lock that another database session holds';
+  if (code === lockNotAvailable) return lockTimeoutMessage;
   const names = ['constraint_name', 'table_name', 'column_name']
     .map((key) => Reflect.get(cause, key))
     .filter((name) => typeof name === 'string');
