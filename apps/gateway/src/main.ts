@@ -4,7 +4,8 @@ import ipaddr from 'ipaddr.js';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
-import { addressOf, listenOn } from './network/listen.ts';
+import { addressOf, listenOn, requireFreePorts } from './network/listen.ts';
+import { announceWait } from './process/announce-wait.ts';
 import { openDatabase, unusable } from './process/database.ts';
 import { createLogger, flushLogger, type Logger, standardOutput } from './process/logger.ts';
 import { onStopSignal, run, UsageError } from './process/process.ts';
@@ -64,26 +65,36 @@ await run(async () => {
   await notifySystemd('READY=1', logger);
   if (demoMerchant === undefined) return;
   const url = `${gateway.scheme}://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
-  const paymentLink = await createDemoOrder(url, demoMerchant, gateway.baseUrl);
+  const paymentLink = await announceWait('the demo order', createDemoOrder(url, demoMerchant, gateway.baseUrl));
   process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
 });
 
 async function open(config: Config & { readonly drainDelayMs: number }, logger: Logger, workers: Workers | undefined) {
-  const host = await addressOf(config.host);
+  const host = await announceWait(`the address of ${config.host}`, addressOf(config.host));
+  await requireFreePorts(host, {
+    HTTP_PORT: config.httpPort,
+    GRPC_PORT: config.grpcPort,
+    ADMIN_PORT: config.adminPort,
+  });
   const database = await openDatabase(config, logger);
   const metrics = createMetrics(workers?.collect);
   const admin = createAdminServer(metrics);
   try {
-    const { losesOrdersBy, hasCitus } = await inspectServer(database.url).catch((error) => {
-      throw unusable(database.url, error);
-    });
+    const { losesOrdersBy, hasCitus } = await announceWait(database.awaited, inspectServer(database.url)).catch(
+      (error) => {
+        throw unusable(database.url, error);
+      },
+    );
     if (losesOrdersBy.length > 0)
       logger.warn({ off: losesOrdersBy }, 'the database server can lose acknowledged orders');
     const secretsKeys = await findSecretsKeys(config);
     // Runs before the ports open: after "ready", only a signal ends the process.
     const demoMerchant =
       database.embedded && secretsKeys !== undefined
-        ? await findOrCreateDemoMerchant({ url: database.url, dataDir: config.dataDir, secretsKeys })
+        ? await announceWait(
+            'the demo merchant',
+            findOrCreateDemoMerchant({ url: database.url, dataDir: config.dataDir, secretsKeys }),
+          )
         : undefined;
     if (secretsKeys === undefined)
       logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
@@ -92,9 +103,10 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus };
     // Loaded only by processes that serve requests: the first of several processes saves 28 MiB.
-    const gateway = workers
-      ? await workers.open(gatewayConfig)
-      : await (await import('./gateway.ts')).openGateway(gatewayConfig, logger, metrics);
+    const opening = workers
+      ? workers.open(gatewayConfig)
+      : import('./gateway.ts').then(({ openGateway }) => openGateway(gatewayConfig, logger, metrics));
+    const gateway = await announceWait(workers ? 'the workers' : 'the ports of the gateway', opening);
     return { database, demoMerchant, admin, adminPort, gateway };
   } catch (error) {
     await Promise.all([admin.close(), database.close()]);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chooseServerUser, findPrograms, type Programs, programError, runProgram } from './programs.ts';
 
@@ -40,7 +40,7 @@ export function hasDatabase(dataDir: string): boolean {
  * complete: a killed start never produces an incomplete cluster, and of two first starts at once the slower one uses the other's.
  */
 export async function openCluster(dataDir: string, options: ClusterOptions = {}): Promise<Cluster> {
-  await mkdir(dataDir, { recursive: true });
+  await makeFolder(dataDir).catch(unusable(dataDir));
   const root = await realpath(dataDir);
   const folder = join(root, 'postgres');
   const programs = options.programs ?? (await findPrograms());
@@ -50,8 +50,23 @@ export async function openCluster(dataDir: string, options: ClusterOptions = {})
   return { folder, data: join(folder, 'cluster'), log: join(folder, 'postgres.log'), password, programs };
 }
 
+/** Creates a folder and those above it. The recursive `mkdir` of Node.js 26.10.0 never returns for a folder below /proc. */
+async function makeFolder(folder: string): Promise<void> {
+  if (existsSync(folder)) return;
+  await makeFolder(dirname(folder));
+  await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+}
+
+function unusable(folder: string): (error: NodeJS.ErrnoException) => never {
+  return ({ code }) => {
+    throw new Error(`the folder ${folder} can't be used (${code}): set DATA_DIR to another folder`);
+  };
+}
+
 async function makeCluster(root: string, folder: string, { initdb }: Programs, password: string): Promise<void> {
-  const draft = await mkdtemp(join(root, 'postgres-new-'));
+  const draft = await mkdtemp(join(root, 'postgres-new-')).catch(unusable(root));
   try {
     const passwordFile = join(draft, 'password');
     await writeFile(passwordFile, password, { mode: 0o600 });

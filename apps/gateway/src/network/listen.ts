@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { type AddressInfo, isIPv6, type ListenOptions, type Server } from 'node:net';
+import { type AddressInfo, createServer, isIPv6, type ListenOptions, type Server } from 'node:net';
 import { StartError } from '../process/process.ts';
 
 export interface PortServer {
@@ -37,12 +37,30 @@ export function hostInUrl(address: string): string {
   return isIPv6(address) ? `[${address}]` : address;
 }
 
+type PortVariable = 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT';
+
+/** Binds all ports for a moment, before anything is started. Throws one line for each port that can't be used. */
+export async function requireFreePorts(address: string, ports: Readonly<Record<PortVariable, number>>): Promise<void> {
+  const problems = new Set<string>();
+  for (const variable of ['HTTP_PORT', 'GRPC_PORT', 'ADMIN_PORT'] as const) {
+    const server = createServer();
+    try {
+      await listenOn(variable, address, ports[variable], { listen: (port, host) => bind(server, { port, host }) });
+      await new Promise((resolve) => server.close(resolve));
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      problems.add(error.message);
+    }
+  }
+  if (problems.size > 0) throw new StartError([...problems].join('\n'));
+}
+
 /** Binds a port and returns its number. Throws one line that says which port or address can't be used, and why. */
 export async function listenOn(
-  variable: 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT',
+  variable: PortVariable,
   address: string,
   port: number,
-  { listen }: PortServer,
+  { listen }: Pick<PortServer, 'listen'>,
 ): Promise<number> {
   try {
     return await listen(port, address);

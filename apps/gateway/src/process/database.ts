@@ -1,6 +1,7 @@
 import { startDevPostgres } from '@order-gateway/dev-postgres';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections/connection-url';
 import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
+import { announceWait } from './announce-wait.ts';
 import type { Logger } from './logger.ts';
 import { messageOf, StartError } from './process.ts';
 
@@ -19,14 +20,16 @@ export async function openDatabase(
   const isExternal = databaseUrl !== undefined;
   /** For display, without user and password. */
   const name = isExternal ? parseConnectionUrl(databaseUrl).name : `the embedded PostgreSQL in ${dataDir}`;
+  const awaited = isExternal ? `the database ${name}` : name;
   const database = isExternal
     ? { url: databaseUrl, stop: async () => {} }
-    : await startDevPostgres({ dataDir, logger }).catch((error) => {
+    : await announceWait(awaited, startDevPostgres({ dataDir, logger })).catch((error) => {
         throw new StartError(`The embedded PostgreSQL did not start: ${messageOf(error)}`);
       });
   try {
-    await (migrate ? migrateDatabase : requireSchema)(database.url);
-    return { url: database.url, name, embedded: !isExternal, close: database.stop };
+    if (migrate) await announceWait(`the migration of ${awaited}`, migrateDatabase(database.url));
+    else await announceWait(awaited, requireSchema(database.url));
+    return { url: database.url, name, awaited, embedded: !isExternal, close: database.stop };
   } catch (error) {
     await database.stop();
     throw unusable(database.url, error);

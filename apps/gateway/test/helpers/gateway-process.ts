@@ -136,16 +136,19 @@ export async function startOnNewDatabase(
   return { ...(await startProcess({ DATABASE_URL: databaseUrl, ...variables })), databaseUrl, credentials };
 }
 
-/** The output and the exit code of a program of this app. */
+/** The output and the exit code of a program of this app, without the lines about waits, which depend on the machine. */
 export function runProgram(
   script: string,
   args: readonly string[],
   variables: Variables,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const options = { cwd: folder, env: environment(variables), timeout: processLimitMs };
+  const outputOf = (code: number, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }) => ({
+    ...{ code, stdout, stderr: stderr.replaceAll(/^Waiting for .+\n/gm, '') },
+  });
   return promisify(execFile)(process.execPath, [script, ...args], options).then(
-    (output) => ({ code: 0, ...output }),
-    ({ code, stdout, stderr }) => ({ code: Number(code), stdout, stderr }),
+    (output) => outputOf(0, output),
+    (error) => outputOf(Number(error.code), error),
   );
 }
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import {
@@ -12,7 +11,6 @@ import { childrenOf } from '@order-gateway/dev-postgres/testing/processes';
 import type { Credentials } from '@order-gateway/domain/accounts/credentials';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../../../tools/test-resources.ts';
 import {
   endProcesses,
   type GatewayProcess,
@@ -177,12 +175,10 @@ test.each([
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
-test('a port that is in use is reported in one line', async () => {
+test('a start whose workers fail reports the reason of one of them', async () => {
   const { databaseUrl } = await newDatabase();
-  const GRPC_PORT = String(await listen(createServer()));
-  const settings = { WORKERS: '2', DATABASE_URL: databaseUrl, GRPC_PORT };
-  expect(await runProgram('src/main.ts', [], settings)).toMatchObject({
-    code: 1,
-    stderr: `GRPC_PORT ${GRPC_PORT} is already in use. Set GRPC_PORT to another port.\n`,
+  const files = { TLS_CERT_FILE: '/no/cert.pem', TLS_KEY_FILE: '/no/key.pem' };
+  expect(await runProgram('src/main.ts', [], { WORKERS: '2', DATABASE_URL: databaseUrl, ...files })).toMatchObject({
+    ...{ code: 1, stderr: expect.stringMatching(/^TLS_CERT_FILE [^\n]+ENOENT[^\n]+\n$/) },
   });
 });
