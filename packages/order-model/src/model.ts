@@ -1,0 +1,331 @@
+import type { OrderStatus, RefusalCode } from '@order-gateway/domain/orders/order';
+import type { EventType } from '@order-gateway/domain/orders/order-states';
+
+/**
+ * What the gateway promises about one order, as a sequential specification: the effect and the response of each call, if the
+ * calls were made one after the other. The search in `search.ts` decides whether calls that overlapped behaved as if they
+ * had been. The model shares types with the domain, but none of its code, because it checks that code.
+ */
+
+/** A payment as a checkout system reports it. `id` names the checkout system and its payment_id. */
+export interface Payment {
+  readonly id: string;
+  /** Milliseconds since 1970, as all times of the store. */
+  readonly paidAtMs: number;
+  readonly amount: string;
+  readonly currency: string;
+}
+
+/** A payment that did not pay the order, and why. */
+export interface RefusedPayment extends Payment {
+  readonly code: RefusalCode;
+}
+
+/** What a call asks for. `attempt` names a checkout system and its attempt_id, `content` everything that makes orders the same. */
+export type Request =
+  | { readonly kind: 'create'; readonly content: string; readonly expiresAtMs?: number | null }
+  | { readonly kind: 'read' }
+  | { readonly kind: 'pay'; readonly payment: Payment; readonly attempt?: string | undefined }
+  | { readonly kind: 'cancel' }
+  | { readonly kind: 'start'; readonly attempt: string; readonly leaseMs: number }
+  | { readonly kind: 'end'; readonly attempt: string }
+  /** The expiry of a test order before its time. */
+  | { readonly kind: 'expire' };
+
+/** What a response shows of the order. Absent members are not shown. */
+export interface Shown {
+  readonly status: OrderStatus;
+  /** The service_order_id, token and creation time, which never change. */
+  readonly identity?: string;
+  /** The id of the payment that paid the order; `null`: none. */
+  readonly paymentId?: string | null;
+  readonly refusedIds?: readonly string[];
+}
+
+/** A response. `outcome` is `created`, `replayed`, `ok`, or the code of an error. */
+export interface Response {
+  readonly outcome: string;
+  readonly shown?: Shown | undefined;
+  readonly leaseEndsAtMs?: number | undefined;
+}
+
+/** A range of the store's clock. */
+export interface Period {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** A call, and its response if it is known. A call that ended with an unknown outcome may or may not have had its effect. */
+export interface Call {
+  readonly request: Request;
+  /** Positions in real time: a call precedes another if its response came before the other was sent. */
+  readonly sentAt: number;
+  /** Infinite if the call may have its effect at any later time, or none. */
+  readonly receivedAt: number;
+  /** When it took effect, if it did. */
+  readonly during: Period;
+  readonly response: Response | undefined;
+  /** The index of a call of the history that takes effect before this one. */
+  readonly after?: number;
+}
+
+/** An order as the store has it after all calls, with its events in their order. */
+export interface StoredOrder {
+  readonly identity: string;
+  readonly content: string;
+  readonly amount: string;
+  readonly currency: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | null;
+  readonly status: OrderStatus;
+  readonly payment: Omit<Payment, 'amount' | 'currency'> | null;
+  readonly lease: { readonly attempt: string; readonly endsAtMs: number } | null;
+  readonly refused: readonly RefusedPayment[];
+  readonly events: readonly { readonly type: EventType; readonly atMs: number }[];
+}
+
+/** Everything that is known of an order. `stored` is `null` if the store has no such order. */
+export interface History {
+  readonly calls: readonly Call[];
+  readonly stored: StoredOrder | null;
+}
+
+/** An order between two calls. `content` is `null` before its creation. */
+export interface State {
+  readonly content: string | null;
+  readonly status: OrderStatus;
+  readonly expiresAtMs: number | null;
+  readonly payment: Payment | null;
+  /** The latest claim. Its end is a range if the response that named it is unknown. */
+  readonly lease: { readonly attempt: string; readonly endsAt: Period; readonly isLive: boolean } | null;
+  readonly refused: readonly RefusedPayment[];
+  /** The events of changes of state. Each refused payment has one more. */
+  readonly events: readonly EventType[];
+}
+
+/** No order. */
+export const nothing: State = {
+  content: null,
+  status: 'UN_PAID',
+  expiresAtMs: null,
+  payment: null,
+  lease: null,
+  refused: [],
+  events: [],
+};
+
+/** How long after its expiry an order can be paid by a payment made before it: a day. */
+const lateMs = 86_400_000;
+
+/** How far the time of a payment may lie before the creation of its order, or in the future: 5 minutes. */
+const clocksDifferMs = 300_000;
+
+/** One way in which a call can end. */
+interface Ending {
+  readonly state: State;
+  readonly outcome: string;
+  readonly leaseEndsAt?: Period;
+}
+
+/** Every state after a call that this state and the call's response allow; none: the response contradicts the state. */
+export function statesAfter(before: State, call: Call, stored: StoredOrder | null): State[] {
+  return overTime(before, call.during, stored).flatMap((state) =>
+    endings(state, call, stored).flatMap((ending) => (agrees(ending, call, stored) ? [learned(ending, call)] : [])),
+  );
+}
+
+/**
+ * The calls as the model has them: an operation that takes effect in two steps becomes two calls. The end of a payment reads the
+ * order after its change, the report of a refused payment ends its attempt's claim, and an early expiry may be overtaken by a payment.
+ */
+export function stepsOf(calls: readonly Call[]): Call[] {
+  const steps: Call[] = [];
+  for (const call of calls) {
+    const { request, response } = call;
+    const isEnd = request.kind === 'end' && response?.outcome === 'ok';
+    const isRefused = request.kind === 'pay' && (response === undefined || refusalCodes.has(response.outcome));
+    if (request.kind === 'expire' && response !== undefined) {
+      steps.push({ ...call, receivedAt: Number.POSITIVE_INFINITY, response: undefined });
+    }
+    steps.push(isEnd ? { ...call, response: { outcome: 'ok' } } : call);
+    const after = steps.length - 1;
+    if (isEnd) steps.push({ ...call, request: { kind: 'read' }, after });
+    if (isRefused && request.attempt !== undefined) {
+      steps.push({ ...call, request: { kind: 'end', attempt: request.attempt }, response: undefined, after });
+    }
+  }
+  return steps;
+}
+
+const refusalCodes = new Set<string>([
+  'order_already_paid',
+  'order_cancelled',
+  'order_expired',
+  'payment_mismatch',
+] satisfies RefusalCode[]);
+
+/** Whether the store has exactly what this state and the passing of time lead to. */
+export function isFinal(last: State, stored: StoredOrder | null): boolean {
+  if (stored === null) return last.content === null;
+  const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
+  if (stored.events.length - changes.length !== stored.refused.length) return false;
+  return overTime(last, { fromMs: 0, toMs: Number.POSITIVE_INFINITY }, stored).some(
+    ({ content, status, payment, lease, refused, events }) =>
+      content === stored.content &&
+      status === stored.status &&
+      payment?.id === stored.payment?.id &&
+      payment?.paidAtMs === stored.payment?.paidAtMs &&
+      refused.length === stored.refused.length &&
+      events.length === changes.length &&
+      lease?.attempt === stored.lease?.attempt &&
+      (lease === null || contains(lease.endsAt, stored.lease?.endsAtMs)),
+  );
+}
+
+/** The state, and those to which time alone can lead: a lease ends, and an unpaid order expires, with its event. */
+function overTime(state: State, { fromMs, toMs }: Period, stored: StoredOrder | null): State[] {
+  const { status, lease } = state;
+  if (state.content === null || stored === null) return [state];
+  const states: State[] = [];
+  const expiry = expiryOf(state);
+  const mustHaveEnded = lease?.isLive === true && fromMs >= lease.endsAt.toMs;
+  const mustHaveExpired = status === 'UN_PAID' && fromMs >= expiry.toMs;
+  if (!mustHaveEnded && !mustHaveExpired) states.push(state);
+  const event = eventAt(state, stored);
+  if (status === 'UN_PAID' && event?.type === 'order.expired' && event.atMs >= expiry.fromMs && event.atMs <= toMs) {
+    states.push(changed({ ...state, lease: lease && { ...lease, isLive: false } }, 'EXPIRED', 'order.expired'));
+  }
+  if (lease?.isLive === true && toMs >= lease.endsAt.fromMs) {
+    const ended = { ...state, lease: { ...lease, isLive: false } };
+    if (!mustHaveExpired) states.push(ended);
+  }
+  return states;
+}
+
+/** When an unpaid order expires: not before its latest lease ends. */
+function expiryOf({ expiresAtMs, lease }: State): Period {
+  const expiresAt = expiresAtMs ?? Number.POSITIVE_INFINITY;
+  const { fromMs, toMs } = lease?.endsAt ?? { fromMs: 0, toMs: 0 };
+  return { fromMs: Math.max(expiresAt, fromMs), toMs: Math.max(expiresAt, toMs) };
+}
+
+/** How a call can end in a state, if nothing happens at the same time. */
+function endings(state: State, { request, during }: Call, stored: StoredOrder | null): Ending[] {
+  const { content, status, lease } = state;
+  if (request.kind === 'create') {
+    if (content !== null) return [{ state, outcome: content === request.content ? 'replayed' : 'order_id_conflict' }];
+    const { expiresAtMs = stored?.expiresAtMs ?? null } = request;
+    return [{ state: { ...state, content: request.content, expiresAtMs }, outcome: 'created' }];
+  }
+  if (content === null || stored === null) return [{ state, outcome: 'not_found' }];
+  switch (request.kind) {
+    case 'read':
+      return [{ state, outcome: 'ok' }];
+    case 'pay':
+      return paid(state, request.payment, during, stored);
+    case 'cancel': {
+      if (status === 'CANCELLED') return [{ state, outcome: 'replayed' }];
+      if (status !== 'UN_PAID') return [{ state, outcome: closedCodes[status] }];
+      if (lease?.isLive === true) return [{ state, outcome: 'payment_in_progress' }];
+      return [{ state: changed({ ...state, lease: null }, 'CANCELLED', 'order.cancelled'), outcome: 'ok' }];
+    }
+    case 'start': {
+      const { attempt, leaseMs } = request;
+      if (status !== 'UN_PAID') return [{ state, outcome: closedCodes[status] }];
+      if (lease?.isLive === true && lease.attempt !== attempt) return [{ state, outcome: 'payment_in_progress' }];
+      // Whole milliseconds, rounded down. A lease is never shortened.
+      const endsAt = {
+        fromMs: Math.max(during.fromMs + leaseMs, lease?.endsAt.fromMs ?? 0),
+        toMs: Math.max(during.toMs + leaseMs, lease?.endsAt.toMs ?? 0),
+      };
+      return [{ state: { ...state, lease: { attempt, endsAt, isLive: true } }, outcome: 'ok', leaseEndsAt: endsAt }];
+    }
+    case 'end': {
+      if (lease?.isLive !== true || lease.attempt !== request.attempt) return [{ state, outcome: 'replayed' }];
+      return [{ state: { ...state, lease: { ...lease, endsAt: during, isLive: false } }, outcome: 'ok' }];
+    }
+    case 'expire': {
+      if (status !== 'UN_PAID') return [{ state, outcome: status === 'EXPIRED' ? 'ok' : closedCodes[status] }];
+      if (lease?.isLive === true) return [{ state, outcome: 'payment_in_progress' }];
+      const expired = changed({ ...state, expiresAtMs: stored.expiresAtMs }, 'EXPIRED', 'order.expired');
+      return [{ state: expired, outcome: 'ok' }];
+    }
+  }
+}
+
+/** The outcome of a call that is too late. */
+const closedCodes = { PAID: 'order_already_paid', CANCELLED: 'order_cancelled', EXPIRED: 'order_expired' } as const;
+
+/** A payment pays an order once. Whatever else happens to it is stored, announced, and told again when it is reported again. */
+function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: StoredOrder): Ending[] {
+  const { status } = state;
+  const known = state.payment?.id === payment.id ? state.payment : state.refused.find(({ id }) => id === payment.id);
+  if (known !== undefined) {
+    const isSame = (['paidAtMs', 'amount', 'currency'] as const).every((name) => known[name] === payment[name]);
+    if (!isSame) return [{ state, outcome: 'payment_id_conflict' }];
+    return [{ state, outcome: 'code' in known ? (known as RefusedPayment).code : 'replayed' }];
+  }
+  const { paidAtMs, amount, currency } = payment;
+  const isTooEarly = paidAtMs < stored.createdAtMs - clocksDifferMs;
+  if (isTooEarly || paidAtMs > toMs + clocksDifferMs) return [{ state, outcome: 'invalid_request' }];
+  const maybeFuture: Ending[] = paidAtMs > fromMs + clocksDifferMs ? [{ state, outcome: 'invalid_request' }] : [];
+  const refusal = (code: RefusalCode): Ending => {
+    const refused = { ...payment, code };
+    return { state: { ...state, refused: [...state.refused, refused] }, outcome: code };
+  };
+  if (status === 'PAID' || status === 'CANCELLED') return [...maybeFuture, refusal(closedCodes[status])];
+  const expiry = expiryOf(state);
+  const mayBeInTime = paidAtMs < expiry.toMs && (status === 'UN_PAID' || fromMs <= expiry.toMs + lateMs);
+  const mayBeLate = paidAtMs >= expiry.fromMs || (status === 'EXPIRED' && toMs > expiry.fromMs + lateMs);
+  const isExact = amount === stored.amount && currency === stored.currency;
+  const inTime = isExact
+    ? { state: changed({ ...state, payment, lease: null }, 'PAID', 'order.paid'), outcome: 'ok' }
+    : refusal('payment_mismatch');
+  return [...maybeFuture, ...(mayBeInTime ? [inTime] : []), ...(mayBeLate ? [refusal('order_expired')] : [])];
+}
+
+function changed(state: State, status: OrderStatus, event: EventType): State {
+  return { ...state, status, events: [...state.events, event] };
+}
+
+/** The next event of a change of state that the store has. */
+function eventAt({ events }: State, stored: StoredOrder) {
+  return stored.events.filter(({ type }) => type !== 'order.payment_refused')[events.length];
+}
+
+/** Whether an ending has the call's response, and only events and refused payments that the store has. */
+function agrees({ state, outcome, leaseEndsAt }: Ending, { response }: Call, stored: StoredOrder | null): boolean {
+  if (stored !== null) {
+    const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
+    if (state.events.some((type, index) => changes[index]?.type !== type)) return false;
+    if (state.refused.some((refused, index) => !isSameRefusal(refused, stored.refused[index]))) return false;
+  }
+  if (response === undefined) return true;
+  if (response.outcome !== outcome) return false;
+  const { shown, leaseEndsAtMs } = response;
+  if (leaseEndsAtMs !== undefined && !contains(leaseEndsAt, leaseEndsAtMs)) return false;
+  if (shown === undefined) return true;
+  const { status, identity, paymentId, refusedIds } = shown;
+  return (
+    status === state.status &&
+    (identity === undefined || identity === stored?.identity) &&
+    (paymentId === undefined || paymentId === (state.payment?.id ?? null)) &&
+    (refusedIds === undefined || String(refusedIds) === String(state.refused.map(({ id }) => id)))
+  );
+}
+
+/** The state with what only the response tells: the end of a lease. */
+function learned({ state }: Ending, { response }: Call): State {
+  const { lease } = state;
+  const endsAtMs = response?.leaseEndsAtMs;
+  if (lease === null || endsAtMs === undefined) return state;
+  return { ...state, lease: { ...lease, endsAt: { fromMs: endsAtMs, toMs: endsAtMs } } };
+}
+
+function isSameRefusal(one: RefusedPayment, other: RefusedPayment | undefined): boolean {
+  return (['id', 'paidAtMs', 'amount', 'currency', 'code'] as const).every((name) => one[name] === other?.[name]);
+}
+
+function contains(period: Period | undefined, ms: number | undefined): boolean {
+  return period !== undefined && ms !== undefined && ms >= period.fromMs && ms <= period.toMs;
+}

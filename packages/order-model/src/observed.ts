@@ -1,0 +1,48 @@
+import { formatAmount } from '@order-gateway/domain/money/money';
+import { formatTime, type Order, type OrderPayment, type PaymentAttempt } from '@order-gateway/domain/orders/order';
+import type { EventType } from '@order-gateway/domain/orders/order-states';
+import type { StoredOrder } from './model.ts';
+
+/** The id of a payment: its checkout system and its payment_id. A simulated payment has no checkout system. */
+export function paymentIdOf({ checkoutId, paymentId }: Pick<OrderPayment, 'checkoutId' | 'paymentId'>): string {
+  return `${checkoutId ?? 'simulated'}/${paymentId}`;
+}
+
+/** The id of a payment attempt: its checkout system and its attempt_id. */
+export function attemptIdOf({ checkoutId, attemptId }: PaymentAttempt): string {
+  return `${checkoutId}/${attemptId}`;
+}
+
+/** The values that never change, under their API names. */
+export function identityOf(shown: {
+  readonly service_order_id: number;
+  readonly order_token: string;
+  readonly created_at: string;
+}): string {
+  return `${shown.service_order_id} ${shown.order_token} ${shown.created_at}`;
+}
+
+/** An order as the model sees it in a store. `events` are those of the order, in the order in which they were stored. */
+export function storedOrderOf(
+  order: Order,
+  events: readonly { readonly type: EventType; readonly createdAtMs: number }[],
+  content: string,
+): StoredOrder {
+  const { serviceOrderId, orderToken, createdAtMs, expiresAtMs, orderStatus, payment, lease, refusedPayments } = order;
+  return {
+    identity: identityOf({
+      service_order_id: serviceOrderId,
+      order_token: orderToken,
+      created_at: formatTime(createdAtMs),
+    }),
+    ...{ content, createdAtMs, expiresAtMs, status: orderStatus },
+    amount: formatAmount(order.fields.order_amount),
+    currency: order.fields.order_currency,
+    payment: payment && { id: paymentIdOf(payment), paidAtMs: payment.paidAtMs },
+    lease: lease && { attempt: attemptIdOf(lease), endsAtMs: lease.endsAtMs },
+    refused: refusedPayments.map(({ amount, currency, paidAtMs, code, ...id }) => ({
+      ...{ id: paymentIdOf(id), amount: formatAmount(amount), currency, paidAtMs, code },
+    })),
+    events: events.map(({ type, createdAtMs }) => ({ type, atMs: createdAtMs })),
+  };
+}

@@ -1,0 +1,81 @@
+import type { Call, History, Request, Response, State } from './model.ts';
+import { findUnexplained, smallest } from './search.ts';
+
+/** Aligns rows of the same length in columns. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  return rows.map((row) => line(row).trimEnd()).join('\n');
+}
+
+/**
+ * Describes an unexplained history for a person: a table of the calls that contradict each other, what is stored, and how far a
+ * serial order of them leads. Times are in the unit of the history, from its first call on.
+ */
+export function describeUnexplained(history: History): string {
+  const small = smallest(history);
+  const found = findUnexplained(small);
+  if (found === undefined) throw new Error('the history is explained');
+  const calls = small.calls.toSorted((a, b) => a.sentAt - b.sentAt);
+  const startsAt = calls[0]?.sentAt ?? 0;
+  const numberOf = (step: Call) => calls.findIndex((call) => call.sentAt === step.sentAt) + 1;
+  const rows = calls.map(({ sentAt, receivedAt, request, response }, index) => [
+    String(index + 1),
+    String(sentAt - startsAt),
+    receivedAt === Infinity ? '-' : String(receivedAt - startsAt),
+    requestText(request),
+    response === undefined ? 'not needed, or none' : responseText(response),
+  ]);
+  const order = found.longest.map((step) => `call ${numberOf(step)} (${step.request.kind})`).join(', ');
+  const next = [...new Set(found.next.map(numberOf))].map((number) => `call ${number}`).join(' or ');
+  return [
+    columns([['call', 'sent', 'received', 'request', 'response'], ...rows]),
+    `stored: ${storedText(small)}`,
+    `explained: ${order || 'nothing'}, which leaves the order ${stateText(found.state)}`,
+    next === '' ? 'this is not what is stored' : `contradiction: ${next} had to be next`,
+  ].join('\n');
+}
+
+function requestText(request: Request): string {
+  switch (request.kind) {
+    case 'create':
+      return `create ${request.content}`;
+    case 'pay': {
+      const { id, amount, currency, paidAtMs } = request.payment;
+      return `pay ${id} ${amount} ${currency} at ${timeText(paidAtMs)}`;
+    }
+    case 'start':
+    case 'end':
+      return `${request.kind} ${request.attempt}`;
+    default:
+      return request.kind;
+  }
+}
+
+function responseText({ outcome, shown, leaseEndsAtMs }: Response): string {
+  const parts = [outcome, shown?.status, shown?.paymentId, leaseEndsAtMs && `until ${timeText(leaseEndsAtMs)}`];
+  return [...parts, shown?.refusedIds?.map((id) => `refused ${id}`)].filter(Boolean).join(' ');
+}
+
+function storedText({ stored }: History): string {
+  if (stored === null) return 'nothing';
+  const { status, payment, lease, refused, expiresAtMs, events } = stored;
+  return [
+    status,
+    ...(payment ? [`paid by ${payment.id}`] : []),
+    ...(lease ? [`claimed by ${lease.attempt} until ${timeText(lease.endsAtMs)}`] : []),
+    ...(expiresAtMs === null ? [] : [`expires at ${timeText(expiresAtMs)}`]),
+    ...refused.map(({ id, code }) => `refused ${id} (${code})`),
+    `events: ${events.map(({ type, atMs }) => `${type} at ${timeText(atMs)}`).join(', ') || 'none'}`,
+  ].join('; ');
+}
+
+function stateText({ content, status, payment, lease, refused }: State): string {
+  if (content === null) return 'uncreated';
+  const claimed = lease?.isLive === true ? `, claimed by ${lease.attempt}` : '';
+  return `${status}${payment ? ` by ${payment.id}` : ''}${claimed}${refused.map(({ id }) => `, refused ${id}`).join('')}`;
+}
+
+function timeText(ms: number): string {
+  return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, -1) : 'any time';
+}
