@@ -8,6 +8,7 @@ import { addressOf, listenOn, requireFreePorts } from './network/listen.ts';
 import { announceWait } from './process/announce-wait.ts';
 import { openDatabase, unusable } from './process/database.ts';
 import { createLogger, flushLogger, type Logger, standardOutput } from './process/logger.ts';
+import { watchPackageManager } from './process/package-manager.ts';
 import { onStopSignal, run, UsageError } from './process/process.ts';
 import { isUnderSystemd, notifySystemd } from './process/systemd.ts';
 import { findSecretsKeys } from './secrets/secrets-keys.ts';
@@ -49,7 +50,14 @@ await run(async () => {
   };
   const reload = () => void opening.then(({ gateway }) => gateway.reloadTls());
   // Under systemd, SIGHUP is a reload, which must not stop a gateway without TLS.
-  onStopSignal(stop, { delayMs: drainDelayMs, onHangUp: config.tls || isUnderSystemd ? reload : undefined });
+  const stopOnce = onStopSignal(stop, {
+    delayMs: drainDelayMs,
+    onHangUp: config.tls || isUnderSystemd ? reload : undefined,
+  });
+  watchPackageManager(() => {
+    logger.info('the package manager that started the gateway has ended');
+    stopOnce();
+  });
   const { gateway, adminPort, demoMerchant } = await opening;
   if (isStopping) return;
   logger.info(

@@ -46,18 +46,24 @@ export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
 
 /**
  * Stops the program gracefully at the first signal; a second one ends it immediately. SIGHUP, which a closed terminal
- * sends, also stops it unless it has another purpose. `delayMs` is as in {@link stopAndExit}.
+ * sends, also stops it unless it has another purpose. `delayMs` is as in {@link stopAndExit}. Returns a function that stops the
+ * program unless it is stopping already.
  */
 export function onStopSignal(
   stop: () => Promise<void>,
   { delayMs = 0, onHangUp }: { readonly delayMs?: number; readonly onHangUp?: (() => void) | undefined } = {},
-): void {
+): () => void {
   let stopping = false;
-  const handle = () => {
-    if (stopping) process.exit(1);
+  const stopOnce = () => {
+    if (stopping) return;
     stopping = true;
     stopAndExit(stop, delayMs);
   };
+  const handle = () => {
+    if (stopping) process.exit(1);
+    stopOnce();
+  };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, handle);
   process.on('SIGHUP', onHangUp ?? handle);
+  return stopOnce;
 }

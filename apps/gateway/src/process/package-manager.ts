@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+
+// A supervisor that starts the gateway with npx signals npx alone, and npx does not forward SIGTERM to what pnpm runs
+// (docs/decisions/067-stop-with-the-package-manager.md).
+
+const checkEveryMs = 1_000;
+
+/** A process, and the one that started it. */
+interface Start {
+  readonly pid: number;
+  readonly parent: number;
+}
+
+/**
+ * Calls `onEnd` once a package manager whose script runs this process has ended. If none does, as under a supervisor, it is
+ * never called. Linux only.
+ */
+export function watchPackageManager(onEnd: () => void): void {
+  const starts = packageManagerStarts(process.pid);
+  if (starts.length === 0) return;
+  const timer = setInterval(() => {
+    // The children of a process that has ended get another parent.
+    if (starts.every(({ pid, parent }) => findProcess(pid)?.parent === parent)) return;
+    clearInterval(timer);
+    onEnd();
+  }, checkEveryMs).unref();
+}
+
+/**
+ * Returns the starts that lead from the outermost package manager to a process: npx runs a shell that runs pnpm, which runs
+ * a shell that runs the gateway. What started the outermost one may end, as a shell does after `npx … &`. So may everything
+ * outside the session of the process, because setsid detaches a process on purpose.
+ */
+export function packageManagerStarts(from: number): Start[] {
+  const session = findProcess(from)?.session;
+  const starts: Start[] = [];
+  for (let pid = from; isInScript(pid); pid = starts.at(-1)?.parent ?? 0) {
+    const parent = findProcess(pid)?.parent;
+    if (parent === undefined || findProcess(parent)?.session !== session) break;
+    starts.push({ pid, parent });
+  }
+  return starts;
+}
+
+/** Whether a package manager set the environment with which a process was started. */
+function isInScript(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').includes('\0npm_lifecycle_event=');
+  } catch {
+    return false;
+  }
+}
+
+function findProcess(pid: number): { readonly parent: number; readonly session: number } | undefined {
+  try {
+    // proc_pid_stat(5): the fields after the name, which may contain spaces, are the state, parent, group and session.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [, parent, , session] = stat
+      .slice(stat.lastIndexOf(') ') + 2)
+      .split(' ')
+      .map(Number);
+    return parent === undefined || session === undefined ? undefined : { parent, session };
+  } catch {
+    return undefined;
+  }
+}
