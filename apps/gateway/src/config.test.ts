@@ -5,7 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { readConfig, similarVariables, startUsage } from './config.ts';
-import { StartError } from './process/process.ts';
+import { StartError } from './start/process.ts';
 
 test('without any variable it serves this machine alone, from the embedded database', () => {
   const config = readConfig({});

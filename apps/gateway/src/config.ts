@@ -9,8 +9,8 @@ import { distance } from 'fastest-levenshtein';
 import type { AllowedAddresses } from './network/ip-address.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import type { TlsFiles } from './network/tls.ts';
-import { StartError } from './process/process.ts';
 import { parseSecretsKeys } from './secrets/secrets-keys.ts';
+import { StartError } from './start/process.ts';
 
 /** The values of the variables that {@link startUsage} explains. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;

@@ -4,9 +4,9 @@ import type { ReadBody } from './intake/body/call-body.ts';
 import type { CallDeps } from './intake/call.ts';
 import type { ReceiveDeps } from './intake/receive.ts';
 import type { TrustProxy } from './network/remote-address.ts';
-import type { OperationDeps } from './orders/operation.ts';
-import type { PageWatch } from './orders/page-watch.ts';
-import type { Readiness } from './process/readiness.ts';
+import type { OperationDeps } from './operations/operation.ts';
+import type { Readiness } from './start/readiness.ts';
+import type { PageWatch } from './watches/page-watch.ts';
 
 /** The dependencies of the servers of both ports. */
 export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {

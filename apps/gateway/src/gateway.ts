@@ -9,8 +9,11 @@ import { openMerchantManagement } from '@order-gateway/postgres/merchant-managem
 import { eraseOrders } from '@order-gateway/postgres/orders/erase-orders';
 import { openOrderStore } from '@order-gateway/postgres/orders/order-store';
 import { openWebhookDeliveries } from '@order-gateway/postgres/webhooks/webhook-deliveries';
-import { createCheckLogo } from './brand/check-logo.ts';
+import { startBackgroundJobs } from './background-jobs.ts';
 import type { Config } from './config.ts';
+import { startWebhookDelivery, type WebhookDelivery } from './delivery/deliver.ts';
+import { createPing } from './delivery/ping.ts';
+import { createSender } from './delivery/send.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import { createAdmission } from './intake/admission.ts';
@@ -24,20 +27,17 @@ import { admissionLimits, bodyBytesOfAllMax, rejectionLimits, unauthenticatedLim
 import { hostInUrl, listenOn } from './network/listen.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import { openTls } from './network/tls.ts';
-import { createOperations } from './operations/operations.ts';
-import { startBackgroundJobs } from './orders/background-jobs.ts';
-import { createEventWatch } from './orders/event-watch.ts';
-import { createPageWatch } from './orders/page-watch.ts';
-import type { Logger } from './process/logger.ts';
-import { createRandomBytes } from './process/random-bytes.ts';
-import { createReadiness } from './process/readiness.ts';
+import { createOperations } from './operations/all.ts';
+import { createCheckLogo } from './operations/brands/check-logo.ts';
+import { createRandomBytes } from './operations/orders/random-bytes.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets, erasureKeysOf } from './secrets/signing-secrets.ts';
+import type { Logger } from './start/logger.ts';
+import { createReadiness } from './start/readiness.ts';
 import { callRecorder, type Metrics, observeHealth, refusalCounter } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
-import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
-import { createPing } from './webhooks/ping.ts';
-import { createSender } from './webhooks/send.ts';
+import { createEventWatch } from './watches/event-watch.ts';
+import { createPageWatch } from './watches/page-watch.ts';
 
 const dayMs = 86_400_000;
 

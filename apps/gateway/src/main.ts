@@ -1,18 +1,18 @@
 import { pathPrefixOf } from '@order-gateway/domain/links/payment-link';
 import { inspectServer } from '@order-gateway/postgres/connections/inspect-server';
 import ipaddr from 'ipaddr.js';
-import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
+import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './demo/demo-merchant.ts';
+import { createAdminServer } from './http/admin-server.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
 import { addressOf, listenOn, requireFreePorts } from './network/listen.ts';
-import { announceWait } from './process/announce-wait.ts';
-import { openDatabase, unusable } from './process/database.ts';
-import { createLogger, flushLogger, type Logger, standardOutput } from './process/logger.ts';
-import { watchPackageManager } from './process/package-manager.ts';
-import { onStopSignal, run, UsageError } from './process/process.ts';
-import { isUnderSystemd, notifySystemd } from './process/systemd.ts';
 import { findSecretsKeys } from './secrets/secrets-keys.ts';
-import { createAdminServer } from './telemetry/admin-server.ts';
+import { announceWait } from './start/announce-wait.ts';
+import { openDatabase, unusable } from './start/database.ts';
+import { createLogger, flushLogger, type Logger, standardOutput } from './start/logger.ts';
+import { watchPackageManager } from './start/package-manager.ts';
+import { onStopSignal, run, UsageError } from './start/process.ts';
+import { isUnderSystemd, notifySystemd } from './start/systemd.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { createWorkers, type Workers } from './workers/workers.ts';
 

@@ -4,7 +4,7 @@ import { textError } from '@order-gateway/domain/fields/field-rules';
 import { lifetimeMs } from '@order-gateway/domain/orders/order-expiry';
 import { Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
-import { UsageError, usageExitCode } from '../process/process.ts';
+import { UsageError, usageExitCode } from '../start/process.ts';
 
 export const jsonHelp = 'print JSON, one object per line';
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { type BrandTexts, brandRules, logoLimits, noBrand } from '@order-gateway/domain/accounts/brand';
 import { textError } from '@order-gateway/domain/fields/field-rules';
 import { type Command, Option } from 'commander';
-import { createCheckLogo } from '../brand/check-logo.ts';
 import { callTimeoutMs } from '../limits.ts';
-import { messageOf, StartError, UsageError } from '../process/process.ts';
+import { createCheckLogo } from '../operations/brands/check-logo.ts';
+import { messageOf, StartError, UsageError } from '../start/process.ts';
 import { accountCommand, jsonHelp } from './arguments.ts';
 import { type OpenAccounts, unknownAccount } from './with-accounts.ts';
 

@@ -1,4 +1,4 @@
-import { run } from '../process/process.ts';
+import { run } from '../start/process.ts';
 import { checkoutCommands } from './merchant-commands.ts';
 import { print } from './output.ts';
 import { withAccounts } from './with-accounts.ts';

@@ -2,7 +2,7 @@ import { noBrand } from '@order-gateway/domain/accounts/brand';
 import type { AccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { StartError, UsageError } from '../process/process.ts';
+import { StartError, UsageError } from '../start/process.ts';
 import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';

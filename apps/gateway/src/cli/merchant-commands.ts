@@ -2,7 +2,7 @@ import { type ChecksumMode, checksumModes } from '@order-gateway/domain/accounts
 import { liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
 import type { AccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { Argument, type Command } from 'commander';
-import { StartError } from '../process/process.ts';
+import { StartError } from '../start/process.ts';
 import {
   accountCommand,
   actorOf,

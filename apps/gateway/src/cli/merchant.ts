@@ -1,4 +1,4 @@
-import { run } from '../process/process.ts';
+import { run } from '../start/process.ts';
 import { merchantCommands } from './merchant-commands.ts';
 import { print } from './output.ts';
 import { addWebhookCommands, withWebhooks } from './webhook-commands.ts';

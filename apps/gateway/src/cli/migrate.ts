@@ -1,4 +1,4 @@
-import { run } from '../process/process.ts';
+import { run } from '../start/process.ts';
 import { createProgram } from './arguments.ts';
 import { print } from './output.ts';
 import { withDatabase } from './with-accounts.ts';

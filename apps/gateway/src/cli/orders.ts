@@ -8,9 +8,9 @@ import { exportOrders, importOrders } from '@order-gateway/postgres/orders/order
 import { findOrderHistories, type OrderHistory } from '@order-gateway/postgres/orders/order-history';
 import { listRefusedPayments } from '@order-gateway/postgres/orders/refused-payments';
 import { Option } from 'commander';
-import { run, StartError, UsageError } from '../process/process.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { erasureKeysOf } from '../secrets/signing-secrets.ts';
+import { run, StartError, UsageError } from '../start/process.ts';
 import {
   actorOption,
   clientIdHelp,

@@ -10,13 +10,13 @@ import {
   type WebhookEndpoints,
 } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import type { Command } from 'commander';
+import { testMessage } from '../delivery/ping.ts';
+import { createSender, type Sender } from '../delivery/send.ts';
 import type { AllowedAddresses } from '../network/ip-address.ts';
-import { StartError, UsageError } from '../process/process.ts';
+import { urlProblem } from '../operations/webhooks/url-rule.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../secrets/signing-secrets.ts';
-import { testMessage } from '../webhooks/ping.ts';
-import { createSender, type Sender } from '../webhooks/send.ts';
-import { urlProblem } from '../webhooks/url-rule.ts';
+import { StartError, UsageError } from '../start/process.ts';
 import { accountCommand, actorOf, jsonHelp } from './arguments.ts';
 import { readable, secretNote, startList } from './output.ts';
 import { unknownAccount, withDatabase } from './with-accounts.ts';

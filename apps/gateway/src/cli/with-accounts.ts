@@ -1,8 +1,8 @@
 import { hasDatabase } from '@order-gateway/dev-postgres';
 import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { type Config, readConfig } from '../config.ts';
-import { openDatabase } from '../process/database.ts';
-import { messageOf, onStopSignal, StartError } from '../process/process.ts';
+import { openDatabase } from '../start/database.ts';
+import { messageOf, onStopSignal, StartError } from '../start/process.ts';
 
 export type OpenAccounts = typeof withAccounts;
 

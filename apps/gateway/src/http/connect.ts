@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
 import type { Receive } from '../intake/receive.ts';
-import type { Operation } from '../orders/operation.ts';
+import type { Operation } from '../operations/operation.ts';
 import { readBody, rpcMethods } from '../rpc/methods.ts';
 import { addMethods, type RpcCall, routerOptions, rpcCallKey, takeTimeout } from '../rpc/router.ts';
 import { headersOfFailure } from './problem.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Readiness } from '../process/readiness.ts';
+import type { Readiness } from '../start/readiness.ts';
 
 /**
  * `GET /health/live`: the process responds. `GET /health/ready`: it takes new calls; 503 if not. Neither is logged as a call,

@@ -7,9 +7,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
-import { findPaymentLink } from '../orders/find-order.ts';
-import { returnLink } from '../orders/order-response.ts';
-import { pageVersion } from '../orders/page-watch.ts';
+import { findPaymentLink } from '../operations/orders/find-order.ts';
+import { returnLink } from '../operations/orders/order-response.ts';
 import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';
 import {
@@ -24,6 +23,7 @@ import {
 import { qrCodeSvg } from '../payment-page/qr-code.ts';
 import { simulatePayment } from '../payment-page/simulate-payment.ts';
 import { contentSecurityPolicy, hashSource, paymentPageStyle } from '../payment-page/styles.ts';
+import { pageVersion } from '../watches/page-watch.ts';
 import { headersOfFailure } from './problem.ts';
 import { parameterOf, sendFailure, startReading } from './requests.ts';
 

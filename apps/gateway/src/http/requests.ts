@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import type { BodyReading } from '../intake/body/call-body.ts';
 import { Call } from '../intake/call.ts';
-import type { Peer } from '../intake/connections/connection-limit.ts';
+import type { Peer } from '../intake/peers/connection-limit.ts';
 import { problemOf } from './problem.ts';
 
 declare module 'fastify' {

@@ -3,7 +3,7 @@ import { fixedDeps } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { fairTimeoutMs } from '../limits.ts';
 import { Call } from './call.ts';
-import { noPeer } from './connections/connection-limit.ts';
+import { noPeer } from './peers/connection-limit.ts';
 
 test.each([
   [fairTimeoutMs - 1, Buffer.alloc(0), 'client_timeout', 'info'],

@@ -5,14 +5,14 @@ import { randomBase62 } from '@order-gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
-import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../orders/operation.ts';
-import type { Logger } from '../process/logger.ts';
+import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../operations/operation.ts';
+import type { Logger } from '../start/logger.ts';
 import type { RecordCall } from '../telemetry/metrics.ts';
 import type { CallSpan, Tracing } from '../telemetry/tracing.ts';
 import type { Permit } from './admission.ts';
 import type { CallBody } from './body/call-body.ts';
 import { type CallLog, isServerError } from './call-log.ts';
-import type { Peer } from './connections/connection-limit.ts';
+import type { Peer } from './peers/connection-limit.ts';
 
 export interface CallDeps {
   readonly randomBytes: RandomBytes;

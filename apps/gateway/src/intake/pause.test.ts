@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { noPeer } from './connections/connection-limit.ts';
 import { createRejectionPause } from './pause.ts';
+import { noPeer } from './peers/connection-limit.ts';
 
 const limits = { immediatePerSecond: 2, pauseMs: 100, pauseMaxMs: 101, pausedMax: 3 };
 

@@ -1,5 +1,5 @@
 import type { rejectionLimits } from '../limits.ts';
-import type { Peer } from './connections/connection-limit.ts';
+import type { Peer } from './peers/connection-limit.ts';
 import { createTokenBuckets } from './rate-limit.ts';
 
 /** Resolves when a rejection may be sent. */

@@ -3,7 +3,7 @@ import { credentials, fixedDeps } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { credentialHeaders } from '../../test/helpers/send-order.ts';
 import { Call } from './call.ts';
-import { noPeer } from './connections/connection-limit.ts';
+import { noPeer } from './peers/connection-limit.ts';
 import { createReceive } from './receive.ts';
 
 test('a call does not start without a slot, even if a timer fires a little early', async () => {

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, isIPv6, type ListenOptions, type Server } from 'node:net';
-import { StartError } from '../process/process.ts';
+import { StartError } from '../start/process.ts';
 
 export interface PortServer {
   /** Returns the port that was bound. */

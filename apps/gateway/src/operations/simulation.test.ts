@@ -14,11 +14,11 @@ import { credentials, fixedDeps, merchant } from '../../test/helpers/fixed-deps.
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { Call } from '../intake/call.ts';
-import { noPeer } from '../intake/connections/connection-limit.ts';
-import { findOrder } from '../orders/find-order.ts';
-import { cancelOrder } from './cancel-order.ts';
-import { createOrder } from './create-order.ts';
-import { recordPayment } from './record-payment.ts';
+import { noPeer } from '../intake/peers/connection-limit.ts';
+import { cancelOrder } from './orders/cancel-order.ts';
+import { createOrder } from './orders/create-order.ts';
+import { findOrder } from './orders/find-order.ts';
+import { recordPayment } from './payments/record-payment.ts';
 
 // The use cases and the batch queue over a store in memory whose statements fail, in orders of events that fast-check draws. A
 // failed run prints its seed and path: as further parameters of `fc.assert`, `{ seed, path }` repeat it.

@@ -7,10 +7,10 @@ import { mayChange } from '@order-gateway/domain/orders/order-states';
 import { type LinkedOrder, mayBePaid } from '@order-gateway/domain/orders/order-store';
 import { hostOf } from '@order-gateway/domain/signing/return-url';
 import { html, raw } from 'hono/html';
-import { brandResponse, logoPath } from '../brand/brand-response.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { orderRecord, returnLink } from '../orders/order-response.ts';
-import { pageVersion } from '../orders/page-watch.ts';
+import { brandResponse, logoPath } from '../operations/brands/brand-response.ts';
+import { orderRecord, returnLink } from '../operations/orders/order-response.ts';
+import { pageVersion } from '../watches/page-watch.ts';
 import { brandColors, brandStyle, defaultColor } from './brand-style.ts';
 import { type Html, htmlPage } from './html-page.ts';
 import {

@@ -4,10 +4,10 @@ import type { Order } from '@order-gateway/domain/orders/order';
 import { type Decision, decide, expiryOf, startFailure } from '@order-gateway/domain/orders/order-states';
 import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { changeOrder } from '../orders/change-order.ts';
-import { findPaymentLink, linkNotFound } from '../orders/find-order.ts';
-import type { Deadline, OperationDeps } from '../orders/operation.ts';
-import { storageFailure } from '../storage-failure.ts';
+import type { Deadline, OperationDeps } from '../operations/operation.ts';
+import { changeOrder } from '../operations/orders/change-order.ts';
+import { findPaymentLink, linkNotFound } from '../operations/orders/find-order.ts';
+import { storageFailure } from '../operations/storage-failure.ts';
 
 type SimulationDeps = Pick<OperationDeps, 'store' | 'now' | 'randomBytes'>;
 type Found = Result<LinkedOrder, Failure>;

@@ -5,7 +5,7 @@ import {
   type HealthCheckRequest,
   HealthCheckResponse_ServingStatus,
 } from '@order-gateway/contract/health/v1/health_pb';
-import { endOf, type Readiness } from '../process/readiness.ts';
+import { endOf, type Readiness } from '../start/readiness.ts';
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
 

@@ -1,5 +1,5 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
-import type { Members } from '../orders/operation.ts';
+import type { Members } from '../operations/operation.ts';
 
 // Converters between messages and plain values under the API's names. Each is built once for a message type, so that a call uses
 // no reflection.

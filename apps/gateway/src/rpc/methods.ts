@@ -9,7 +9,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { announcedLength, envelopePrefixBytes } from '../intake/body/call-body.ts';
 import { readJsonBody } from '../intake/body/json-body.ts';
 import { messageBytesMax } from '../limits.ts';
-import type { Members, Operation } from '../orders/operation.ts';
+import type { Members, Operation } from '../operations/operation.ts';
 import { memberReader, messageBuilder } from './messages.ts';
 
 /** An operation as a method of a service, with everything that is built once from its descriptor. */

@@ -3,7 +3,7 @@ import type { ConnectRouter } from '@connectrpc/connect';
 import { ServerReflection } from '@order-gateway/contract/grpc/reflection/v1/reflection_pb';
 import { ServerReflection as ServerReflectionAlpha } from '@order-gateway/contract/grpc/reflection/v1alpha/reflection_pb';
 import { Health } from '@order-gateway/contract/health/v1/health_pb';
-import type { Readiness } from '../process/readiness.ts';
+import type { Readiness } from '../start/readiness.ts';
 import { addHealthService } from './health-service.ts';
 import { addReflectionServices } from './reflection-service.ts';
 

@@ -5,8 +5,8 @@ import {
   type Http2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import { createConnectionLimit, type Peer, trackSockets } from '../intake/connections/connection-limit.ts';
-import { createPenalties } from '../intake/connections/penalties.ts';
+import { createConnectionLimit, type Peer, trackSockets } from '../intake/peers/connection-limit.ts';
+import { createPenalties } from '../intake/peers/penalties.ts';
 import { type http2Limits, penaltyLimits } from '../limits.ts';
 import type { TrustProxy } from '../network/remote-address.ts';
 import { shareStreams } from './stream-limit.ts';

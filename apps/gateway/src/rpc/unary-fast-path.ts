@@ -4,7 +4,7 @@ import type { ConnectError } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { envelopePrefixBytes } from '../intake/body/call-body.ts';
 import type { Call } from '../intake/call.ts';
-import type { Members } from '../orders/operation.ts';
+import type { Members } from '../operations/operation.ts';
 import { connectErrorOf } from './errors.ts';
 import type { RpcMethod } from './methods.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, StartError } from '../process/process.ts';
+import { messageOf, StartError } from '../start/process.ts';
 import type { SecretsKeys } from './signing-secrets.ts';
 
 /** The key of the embedded database, readable only by the owner. */

@@ -14,7 +14,7 @@ import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts
 import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders/order';
 import gatewayPackage from '../../package.json' with { type: 'json' };
 import { openFilesMax, readinessCheckTimeoutMs } from '../limits.ts';
-import { settledWithin } from '../process/settled-within.ts';
+import { settledWithin } from '../settled-within.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 

@@ -4,7 +4,7 @@ import { verifyReturn } from '@order-gateway/client';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
-import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../../src/cli/demo-merchant.ts';
+import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../../src/demo/demo-merchant.ts';
 import { createSigningSecrets, newSigningSecret } from '../../src/secrets/signing-secrets.ts';
 import { testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
 import { pressPay } from '../helpers/send-order.ts';

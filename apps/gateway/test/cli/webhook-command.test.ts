@@ -10,9 +10,9 @@ import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
 import { addWebhookCommands, type WebhookTools } from '../../src/cli/webhook-commands.ts';
-import { StartError } from '../../src/process/process.ts';
+import { createSender } from '../../src/delivery/send.ts';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
-import { createSender } from '../../src/webhooks/send.ts';
+import { StartError } from '../../src/start/process.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 

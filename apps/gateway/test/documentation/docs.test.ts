@@ -17,7 +17,7 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
-import { demoBanner } from '../../src/cli/demo-merchant.ts';
+import { demoBanner } from '../../src/demo/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax, messageBytesMaxOfAny } from '../../src/limits.ts';
 import { pageLanguages } from '../../src/payment-page/localization.ts';
 import { useGateway } from '../helpers/running-gateway.ts';

@@ -15,7 +15,7 @@ import {
 } from '@order-gateway/contract/health/v1/health_pb';
 import { service as healthDefinition } from 'grpc-health-check';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createReadiness } from '../../src/process/readiness.ts';
+import { createReadiness } from '../../src/start/readiness.ts';
 import { frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { grpcTls } from '../helpers/grpc/grpc-tls.ts';

@@ -3,17 +3,17 @@ import { createClientId, createClientSecret } from '@order-gateway/domain/accoun
 import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 import { success } from '@order-gateway/domain/result';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
-import { createCheckLogo } from '../../src/brand/check-logo.ts';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createAdmission } from '../../src/intake/admission.ts';
 import { createBodyReader } from '../../src/intake/body/call-body.ts';
 import { createCallLog } from '../../src/intake/call-log.ts';
 import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
-import { createEventWatch } from '../../src/orders/event-watch.ts';
-import { createPageWatch } from '../../src/orders/page-watch.ts';
-import type { Logger } from '../../src/process/logger.ts';
-import { createReadiness } from '../../src/process/readiness.ts';
+import { createCheckLogo } from '../../src/operations/brands/check-logo.ts';
+import type { Logger } from '../../src/start/logger.ts';
+import { createReadiness } from '../../src/start/readiness.ts';
+import { createEventWatch } from '../../src/watches/event-watch.ts';
+import { createPageWatch } from '../../src/watches/page-watch.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 

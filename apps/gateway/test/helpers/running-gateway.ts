@@ -11,11 +11,11 @@ import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { type Gateway, openGateway } from '../../src/gateway.ts';
+import { createAdminServer } from '../../src/http/admin-server.ts';
 import { unauthenticatedLimits } from '../../src/limits.ts';
 import type { AllowedAddresses } from '../../src/network/ip-address.ts';
 import type { TlsFiles } from '../../src/network/tls.ts';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
-import { createAdminServer } from '../../src/telemetry/admin-server.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 import { credentialHeaders } from './send-order.ts';

@@ -8,7 +8,7 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';
-import { watchConnections } from '../../src/http/connections.ts';
+import { watchConnections } from '../../src/http/sockets.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../../src/limits.ts';
 import { createAuthority, noCertificates } from '../helpers/certificates.ts';
 import { fixedDeps } from '../helpers/fixed-deps.ts';

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createHttpServer } from '../../src/http/server.ts';
 import { createAdmission } from '../../src/intake/admission.ts';
-import { createOperations } from '../../src/operations/operations.ts';
+import { createOperations } from '../../src/operations/all.ts';
 import { createGrpcServer } from '../../src/rpc/server.ts';
 import { credentials, fixedDeps, merchant } from '../helpers/fixed-deps.ts';
 import { callHeaders, createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';

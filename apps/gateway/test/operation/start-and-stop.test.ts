@@ -11,7 +11,7 @@ import { afterEach, expect, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';
 import { startUsage } from '../../src/config.ts';
-import { stopTimeoutMs } from '../../src/process/process.ts';
+import { stopTimeoutMs } from '../../src/start/process.ts';
 import {
   endLater,
   endProcesses,

@@ -3,7 +3,7 @@ import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memor
 import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createHttpServer } from '../../src/http/server.ts';
-import { createOperations } from '../../src/operations/operations.ts';
+import { createOperations } from '../../src/operations/all.ts';
 import { credentials, fixedDeps } from '../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { callJson, postOrder } from '../helpers/send-order.ts';

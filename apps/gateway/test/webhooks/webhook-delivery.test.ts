@@ -11,10 +11,10 @@ import { openWebhookDeliveries } from '@order-gateway/postgres/webhooks/webhook-
 import { openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { retryPauseSeconds, startWebhookDelivery } from '../../src/delivery/deliver.ts';
+import { createSender } from '../../src/delivery/send.ts';
 import { webhookLimits } from '../../src/limits.ts';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
-import { retryPauseSeconds, startWebhookDelivery } from '../../src/webhooks/deliver.ts';
-import { createSender } from '../../src/webhooks/send.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { type ReceivedWebhook, runWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts';
 

@@ -4,8 +4,8 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
+import { createResolve, createSender, type SenderOptions } from '../../src/delivery/send.ts';
 import { webhookLimits } from '../../src/limits.ts';
-import { createResolve, createSender, type SenderOptions } from '../../src/webhooks/send.ts';
 import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 function newSender(options: SenderOptions) {

@@ -1,11 +1,11 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import { parseEndpoint } from '@order-gateway/domain/requests/parse-webhook-endpoint';
 import { failed, success } from '@order-gateway/domain/result';
-import { endpointResponse, findEndpoint } from '../../management/endpoints.ts';
-import { managementOperation } from '../../management/manage.ts';
-import type { Operation, OperationDeps } from '../../orders/operation.ts';
 import { newSigningSecret } from '../../secrets/signing-secrets.ts';
-import { urlFailure } from '../../webhooks/url-rule.ts';
+import { managementOperation } from '../management.ts';
+import type { Operation, OperationDeps } from '../operation.ts';
+import { urlFailure } from './url-rule.ts';
+import { endpointResponse, findEndpoint } from './webhook-endpoint.ts';
 
 export function createWebhookEndpointOperation(
   deps: Pick<OperationDeps, 'management' | 'signingSecrets' | 'webhookAddresses'>,

@@ -1,8 +1,8 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import { failed, success } from '@order-gateway/domain/result';
-import { endpointNotFound, endpointResponse, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
-import { managementOperation } from '../../management/manage.ts';
-import type { Operation, OperationDeps } from '../../orders/operation.ts';
+import { managementOperation } from '../management.ts';
+import type { Operation, OperationDeps } from '../operation.ts';
+import { endpointNotFound, endpointResponse, findEndpoint, readEndpointId } from './webhook-endpoint.ts';
 
 export function getWebhookEndpointOperation(deps: Pick<OperationDeps, 'management'>): Operation {
   return managementOperation(deps, WebhookService.method.getWebhookEndpoint, async (members, caller, manage) => {

@@ -3,9 +3,9 @@ import { formatTime } from '@order-gateway/domain/orders/order';
 import { parseDeliveryList } from '@order-gateway/domain/requests/list-parameters';
 import { failed, success } from '@order-gateway/domain/result';
 import { deliveryStatusOf, type StoredDelivery } from '@order-gateway/postgres/webhooks/webhook-endpoints';
-import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
-import { managementOperation } from '../../management/manage.ts';
-import type { Operation, OperationDeps } from '../../orders/operation.ts';
+import { managementOperation } from '../management.ts';
+import type { Operation, OperationDeps } from '../operation.ts';
+import { endpointNotFound, findEndpoint, readEndpointId } from './webhook-endpoint.ts';
 
 export function listWebhookDeliveriesOperation(deps: Pick<OperationDeps, 'management'>): Operation {
   return managementOperation(deps, WebhookService.method.listWebhookDeliveries, async (members, caller, manage) => {

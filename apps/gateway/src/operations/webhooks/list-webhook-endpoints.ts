@@ -1,9 +1,9 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import { parseCompleteList } from '@order-gateway/domain/requests/list-parameters';
 import { failed, success } from '@order-gateway/domain/result';
-import { endpointResponse, listEndpoints } from '../../management/endpoints.ts';
-import { managementOperation } from '../../management/manage.ts';
-import type { Operation, OperationDeps } from '../../orders/operation.ts';
+import { managementOperation } from '../management.ts';
+import type { Operation, OperationDeps } from '../operation.ts';
+import { endpointResponse, listEndpoints } from './webhook-endpoint.ts';
 
 export function listWebhookEndpointsOperation(deps: Pick<OperationDeps, 'management'>): Operation {
   return managementOperation(deps, WebhookService.method.listWebhookEndpoints, async (members, caller, manage) => {

@@ -1,8 +1,8 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import { failed, success } from '@order-gateway/domain/result';
-import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
-import { managementOperation } from '../../management/manage.ts';
-import type { Operation, OperationDeps } from '../../orders/operation.ts';
+import { managementOperation } from '../management.ts';
+import type { Operation, OperationDeps } from '../operation.ts';
+import { endpointNotFound, findEndpoint, readEndpointId } from './webhook-endpoint.ts';
 
 export function pingWebhookEndpointOperation(
   deps: Pick<OperationDeps, 'management' | 'signingSecrets' | 'ping'>,

@@ -2,9 +2,9 @@ import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_servi
 import { parseFailedSince } from '@order-gateway/domain/requests/parse-webhook-endpoint';
 import { failed, success } from '@order-gateway/domain/result';
 import { redeliveredMax } from '@order-gateway/postgres/webhooks/webhook-endpoints';
-import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
-import { managementOperation } from '../../management/manage.ts';
-import type { Operation, OperationDeps } from '../../orders/operation.ts';
+import { managementOperation } from '../management.ts';
+import type { Operation, OperationDeps } from '../operation.ts';
+import { endpointNotFound, findEndpoint, readEndpointId } from './webhook-endpoint.ts';
 
 export function redeliverFailedWebhooksOperation(deps: Pick<OperationDeps, 'management'>): Operation {
   return managementOperation(deps, WebhookService.method.redeliverFailedWebhooks, async (members, caller, manage) => {

@@ -5,7 +5,7 @@ import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memor
 import { expect, onTestFinished } from 'vitest';
 import type { GatewayDeps } from '../../../src/gateway-deps.ts';
 import { http2Limits } from '../../../src/limits.ts';
-import { createOperations } from '../../../src/operations/operations.ts';
+import { createOperations } from '../../../src/operations/all.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../../../src/rpc/server.ts';
 import { fixedDeps } from '../fixed-deps.ts';
 import { createMemoryLogger, type MemoryLogger } from '../memory-logger.ts';

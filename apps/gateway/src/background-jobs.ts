@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Meter } from '@opentelemetry/api';
+import type { Logger } from './start/logger.ts';
+
+/** How often orders past their expiry are looked for, to store the expiry with its event. A read does so immediately. */
+const expireEveryMs = 1_000;
+
+/** How often events older than 30 days are looked for. */
+const deleteEventsEveryMs = 3_600_000;
+
+/** How often orders past their retention are looked for. */
+const eraseEveryMs = 3_600_000;
+
+/** The jobs: each does a limited part of the work, and returns whether all of it is done. */
+export interface BackgroundWork {
+  expire(): Promise<{ readonly isDone: boolean }>;
+  deleteOldEvents(): Promise<{ readonly isDone: boolean }>;
+  /** Absent: nothing is ever erased. */
+  readonly eraseOldOrders?: ((signal: AbortSignal) => Promise<{ readonly isDone: boolean }>) | undefined;
+}
+
+/** Runs the jobs that no call waits for, until it is stopped. Any number of processes may do so. */
+export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter: Meter): { stop(): Promise<void> } {
+  const failures = meter.createCounter('gateway.background_job.failures', {
+    description: 'Background jobs that failed',
+  });
+  const stopping = new AbortController();
+  const repeat = async (job: keyof BackgroundWork, everyMs: number) => {
+    while (!stopping.signal.aborted) {
+      const running = work[job]?.(stopping.signal);
+      if (running === undefined) return;
+      // The first failure is an increase only if the counter existed before.
+      failures.add(0, { name: job });
+      const { isDone } = await running.catch((error: unknown) => {
+        failures.add(1, { name: job });
+        logger.error({ err: error, job }, 'background job failed');
+        return { isDone: true };
+      });
+      if (isDone) await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  };
+  const jobs = Promise.all([
+    repeat('expire', expireEveryMs),
+    repeat('deleteOldEvents', deleteEventsEveryMs),
+    repeat('eraseOldOrders', eraseEveryMs),
+  ]);
+  return {
+    async stop() {
+      stopping.abort();
+      await jobs;
+    },
+  };
+}

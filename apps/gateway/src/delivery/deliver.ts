@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Meter } from '@opentelemetry/api';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { orderAfter } from '@order-gateway/domain/orders/order-states';
+import {
+  type AttemptResult,
+  type ClaimedDelivery,
+  type EndpointKey,
+  endpointKeyOf,
+  type WebhookDeliveries,
+} from '@order-gateway/postgres/webhooks/webhook-deliveries';
+import { drainTimeoutMs, webhookLimits } from '../limits.ts';
+import { eventResponse } from '../operations/orders/order-response.ts';
+import type { SigningSecrets } from '../secrets/signing-secrets.ts';
+import type { Logger } from '../start/logger.ts';
+import { type Sender, webhookRequest } from './send.ts';
+
+const minute = 60;
+const hour = 60 * minute;
+
+/** The pauses after failed attempts, in seconds: three days in all. */
+const retryPauses = [
+  5,
+  ...[5 * minute, 30 * minute],
+  ...[2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour],
+];
+
+/** The pause after a failed attempt in seconds; `undefined` after the last. The first attempt is 1. */
+export function retryPauseSeconds(attempt: number): number | undefined {
+  return retryPauses[attempt - 1];
+}
+
+export interface WebhookDeliveryOptions {
+  readonly deliveries: WebhookDeliveries;
+  readonly sender: Sender;
+  readonly secrets: SigningSecrets;
+  readonly baseUrl: () => BaseUrl;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly meter: Meter;
+  readonly retryPause?: typeof retryPauseSeconds;
+}
+
+export type WebhookDelivery = ReturnType<typeof startWebhookDelivery>;
+
+interface AttemptInFlight {
+  readonly delivery: ClaimedDelivery;
+  /** Whether the endpoint's last attempt failed. */
+  readonly isFailing: boolean;
+  readonly startedAtMs: number;
+}
+
+/**
+ * Delivers webhooks until it is closed. Any number of processes may do so. An endpoint that fails or is slow gets one
+ * attempt at a time, and all such endpoints share a part of the attempts in flight, so that they don't delay the others.
+ */
+export function startWebhookDelivery(options: WebhookDeliveryOptions) {
+  const { deliveries, sender, logger } = options;
+  const attemptsInFlight = new Map<AttemptInFlight, Promise<void>>();
+  const { attempts, delays } = webhookMetrics(options.meter, () => attemptsInFlight.size);
+  /** The position at which the next claim begins, so that every endpoint gets its turn. */
+  const after: Record<'healthy' | 'failing', EndpointKey | undefined> = { healthy: undefined, failing: undefined };
+  let isClosing = false;
+  let isAborted = false;
+  /** Ends the pause before the next claims. */
+  let pause = new AbortController();
+
+  /** Looks for due deliveries immediately, such as when this process has stored an event. */
+  const wake = () => pause.abort();
+
+  const isSlow = ({ isFailing, startedAtMs }: AttemptInFlight) =>
+    isFailing || performance.now() - startedAtMs > webhookLimits.slowAfterMs;
+
+  /** Claims and starts deliveries. Returns whether more may be due. */
+  const claim = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
+    const { attemptsMax, failingAttemptsMax, perEndpoint, perFailingEndpoint } = webhookLimits;
+    const slow = [...attemptsInFlight.keys()].filter(isSlow);
+    const inFlight = new Map<string, number>();
+    for (const { delivery } of attemptsInFlight.keys()) {
+      const key = endpointKeyOf(delivery);
+      inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
+    }
+    for (const { delivery } of slow) inFlight.set(endpointKeyOf(delivery), perEndpoint);
+    const isFailing = kind === 'failing';
+    const room = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
+    const limit = Math.min(room, attemptsMax - attemptsInFlight.size);
+    if (limit <= 0) return false;
+    const previous = after[kind];
+    const claimed = await deliveries.claim({
+      failing: isFailing,
+      perEndpoint: isFailing ? perFailingEndpoint : perEndpoint,
+      ...{ inFlight, after: previous, limit },
+    });
+    for (const delivery of claimed) start(delivery, isFailing);
+    const isLimited = claimed.length === limit;
+    after[kind] = isLimited ? claimed.toSorted(byEndpoint).at(-1) : undefined;
+    return isLimited || previous !== undefined;
+  };
+
+  const start = (delivery: ClaimedDelivery, isFailing: boolean) => {
+    const attemptInFlight = { delivery, isFailing, startedAtMs: performance.now() };
+    const run = async () => {
+      try {
+        if (delivery.attempt === 1) delays.record(Math.max(0, options.now() - delivery.event.createdAtMs) / 1_000);
+        const result = await attempt(options, delivery);
+        // The outcome of an aborted attempt is unknown. Another process repeats it.
+        if (isAborted) return;
+        attempts.add(1, { result: result.kind });
+        logger.info(
+          {
+            merchant_id: delivery.merchantId,
+            endpoint_id: delivery.endpointId,
+            event_id: delivery.event.eventId,
+            order_id: delivery.event.order.fields.order_id,
+            service_order_id: delivery.event.order.serviceOrderId,
+            order_status: orderAfter(delivery.event).orderStatus,
+            attempt: delivery.attempt,
+            result: result.text,
+            duration_ms: Math.round(performance.now() - attemptInFlight.startedAtMs),
+          },
+          'webhook',
+        );
+        await deliveries.record(delivery, result);
+      } catch (error) {
+        logger.error({ err: error }, 'webhook delivery failed');
+      } finally {
+        attemptsInFlight.delete(attemptInFlight);
+        // This attempt may have limited a claim.
+        wake();
+      }
+    };
+    attemptsInFlight.set(attemptInFlight, run());
+  };
+
+  const runUntilClosed = async () => {
+    while (!isClosing) {
+      pause = new AbortController();
+      const startedAtMs = performance.now();
+      const claims = [await claimOrLog('healthy'), await claimOrLog('failing')];
+      const { pollPauseMs, pollPauseRatio, pollEveryMs } = webhookLimits;
+      const lookupMs = performance.now() - startedAtMs;
+      await sleep(Math.min(pollEveryMs, Math.max(pollPauseMs, pollPauseRatio * lookupMs)));
+      if (isClosing || claims.includes(true)) continue;
+      await sleep(pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
+    }
+  };
+
+  const claimOrLog = (kind: 'healthy' | 'failing') =>
+    claim(kind).catch((error: unknown) => {
+      logger.error({ err: error }, 'due webhooks could not be read');
+      return false;
+    });
+
+  const running = runUntilClosed();
+  return {
+    wake,
+    /** Claims nothing more, and gives attempts in flight {@link drainTimeoutMs} to finish; other processes repeat the rest. */
+    async close(): Promise<void> {
+      isClosing = true;
+      wake();
+      await running;
+      await Promise.race([Promise.all(attemptsInFlight.values()), sleep(drainTimeoutMs, undefined, { ref: false })]);
+      isAborted = true;
+      sender.close();
+      await Promise.all(attemptsInFlight.values());
+    },
+  };
+}
+
+/** The order in which deliveries are claimed. */
+function byEndpoint(a: EndpointKey, b: EndpointKey): number {
+  return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
+}
+
+/** The metrics of deliveries. The log has those of each endpoint: there are few labels, and all are names of ours. */
+function webhookMetrics(meter: Meter, inFlight: () => number) {
+  const attempts = meter.createCounter('gateway.webhook.attempts', { description: 'Attempts that ended, by result' });
+  const delays = meter.createHistogram('gateway.webhook.delay.seconds', {
+    description: 'From an event to the first attempt to deliver it',
+  });
+  meter
+    .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in flight' })
+    .addCallback((result) => result.observe(inFlight()));
+  return { attempts, delays };
+}
+
+async function attempt(
+  { sender, secrets, baseUrl, now, retryPause = retryPauseSeconds }: WebhookDeliveryOptions,
+  { merchantId, mode, event, attempt, endpoint }: ClaimedDelivery,
+): Promise<AttemptResult> {
+  if (endpoint === undefined) return { kind: 'given_up', text: 'no endpoint' };
+  const signingSecrets = endpoint.signingSecrets.flatMap((stored) => secrets.decrypt(merchantId, stored) ?? []);
+  const { headers, body } = webhookRequest(eventResponse(event, mode, baseUrl()), signingSecrets, now());
+  const { status, text } =
+    signingSecrets.length === 0
+      ? { text: 'the signing secret was stored with another SECRETS_KEY' }
+      : await sender.send(endpoint.url, headers, body);
+  if (status !== undefined && status >= 200 && status < 300) return { kind: 'delivered', text };
+  if (status === 410) return { kind: 'endpoint_gone', text };
+  const afterSeconds = retryPause(attempt);
+  return afterSeconds === undefined ? { kind: 'given_up', text } : { kind: 'retry', afterSeconds, text };
+}

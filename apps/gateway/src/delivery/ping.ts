@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import { formatTime } from '@order-gateway/domain/orders/order';
+import { failed, success } from '@order-gateway/domain/result';
+import { webhookLimits } from '../limits.ts';
+import type { Ping } from '../operations/operation.ts';
+import { type Sender, webhookRequest } from './send.ts';
+
+/** The headers and the body of a test message. */
+export function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
+  const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(nowMs), data: {} };
+  return webhookRequest(event, signingSecrets, nowMs);
+}
+
+/** Creates the sender of test messages: few at a time, because each holds a call until its endpoint responds. */
+export function createPing(sender: Pick<Sender, 'send'>, now: () => number): Ping {
+  const inFlight: AccountId[] = [];
+  const { pingsMax, pingsPerMerchant, pingTimeoutMs } = webhookLimits;
+  return async (merchantId, url, signingSecrets) => {
+    const own = inFlight.filter((id) => id === merchantId).length;
+    if (own >= pingsPerMerchant) return failed({ kind: 'rate_limited', retryAfterMs: pingTimeoutMs });
+    if (inFlight.length >= pingsMax) return failed({ kind: 'overloaded', retryAfterMs: pingTimeoutMs });
+    inFlight.push(merchantId);
+    try {
+      const { headers, body } = testMessage(signingSecrets, now());
+      return success(await sender.send(url, headers, body));
+    } finally {
+      inFlight.splice(inFlight.indexOf(merchantId), 1);
+    }
+  };
+}

@@ -1,0 +1,164 @@
+import type { LookupAddress } from 'node:dns';
+import { lookup as lookUp, Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { webhookSignature } from '@order-gateway/domain/webhooks/webhook-signature';
+import { webhookLimits } from '../limits.ts';
+import { type AllowedAddresses, isLoopbackAddress, isPublicAddress } from '../network/ip-address.ts';
+import { urlProblem } from '../operations/webhooks/url-rule.ts';
+
+/** The headers and the body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
+export function webhookRequest(event: { readonly id: string }, secrets: readonly Uint8Array[], nowMs: number) {
+  const body = JSON.stringify(event);
+  const timestampSeconds = Math.floor(nowMs / 1_000);
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'order-gateway-webhooks',
+    'webhook-id': event.id,
+    'webhook-timestamp': `${timestampSeconds}`,
+    'webhook-signature': webhookSignature({ id: event.id, timestampSeconds, body }, secrets),
+  };
+  return { headers, body };
+}
+
+/**
+ * The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`; it contains nothing of a
+ * body.
+ */
+export interface SendResult {
+  /** Absent: there was no response. */
+  readonly status?: number;
+  readonly text: string;
+}
+
+export type Sender = ReturnType<typeof createSender>;
+
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+
+export interface SenderOptions {
+  readonly allowedAddresses: AllowedAddresses;
+  readonly resolve?: Resolve;
+  readonly timeoutMs?: number;
+}
+
+const notAllowed = 'address not allowed';
+
+/**
+ * Creates a sender. The address is checked when a connection is opened to it, not before, so that a name can't change its address
+ * in between (DNS rebinding). Connections stay open for a few seconds for the next request to the same host.
+ */
+export function createSender({
+  allowedAddresses,
+  resolve = allowedAddresses === 'public' ? createResolve() : resolveBySystem,
+  timeoutMs = webhookLimits.attemptTimeoutMs,
+}: SenderOptions) {
+  const isAllowed = ({ address }: LookupAddress) =>
+    allowedAddresses === 'any' ||
+    isPublicAddress(address) ||
+    (allowedAddresses === 'loopback' && isLoopbackAddress(address));
+  const resolveAllowed = async (hostname: string) => {
+    const allowed = (await resolve(hostname)).filter(isAllowed);
+    if (allowed.length === 0) throw Object.assign(new Error(notAllowed), { code: notAllowed });
+    return allowed;
+  };
+  const lookup: LookupFunction = (hostname, _options, callback) => {
+    resolveAllowed(hostname).then(
+      (allowed) => callback(null, allowed),
+      (error) => callback(error, []),
+    );
+  };
+  const agentOptions = {
+    keepAlive: true,
+    timeout: webhookLimits.idleConnectionMs,
+    maxFreeSockets: webhookLimits.perEndpoint,
+    lookup,
+    // The lookup must return all addresses.
+    autoSelectFamily: true,
+  };
+  const httpAgent = new http.Agent(agentOptions);
+  const httpsAgent = new https.Agent(agentOptions);
+
+  return {
+    /** Sends one POST. Settles within the time limit; never rejects. Redirects are not followed. */
+    async send(address: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult> {
+      const url = new URL(address);
+      // Node.js does not look up an address.
+      if (urlProblem(url, allowedAddresses) !== undefined) return { text: notAllowed };
+      const isHttps = url.protocol === 'https:';
+      const signal = AbortSignal.timeout(timeoutMs);
+      const request = (isHttps ? https : http).request(url, {
+        method: 'POST',
+        agent: isHttps ? httpsAgent : httpAgent,
+        headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+        signal,
+      });
+      // After the response has begun, nothing waits for the error.
+      request.on('error', () => {});
+      request.end(body);
+      try {
+        return await resultOf(request);
+      } catch (error) {
+        const { code = 'connection closed' } = error as NodeJS.ErrnoException;
+        return { text: signal.aborted ? `no response within ${timeoutMs / 1_000} s` : code };
+      }
+    },
+    /** Closes all connections. Requests in flight then have no response. */
+    close(): void {
+      httpAgent.destroy();
+      httpsAgent.destroy();
+    },
+  };
+}
+
+/** The result of a request, once its response has ended or was cut off. Rejects if there is no response. */
+async function resultOf(request: http.ClientRequest): Promise<SendResult> {
+  // After `101 Switching Protocols` Node.js closes the connection, without a response and without an error.
+  const [response]: http.IncomingMessage[] = await Promise.race([once(request, 'response'), once(request, 'close')]);
+  if (response === undefined) throw new Error('closed without a response');
+  const status = response.statusCode ?? 0;
+  let bytes = 0;
+  try {
+    for await (const { length } of response) {
+      bytes += length;
+      if (bytes > webhookLimits.responseBytesMax) break;
+    }
+  } catch {
+    // A response that is cut off still has its status.
+  }
+  return { status, text: `HTTP ${status}` };
+}
+
+/** Resolves a name as other programs on this machine do, with its hosts file. */
+function resolveBySystem(hostname: string): Promise<LookupAddress[]> {
+  return lookUp(hostname, { all: true });
+}
+
+/** How long to wait for IPv6 addresses once there are IPv4 ones (RFC 8305, 8: Resolution Delay). */
+const resolutionDelayMs = 50;
+
+/**
+ * Resolves a name by DNS only: the system's lookup takes one of four threads, and slow name servers would delay all other
+ * endpoints. Some name servers never respond for IPv6. With three of them, that takes 17 s, longer than an attempt.
+ */
+export function createResolve(
+  resolver: Readonly<Record<'resolve4' | 'resolve6', (hostname: string) => Promise<string[]>>> = new Resolver({
+    timeout: 2_000,
+    tries: 2,
+  }),
+): Resolve {
+  return async (hostname) => {
+    const [v4, v6] = [resolver.resolve4(hostname), resolver.resolve6(hostname)];
+    const delayedV6 = v4.then(
+      () => sleep(resolutionDelayMs, []),
+      () => v6,
+    );
+    const [found4, found6] = await Promise.allSettled([v4, Promise.race([v6, delayedV6])]);
+    if (found4.status === 'rejected' && found6.status === 'rejected') throw found4.reason;
+    const found = (result: PromiseSettledResult<string[]>, family: number) =>
+      result.status === 'rejected' ? [] : result.value.map((address) => ({ address, family }));
+    return [...found(found4, 4), ...found(found6, 6)];
+  };
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { formatSigningSecret } from '@order-gateway/domain/webhooks/webhook-signature';
+import { createMerchant } from '@order-gateway/postgres/accounts/account-admin';
+import { openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import {
+  createSigningSecrets,
+  newSigningSecret,
+  type SecretsKeys,
+  type SigningSecrets,
+} from '../secrets/signing-secrets.ts';
+import { messageOf, StartError } from '../start/process.ts';
+
+/** The demo merchant for the next start, readable only by the owner. */
+const fileName = 'demo-merchant.json';
+
+export interface DemoMerchant extends Credentials {
+  /** The current secret that signs its webhooks and returns; absent if its endpoint was removed. */
+  readonly signingSecret: string | undefined;
+}
+
+interface DemoDatabase {
+  readonly url: string;
+  readonly dataDir: string;
+  /** They encrypt the signing secret. */
+  readonly secretsKeys: SecretsKeys;
+}
+
+/**
+ * Returns the embedded database's one demo merchant: the first start creates it, later starts find it. Rejects with a
+ * {@link StartError}.
+ */
+export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<DemoMerchant> {
+  const path = join(database.dataDir, fileName);
+  const endpoints = openWebhookEndpoints(database);
+  const secrets = createSigningSecrets(database.secretsKeys);
+  try {
+    const credentials =
+      (await findCredentials(endpoints, path)) ?? (await createDemoMerchant(database, secrets, endpoints, path));
+    const merchant = await endpoints.find(credentials.clientId);
+    const secret = merchant?.endpoint && secrets.decrypt(merchant.merchantId, merchant.endpoint.signingSecret);
+    return { ...credentials, signingSecret: secret && formatSigningSecret(secret) };
+  } catch (error) {
+    throw new StartError(`The demo merchant in ${database.dataDir} could not be found or created: ${messageOf(error)}`);
+  } finally {
+    await endpoints.close();
+  }
+}
+
+/** The credentials in the file; `undefined` if the merchant is not in this database. */
+async function findCredentials(endpoints: WebhookEndpoints, path: string): Promise<Credentials | undefined> {
+  const stored: Readonly<Record<string, unknown>> = await readFile(path, 'utf8')
+    .then((text) => Object(JSON.parse(text)))
+    .catch(() => ({}));
+  const { clientId, clientSecret } = stored;
+  if (typeof clientId !== 'string' || typeof clientSecret !== 'string') return undefined;
+  return (await endpoints.find(clientId)) && { clientId, clientSecret };
+}
+
+async function createDemoMerchant(
+  { url }: DemoDatabase,
+  secrets: SigningSecrets,
+  endpoints: WebhookEndpoints,
+  path: string,
+): Promise<Credentials> {
+  const credentials = await createMerchant(url, 'Demo Shop', 'test');
+  const merchant = await endpoints.find(credentials.clientId);
+  if (merchant === undefined) throw new Error('it was not stored');
+  const { stored } = newSigningSecret(secrets, merchant.merchantId);
+  // A signing secret needs an endpoint. The demo merchant has no server yet, so its endpoint is disabled.
+  const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret: stored, disabledAt: new Date() };
+  await endpoints.set(merchant.merchantId, endpoint);
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+  try {
+    // Unlike rename, link fails if the file exists: of two first starts, the first decides.
+    await link(draft, path);
+  } catch {
+    const others = await findCredentials(endpoints, path);
+    if (others !== undefined) return others;
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return credentials;
+}
+
+/**
+ * Creates the demo order and returns its payment link. A later start finds the order, or creates another if it can no
+ * longer be paid. Returns `undefined` if that fails, because the gateway runs without it. `url` is where this process can
+ * reach the HTTP port. The customer returns to the base URL, because the URL of a shop would not exist.
+ */
+export async function createDemoOrder(
+  url: string,
+  { clientId, clientSecret }: Credentials,
+  baseUrl: BaseUrl,
+): Promise<string | undefined> {
+  try {
+    for (const orderId of ['demo-1000', `demo-${Date.now()}`]) {
+      const response = await fetch(`${url}/order`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-client-id': clientId, 'x-client-secret': clientSecret },
+        body: demoOrder(orderId, `${baseUrl}/`),
+        signal: AbortSignal.timeout(10_000),
+      });
+      const { order_status, payment_link } = Object(await response.json());
+      if (order_status === 'UN_PAID') return payment_link;
+    }
+  } catch {
+    // As for an error response.
+  }
+  return undefined;
+}
+
+/** The text that `start` prints for developers: the address, the credentials, and a request to paste. */
+export function demoBanner(
+  { clientId, clientSecret, signingSecret }: DemoMerchant,
+  baseUrl: BaseUrl,
+  paymentLink: string | undefined,
+): string {
+  return `
+The gateway is running at ${baseUrl}. Press Ctrl-C to stop it.
+
+  Documentation:   ${baseUrl}/docs
+  Payment page:    ${paymentLink ?? 'create an order to get a payment link'}
+                   Open it and click "Simulate a payment". No money moves, the order is paid, and you return with a signature.
+
+Demo merchant:
+
+  x-client-id:     ${clientId}
+  x-client-secret: ${clientSecret}
+  signing secret:  ${signingSecret ?? 'none, because its webhook endpoint was removed'}
+
+See the event of the payment:
+
+  curl ${baseUrl}/events -H 'x-client-id: ${clientId}' -H 'x-client-secret: ${clientSecret}'
+
+Create an order. Send it again to see the replay, or with another amount to see the conflict:
+
+curl -i ${baseUrl}/order \\
+  -H 'content-type: application/json' \\
+  -H 'x-client-id: ${clientId}' \\
+  -H 'x-client-secret: ${clientSecret}' \\
+  -d '${demoOrder('demo-1001', 'https://shop.example.com/thanks').replaceAll('\n', '\n  ')}'
+
+`;
+}
+
+/** As text, because the API writes the amount with two decimals. */
+function demoOrder(orderId: string, returnUrl: string): string {
+  return `{
+  "order_id": "${orderId}",
+  "order_amount": 10.00,
+  "order_currency": "USD",
+  "order_note": "Two tickets",
+  "service_type": "DIGITAL",
+  "customer_name": "Ada Lovelace",
+  "customer_email": "ada@example.com",
+  "customer_phone": "+44 20 7946 0018",
+  "customer_address_line1": "12 St James Square",
+  "customer_address_city": "London",
+  "customer_address_state": "London",
+  "customer_address_country": "United Kingdom",
+  "customer_address_postal_code": "SW1Y 4JH",
+  "order_checksum": "none",
+  "return_url": "${returnUrl}"
+}`;
+}

@@ -1,0 +1,77 @@
+import { callerOf, jsonRouteOf, messageBytesMaxOf } from '@order-gateway/contract/operations';
+import { success } from '@order-gateway/domain/result';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { bodyBytesMax } from '../intake/body/call-body.ts';
+import { readJsonBody } from '../intake/body/json-body.ts';
+import type { Receive } from '../intake/receive.ts';
+import { responseTakenTimeoutMs } from '../limits.ts';
+import type { Members, Operation, Success } from '../operations/operation.ts';
+import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
+
+/** The routes of the JSON API, one for each operation whose contract has a `google.api.http` rule. */
+export function operationRoutes(
+  app: FastifyInstance,
+  deps: GatewayDeps,
+  receive: Receive,
+  operations: readonly Operation[],
+): void {
+  for (const operation of operations) {
+    const { method } = operation;
+    const route = jsonRouteOf(method);
+    if (route === undefined) continue;
+    const { verb, path, hasBody, responseField } = route;
+    const accountKind = callerOf(method);
+    const bodyForm = { hasEnvelope: false, messageBytesMax: messageBytesMaxOf(method) };
+    const hasPathParameters = path.includes('{');
+    const maps = method.input.fields.filter(({ fieldKind }) => fieldKind === 'map').map(({ jsonName }) => jsonName);
+    app.route({
+      method: verb,
+      url: path.replace(/\{(\w+)\}/g, ':$1'),
+      config: { operation: method.name },
+      async handler(request, reply) {
+        const { call, headers } = request;
+        // An error must not be cached either: the order may exist at the next lookup.
+        reply.header('cache-control', 'no-store');
+        const received = await receive(call, {
+          headers,
+          bodyBytesMax: bodyBytesMax(bodyForm),
+          isMediaTypeSupported: !hasBody || (isJsonInUtf8(headers['content-type'] ?? '') && isPlain(headers)),
+          accountKind,
+          startReading: hasBody ? () => startReading(deps, request, reply, bodyForm) : undefined,
+        });
+        if (!received.ok) return sendFailure(reply, received.failure, deps);
+        const members = hasBody ? readJsonBody(received.value) : success(queryMembers(request, maps));
+        if (!members.ok) return sendFailure(reply, members.failure, deps);
+        const waitMs = call.waitMs();
+        if (waitMs > 0) request.raw.socket.setTimeout(waitMs + responseTakenTimeoutMs);
+        const sent = hasPathParameters ? { ...members.value, ...Object(request.params) } : members.value;
+        const performed = await call.perform(operation, sent, ({ body, outcome, preferenceApplied }) => {
+          if (preferenceApplied !== undefined) reply.header('preference-applied', preferenceApplied);
+          if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
+          const value = responseField === undefined ? body : Reflect.get(body, responseField);
+          return { status: statuses[outcome], text: JSON.stringify(value) };
+        });
+        if (!performed.ok) return sendFailure(reply, performed.failure, deps);
+        const { status, text } = performed.value;
+        return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text);
+      },
+    });
+  }
+}
+
+const statuses: Readonly<Record<Success, number>> = { created: 201, accepted: 202, replayed: 200, ok: 200 };
+
+/** The members of a request without a body, which are the parameters of its query. `name.KEY` is a key of the map `name`. */
+function queryMembers({ query }: FastifyRequest, maps: readonly string[]): Members {
+  if (maps.length === 0) return Object(query);
+  const members: Record<string, unknown> = { ...Object(query) };
+  for (const map of maps) {
+    const keys = Object.keys(members).filter((name) => name.startsWith(`${map}.`));
+    if (keys.length === 0) continue;
+    // fromEntries defines own properties, including `__proto__`.
+    members[map] = Object.fromEntries(keys.map((name) => [name.slice(map.length + 1), members[name]]));
+    for (const name of keys) delete members[name];
+  }
+  return members;
+}

@@ -1,0 +1,149 @@
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { Call } from '../intake/call.ts';
+import { createConnectionLimit, noPeer, type Peer } from '../intake/peers/connection-limit.ts';
+import * as limits from '../limits.ts';
+import { remoteAddressOf } from '../network/remote-address.ts';
+import { problemOf } from './problem.ts';
+
+/** The failures for Node.js's own errors (nodejs.org, "Errors"). For any other error, the input is not HTTP. */
+const failureOfCode: Readonly<Record<string, Failure>> = {
+  HPE_HEADER_OVERFLOW: { kind: 'headers_too_large' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { kind: 'body_too_large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { kind: 'request_timeout' },
+};
+
+const malformed: Failure = { kind: 'malformed_request', reason: 'This is not a well-formed HTTP/1.1 request.' };
+
+/** A parser's error, with the bytes in which it occurred and its position in them. */
+type ParserError = Error & { code?: string; readonly rawPacket?: unknown; readonly bytesParsed?: number };
+
+const requestLine = /^[!#$%&'*+\-.^_`|~\w]+ (\/\S*) HTTP\/1\.[01]\r?\n/;
+
+/** Node.js's parser accepts a list of methods, and does not report the path of a request with another one. */
+function unknownMethod(
+  { rawPacket, bytesParsed = 0 }: ParserError,
+  allowedMethods: (url: string) => string | undefined,
+): Failure {
+  const text = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1') : '';
+  const [, url] = requestLine.exec(text.slice(text.lastIndexOf('\n', bytesParsed) + 1)) ?? [];
+  if (url === undefined) return malformed;
+  const allow = allowedMethods(url);
+  return allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
+}
+
+interface PendingRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Ends the request's use of the connection, once the request is complete. */
+  endUse: () => void;
+}
+
+/** Bounds the connections of a server, and tracks which responses are pending on each. */
+export function watchConnections(
+  server: Server,
+  deps: GatewayDeps,
+  {
+    connectionsMax = limits.connectionsMax,
+    allowedMethods = () => undefined,
+  }: { readonly connectionsMax?: number; readonly allowedMethods?: (url: string) => string | undefined } = {},
+) {
+  const pending = new Map<Socket, PendingRequest[]>();
+  const limit = createConnectionLimit<Socket>({ connectionsMax, close: (socket) => socket.destroy() });
+  /** Runs once the requests before an error have their responses. */
+  const waiting = new Map<Socket, () => void>();
+  let isClosing = false;
+
+  // The socket of a request is the one above TLS.
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    limit.opened(socket);
+    socket.setTimeout(limits.unusedTimeoutMs);
+    socket.once('close', () => {
+      limit.closed(socket);
+      pending.delete(socket);
+      waiting.delete(socket);
+    });
+  });
+
+  server.prependListener('request', (request, response) => {
+    const { socket } = request;
+    if (isClosing) response.setHeader('connection', 'close');
+    if (!pending.has(socket)) socket.setTimeout(limits.responseTakenTimeoutMs);
+    const requests = pending.get(socket) ?? [];
+    pending.set(socket, requests);
+    const pendingRequest: PendingRequest = { request, response, endUse() {} };
+    if (requests.push(pendingRequest) > limits.pipelinedRequestsMax) socket.destroy();
+    const begin = () => {
+      pendingRequest.endUse = limit.use(socket);
+    };
+    // A request that arrives slowly must not reserve its connection.
+    if (hasBody(request.headers)) request.once('end', begin);
+    else begin();
+    response.once('close', () => {
+      request.off('end', begin);
+      pendingRequest.endUse();
+      requests.splice(requests.indexOf(pendingRequest), 1);
+      const respond = waiting.get(socket);
+      if (respond !== undefined && !isResponsePending(socket)) respond();
+    });
+  });
+
+  /** A request whose body can't be read to its end gets no separate response. */
+  const isResponsePending = (socket: Socket) => pending.get(socket)?.some(({ request }) => request.complete);
+
+  const failureOf = (error: ParserError) =>
+    error.code === 'HPE_INVALID_METHOD'
+      ? unknownMethod(error, allowedMethods)
+      : (failureOfCode[error.code ?? ''] ?? malformed);
+
+  const respond = (error: ParserError, socket: Socket) => {
+    const call = new Call(deps, 'json', {}, { ...noPeer, address: socket.remoteAddress });
+    const failure = call.fail(failureOf(error));
+    const { status, headers, body } = problemOf(failure, call.requestId, deps.baseUrl());
+    const fields = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+    call.end({ isAnswered: true, status });
+  };
+
+  return {
+    /** The connection as a call sees it. */
+    peerOf: (request: IncomingMessage): Peer => ({
+      address: remoteAddressOf(request, deps.trustProxy),
+      markAuthenticated: () => limit.markAuthenticated(request.socket),
+      markIdle: () =>
+        pending
+          .get(request.socket)
+          ?.find((one) => one.request === request)
+          ?.endUse(),
+    }),
+    /** Responds to input that is not a complete HTTP request, after the responses to the requests before it. */
+    handleClientError(error: ParserError, socket: Socket): void {
+      // A connection that sent nothing is closed by its own timeout, without a response, because there was no request.
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
+      if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+      else if (isResponsePending(socket)) waiting.set(socket, () => socket.writable && respond(error, socket));
+      else respond(error, socket);
+    },
+    /** Adds `connection: close` to each response from now on. */
+    close(): void {
+      isClosing = true;
+      for (const { response } of [...pending.values()].flat()) {
+        if (!response.headersSent) response.setHeader('connection', 'close');
+      }
+    },
+  };
+}
+
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  return 'transfer-encoding' in headers || (headers['content-length'] ?? '0') !== '0';
+}

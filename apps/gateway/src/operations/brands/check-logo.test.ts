@@ -1,0 +1,123 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { getPriority } from 'node:os';
+import { deflateSync } from 'node:zlib';
+import { logoLimits } from '@order-gateway/domain/accounts/brand';
+import { expect, test } from 'vitest';
+import { mustSkip } from '../../../../../tools/skip-if-missing.ts';
+import { jpeg, pngChunk, pngOf, progressiveJpeg, webp } from '../../../test/helpers/images.ts';
+import { logoCheckLimits } from '../../limits.ts';
+import { createCheckLogo } from './check-logo.ts';
+
+const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><script>alert(1)</script></svg>';
+const signature = Buffer.from('89504e470d0a1a0a', 'hex');
+/** Checks an image as the only one, in time. */
+const checkLogo = (image: Uint8Array) => createCheckLogo()('merchant', image, () => 60_000);
+const zeros = (bytes: number) => deflateSync(Buffer.alloc(bytes), { level: 9 });
+
+test.each([
+  ['png', 8, 4, pngOf(8, 4)],
+  ['png', 2_000, 2_000, pngOf(2_000, 2_000)],
+  ['jpeg', 8, 4, jpeg],
+  ['webp', 8, 4, webp],
+  ['jpeg', 1_024, 1_024, progressiveJpeg(32)],
+])('accepts a %s of %d x %d pixels', async (type, width, height, image) => {
+  const checked = await checkLogo(image);
+  const digest = expect.stringMatching(/^[\w-]{43}$/);
+  expect(checked).toEqual({ ok: true, value: { type, width, height, digest, image } });
+});
+
+test('the digest is that of the image alone', async () => {
+  const digests = await Promise.all(
+    [jpeg, jpeg, webp].map(async (image) => {
+      const checked = await checkLogo(image);
+      return checked.ok && checked.value.digest;
+    }),
+  );
+  expect(new Set(digests).size).toBe(2);
+});
+
+test.each([
+  ['nothing', 'bad_format', Buffer.alloc(0)],
+  ['text', 'bad_format', Buffer.from('logo')],
+  ['an SVG', 'bad_format', Buffer.from(svg)],
+  ['an SVG with an XML declaration', 'bad_format', Buffer.from(`<?xml version="1.0"?>${svg}`)],
+  ['an SVG in the clothing of a PNG', 'bad_format', Buffer.concat([signature, Buffer.from(svg)])],
+  ['a GIF', 'bad_format', Buffer.from('R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==', 'base64')],
+  ['a PNG that ends early', 'bad_format', pngOf(8, 4).subarray(0, 50)],
+  ['a PNG with a wrong checksum', 'bad_format', Buffer.from(pngOf(8, 4)).fill(1, 45, 47)],
+  ['a PNG without pixels', 'bad_format', pngOf(8, 4, { data: Buffer.alloc(0) })],
+  ['a JPEG that ends early', 'bad_format', jpeg.subarray(0, jpeg.length / 2)],
+  ['a WebP that ends early', 'bad_format', webp.subarray(0, webp.length / 2)],
+  ['a PNG that is too wide', 'out_of_range', pngOf(2_001, 1)],
+  ['a PNG that is too high', 'out_of_range', pngOf(1, 2_001)],
+  ['a PNG that would unpack to gigabytes', 'out_of_range', pngOf(60_000, 60_000, { data: zeros(1_000) })],
+  ['a JPEG with too many scans', 'out_of_range', progressiveJpeg(33)],
+  ['a file that is too large', 'too_long', pngOf(8, 4, { more: [pngChunk('teXt', Buffer.alloc(logoLimits.bytes))] })],
+])('rejects %s: %s', async (_, code, image) => {
+  expect(await checkLogo(image)).toEqual({
+    ok: false,
+    failure: { kind: 'invalid_request', errors: [{ field: 'logo', code, message: expect.stringMatching(/^must /) }] },
+  });
+});
+
+test.each([
+  ['pixels', pngOf(8, 4, { data: zeros(100_000_000) })],
+  ['text', pngOf(8, 4, { more: [pngChunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), zeros(100_000_000)]))] })],
+])('a PNG whose %s unpack to 100 MB takes no memory of the gateway', async (_, image) => {
+  expect(image.length).toBeLessThan(logoLimits.bytes);
+  const before = process.memoryUsage().arrayBuffers;
+  await checkLogo(image);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(50_000_000);
+});
+
+const kindOf = (checked: Awaited<ReturnType<typeof checkLogo>>) => (checked.ok ? 'checked' : checked.failure.kind);
+
+test('images of one merchant at a time do not reject those of others', async () => {
+  const check = createCheckLogo();
+  const merchants = ['hostile', 'hostile', 'other', 'hostile', 'another'];
+  const checked = await Promise.all(merchants.map((merchant) => check(merchant, progressiveJpeg(32), () => 60_000)));
+  expect(checked.map(kindOf)).toEqual(['checked', 'rate_limited', 'checked', 'rate_limited', 'checked']);
+  expect(kindOf(await check('hostile', webp, () => 60_000))).toBe('checked');
+});
+
+test('images of more merchants than may wait are overloaded', async () => {
+  const check = createCheckLogo({ ...logoCheckLimits, waitingMax: 2 });
+  const checked = await Promise.all(['a', 'b', 'c'].map((merchant) => check(merchant, jpeg, () => 60_000)));
+  expect(checked.map(kindOf)).toEqual(['checked', 'checked', 'overloaded']);
+});
+
+test('an image that takes too much CPU time is rejected, and one that misses its deadline does not delay others', async () => {
+  const busy = createCheckLogo({ ...logoCheckLimits, cpuMs: 10 });
+  expect(await busy('merchant', pngOf(2_000, 2_000), () => 60_000)).toMatchObject({
+    failure: { errors: [{ field: 'logo', code: 'out_of_range', message: 'must take less work to decode' }] },
+  });
+  const check = createCheckLogo();
+  const checked = await Promise.all([
+    check('late', progressiveJpeg(32), () => 1),
+    check('too late', webp, () => 0),
+    check('in time', webp, () => 60_000),
+  ]);
+  expect(checked.map(kindOf)).toEqual(['deadline_exceeded', 'deadline_exceeded', 'checked']);
+});
+
+test.skipIf(mustSkip('the priority of decoding', process.platform === 'linux' ? undefined : 'it needs Linux'))(
+  'calls take precedence over the thread that decodes',
+  async () => {
+    // Field 19 of proc_pid_stat(5): 17 fields after the name, which ends with a parenthesis.
+    const niceness = (stat: string) => Number(stat.slice(stat.lastIndexOf(')')).split(' ')[17]);
+    const highest = async () => {
+      const tasks = await readdir('/proc/self/task');
+      const stats = tasks.map((task) => readFile(`/proc/self/task/${task}/stat`, 'utf8').catch(() => ''));
+      return Math.max(...(await Promise.all(stats)).filter((stat) => stat !== '').map(niceness));
+    };
+    const own = getPriority();
+    const seen = new Set([await highest()]);
+    let isDecoding = true;
+    const checking = checkLogo(pngOf(2_000, 2_000)).finally(() => {
+      isDecoding = false;
+    });
+    while (isDecoding) seen.add(await highest());
+    await checking;
+    expect([...seen]).toEqual([own, own + 10]);
+  },
+);

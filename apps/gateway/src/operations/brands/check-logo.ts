@@ -1,0 +1,103 @@
+import { hash } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import { type Logo, type LogoType, logoLimits } from '@order-gateway/domain/accounts/brand';
+import type { BrokenRule } from '@order-gateway/domain/fields/field-rules';
+import { failed, success } from '@order-gateway/domain/result';
+import { imageSize } from 'image-size';
+import { logoCheckLimits } from '../../limits.ts';
+import { settledWithin } from '../../settled-within.ts';
+import type { CheckLogo } from '../operation.ts';
+import { retryAfter, storageFailure } from '../storage-failure.ts';
+
+const typeOf: Readonly<Record<string, LogoType>> = { png: 'png', jpg: 'jpeg', webp: 'webp' };
+
+const notAnImage: BrokenRule = { code: 'bad_format', message: 'must be a complete PNG, JPEG or WebP image' };
+const tooLarge: BrokenRule = { code: 'too_long', message: `must have at most ${logoLimits.bytes} bytes` };
+const tooWide: BrokenRule = {
+  code: 'out_of_range',
+  message: `must be at most ${logoLimits.pixels} pixels wide and high`,
+};
+
+const tooManyScans: BrokenRule = {
+  code: 'out_of_range',
+  message: `must have at most ${logoCheckLimits.scansMax} scans, if it is a JPEG`,
+};
+const tooMuchWork: BrokenRule = { code: 'out_of_range', message: 'must take less work to decode' };
+
+const invalid = (rule: BrokenRule) =>
+  failed({ kind: 'invalid_request', errors: [{ field: 'logo', ...rule }] } as const);
+
+/**
+ * Creates a check of a logo's image. It reads the format, the size and the number of scans first, so that no decompression bomb
+ * is unpacked, and then decodes all of it. The image is stored as it was sent. One image is decoded at a time. Others wait,
+ * but only one for each merchant, so that a merchant delays the others by one decoding at most.
+ */
+export function createCheckLogo(limits = logoCheckLimits): CheckLogo {
+  /** The client ids whose image is decoded or waits. */
+  const clientIds = new Set<string>();
+  let lastDecoding: Promise<unknown> = Promise.resolve();
+  return async (clientId, image, timeLeftMs) => {
+    if (image.length > logoLimits.bytes) return invalid(tooLarge);
+    const header = headerOf(image);
+    if (header === undefined) return invalid(notAnImage);
+    const { type, width, height } = header;
+    if (Math.max(width, height) > logoLimits.pixels) return invalid(tooWide);
+    if (type === 'jpeg' && scansOf(image) > limits.scansMax) return invalid(tooManyScans);
+    if (clientIds.has(clientId)) return failed({ kind: 'rate_limited', retryAfterMs: retryAfter(limits.cpuMs) });
+    if (clientIds.size >= limits.waitingMax) return failed(storageFailure('overloaded'));
+    clientIds.add(clientId);
+    const decoding = lastDecoding
+      .then(() => decode(image, limits.cpuMs, timeLeftMs()))
+      .finally(() => clientIds.delete(clientId));
+    lastDecoding = decoding.catch(() => {});
+    const decoded = await settledWithin(timeLeftMs(), decoding);
+    if (decoded === 'deadline_exceeded') return failed({ kind: decoded });
+    if (decoded === 'too_much_work') return invalid(tooMuchWork);
+    if (decoded?.width !== width || decoded.height !== height) return invalid(notAnImage);
+    return success({ type, width, height, digest: hash('sha256', image, 'base64url'), image });
+  };
+}
+
+/** The format and size in the header of an image; `undefined` for another format. */
+function headerOf(image: Uint8Array): Pick<Logo, 'type' | 'width' | 'height'> | undefined {
+  try {
+    const { type = '', width, height } = imageSize(image);
+    return typeOf[type] && { type: typeOf[type], width, height };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Counts the marker of a scan everywhere in a JPEG, so that no decoder can find more of them. Metadata contains it by chance,
+ * once in 64 KiB.
+ */
+function scansOf(image: Uint8Array): number {
+  return Buffer.from(image.buffer, image.byteOffset, image.length).toString('latin1').split('\xff\xda').length - 1;
+}
+
+type Decoded = Pick<Logo, 'width' | 'height'> | 'deadline_exceeded' | 'too_much_work' | undefined;
+
+/** The size of a decoded image; `undefined` if it can't be decoded. */
+async function decode(image: Uint8Array, cpuMs: number, timeoutMs: number): Promise<Decoded> {
+  if (timeoutMs <= 0) return 'deadline_exceeded';
+  // The decoder reports the reason for a trap.
+  const worker = new Worker(new URL('./decode-logo.ts', import.meta.url), { workerData: image, stderr: true });
+  const { promise, resolve } = Promise.withResolvers<Decoded>();
+  const timer = setTimeout(resolve, timeoutMs, 'deadline_exceeded');
+  // CPU time, because the elapsed time also depends on what else the machine does.
+  const watch = setInterval(async () => {
+    const { user, system } = await worker.cpuUsage().catch(() => ({ user: 0, system: 0 }));
+    if (user + system > cpuMs * 1_000) resolve('too_much_work');
+  }, cpuMs / 10);
+  worker.once('message', resolve);
+  worker.once('error', () => resolve(undefined));
+  worker.once('exit', () => resolve(undefined));
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    clearInterval(watch);
+    await worker.terminate();
+  }
+}

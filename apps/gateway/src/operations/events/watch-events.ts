@@ -1,0 +1,89 @@
+import { EventService } from '@order-gateway/contract/gateway/v1/event_service_pb';
+import type { AccountId, Merchant } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { EventPosition } from '@order-gateway/domain/orders/order-store';
+import { parseEventList } from '@order-gateway/domain/requests/list-parameters';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import { callTimeoutMs, eventWatchLimits } from '../../limits.ts';
+import type { Members, OperationDeps } from '../operation.ts';
+import { eventResponse } from '../orders/order-response.ts';
+import { retryAfter, storageFailure } from '../storage-failure.ts';
+
+/** The number of events read at a time. For a slow reader, no more of them are kept in memory. */
+const pageMax = 100;
+
+/** Another stream may end by then. */
+const tooManyRetryAfterMs = 1_000;
+
+/** The caller of a stream, and when the stream ends. */
+export interface Watcher {
+  readonly account: Merchant;
+  /** Whether the credentials still work. */
+  readonly authenticate: () => Promise<Result<unknown, Failure>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The operation that responds with a stream. It yields the JSON form of the messages to send, and returns a failure at the
+ * end.
+ */
+export type WatchEvents = ReturnType<typeof createWatchEvents>;
+
+export function createWatchEvents({
+  store,
+  eventWatch,
+  baseUrl,
+}: Pick<OperationDeps, 'store' | 'eventWatch' | 'baseUrl'>) {
+  const streams = new Map<AccountId, number>();
+
+  async function* watch(
+    { account, authenticate, signal }: Watcher,
+    input: Members,
+  ): AsyncGenerator<Result<object, Failure>, void> {
+    const { id, mode } = account;
+    const parsed = parseEventList(id, input);
+    if (!parsed.ok) return yield failed({ kind: 'invalid_request', errors: parsed.failure });
+    const { filter, cursorAfter } = parsed.value;
+    const endsAt = performance.now() + eventWatchLimits.streamMs;
+    const isEnding = () => signal.aborted || eventWatch.isClosed() || performance.now() >= endsAt;
+    let after: EventPosition = filter.after;
+    while (!isEnding()) {
+      // A secret can be revoked, and a merchant disabled, while the stream is open.
+      const authenticated = await authenticate();
+      if (!authenticated.ok) return yield authenticated;
+      const listed = await store.listEvents(id, { ...filter, after, limit: pageMax }, callTimeoutMs);
+      if (listed.kind === 'cursor_expired') return yield failed({ kind: listed.kind });
+      if (listed.kind !== 'found') return yield failed(storageFailure(listed.kind));
+      for (const event of listed.events) {
+        if (isEnding()) break;
+        yield success({ event: eventResponse(event, mode, baseUrl()), cursor: cursorAfter(event) });
+      }
+      after = listed.scannedTo ?? after;
+      if (listed.events.length > 0 || listed.isCut) continue;
+      const timeoutMs = eventWatchLimits.heartbeatMs;
+      const hasEvents = await eventWatch.hasEventsAfter(id, after, { timeoutMs, signal });
+      if (!hasEvents && !isEnding()) yield success({ cursor: cursorAfter(after) });
+    }
+    yield failed({ kind: 'unavailable' });
+  }
+
+  return {
+    method: EventService.method.watchEvents,
+    /** Sends the merchant's events until a failure. Every stream ends with one. */
+    async *handle(watcher: Watcher, input: Members): AsyncGenerator<Result<object, Failure>, void> {
+      const { id } = watcher.account;
+      const open = streams.get(id) ?? 0;
+      if (open >= eventWatchLimits.streamsPerMerchant) {
+        return yield failed({ kind: 'rate_limited', retryAfterMs: retryAfter(tooManyRetryAfterMs) });
+      }
+      streams.set(id, open + 1);
+      try {
+        yield* watch(watcher, input);
+      } finally {
+        const left = (streams.get(id) ?? 1) - 1;
+        if (left > 0) streams.set(id, left);
+        else streams.delete(id);
+      }
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { Account, AccountId } from '@order-gateway/domain/accounts/account';
+import type { Logo } from '@order-gateway/domain/accounts/brand';
+import type { RandomBytes } from '@order-gateway/domain/base62';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import type { NewOrder, Order } from '@order-gateway/domain/orders/order';
+import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import type { Result } from '@order-gateway/domain/result';
+import type { MerchantManagement } from '@order-gateway/postgres/merchant-management';
+import type { AllowedAddresses } from '../network/ip-address.ts';
+import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
+import type { CountRefusal } from '../telemetry/metrics.ts';
+import type { EventWatch } from '../watches/event-watch.ts';
+
+/** The dependencies of operations; each takes only what it uses. */
+export interface OperationDeps {
+  readonly store: OrderStore;
+  readonly randomBytes: RandomBytes;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number;
+  readonly baseUrl: () => BaseUrl;
+  /** Counts a payment that was refused. */
+  readonly countRefusal: CountRefusal;
+  /** Decrypts the secrets that sign return links; absent without SECRETS_KEY. */
+  readonly signingSecrets: SigningSecrets | undefined;
+  readonly eventWatch: EventWatch;
+  /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
+  readonly erasureKeys: SecretsKeys | undefined;
+  /** What merchants manage themselves; absent: the operator does. */
+  readonly management: MerchantManagement | undefined;
+  /** Where webhooks may be sent. */
+  readonly webhookAddresses: AllowedAddresses;
+  readonly ping: Ping;
+  /** Checks the image of a brand's logo. */
+  readonly checkLogo: CheckLogo;
+}
+
+/** Sends a signed test message, so that a merchant can check its endpoint. `status` is absent without a response. */
+export type Ping = (
+  merchantId: AccountId,
+  url: string,
+  signingSecrets: readonly Uint8Array[],
+) => Promise<Result<{ readonly status?: number; readonly text: string }, Failure>>;
+
+/** Checks the image of a logo by decoding it, within the time of the call. */
+export type CheckLogo = (
+  clientId: string,
+  image: Uint8Array,
+  timeLeftMs: () => number,
+) => Promise<Result<CheckedLogo, Failure>>;
+
+/** A logo whose image can be decoded. The image is stored as it was sent. */
+interface CheckedLogo extends Logo {
+  readonly image: Uint8Array;
+}
+
+/** An order, which has no service_order_id before it is stored. */
+export type NotedOrder = Order | NewOrder;
+
+/** The part of a call that a use case sees. */
+export interface Deadline {
+  /** Sets the order of the call, for its log line. The last one counts. */
+  concerns(order: NotedOrder): void;
+  /** The remaining time in milliseconds, which may be negative. Everything that a call waits for takes this as its limit. */
+  timeLeftMs(): number;
+}
+
+/** The caller, and how long the call may take. */
+export interface Caller<Kind extends Account = Account> extends Deadline {
+  readonly account: Kind;
+  /** The client id of the request. */
+  readonly clientId: string;
+  /** The client secret of the request: the key of its `v1=` checksum. */
+  readonly clientSecret: string;
+  /** Whether the caller prefers unknown members to be rejected. */
+  readonly isStrict: boolean;
+  /** How long the caller prefers to wait for a first result, in milliseconds; 0: does not wait. */
+  readonly waitMs: number;
+  /** Waits without a share of the gateway's capacity. The time does not count; the signal aborts when the caller disconnects. */
+  pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
+}
+
+/** The members of a request under their API names, with values of any type. A member that was not sent is `undefined`. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/**
+ * How a call succeeded. `replayed`: an earlier call had the same effect, and this one had none. `accepted`: the effect follows
+ * later.
+ */
+export type Success = 'created' | 'replayed' | 'accepted' | 'ok';
+
+/** A successful response, as the JSON form of the method's response message. */
+export interface Reply {
+  readonly body: object;
+  readonly outcome: Success;
+  /** The preference that was honoured (RFC 7240, 3). */
+  readonly preferenceApplied?: string | undefined;
+}
+
+/** One operation of the API. The contract's options on the method declare its callers and its JSON route. */
+export interface Operation {
+  readonly method: DescMethodUnary;
+  // A method, so that an operation can require the kind of account that its contract names, which the intake guarantees.
+  handle(members: Members, caller: Caller): Promise<Result<Reply, Failure>>;
+}
+
+/** The outcome of an operation that may already have had its effect. */
+export function outcomeOf({ replayed }: { readonly replayed: boolean }): Success {
+  return replayed ? 'replayed' : 'ok';
+}

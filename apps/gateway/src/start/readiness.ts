@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readinessCheckEveryMs, readinessCheckTimeoutMs } from '../limits.ts';
+import { settledWithin } from '../settled-within.ts';
+import type { Logger } from './logger.ts';
+
+export type Readiness = ReturnType<typeof createReadiness>;
+
+/**
+ * Whether this process should get new calls: one result for the health checks of both ports. `check` rejects with the
+ * reason if orders can't be stored now. It runs once at a time, and at most every `checkEveryMs`. Each change is logged.
+ */
+export function createReadiness(
+  { check, logger }: { readonly check: () => Promise<void>; readonly logger: Logger },
+  checkEveryMs = readinessCheckEveryMs,
+) {
+  const draining = new AbortController();
+  let shared: Promise<boolean> | undefined;
+  let running: Promise<string | undefined> | undefined;
+  let wasReady = true;
+
+  const reasonOfCheck = () => {
+    running ??= check()
+      .then(() => undefined)
+      .catch((error: Error) => error.message)
+      .finally(() => {
+        running = undefined;
+      });
+    return running;
+  };
+
+  const ask = async () => {
+    const outcome = await settledWithin(readinessCheckTimeoutMs, reasonOfCheck());
+    const reason = outcome === 'deadline_exceeded' ? `no response in ${readinessCheckTimeoutMs} ms` : outcome;
+    const isReady = reason === undefined;
+    if (isReady && !wasReady) logger.info('ready for orders again');
+    if (!isReady && wasReady) logger.error({ reason }, 'not ready for orders');
+    wasReady = isReady;
+    return isReady;
+  };
+
+  const forget = () => {
+    shared = undefined;
+  };
+
+  /** False while orders can't be stored, and after `drain`. Concurrent callers share one check. */
+  const isReady = async () => {
+    if (draining.signal.aborted) return false;
+    shared ??= ask().finally(() => setTimeout(forget, checkEveryMs).unref());
+    return (await shared) && !draining.signal.aborted;
+  };
+
+  return {
+    isReady,
+    /** The current result of `isReady`, and then each change, until the signal. */
+    async *watch(signal: AbortSignal): AsyncGenerator<boolean, void> {
+      const changing = AbortSignal.any([signal, draining.signal]);
+      let last: boolean | undefined;
+      while (!signal.aborted) {
+        const now = await isReady();
+        if (now !== last && !signal.aborted) yield now;
+        last = now;
+        if (!now && draining.signal.aborted) await endOf(signal);
+        else await sleep(checkEveryMs, undefined, { signal: changing, ref: false }).catch(() => {});
+      }
+    },
+    /** Makes the process permanently not ready. */
+    drain: () => draining.abort(),
+  };
+}
+
+/** Resolves when the signal is aborted. */
+export function endOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

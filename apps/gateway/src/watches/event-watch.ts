@@ -1,0 +1,57 @@
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { EventPosition } from '@order-gateway/domain/orders/order-store';
+import { eventWatchLimits } from '../limits.ts';
+import type { Logger } from '../start/logger.ts';
+import { createWatch } from './watch.ts';
+
+/** Notifies calls that wait for events. */
+export type EventWatch = ReturnType<typeof createEventWatch>;
+
+export interface EventWatchDeps {
+  /** Returns those of the merchants whose feeds have events after these positions. */
+  readonly findNewEvents: (after: ReadonlyMap<AccountId, number>) => Promise<ReadonlySet<AccountId>>;
+  readonly logger: Logger;
+}
+
+/**
+ * Creates a watch for new events, one for each process. Every half second, and whenever this process has stored an event, a single
+ * statement looks for events of all merchants whose calls wait.
+ */
+export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
+  const { waiters, wait, wake, close, isClosed } = createWatch<
+    { readonly merchantId: AccountId; readonly after: EventPosition },
+    true
+  >({
+    ...eventWatchLimits,
+    logger,
+    async look(waiters) {
+      const after = new Map<AccountId, number>();
+      for (const { subject } of waiters) {
+        // A call that waits behind a later position finds nothing, and waits again.
+        const position = Math.min(subject.after.position, after.get(subject.merchantId) ?? Number.POSITIVE_INFINITY);
+        after.set(subject.merchantId, position);
+      }
+      const found = await findNewEvents(after);
+      for (const { subject, finish } of waiters) if (found.has(subject.merchantId)) finish(true);
+    },
+  });
+  return {
+    /** Whether a call of the merchant may wait: there are not too many yet, and the process is not stopping. */
+    hasCapacity(merchantId: AccountId): boolean {
+      if (isClosed() || waiters.size >= eventWatchLimits.waitersMax) return false;
+      const own = waiters.values().filter(({ subject }) => subject.merchantId === merchantId);
+      return own.take(eventWatchLimits.waitersPerMerchant).toArray().length < eventWatchLimits.waitersPerMerchant;
+    },
+    /** Resolves with true once the merchant's feed has an event after the position, otherwise as {@link createWatch} does. */
+    async hasEventsAfter(
+      merchantId: AccountId,
+      after: EventPosition,
+      limits: Parameters<typeof wait>[1],
+    ): Promise<boolean> {
+      return (await wait({ merchantId, after }, limits)) ?? false;
+    },
+    wake,
+    close,
+    isClosed,
+  };
+}

@@ -1,0 +1,63 @@
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { OrderToken } from '@order-gateway/domain/links/order-token';
+import type { LinkedOrder, OrderStore } from '@order-gateway/domain/orders/order-store';
+import { pageWatchLimits } from '../limits.ts';
+import type { Logger } from '../start/logger.ts';
+import { createWatch } from './watch.ts';
+
+/** Notifies open pages of changes. */
+export type PageWatch = ReturnType<typeof createPageWatch>;
+
+export interface PageWatchDeps {
+  readonly findForPage: OrderStore['findForPage'];
+  readonly logger: Logger;
+}
+
+/** The version of an order's page: a page with another version has changed. It is an entity tag (RFC 9110, 8.8.3). */
+export function pageVersion({ order }: LinkedOrder): string {
+  return `W/"${order.orderStatus}${order.lease?.isLive ? '-in-progress' : ''}"`;
+}
+
+interface Subject {
+  readonly merchantId: AccountId;
+  readonly token: OrderToken;
+  readonly version: string;
+}
+
+/** Creates a watch for open pages, one for each process. Every second it reads the orders of all pages that wait, in batches. */
+export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
+  const { waiters, wait, close } = createWatch<Subject, LinkedOrder>({
+    ...pageWatchLimits,
+    logger,
+    async look(waiters) {
+      const tokens = [...new Set(Array.from(waiters, ({ subject }) => subject.token))];
+      for (let start = 0; start < tokens.length; start += pageWatchLimits.batchMax) {
+        const batch = tokens.slice(start, start + pageWatchLimits.batchMax);
+        const found = await Promise.all(batch.map((token) => findForPage(token, pageWatchLimits.lookupTimeoutMs)));
+        const links = new Map(found.flatMap((link) => (link.kind === 'found' ? [[link.order.orderToken, link]] : [])));
+        for (const { subject, finish } of waiters) {
+          const link = links.get(subject.token);
+          if (link !== undefined && pageVersion(link) !== subject.version) finish(link);
+        }
+      }
+    },
+  });
+  return {
+    /**
+     * Resolves with the order once its page has another version, and immediately with `undefined` if too many pages of this order
+     * or of its merchant wait: one merchant's pages take at most as many slots as they leave free for others.
+     */
+    async changed(
+      link: LinkedOrder,
+      limits: { readonly timeoutMs: number; readonly signal: AbortSignal },
+    ): Promise<LinkedOrder | undefined> {
+      const { merchantId, orderToken: token } = link.order;
+      const { waitersMax, waitersPerOrder } = pageWatchLimits;
+      const ofMerchant = [...waiters].filter(({ subject }) => subject.merchantId === merchantId);
+      const ofOrder = ofMerchant.filter(({ subject }) => subject.token === token);
+      if (ofOrder.length >= waitersPerOrder || ofMerchant.length >= waitersMax - waiters.size) return undefined;
+      return wait({ merchantId, token, version: pageVersion(link) }, limits);
+    },
+    close,
+  };
+}

@@ -1,0 +1,78 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../start/logger.ts';
+
+/** A wait for something to happen to a subject. */
+export interface Waiter<Subject, Found> {
+  readonly subject: Subject;
+  /** Ends the wait; `undefined`: nothing has happened. */
+  finish(found: Found | undefined): void;
+}
+
+interface WatchOptions<Subject, Found> {
+  /** Looks for what the waiters wait for, and finishes those for which there is something. */
+  readonly look: (waiters: ReadonlySet<Waiter<Subject, Found>>) => Promise<void>;
+  /** How often to look, and the shortest pause between two looks. */
+  readonly pollEveryMs: number;
+  readonly pollPauseMs: number;
+  readonly logger: Logger;
+}
+
+/** Creates a watch, which looks regularly on behalf of all calls that wait. While none waits, it does nothing. */
+export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, logger }: WatchOptions<Subject, Found>) {
+  const waiters = new Set<Waiter<Subject, Found>>();
+  const closing = new AbortController();
+  // One listener per waiting call is not a leak.
+  setMaxListeners(0, closing.signal);
+  let pause = new AbortController();
+  let isRunning = false;
+
+  const run = async () => {
+    while (waiters.size > 0) {
+      pause = new AbortController();
+      await look(waiters).catch((error: unknown) => logger.error({ err: error }, 'could not look for changes'));
+      // So that each look finds several changes under load.
+      await sleep(pollPauseMs);
+      await sleep(pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
+    }
+    isRunning = false;
+  };
+
+  return {
+    waiters: waiters as ReadonlySet<Waiter<Subject, Found>>,
+    /** Resolves with what was found, or with `undefined` after the timeout, on the signal, or on close. */
+    wait(
+      subject: Subject,
+      { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+    ): Promise<Found | undefined> {
+      if (signal.aborted || closing.signal.aborted) return Promise.resolve(undefined);
+      return new Promise((resolve) => {
+        const stop = () => waiter.finish(undefined);
+        // A timer and two listeners: signals of `AbortSignal.any` and `timeout` can be collected before they abort.
+        const timer = setTimeout(stop, timeoutMs);
+        signal.addEventListener('abort', stop);
+        closing.signal.addEventListener('abort', stop);
+        const waiter: Waiter<Subject, Found> = {
+          subject,
+          finish(found) {
+            waiters.delete(waiter);
+            clearTimeout(timer);
+            signal.removeEventListener('abort', stop);
+            closing.signal.removeEventListener('abort', stop);
+            resolve(found);
+          },
+        };
+        waiters.add(waiter);
+        if (isRunning) return;
+        isRunning = true;
+        void run();
+      });
+    },
+    /** Looks immediately. */
+    wake: () => pause.abort(),
+    /** Ends all waits, which takes effect on later ones too. */
+    close: () => closing.abort(),
+    /** Whether the process is stopping. */
+    isClosed: () => closing.signal.aborted,
+  };
+}
