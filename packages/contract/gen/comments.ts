@@ -114,7 +114,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.CredentialsService": "A merchant's client secrets. Credentials and errors are as in OrderService.\n\nThe operator of a gateway can manage the secrets instead: then every method returns `permission_denied`.",
   "gateway.v1.CredentialsService.CreateClientSecret": "Create a client secret.\n\nReturns the new secret, which is never returned again and works immediately. Up to 5 secrets work at the same time. If you get no response, list your secrets and revoke the unknown one.",
   "gateway.v1.CredentialsService.ListClientSecrets": "List client secrets.\n\nReturns the secrets of the merchant that work or have worked, oldest first, never the secrets themselves.",
-  "gateway.v1.CredentialsService.RevokeClientSecret": "Revoke a client secret.\n\nThe secret stops working within a second. The only secret that works cannot be revoked. A secret that has ended already is returned and marked as replayed.",
+  "gateway.v1.CredentialsService.RevokeClientSecret": "Revoke a client secret.\n\nThe secret stops working within a second. From the response on, it can't change secrets, endpoints or the brand. The only secret that works cannot be revoked. A secret that has ended already is returned and marked as replayed.",
   "gateway.v1.ClientSecret": "A client secret.",
   "gateway.v1.ClientSecret.id": "Identifier of the secret: digits.",
   "gateway.v1.ClientSecret.created_at": "When the secret was created, ISO 8601 with milliseconds and UTC offset.",

@@ -1,9 +1,13 @@
+import { type Credentials, hashSecret } from '@order-gateway/domain/accounts/credentials';
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { clientSecretsOn } from './accounts/account-admin.ts';
 import { openAdministration, type Run, runOn } from './accounts/admin-connection.ts';
 import { brandsOn } from './accounts/brands.ts';
 import { createBatchQueue, type QueueFailure } from './batches/batch-queue.ts';
 import type { DatabaseClient, DatabaseOptions } from './connections/client.ts';
+import { isCallerEnded } from './connections/errors.ts';
+import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 
 /** Calls that may wait for the connection: a second's work. Any more are `overloaded` at once. */
@@ -14,14 +18,24 @@ export type Managed = ReturnType<typeof webhookEndpointsOn> &
   ReturnType<typeof clientSecretsOn> &
   ReturnType<typeof brandsOn>;
 
-/** The outcome of a piece of work. After the last three, it may have been done. */
-export type ManagementOutcome<Value> = { readonly kind: 'done'; readonly value: Value } | QueueFailure;
+/**
+ * The outcome of a piece of work. `unauthenticated`: the caller's secret has ended, or its account is disabled. After those of the
+ * queue, it may have been done.
+ */
+export type ManagementOutcome<Value> =
+  | { readonly kind: 'done'; readonly value: Value }
+  | { readonly kind: 'unauthenticated' }
+  | QueueFailure;
 
 /** What merchants manage themselves, with its connection. */
 export interface MerchantManagement {
-  /** Does a piece of work, whose changes the audit log has under the name of `actor`. Completes within `timeoutMs`. */
+  /**
+   * Does a piece of work if the caller's secret works now: unlike other calls, which may use credentials that were valid a moment
+   * ago. Every change looks at the secret again in its own statement and keeps it from being revoked meanwhile, so that nothing is
+   * made after a revocation. The audit log has the changes under the client id. Completes within `timeoutMs`.
+   */
   perform<Value>(
-    actor: string,
+    caller: Credentials,
     work: (managed: Managed) => Promise<Value>,
     timeoutMs: number,
   ): Promise<ManagementOutcome<Value>>;
@@ -33,7 +47,7 @@ export interface MerchantManagement {
 export function openMerchantManagement(options: DatabaseOptions): MerchantManagement {
   const queue = createBatchQueue<
     DatabaseClient<PostgresJsDatabase>,
-    (run: Run) => Promise<unknown>,
+    (run: Run) => Promise<ManagementOutcome<unknown>>,
     ManagementOutcome<unknown>
   >({
     name: 'management',
@@ -41,15 +55,43 @@ export function openMerchantManagement(options: DatabaseOptions): MerchantManage
     clients: [openAdministration(options, 'management')],
     batchMax: 1,
     waitingMax,
-    run: (client, works) =>
-      Promise.all(works.map(async (work) => ({ kind: 'done' as const, value: await work(runOn(client)) }))),
+    run: (client, works) => Promise.all(works.map((work) => work(runOn(client)))),
   });
   return {
-    perform: <Value>(actor: string, work: (managed: Managed) => Promise<Value>, timeoutMs: number) =>
-      queue.add(
-        (run) => work({ ...webhookEndpointsOn(run, actor), ...clientSecretsOn(run, actor), ...brandsOn(run, actor) }),
-        timeoutMs,
-      ) as Promise<ManagementOutcome<Value>>,
+    perform: <Value>(caller: Credentials, work: (managed: Managed) => Promise<Value>, timeoutMs: number) =>
+      queue.add((run) => performOn(run, caller, work), timeoutMs) as Promise<ManagementOutcome<Value>>,
     close: queue.close,
   };
+}
+
+async function performOn<Value>(
+  run: Run,
+  caller: Credentials,
+  work: (managed: Managed) => Promise<Value>,
+): Promise<ManagementOutcome<Value>> {
+  const live = liveCaller(caller);
+  const found = await run((db) => db.execute(live));
+  if (found.length === 0) return { kind: 'unauthenticated' };
+  // The lock delays a revocation until the change has committed. After a revocation it fails, which repeats the statement.
+  const actor = sql`${live} for share of ${sql.identifier('client_secrets')}`;
+  try {
+    const managed = { ...webhookEndpointsOn(run, actor), ...clientSecretsOn(run, actor), ...brandsOn(run, actor) };
+    return { kind: 'done', value: await work(managed) };
+  } catch (error) {
+    if (isCallerEnded(error)) return { kind: 'unauthenticated' };
+    throw error;
+  }
+}
+
+/** The client id of a caller, as `name`, if the secret works. */
+function liveCaller({ clientId, clientSecret }: Credentials): SQL {
+  const isOfCaller = and(
+    eq(accounts.clientId, clientId),
+    isNull(accounts.disabledAt),
+    eq(clientSecrets.secretHash, hashSecret(clientSecret)),
+    isLiveSecret,
+  );
+  return sql`
+    select ${accounts.clientId} as name from ${accounts} join ${clientSecrets} on ${clientSecrets.accountId} = ${accounts.id}
+    where ${isOfCaller}`;
 }

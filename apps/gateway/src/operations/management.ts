@@ -29,10 +29,11 @@ export function managementOperation(
   };
 }
 
-function managing(management: MerchantManagement, { clientId, timeLeftMs }: Caller<Merchant>): Manage {
+function managing(management: MerchantManagement, caller: Caller<Merchant>): Manage {
   return async (work) => {
-    const outcome = await management.perform(clientId, work, timeLeftMs());
-    return outcome.kind === 'done' ? success(outcome.value) : failed(storageFailure(outcome.kind));
+    const outcome = await management.perform(caller, work, caller.timeLeftMs());
+    if (outcome.kind === 'done') return success(outcome.value);
+    return failed(outcome.kind === 'unauthenticated' ? outcome : storageFailure(outcome.kind));
   };
 }
 

@@ -46,7 +46,13 @@ test('the last working secret is never revoked, for any number of concurrent cal
   const { body: listed } = await callJson(merchant, 'GET', '/client_secrets');
   const revoke = ({ id }: { id: string }) => callJson(merchant, 'POST', `/client_secrets/${id}/revoke`);
   const answers = await Promise.all(listed.secrets.map(revoke));
-  expect(answers.map(({ status, body }) => body.code ?? status).toSorted()).toEqual([200, 'last_client_secret']);
+  // A call that revoked its own secret makes the other one unauthenticated.
+  expect(answers.map(({ status, body }) => body.code ?? status).toSorted()).toEqual([
+    200,
+    expect.stringMatching(/^(last_client_secret|unauthenticated)$/),
+  ]);
+  const stored = (await gateway.accounts.listSecrets(merchant.credentials.clientId)) ?? [];
+  expect(stored.filter(({ endsAt }) => endsAt === null)).toHaveLength(1);
 });
 
 test('the 6th working secret is rejected, for any number of concurrent calls', async () => {
@@ -55,4 +61,29 @@ test('the 6th working secret is rejected, for any number of concurrent calls', a
   const codes = answers.map(({ status, body }) => body.code ?? status);
   expect(codes.filter((code) => code === 201)).toHaveLength(4);
   expect(codes.filter((code) => code === 'too_many_client_secrets')).toHaveLength(16);
+});
+
+test('a revoked secret manages nothing any more, also while other calls may still use it', async () => {
+  const merchant = await newMerchant();
+  const { body: created } = await callJson(merchant, 'POST', '/client_secrets');
+  const { body: endpoint } = await callJson(merchant, 'POST', '/webhook_endpoints', { url: 'https://203.0.113.7/' });
+  const leaked = withSecret(merchant, created.client_secret);
+  // The gateway knows the secret from now on.
+  expect((await callJson(leaked, 'GET', '/orders')).status).toBe(200);
+  expect((await callJson(merchant, 'POST', `/client_secrets/${created.id}/revoke`)).status).toBe(200);
+  const log = () => gateway.accounts.log({ clientId: merchant.credentials.clientId, after: 0, limit: 100 });
+  const before = await log();
+  const calls = [
+    ['POST', '/client_secrets'],
+    ['POST', `/client_secrets/${created.id}/revoke`],
+    ['POST', '/webhook_endpoints', { url: 'https://203.0.113.8/' }],
+    ['PATCH', `/webhook_endpoints/${endpoint.id}`, { url: 'https://203.0.113.8/' }],
+    ['POST', `/webhook_endpoints/${endpoint.id}/ping`],
+    ['POST', `/webhook_endpoints/${endpoint.id}/rotate_secret`],
+    ['DELETE', `/webhook_endpoints/${endpoint.id}`],
+    ['PATCH', '/brand', { color: '#000000' }],
+  ] as const;
+  const answers = await Promise.all(calls.map(([method, path, body]) => callJson(leaked, method, path, body)));
+  expect(answers.map(({ status, body }) => [status, body.code])).toEqual(calls.map(() => [401, 'unauthenticated']));
+  expect(await log()).toEqual(before);
 });

@@ -12,7 +12,7 @@ import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { patientConnectTimeoutMs } from '../connections/client.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './admin-connection.ts';
-import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
+import { type Action, type Actor, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { brandsOn } from './brands.ts';
 
 /**
@@ -123,7 +123,7 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
 }
 
 /** The client secrets of an account. Every change is recorded in the audit log by the same statement. */
-export function clientSecretsOn(run: Run, actor: string) {
+export function clientSecretsOn(run: Run, actor: Actor) {
   return {
     /** Adds a secret unless the account has {@link liveSecretsMax} that work already. Its id is the number that `secret revoke` takes. */
     addSecret: (clientId: string, endsAt: Date | null) =>
@@ -174,12 +174,14 @@ export function clientSecretsOn(run: Run, actor: string) {
         const isNotLast = sql`exists (
           select from ${clientSecrets} as other where other.account_id = (${account}) and other.id <> ${secretId}
             and (other.ends_at is null or other.ends_at > now()))`;
+        // The caller's secret may be the one that ends: no statement locks a row that it has changed.
+        const isLockedFirst = sql`(select count(*) from caller) >= 0`;
         const wanted = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
         const ending = db
           .update(clientSecrets)
           // `least` ignores the null of a secret without an end.
           .set({ endsAt: sql`least(${clientSecrets.endsAt}, ${wanted})` })
-          .where(and(isMeant, isLiveSecret, keepsLast ? isNotLast : undefined))
+          .where(and(isLockedFirst, isMeant, isLiveSecret, keepsLast ? isNotLast : undefined))
           .returning({ endsAt: clientSecrets.endsAt });
         const [ended] = await runRecorded<{ ends_at: string }>(
           db,

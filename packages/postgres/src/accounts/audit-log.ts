@@ -28,20 +28,27 @@ function userName(): string {
 }
 
 /**
+ * Who acts, for the audit log: a name, or a query that returns it as the column `name`, and no row where the caller may do nothing.
+ * Then the entry has no actor, and the whole statement fails ({@link isCallerEnded}).
+ */
+export type Actor = string | SQL;
+
+/**
  * Runs a statement that changes something, and records it in the same statement, once if the statement returned rows. Returns the
  * rows as the driver read them. On the table `acted`, which has them too, `details` can add to the details of the action, and
- * `also` is another statement.
+ * `also` is another statement. The table `caller` has the name of who acts.
  */
 export async function runRecorded<Row extends Record<string, unknown>>(
   db: PostgresJsDatabase,
   statement: SQLWrapper,
-  { actor, name, clientId, details = {} }: Action & { readonly actor: string },
+  { actor, name, clientId, details = {} }: Action & { readonly actor: Actor },
   { details: found = sql`'{}'`, also = sql`select` }: { readonly details?: SQL; readonly also?: SQL } = {},
 ): Promise<Row[]> {
   const rows = await db.execute(sql`
-    with acted as (${statement.getSQL()}), also as (${also}), recorded as (
+    with caller as materialized (${typeof actor === 'string' ? sql`select ${actor}::text as name` : actor}),
+    acted as (${statement.getSQL()}), also as (${also}), recorded as (
       insert into ${auditLog} (actor, action, client_id, details)
-      select ${actor}, ${name}, ${clientId ?? null}, ${JSON.stringify(details)}::jsonb || ${found}::jsonb from acted limit 1
+      select (select name from caller), ${name}, ${clientId ?? null}, ${JSON.stringify(details)}::jsonb || ${found}::jsonb from acted limit 1
     )
     select * from acted`);
   return rows as unknown as Row[];

@@ -9,7 +9,7 @@ import {
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { accounts, brands } from '../schema.ts';
 import type { Run } from './admin-connection.ts';
-import { runRecorded } from './audit-log.ts';
+import { type Actor, runRecorded } from './audit-log.ts';
 
 /** A logo with its image. */
 export interface StoredLogo {
@@ -34,7 +34,7 @@ export const brandOfMerchant: SQL<Brand | null> = sql<Brand | null>`(
 )`;
 
 /** The brands of merchants. Every change is recorded in the audit log by the same statement, with the digest of a logo. */
-export function brandsOn(run: Run, actor: string) {
+export function brandsOn(run: Run, actor: Actor) {
   return {
     /** Returns a merchant's brand; `undefined` if there is no such merchant. */
     findBrand: (clientId: string): Promise<Brand | undefined> =>

@@ -87,6 +87,7 @@ export const lockTimeoutMessage = 'timed out waiting for a lock that another dat
 /** Serialization failure, deadlock. */
 const concurrencyStates = ['40001', '40P01'];
 const uniqueViolation = '23505';
+const notNullViolation = '23502';
 
 /** The outcome of a failed statement; `undefined` for an internal error, to be thrown {@link redact}. */
 export function statementFailure(error: unknown): StatementFailure | undefined {
@@ -110,6 +111,12 @@ export function isConcurrencyFailure(error: unknown): boolean {
 /** Whether a statement failed because a row has a key that is in use. Which key it is has another name in every partition. */
 export function isDuplicate(error: unknown): boolean {
   return codeOf(rootCause(error)) === uniqueViolation;
+}
+
+/** Whether a change failed because its entry in the audit log would have no actor: its caller may do nothing any more. */
+export function isCallerEnded(error: unknown): boolean {
+  const cause = rootCause(error);
+  return codeOf(cause) === notNullViolation && Reflect.get(cause, 'column_name') === 'actor';
 }
 
 /** Whether a statement failed whatever its values were, as where a table is missing (SQLSTATE class 42). */

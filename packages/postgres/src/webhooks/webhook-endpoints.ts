@@ -20,7 +20,7 @@ import {
 } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from '../accounts/admin-connection.ts';
-import { type Action, runRecorded, systemActor } from '../accounts/audit-log.ts';
+import { type Action, type Actor, runRecorded, systemActor } from '../accounts/audit-log.ts';
 import { arrayLiteral, patientConnectTimeoutMs } from '../connections/client.ts';
 import {
   accounts,
@@ -104,7 +104,7 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
  * The webhook endpoints of merchants. Secrets go in and out encrypted. Every change is recorded in the audit log by the same
  * statement.
  */
-export function webhookEndpointsOn(run: Run, actor: string) {
+export function webhookEndpointsOn(run: Run, actor: Actor) {
   /** Runs and records a change of a merchant's endpoints. Returns the rows that it returned. */
   const change = <Row extends Record<string, unknown>>(
     merchantId: AccountId,

@@ -1,17 +1,18 @@
 import type { AccountId } from '@order-gateway/domain/accounts/account';
-import { noBrand } from '@order-gateway/domain/accounts/brand';
 import { personalFieldNames } from '@order-gateway/domain/orders/erasure';
 import { transitions } from '@order-gateway/domain/orders/order-states';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
+import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { openAccountDirectory } from '../../src/accounts/account-directory.ts';
-import { type Managed, openMerchantManagement } from '../../src/merchant-management.ts';
+import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { eraseOrders } from '../../src/orders/erase-orders.ts';
 import { openOrderStore } from '../../src/orders/order-store.ts';
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { openWebhookEndpoints } from '../../src/webhooks/webhook-endpoints.ts';
+import { createManagedTarget, managementChanges } from '../../testing/management-changes.ts';
 import { type ProductionDatabase, startProductionDatabase } from '../../testing/production-database.ts';
 import { runQuery } from '../../testing/run-query.ts';
 
@@ -71,31 +72,14 @@ test('the role of the gateway can do what the gateway does', async () => {
 test('the role of the gateway can do what merchants do with their endpoints, secrets and brands', async () => {
   const management = openMerchantManagement({ url: database.urlAs('order_gateway') });
   onTestFinished(management.close);
-  const accounts = openAccountAdmin({ url: database.urlAs('order_gateway_owner') });
-  onTestFinished(() => accounts.close());
-  const { clientId } = await accounts.create('Managing Shop');
-  const merchant = await as('order_gateway_owner', `select id::int from accounts where client_id = '${clientId}'`);
-  const id = merchant[0]?.id as AccountId;
-  const work = async (managed: Managed) => {
-    const endpoint = { url: 'https://shop.example.com', signingSecret: Uint8Array.of(1) };
-    const endpointId = (await managed.create(id, endpoint)) ?? '';
-    const added = await managed.addSecret(clientId, null);
-    return [
-      await managed.update(id, endpointId, { url: 'https://shop.example.com/new', eventTypes: ['order.paid'] }),
-      await managed.rotate(id, endpointId, Uint8Array.of(2)),
-      await managed.redeliver(id, endpointId, 'evt_0'),
-      await managed.redeliverFailed(id, endpointId, new Date()),
-      await managed.remove(id, endpointId),
-      await managed.updateBrand(clientId, { texts: { color: '#000000' }, logo: undefined }),
-      await managed.updateBrand(clientId, { texts: { color: '' }, logo: null }),
-      await managed.findBrand(clientId),
-      (await managed.endSecret(clientId, added.kind === 'added' ? added.id : 0, null, { keepsLast: true })).kind,
-    ];
-  };
-  expect(await management.perform(clientId, work, enoughMs)).toEqual({
-    kind: 'done',
-    value: [true, true, false, 0, true, true, true, noBrand, 'ends'],
-  });
+  const url = database.urlAs('order_gateway_owner');
+  const sql = postgres(url, { max: 1 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  const target = await createManagedTarget(url, sql, false);
+  for (const [name, change] of Object.entries(managementChanges)) {
+    const outcome = await management.perform(target, (managed) => change(managed, target), enoughMs);
+    expect([name, outcome.kind]).toEqual([name, 'done']);
+  }
 });
 
 test('the role of the gateway moves the sequence past the ids of restored orders', async () => {

@@ -10,11 +10,13 @@ import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { openOrderIds } from '../../src/orders/order-ids.ts';
 import { openOrderStore } from '../../src/orders/order-store.ts';
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
 import { distributedTables, startDistributedCluster } from '../../testing/distributed-database.ts';
+import { createManagedTarget, managementChanges } from '../../testing/management-changes.ts';
 import { doMerchantOperations, isOfMerchant, merchantRuns } from '../../testing/merchant-operations.ts';
 import { type RecordedRun, startRecordingProxy } from '../../testing/recording-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
@@ -106,6 +108,28 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     expect(stored).toEqual(
       merchantIds.map(() => ({ is_disabled: true, last_result: 'HTTP 410', next_attempt_at: null })),
     );
+  });
+
+  test('a merchant manages endpoints, secrets and a brand, and nothing any more with a revoked secret', async () => {
+    const management = openMerchantManagement({ url: database.url });
+    onTestFinished(management.close);
+    for (const [name, change] of Object.entries(managementChanges)) {
+      const target = await createManagedTarget(database.url, database.sql, true);
+      const done = await management.perform(target, (managed) => change(managed, target), enoughMs);
+      const revoked = await management.perform(
+        target,
+        async (managed) => {
+          await database.sql`update client_secrets set ends_at = now() where account_id = ${target.merchantId}
+            and id = (select min(id) from client_secrets where account_id = ${target.merchantId})`;
+          return managed.create(target.merchantId, {
+            url: 'https://shop.example.com',
+            signingSecret: Uint8Array.of(1),
+          });
+        },
+        enoughMs,
+      );
+      expect([name, done.kind, revoked.kind]).toEqual([name, 'done', 'unauthenticated']);
+    }
   });
 
   test('one server runs each statement of calls that share batches', async () => {

@@ -206,7 +206,7 @@ export const CredentialsService: GenService<{
   /**
    * Revoke a client secret.
    *
-   * The secret stops working within a second. The only secret that works cannot be revoked. A secret that has ended already is
+   * The secret stops working within a second. From the response on, it can't change secrets, endpoints or the brand. The only secret that works cannot be revoked. A secret that has ended already is
    * returned and marked as replayed.
    *
    * @generated from rpc gateway.v1.CredentialsService.RevokeClientSecret
