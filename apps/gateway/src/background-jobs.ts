@@ -21,7 +21,7 @@ export interface BackgroundWork {
 
 /** Runs the jobs that no call waits for, until it is stopped. Any number of processes may do so. */
 export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter: Meter): { stop(): Promise<void> } {
-  const failures = meter.createCounter('gateway.background_job.failures', {
+  const failures = meter.createCounter('order_gateway.background_job.failures', {
     description: 'Background jobs that failed',
   });
   const stopping = new AbortController();

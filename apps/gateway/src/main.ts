@@ -14,6 +14,7 @@ import { watchPackageManager } from './start/package-manager.ts';
 import { onStopSignal, run, UsageError } from './start/process.ts';
 import { isUnderSystemd, notifySystemd } from './start/systemd.ts';
 import { createMetrics } from './telemetry/metrics.ts';
+import { commit, version } from './version.ts';
 import { createWorkers, type Workers } from './workers/workers.ts';
 
 // Every start passes three options of V8, which reads them before this file. With `--v8-pool-size=0`, full garbage collections
@@ -62,6 +63,8 @@ await run(async () => {
   if (isStopping) return;
   logger.info(
     {
+      version,
+      commit,
       http_url: `${gateway.scheme}://${gateway.host}:${gateway.httpPort}`,
       grpc_address: `${gateway.host}:${gateway.grpcPort}`,
       metrics_url: `http://${gateway.host}:${adminPort}/metrics`,

@@ -3,17 +3,26 @@ import { parseArgs } from 'node:util';
 import { createClient } from './calls/client.ts';
 import { listen, replay } from './listen.ts';
 import type { EventType } from './types.ts';
+import { version } from './version.ts';
 
 // The only file that needs Node.js.
 
-const usage = `Usage: client listen --forward-to URL [--types order.paid,order.expired] [--replay EVENT_ID]
+const usage = `Usage: order-gateway-client listen --forward-to URL [--types order.paid,order.expired] [--replay EVENT_ID]
 
 Reads the merchant's events and posts each one to URL, signed like a webhook.
-Environment: CLIENT_ID, CLIENT_SECRET, BASE_URL, and optionally SIGNING_SECRET (whsec_...).`;
+Environment: CLIENT_ID, CLIENT_SECRET, BASE_URL, and optionally SIGNING_SECRET (whsec_...).
+--help shows this text, and --version the version.`;
 
 function randomSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
 }
+
+/** What an option prints instead of running the command. */
+const informed = new Map([
+  ['--help', usage],
+  ['-h', usage],
+  ['--version', version],
+]);
 
 function readArguments() {
   const { values, positionals } = parseArgs({
@@ -31,6 +40,9 @@ function readArguments() {
 }
 
 async function main(): Promise<void> {
+  const print = (line: string) => void process.stdout.write(`${line}\n`);
+  const information = informed.get(process.argv[2] ?? '');
+  if (information !== undefined) return print(information);
   let options: ReturnType<typeof readArguments>;
   try {
     options = readArguments();
@@ -40,7 +52,6 @@ async function main(): Promise<void> {
     return;
   }
   const { eventId, ...others } = options;
-  const print = (line: string) => void process.stdout.write(`${line}\n`);
   print(`Signing secret: ${others.secret}`);
   try {
     await (eventId === undefined ? listen({ ...others, print }) : replay(eventId, { ...others, print }));

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
 
 const packageFolder = join(import.meta.dirname, '..');
 const run = promisify(execFile);
@@ -54,16 +55,20 @@ test('the package contains JavaScript, types, README and licence, and no tests o
 });
 
 test('the package installs nothing else', async () => {
-  expect(await readdir(join(project, 'node_modules'))).toEqual(['.bin', '.package-lock.json', '@gateway']);
-  expect(await readdir(join(project, 'node_modules/@gateway'))).toEqual(['client']);
+  expect(await readdir(join(project, 'node_modules'))).toEqual(['.bin', '.package-lock.json', '@order-gateway']);
+  expect(await readdir(join(project, 'node_modules/@order-gateway'))).toEqual(['client']);
 });
 
 const names = 'createClient, GatewayNetworkError, orderChecksum, verifyReturn, verifyWebhook';
 
 test('every installed Node.js that the package supports runs its program', async () => {
   for (const command of supportedNodes().values()) {
-    const failure = await run(command, ['node_modules/.bin/client'], { cwd: project }).catch((error) => error);
-    expect([failure.code, failure.stderr]).toEqual([2, expect.stringContaining('Usage: client listen')]);
+    const failure = await run(command, ['node_modules/.bin/order-gateway-client'], { cwd: project }).catch(
+      (error) => error,
+    );
+    expect([failure.code, failure.stderr]).toEqual([2, expect.stringContaining('Usage: order-gateway-client listen')]);
+    const { stdout } = await run(command, ['node_modules/.bin/order-gateway-client', '--version'], { cwd: project });
+    expect(stdout).toBe(`${manifest.version}\n`);
   }
 });
 

@@ -175,12 +175,14 @@ function byEndpoint(a: EndpointKey, b: EndpointKey): number {
 
 /** The metrics of deliveries. The log has those of each endpoint: there are few labels, and all are names of ours. */
 function webhookMetrics(meter: Meter, inFlight: () => number) {
-  const attempts = meter.createCounter('gateway.webhook.attempts', { description: 'Attempts that ended, by result' });
-  const delays = meter.createHistogram('gateway.webhook.delay.seconds', {
+  const attempts = meter.createCounter('order_gateway.webhook.attempts', {
+    description: 'Attempts that ended, by result',
+  });
+  const delays = meter.createHistogram('order_gateway.webhook.delay.seconds', {
     description: 'From an event to the first attempt to deliver it',
   });
   meter
-    .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in flight' })
+    .createObservableGauge('order_gateway.webhook.in_flight', { description: 'Attempts in flight' })
     .addCallback((result) => result.observe(inFlight()));
   return { attempts, delays };
 }

@@ -1,16 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 import type { Readiness } from '../start/readiness.ts';
+import { version } from '../version.ts';
 
 /**
- * `GET /health/live`: the process responds. `GET /health/ready`: it takes new calls; 503 if not. Neither is logged as a call,
- * because orchestrators ask every few seconds, and no cache may store either.
+ * `GET /health/live`: the process responds. `GET /health/ready`: it takes new calls; 503 if not. Both show the version. Neither is
+ * logged as a call, because orchestrators ask every few seconds, and no cache may store either.
  */
 export function healthRoutes(app: FastifyInstance, readiness: Pick<Readiness, 'isReady'>): void {
   const serve = (path: string, ask: () => Promise<boolean>) =>
     app.get(path, { config: { isLogged: false } }, async (_request, reply) => {
       const isOk = await ask();
       reply.header('cache-control', 'no-store');
-      return reply.code(isOk ? 200 : 503).send({ status: isOk ? 'ok' : 'unavailable' });
+      return reply.code(isOk ? 200 : 503).send({ status: isOk ? 'ok' : 'unavailable', version });
     });
   serve('/health/live', async () => true);
   serve('/health/ready', readiness.isReady);

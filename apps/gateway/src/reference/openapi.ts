@@ -8,6 +8,7 @@ import { type EventType, eventTypes } from '@order-gateway/domain/orders/order-s
 import { eventWatchLimits } from '../limits.ts';
 import { pageLanguages } from '../payment-page/localization.ts';
 import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
+import { version } from '../version.ts';
 import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
 import { fieldSchema, type JsonSchema, refTo, responseMessageOf, schemas } from './schemas.ts';
 
@@ -104,7 +105,7 @@ export function openApi(baseUrl: string) {
     openapi: '3.1.0',
     info: {
       title: 'Order gateway',
-      version: '1.0.0',
+      version,
       description:
         'Create a payment order from your backend, send the customer to its payment link, and learn when it is paid.',
       contact: { name: 'The operator of this gateway', url: baseUrl },

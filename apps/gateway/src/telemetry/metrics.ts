@@ -12,9 +12,9 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts/account';
 import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders/order';
-import gatewayPackage from '../../package.json' with { type: 'json' };
 import { openFilesMax, readinessCheckTimeoutMs } from '../limits.ts';
 import { settledWithin } from '../settled-within.ts';
+import { commit, version } from '../version.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -79,25 +79,25 @@ function observeProcess(meter: Meter): void {
     );
   }
   addGauge('process.max_fds', 'File descriptors that the process may open', (result) => result.observe(openFilesMax));
-  addGauge('gateway.memory.bytes', 'Memory of the process: resident, and heap in use', (result) => {
+  addGauge('order_gateway.memory.bytes', 'Memory of the process: resident, and heap in use', (result) => {
     const { rss, heapUsed } = process.memoryUsage();
     result.observe(rss, { kind: 'resident' });
     result.observe(heapUsed, { kind: 'heap' });
   });
   meter
-    .createObservableCounter('gateway.cpu.seconds', { description: 'CPU time of the process' })
+    .createObservableCounter('order_gateway.cpu.seconds', { description: 'CPU time of the process' })
     .addCallback((result) => {
       const { user, system } = process.cpuUsage();
       result.observe((user + system) / 1e6);
     });
-  addGauge('gateway.build.info', 'Always 1; the labels are the versions', (result) =>
-    result.observe(1, { version: gatewayPackage.version, node: process.versions.node }),
+  addGauge('order_gateway.build.info', 'Always 1; the labels are the versions', (result) =>
+    result.observe(1, { version, commit: commit ?? 'unknown', node: process.versions.node }),
   );
 }
 
 /** The percentiles of Node.js's own monitor cover the whole time since the start, or since any reader reset it. */
 function recordEventLoopDelay(meter: Meter): void {
-  const delays = meter.createHistogram('gateway.event_loop.delay.seconds', {
+  const delays = meter.createHistogram('order_gateway.event_loop.delay.seconds', {
     description: 'How late the event loop runs a timer',
   });
   let dueAt = performance.now() + delayResolutionMs;
@@ -124,9 +124,9 @@ export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, ce
       const value = await settledWithin(readinessCheckTimeoutMs, read());
       if (typeof value === 'number') result.observe(value);
     });
-  addGauge('gateway.ready', '1 if orders can be stored now, else 0', async () => Number(await isReady()));
+  addGauge('order_gateway.ready', '1 if orders can be stored now, else 0', async () => Number(await isReady()));
   addGauge(
-    'gateway.webhook.overdue.seconds',
+    'order_gateway.webhook.overdue.seconds',
     'How long the oldest webhook to a working endpoint has been due',
     webhookOverdueSeconds,
   );
@@ -145,7 +145,7 @@ export type CountRefusal = ReturnType<typeof refusalCounter>;
 
 /** The refused payments of checkout systems: money that they must refund, except for test orders. */
 export function refusalCounter(meter: Meter) {
-  const refusals = meter.createCounter('gateway.payments.refused', {
+  const refusals = meter.createCounter('order_gateway.payments.refused', {
     description: 'Payments that were reported and refused',
   });
   // The first refused payment is an increase only if the counter existed before.
@@ -161,7 +161,7 @@ export type RecordCall = ReturnType<typeof callRecorder>;
 
 /** The metrics of the calls in all protocols. */
 export function callRecorder(meter: Meter) {
-  const durations = meter.createHistogram('gateway.call.duration.seconds', {
+  const durations = meter.createHistogram('order_gateway.call.duration.seconds', {
     description: 'From the headers of a call to the end of its response',
   });
   return (labels: CallLabels, durationMs: number) => durations.record(durationMs / 1_000, labels);

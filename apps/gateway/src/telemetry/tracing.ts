@@ -40,8 +40,8 @@ import {
   ATTR_SERVICE_VERSION,
   RPC_SYSTEM_NAME_VALUE_GRPC,
 } from '@opentelemetry/semantic-conventions';
-import gatewayPackage from '../../package.json' with { type: 'json' };
 import type { TracesSampler } from '../config.ts';
+import { version } from '../version.ts';
 import type { CallLabels } from './metrics.ts';
 
 export type Tracing = ReturnType<typeof startTracing>;
@@ -74,7 +74,7 @@ interface CallFacts {
  * `OTEL_EXPORTER_OTLP_ENDPOINT`). `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override the gateway's own attributes.
  */
 export function startTracing({ name, share }: TracesSampler) {
-  const own = { [ATTR_SERVICE_NAME]: 'order-gateway', [ATTR_SERVICE_VERSION]: gatewayPackage.version };
+  const own = { [ATTR_SERVICE_NAME]: 'order-gateway', [ATTR_SERVICE_VERSION]: version };
   // The last one that has an attribute counts.
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
   const provider = new TracerProvider({

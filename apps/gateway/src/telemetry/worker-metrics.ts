@@ -28,7 +28,7 @@ function workerUp(byNumber: ReadonlyMap<number, unknown>): GaugeMetricData {
   const now: [number, number] = [Math.floor(Date.now() / 1_000), 0];
   return {
     descriptor: {
-      name: 'gateway.worker.up',
+      name: 'order_gateway.worker.up',
       description: '1 if the worker sent its metrics, 0 if it ended or hangs',
       unit: '',
       valueType: ValueType.INT,

@@ -12,7 +12,7 @@ const gateway = useGateway();
 
 const program = join(import.meta.dirname, '../../../../packages/client/src/cli.ts');
 
-/** Starts `client listen`, which the test ends, and returns its lines. */
+/** Starts `order-gateway-client listen`, which the test ends, and returns its lines. */
 function startListen(args: readonly string[], secret = gateway.credentials.clientSecret) {
   const { clientId: CLIENT_ID } = gateway.credentials;
   const env = { PATH: process.env.PATH, BASE_URL: gateway.url, CLIENT_ID, CLIENT_SECRET: secret };

@@ -28,26 +28,27 @@ test('counts calls by protocol, operation and code', async () => {
     'protocol="json",operation="unknown",code="not_found"',
     'protocol="grpc",operation="CreateOrder",code="created"',
   ]) {
-    await expect.poll(() => scrape(gateway)).toContain(`gateway_call_duration_seconds_count{${labels}} 1\n`);
+    await expect.poll(() => scrape(gateway)).toContain(`order_gateway_call_duration_seconds_count{${labels}} 1\n`);
   }
   // The bounds of durations, down to that of a lone insert.
-  expect(await scrape(gateway)).toMatch(/gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
+  expect(await scrape(gateway)).toMatch(/order_gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
 });
 
 test('shows whether orders can be stored, overdue webhooks, connections and the process by their usual names', async () => {
   const scraped = await scrape(gateway);
   const value = (series: string) => Number(scraped.match(new RegExp(`^${series} (\\S+)$`, 'm'))?.[1]);
-  expect(value('gateway_ready')).toBe(1);
-  expect(value('gateway_webhook_overdue_seconds')).toBe(0);
+  expect(value('order_gateway_ready')).toBe(1);
+  expect(value('order_gateway_webhook_overdue_seconds')).toBe(0);
   expect(value('db_client_connections_usage{pool_name="orders",state="idle"}')).toBeGreaterThan(0);
-  expect(value('gateway_background_job_failures_total{name="expire"}')).toBe(0);
+  expect(value('order_gateway_background_job_failures_total{name="expire"}')).toBe(0);
   expect(Math.abs(value('process_start_time_seconds') - performance.timeOrigin / 1_000)).toBeLessThan(1);
   expect(value('process_max_fds')).toBeGreaterThan(0);
   if (process.platform === 'linux') expect(value('process_open_fds')).toBeGreaterThan(10);
 });
 
 test('no scrape changes the result of another', async () => {
-  const count = async () => Number((await scrape(gateway)).match(/gateway_event_loop_delay_seconds_count (\d+)/)?.[1]);
+  const count = async () =>
+    Number((await scrape(gateway)).match(/order_gateway_event_loop_delay_seconds_count (\d+)/)?.[1]);
   const first = await count();
   await expect.poll(count).toBeGreaterThan(first);
 });

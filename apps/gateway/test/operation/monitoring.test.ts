@@ -21,7 +21,7 @@ beforeAll(async () => {
   await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId, receiver.url);
   await createOrder(gateway, 'seen');
   await callJson(gateway, 'POST', '/order/seen/cancel');
-  await vi.waitUntil(async () => (await scrape(gateway)).includes('gateway_webhook_attempts_total'), 60_000);
+  await vi.waitUntil(async () => (await scrape(gateway)).includes('order_gateway_webhook_attempts_total'), 60_000);
   metrics = labelsOf(await scrape(gateway));
   return receiver.close;
 });
@@ -31,7 +31,7 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
   const found = new Map([
     ['up', new Set(['job', 'instance'])],
     // Exported only by a gateway with workers, and by one with TLS.
-    ['gateway_worker_up', new Set(['job', 'instance', 'worker'])],
+    ['order_gateway_worker_up', new Set(['job', 'instance', 'worker'])],
     ['x509_cert_not_after', new Set(['job', 'instance'])],
     // The metrics of blackbox_exporter, postgres_exporter and node_exporter.
     ['probe_ssl_earliest_cert_expiry', new Set(['job', 'instance'])],
@@ -120,7 +120,7 @@ test('every panel of the dashboard names metrics and labels that exist', async (
 });
 
 test('the check finds metrics and labels that do not exist', () => {
-  expect(() => expectToMatch('rate(gateway_calls_total[5m])')).toThrow();
-  expect(() => expectToMatch('sum by (merchant) (gateway_memory_bytes)')).toThrow();
+  expect(() => expectToMatch('rate(order_gateway_calls_total[5m])')).toThrow();
+  expect(() => expectToMatch('sum by (merchant) (order_gateway_memory_bytes)')).toThrow();
   expect(() => expectToMatch('sum by (')).toThrow();
 });

@@ -4,8 +4,8 @@ import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_p
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterEach, expect, test } from 'vitest';
+import manifest from '../../../../package.json' with { type: 'json' };
 import { listen } from '../../../../tools/test-resources.ts';
-import gatewayPackage from '../../package.json' with { type: 'json' };
 import { endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
@@ -80,7 +80,7 @@ test('a call is a span of the trace that its client began, and its log line has 
     'http.response.status_code': 201,
   });
   expect(valuesOf(collector.resources[0] ?? [])).toMatchObject({
-    ...{ 'service.name': 'order-gateway', 'service.version': gatewayPackage.version },
+    ...{ 'service.name': 'order-gateway', 'service.version': manifest.version },
     'service.instance.id': expect.stringMatching(/./),
   });
 });

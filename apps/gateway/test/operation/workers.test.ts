@@ -98,7 +98,7 @@ async function scrape(): Promise<string> {
   return (await fetch(metrics_url)).text();
 }
 
-const bothAreUp = 'gateway_worker_up{worker="1"} 1\ngateway_worker_up{worker="2"} 1\n';
+const bothAreUp = 'order_gateway_worker_up{worker="1"} 1\norder_gateway_worker_up{worker="2"} 1\n';
 
 test('connections to both ports are divided among the workers, and one page has the metrics of all', async () => {
   const connections = openConnections();
@@ -117,11 +117,13 @@ test('connections to both ports are divided among the workers, and one page has 
   expect(replayed).toEqual(viaHttp.map(({ order }) => ({ status: 200, order })));
 
   const page = await scrape();
-  const counts = [...page.matchAll(/^gateway_call_duration_seconds_count\{.*"CreateOrder".*,worker="[12]"\} (\d+)$/gm)];
+  const counts = [
+    ...page.matchAll(/^order_gateway_call_duration_seconds_count\{.*"CreateOrder".*,worker="[12]"\} (\d+)$/gm),
+  ];
   // And the order of the banner.
   expect(counts.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(4 + 4 + 4 + 1);
   expect(page).toContain(bothAreUp);
-  expect(page.match(/^# TYPE gateway_memory_bytes /gm)).toHaveLength(1);
+  expect(page.match(/^# TYPE order_gateway_memory_bytes /gm)).toHaveLength(1);
 });
 
 test('a worker that is killed is replaced, and only its own connections are lost', async () => {

@@ -37,7 +37,7 @@ test('a refused payment is an event and is counted, and the log says which check
     { type: 'order.payment_refused' },
   ]);
   await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ code: 'order_expired', checkout_id: 2 });
-  const refusals = [...(await scrape(gateway)).matchAll(/^gateway_payments_refused_total\{(.*)\} (\d+)/gm)];
+  const refusals = [...(await scrape(gateway)).matchAll(/^order_gateway_payments_refused_total\{(.*)\} (\d+)/gm)];
   expect(refusals.map(([, labels, count]) => [labels, count]).filter(([, count]) => count !== '0')).toEqual([
     ['code="order_expired",mode="live"', '1'],
   ]);

@@ -34,14 +34,16 @@ export interface QueueTelemetry {
 /** Measures a queue. The name is the label `queue` of its metrics. */
 export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()): QueueTelemetry {
   const labels = { queue };
-  const waiting = meter.createObservableGauge('gateway.queue.waiting', { description: 'Items that wait for a batch' });
+  const waiting = meter.createObservableGauge('order_gateway.queue.waiting', {
+    description: 'Items that wait for a batch',
+  });
   // The name of OpenTelemetry's conventions until 1.25. Today's, db.client.connection.count, ends in a suffix that Prometheus
   // reserves for histograms.
   const usage = meter.createObservableGauge('db.client.connections.usage', {
     description: 'Connections of a queue to the database, by whether they have a batch in flight',
   });
-  const sizes = meter.createHistogram('gateway.batch.size', { description: 'Items in a batch' });
-  const durations = meter.createHistogram('gateway.batch.duration.seconds', {
+  const sizes = meter.createHistogram('order_gateway.batch.size', { description: 'Items in a batch' });
+  const durations = meter.createHistogram('order_gateway.batch.duration.seconds', {
     description: 'From sending a batch to the outcomes of its items',
   });
   const tracer = trace.getTracer('order-gateway');

@@ -114,7 +114,7 @@ export function openClient<Statements>(
   prepare: (db: PostgresJsDatabase) => Statements,
 ): DatabaseClient<Statements> {
   const openSocket = createSocketOpener();
-  const opened = options.meter?.createCounter('gateway.database.connections', {
+  const opened = options.meter?.createCounter('order_gateway.database.connections', {
     description: 'Connections opened: the first of each client, and those that replace a lost one',
   });
   const open = () => {

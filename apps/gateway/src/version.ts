@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import manifest from '../../../package.json' with { type: 'json' };
+
+const root = new URL('../../../', import.meta.url);
+
+/** The version of the gateway and of its commands: that of the release. */
+export const version: string = manifest.version;
+
+/** `git archive` replaces this text by the commit's hash (`.gitattributes`), so that a release without `.git` knows its commit. */
+const archived = '$Format:%H$';
+
+/** The hash of the commit that this code was taken from; `undefined` if the files don't say. */
+export const commit = /^[0-9a-f]{40}$/.test(archived) ? archived : commitOfCheckout();
+
+/** Read from the files, because git rejects a repository of another user, such as that of a service with its own user. */
+function commitOfCheckout(): string | undefined {
+  try {
+    const head = readGitFile('HEAD');
+    const reference = /^ref: (.+)/.exec(head)?.[1];
+    return reference === undefined ? head : hashOf(reference);
+  } catch {
+    return undefined;
+  }
+}
+
+function hashOf(reference: string): string | undefined {
+  try {
+    return readGitFile(reference);
+  } catch {
+    const lines = readGitFile('packed-refs').split('\n');
+    return lines.find((line) => line.endsWith(` ${reference}`))?.split(' ', 1)[0];
+  }
+}
+
+function readGitFile(name: string): string {
+  return readFileSync(new URL(`.git/${name}`, root), 'utf8').trim();
+}

@@ -1,0 +1,83 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
+
+/** Every text of the repository: documentation, help texts, messages, manifests and scripts. */
+const files = globSync('**/*.{conf,css,html,js,json,md,mjs,php,proto,py,service,sh,sql,ts,yaml,yml}', {
+  exclude: ['**/node_modules', '**/dist', 'tools/names.test.ts'],
+}).concat(globSync(['.ci/*', '.github/**/*.yml', 'Containerfile', '.env.example']));
+
+/** The third-party packages that the project pins. Their names are known to be theirs. */
+const [, catalog = ''] = /^catalog:\n((?: {2}.+\n)+)/m.exec(readFileSync('pnpm-workspace.yaml', 'utf8')) ?? [];
+const pinned = [...catalog.matchAll(/^ {2}"?([^":]+)/gm)].map(([, name]) => name);
+
+/**
+ * Commands that download and run a package, with the options that take no value, where a command begins: in prose, npx is a noun.
+ * `npx --no` runs only what is installed.
+ */
+const runners =
+  /(?<=(?:^[ #$]*|['"`&|;(]|\b[Rr]un|\bUsage:|\b[A-Z_]+=\S*) ?)\b(npx|pnpx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|create|init)|pnpm create|yarn create)((?: +(?:--?[a-z][\w-]*|--))*)(?: +([@a-z][^\s`'"]*))?/gm;
+
+/** Commands that install packages, whose programs and scripts run later. */
+const installers = /\b(?:npm|pnpm|yarn) (?:i|install|add)\b((?: +[^\s`'"&|;#]+)*)/g;
+
+/** A file or a folder: npm reads neither from a registry. */
+const isPath = (name: string) => /^(?:\.{0,2}\/|<\w+>|~)|\.tgz$/.test(name);
+
+const packageOf = (name: string) => /^(@[^/@]+\/[^/@]+|[^@/]+)/.exec(name)?.[0] ?? name;
+
+/** The commands of a text that run or install a package that could be anybody's. */
+function strangers(text: string): string[] {
+  const run = [...text.matchAll(runners)].filter(([, , options = '', name]) => {
+    if (/ --no(?:-install)?\b/.test(options) || name === undefined) return false;
+    return name !== manifest.packageManager && !isPath(name);
+  });
+  const installed = [...text.matchAll(installers)].filter(([, list = '']) =>
+    list
+      .replaceAll(/ --(?:filter|prefix) [^ ]+/g, '')
+      .split(' ')
+      .some((name) => /^[@a-z]/.test(name) && !isPath(name) && !pinned.includes(packageOf(name))),
+  );
+  return [...run, ...installed].map(([command]) => command);
+}
+
+test('no command of the repository runs or installs a package that could be a stranger', () => {
+  expect(files.length).toBeGreaterThan(1_000);
+  const found = files.flatMap((file) => strangers(readFileSync(file, 'utf8')).map((command) => `${file}: ${command}`));
+  expect(found).toEqual([]);
+});
+
+test.each([
+  'npx client listen',
+  'npx --yes client',
+  'npx -y create-order@1',
+  'pnpm dlx order-gateway-client',
+  'npm exec -- client listen',
+  'yarn dlx @order-gateway/client',
+  'pnpx client',
+  'npm install order-gateway-client',
+  'npm i @order-gateway/client',
+  'npm install -D fastify order-gateway',
+])('finds %s', (command) => {
+  expect(strangers(`Run \`${command}\` in the project.`)).not.toEqual([]);
+});
+
+test.each([
+  `npx --yes ${manifest.packageManager} start`,
+  'npx --no order-gateway-client listen',
+  'node_modules/.bin/order-gateway-client listen',
+  'npm install ./order-gateway-client-1.0.0.tgz',
+  'npm i @grpc/grpc-js @connectrpc/connect',
+  'pnpm install --prod --no-optional --frozen-lockfile --filter gateway...',
+])('accepts %s', (command) => {
+  expect(strangers(`Run \`${command}\` in the project.`)).toEqual([]);
+});
+
+test('the packages that are published have the version of the release', () => {
+  const manifests = globSync('{apps,packages}/*/package.json').map((path) => JSON.parse(readFileSync(path, 'utf8')));
+  const published = manifests.filter(({ private: isPrivate }) => isPrivate !== true);
+  expect(published.map(({ name }) => name).sort()).toEqual(['@order-gateway/client', '@order-gateway/contract']);
+  for (const { version } of published) expect(version).toBe(manifest.version);
+  const client = readFileSync('packages/client/src/version.ts', 'utf8');
+  expect(client).toContain(`version = '${manifest.version}'`);
+});
