@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Meter } from '@opentelemetry/api';
-import type { Logger } from './start/logger.ts';
+import type { Logger } from './telemetry/logger.ts';
 
 /** How often orders past their expiry are looked for, to store the expiry with its event. A read does so immediately. */
 const expireEveryMs = 1_000;

@@ -78,13 +78,6 @@ const samplerNames = [
   'parentbased_traceidratio',
 ] as const;
 
-/** Which calls are traced. */
-export interface TracesSampler {
-  readonly name: (typeof samplerNames)[number];
-  /** From 0 to 1; used only by the samplers with a ratio. */
-  readonly share: number;
-}
-
 const logLevels = { error: 'error', warn: 'warn', info: 'info' } as const;
 
 /** A larger number is a typing error: each worker has 18 database connections. */
@@ -123,7 +116,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
     (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
     'must be an http or https URL',
   );
-  const tracesSampler: TracesSampler = {
+  const tracesSampler = {
     name:
       read(
         'OTEL_TRACES_SAMPLER',

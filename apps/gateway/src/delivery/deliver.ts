@@ -12,7 +12,7 @@ import {
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import { eventResponse } from '../operations/orders/order-response.ts';
 import type { SigningSecrets } from '../secrets/signing-secrets.ts';
-import type { Logger } from '../start/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { type Sender, webhookRequest } from './send.ts';
 
 const minute = 60;

@@ -3,7 +3,7 @@ import { failed, success } from '@order-gateway/domain/result';
 import type { StoredLogo } from '@order-gateway/postgres/accounts/brands';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { storageFailure } from '../operations/storage-failure.ts';
+import { storageFailure } from '../operations/retry-after.ts';
 import { sendFailure } from './requests.ts';
 
 /** The address identifies the image, which never changes. A browser shows it only as an image, whatever it contains. */

@@ -14,7 +14,7 @@ import { connectRoutes } from './connect.ts';
 import { healthRoutes } from './health.ts';
 import { logoRoutes } from './logos.ts';
 import { operationRoutes } from './operation-routes.ts';
-import { paymentRoutes, sendLinkFailure } from './payments.ts';
+import { paymentRoutes, sendLinkFailure } from './payment-pages.ts';
 import { frameworkFailure } from './problem.ts';
 import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';

@@ -2,7 +2,7 @@ import type { Account, AccountDirectory, AccountLookup, StoredAccount } from '@o
 import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@order-gateway/domain/accounts/credentials';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { storageFailure } from '../operations/storage-failure.ts';
+import { storageFailure } from '../operations/retry-after.ts';
 import { settledWithin } from '../settled-within.ts';
 
 export interface AuthenticateDeps {

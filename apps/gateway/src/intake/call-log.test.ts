@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createLogger } from '../start/logger.ts';
+import { createLogger } from '../telemetry/logger.ts';
 import { createCallLog } from './call-log.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,5 +1,5 @@
 import { type FailureCode, failures } from '@order-gateway/domain/failure';
-import type { Logger } from '../start/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 
 /** The log line of a call: no header, no body, nothing that a customer typed. */
 interface CallLine {

@@ -6,7 +6,7 @@ import { type Failure, type FailureCode, failures } from '@order-gateway/domain/
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../operations/operation.ts';
-import type { Logger } from '../start/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import type { RecordCall } from '../telemetry/metrics.ts';
 import type { CallSpan, Tracing } from '../telemetry/tracing.ts';
 import type { Permit } from './admission.ts';

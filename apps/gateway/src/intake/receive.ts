@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Account } from '@order-gateway/domain/accounts/account';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { retryAfter, storageFailure } from '../operations/storage-failure.ts';
+import { retryAfter, storageFailure } from '../operations/retry-after.ts';
 import { settledWithin } from '../settled-within.ts';
 import type { Admission, Permit } from './admission.ts';
 import type { Authenticate } from './authenticate.ts';

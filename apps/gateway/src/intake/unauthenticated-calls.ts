@@ -2,7 +2,7 @@ import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { unauthenticatedLimits } from '../limits.ts';
 import { isPublicAddress, networkOf } from '../network/ip-address.ts';
-import { retryAfter } from '../operations/storage-failure.ts';
+import { retryAfter } from '../operations/retry-after.ts';
 import { createPause } from './pause.ts';
 import type { Peer } from './peers/connection-limit.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { tlsCheckEveryMs } from '../limits.ts';
-import type { Logger } from '../start/logger.ts';
 import { messageOf, StartError } from '../start/process.ts';
+import type { Logger } from '../telemetry/logger.ts';
 
 /** Files in PEM. They are read at the start and when they change. */
 export interface TlsFiles {

@@ -5,7 +5,7 @@ import { missing } from '@order-gateway/domain/fields/check-field';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Managed, MerchantManagement } from '@order-gateway/postgres/merchant-management';
 import type { Caller, Members, Operation, OperationDeps, Reply } from './operation.ts';
-import { storageFailure } from './storage-failure.ts';
+import { storageFailure } from './retry-after.ts';
 
 /** Works on what merchants manage, within the time of the call. */
 export type Manage = <Value>(work: (managed: Managed) => Promise<Value>) => Promise<Result<Value, Failure>>;

@@ -7,7 +7,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Deadline, OperationDeps } from '../operations/operation.ts';
 import { changeOrder } from '../operations/orders/change-order.ts';
 import { findPaymentLink, linkNotFound } from '../operations/orders/find-order.ts';
-import { storageFailure } from '../operations/storage-failure.ts';
+import { storageFailure } from '../operations/retry-after.ts';
 
 type SimulationDeps = Pick<OperationDeps, 'store' | 'now' | 'randomBytes'>;
 type Found = Result<LinkedOrder, Failure>;

@@ -1,8 +1,8 @@
 import { startDevPostgres } from '@order-gateway/dev-postgres';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections/connection-url';
 import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
+import type { Logger } from '../telemetry/logger.ts';
 import { announceWait } from './announce-wait.ts';
-import type { Logger } from './logger.ts';
 import { messageOf, StartError } from './process.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Logger } from './logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { messageOf } from './process.ts';
 
 /** Whether systemd started this process, by a unit with `Type=notify`. */

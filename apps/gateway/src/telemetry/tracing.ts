@@ -40,7 +40,6 @@ import {
   ATTR_SERVICE_VERSION,
   RPC_SYSTEM_NAME_VALUE_GRPC,
 } from '@opentelemetry/semantic-conventions';
-import type { TracesSampler } from '../config.ts';
 import { version } from '../version.ts';
 import type { CallLabels } from './metrics.ts';
 
@@ -56,7 +55,14 @@ const samplers = {
   parentbased_always_on: () => new ParentBasedSampler({ root: new AlwaysOnSampler() }),
   parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
   parentbased_traceidratio: (share: number) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) }),
-} as const satisfies Record<TracesSampler['name'], (share: number) => Sampler>;
+} as const satisfies Record<string, (share: number) => Sampler>;
+
+/** Which calls are traced. */
+export interface TracesSampler {
+  readonly name: keyof typeof samplers;
+  /** From 0 to 1; used only by the samplers with a ratio. */
+  readonly share: number;
+}
 
 /** The attributes of a call's span beside its labels. */
 interface CallFacts {

@@ -1,7 +1,7 @@
 import type { AccountId } from '@order-gateway/domain/accounts/account';
 import type { EventPosition } from '@order-gateway/domain/orders/order-store';
 import { eventWatchLimits } from '../limits.ts';
-import type { Logger } from '../start/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { createWatch } from './watch.ts';
 
 /** Notifies calls that wait for events. */

@@ -2,7 +2,7 @@ import type { AccountId } from '@order-gateway/domain/accounts/account';
 import type { OrderToken } from '@order-gateway/domain/links/order-token';
 import type { LinkedOrder, OrderStore } from '@order-gateway/domain/orders/order-store';
 import { pageWatchLimits } from '../limits.ts';
-import type { Logger } from '../start/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { createWatch } from './watch.ts';
 
 /** Notifies open pages of changes. */

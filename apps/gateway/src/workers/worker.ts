@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { openGateway } from '../gateway.ts';
-import { createLogger, flushLogger, primaryOutput } from '../start/logger.ts';
 import { describe, stopAndExit } from '../start/process.ts';
+import { createLogger, flushLogger, primaryOutput } from '../telemetry/logger.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 

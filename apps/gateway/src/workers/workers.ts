@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScopeMetrics } from '@opentelemetry/sdk-metrics';
 import type { DestinationStream } from 'pino';
 import type { Gateway, GatewayConfig } from '../gateway.ts';
-import type { Logger } from '../start/logger.ts';
 import { StartError } from '../start/process.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { workerMetrics } from '../telemetry/worker-metrics.ts';
 
 export type WorkerMessage =

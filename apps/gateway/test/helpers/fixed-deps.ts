@@ -10,8 +10,8 @@ import { createCallLog } from '../../src/intake/call-log.ts';
 import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
 import { createCheckLogo } from '../../src/operations/brands/check-logo.ts';
-import type { Logger } from '../../src/start/logger.ts';
 import { createReadiness } from '../../src/start/readiness.ts';
+import type { Logger } from '../../src/telemetry/logger.ts';
 import { createEventWatch } from '../../src/watches/event-watch.ts';
 import { createPageWatch } from '../../src/watches/page-watch.ts';
 

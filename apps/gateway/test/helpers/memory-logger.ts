@@ -1,7 +1,7 @@
 import type { AccountId } from '@order-gateway/domain/accounts/account';
 import type { FailureCode } from '@order-gateway/domain/failure';
 import type { Outcome, Protocol } from '../../src/intake/call.ts';
-import { createLogger, type Logger } from '../../src/start/logger.ts';
+import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
 
 /** A call's log line. */
 interface CallLine {

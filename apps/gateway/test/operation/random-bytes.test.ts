@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createRandomBytes } from '../../src/operations/orders/random-bytes.ts';
+import { createRandomBytes } from '../../src/secrets/random-bytes.ts';
 
 test('no byte is returned twice, for any size of request', () => {
   for (const count of [16, 32, 48, 8_192, 10_000]) {
@@ -13,7 +13,7 @@ test('no byte is returned twice, for any size of request', () => {
 });
 
 test('random bytes are those of the system, not of Math.random', () => {
-  const source = join(import.meta.dirname, '../../src/operations/orders/random-bytes.ts');
+  const source = join(import.meta.dirname, '../../src/secrets/random-bytes.ts');
   const script = `import { createRandomBytes } from ${JSON.stringify(source)};
     console.log(Math.random(), Buffer.from(createRandomBytes()(32)).toString('hex'));`;
   const run = () =>

@@ -7,7 +7,7 @@ import { imageSize } from 'image-size';
 import { logoCheckLimits } from '../../limits.ts';
 import { settledWithin } from '../../settled-within.ts';
 import type { CheckLogo } from '../operation.ts';
-import { retryAfter, storageFailure } from '../storage-failure.ts';
+import { retryAfter, storageFailure } from '../retry-after.ts';
 
 const typeOf: Readonly<Record<string, LogoType>> = { png: 'png', jpg: 'jpeg', webp: 'webp' };
 

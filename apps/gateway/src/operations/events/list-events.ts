@@ -7,7 +7,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs } from '../../limits.ts';
 import type { Caller, Members, Operation, OperationDeps } from '../operation.ts';
 import { eventResponse } from '../orders/order-response.ts';
-import { storageFailure } from '../storage-failure.ts';
+import { storageFailure } from '../retry-after.ts';
 
 type ListEventsDeps = Pick<OperationDeps, 'store' | 'eventWatch'>;
 

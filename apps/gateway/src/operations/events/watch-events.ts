@@ -7,7 +7,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits } from '../../limits.ts';
 import type { Members, OperationDeps } from '../operation.ts';
 import { eventResponse } from '../orders/order-response.ts';
-import { retryAfter, storageFailure } from '../storage-failure.ts';
+import { retryAfter, storageFailure } from '../retry-after.ts';
 
 /** The number of events read at a time. For a slow reader, no more of them are kept in memory. */
 const pageMax = 100;

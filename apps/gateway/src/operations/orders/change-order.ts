@@ -3,7 +3,7 @@ import type { RefusalCode } from '@order-gateway/domain/orders/order';
 import type { Decision } from '@order-gateway/domain/orders/order-states';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Deadline, OperationDeps } from '../operation.ts';
-import { storageFailure } from '../storage-failure.ts';
+import { storageFailure } from '../retry-after.ts';
 import type { FoundOrder } from './find-order.ts';
 
 export interface ChangedOrder<Found extends FoundOrder> {

@@ -9,7 +9,7 @@ import { type OrderInput, type ParsedOrder, parseOrder } from '@order-gateway/do
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing/order-checksum';
 import type { Caller, Operation, OperationDeps } from '../operation.ts';
-import { storageFailure } from '../storage-failure.ts';
+import { storageFailure } from '../retry-after.ts';
 import { orderResponse } from './order-response.ts';
 
 type CreateOrderDeps = Pick<OperationDeps, 'store' | 'randomBytes' | 'now' | 'erasureKeys'>;

@@ -8,7 +8,7 @@ import { serviceOrderIdMax } from '@order-gateway/domain/orders/service-order-id
 import type { OrderKey } from '@order-gateway/domain/requests/order-key';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Deadline, OperationDeps } from '../operation.ts';
-import { storageFailure } from '../storage-failure.ts';
+import { storageFailure } from '../retry-after.ts';
 
 export interface FoundOrder {
   readonly order: Order;

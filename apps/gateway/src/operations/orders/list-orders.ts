@@ -5,7 +5,7 @@ import type { Order } from '@order-gateway/domain/orders/order';
 import { parseOrderList } from '@order-gateway/domain/requests/list-parameters';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Members, Operation, OperationDeps } from '../operation.ts';
-import { storageFailure } from '../storage-failure.ts';
+import { storageFailure } from '../retry-after.ts';
 import { orderRecord } from './order-response.ts';
 
 export function listOrdersOperation(deps: Pick<OperationDeps, 'store' | 'baseUrl'>): Operation {

@@ -8,7 +8,7 @@ import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../o
 import type { ChangedOrder } from '../orders/change-order.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { checkoutOrder } from '../orders/order-response.ts';
-import { storageFailure } from '../storage-failure.ts';
+import { storageFailure } from '../retry-after.ts';
 
 type EndPaymentDeps = Pick<OperationDeps, 'store'>;
 

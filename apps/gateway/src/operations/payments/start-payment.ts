@@ -8,7 +8,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Operation, OperationDeps } from '../operation.ts';
 import { findLinkToPay } from '../orders/find-order.ts';
 import { checkoutOrder } from '../orders/order-response.ts';
-import { storageFailure } from '../storage-failure.ts';
+import { storageFailure } from '../retry-after.ts';
 
 type StartPaymentDeps = Pick<OperationDeps, 'store' | 'now'>;
 

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { type Credentials, createClientId, createClientSecret } from '@order-gateway/domain/accounts/credentials';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import { createRandomBytes } from '../../../src/operations/orders/random-bytes.ts';
+import { createRandomBytes } from '../../../src/secrets/random-bytes.ts';
 import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';
 import {
   clientPreface,

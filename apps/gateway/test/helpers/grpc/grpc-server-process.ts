@@ -1,7 +1,7 @@
 import { http2Limits } from '../../../src/limits.ts';
 import { createOperations } from '../../../src/operations/all.ts';
 import { createGrpcServer } from '../../../src/rpc/server.ts';
-import { createLogger } from '../../../src/start/logger.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
 import { fixedDeps } from '../fixed-deps.ts';
 
 // The gRPC port in a separate process, as `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`, so that a crash and its
