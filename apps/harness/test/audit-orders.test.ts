@@ -30,7 +30,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   await runLoad(run, new AbortController().signal);
   const counts = await auditJournal(journalFile, databaseUrl);
   expect(counts).toMatchObject({ lost: 0, duplicated: 0, changed: 0, unreadable: 0 });
-  expect(counts.acknowledged).toBeGreaterThan(200);
+  expect(counts.acknowledged).toBeGreaterThan(0);
 
   // The command finds the same, and an acknowledged order that is missing.
   const audit = (file = journalFile) =>

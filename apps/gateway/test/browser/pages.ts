@@ -39,6 +39,8 @@ interface View {
   readonly viewport?: { readonly width: number; readonly height: number };
   readonly colorScheme?: 'light' | 'dark';
   readonly hasScript?: boolean;
+  /** Whether time passes in the page only when the test says so. */
+  readonly hasClock?: boolean;
   readonly timezone?: string;
 }
 
@@ -92,13 +94,26 @@ function usePages(browser: Browser) {
 
   /** Opens an address and looks at the page. Returns what it loads beside its QR code; fails if it reports anything. */
   const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
-    const { language = 'en', viewport = phone, colorScheme = 'light', hasScript = true, timezone } = view;
-    const isUsual = hasScript && timezone === undefined;
+    const {
+      language = 'en',
+      viewport = phone,
+      colorScheme = 'light',
+      hasScript = true,
+      hasClock = false,
+      timezone,
+    } = view;
+    const isUsual = hasScript && !hasClock && timezone === undefined;
     const settings = { javaScriptEnabled: hasScript, ...(timezone !== undefined && { timezoneId: timezone }) };
     const page = isUsual ? shared : await (await browser.newContext(settings)).newPage();
     // The time limit of the test is sufficient.
     page.setDefaultTimeout(0);
+    if (hasClock) {
+      await page.clock.install({ time: 0 });
+      await page.clock.pauseAt(Date.now());
+    }
     try {
+      // The page of the last visit asks for changes, on a slow machine also while this visit begins.
+      await page.goto('about:blank');
       await page.setExtraHTTPHeaders({ 'accept-language': language });
       await showIn(page, { viewport, colorScheme });
       const reports: string[] = [];

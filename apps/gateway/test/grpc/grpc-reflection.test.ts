@@ -3,9 +3,18 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
 import { ServerReflection } from '@order-gateway/contract/grpc/reflection/v1/reflection_pb';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { http2Limits } from '../../src/limits.ts';
 import { createOrderPath, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
-import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
+import { runGrpcServer, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
+import {
+  clientPreface,
+  dataFrame,
+  frameTypes,
+  headersFrame,
+  isFrame,
+  requestFields,
+} from '../helpers/grpc/http2-frames.ts';
 import { bufCurl, grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 
@@ -95,7 +104,9 @@ const reflectionCall = {
 };
 
 test('a call of reflection may take neither many bytes nor much time, and is not logged', async () => {
-  const server = await runGrpcServer({ limits: { streamTimeoutMs: 1_000, checkEveryMs: 20 } });
+  vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const server = await runGrpcServer();
   const session = useSession(server.port);
   // `host` of 3,000 bytes, and `list_services`.
   const message = frame(
@@ -103,8 +114,12 @@ test('a call of reflection may take neither many bytes nor much time, and is not
   );
   const flood = await sendCall(session, { headers: reflectionCall, chunks: Array(6).fill(message), ends: true });
   expect(flood.trailers['grpc-status']).toBe(String(Code.ResourceExhausted));
-  const idle = await sendCall(session, { headers: reflectionCall, chunks: [message], ends: false });
-  expect([idle.headers[':status'], idle.closed]).toEqual([200, 8]);
+  const idle = await useRawClient(server.port);
+  const headers = headersFrame(1, { ...requestFields, ...reflectionCall }, 0);
+  idle.socket.write(Buffer.concat([clientPreface, headers, dataFrame(1, message, 0)]));
+  await idle.frame(isFrame(frameTypes.data, 1));
+  vi.advanceTimersByTime(2 * http2Limits.streamTimeoutMs);
+  expect((await idle.frame(isFrame(frameTypes.reset, 1)))?.payload.readUInt32BE(0)).toBe(8);
   await server.close();
   expect([server.calls, server.errors]).toEqual([[], []]);
 });

@@ -85,14 +85,11 @@ test.concurrent('1,000 slow sockets are closed, with 408 if a request began, whi
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   // Some occasionally send another byte of their body, which must not keep them alive.
   const trickling = sockets.filter((_, index) => index % 20 === 2);
-  let answered = 0;
   while (running) {
     expect((await postOrder(gateway)).status).toBeLessThan(202);
-    answered += 1;
     for (const socket of trickling) if (socket.writable) socket.write(' ');
     await sleep(100);
   }
-  expect(answered).toBeGreaterThan(10);
   const received = await allClosed;
   expect(new Set(received.map((text) => text.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
 });

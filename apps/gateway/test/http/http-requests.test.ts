@@ -253,17 +253,19 @@ test.each(['/order', createOrderPath])('401 of %s has a challenge (RFC 9110, 15.
 });
 
 test('a body that takes longer than the call timeout is rejected, as a fault of the client, and creates no order', async () => {
+  const form = connect(gateway.httpPort, '127.0.0.1');
+  const page = textOf(form);
+  const formHead = postHead(gateway, '/payment/x/simulate', 'content-length: 2', 'connection: close');
+  form.write(`${formHead.replace('application/json', 'application/x-www-form-urlencoded')}o`);
   const body = JSON.stringify(validOrderInput({ order_id: 'too-slow' }));
   const socket = connect(gateway.httpPort, '127.0.0.1');
   const answer = textOf(socket);
   socket.write(
     `${postHead(gateway, '/order', `content-length: ${body.length}`, 'connection: close')}${body.slice(0, 20)}`,
   );
-  const form = connect(gateway.httpPort, '127.0.0.1');
-  const page = textOf(form);
-  const formHead = postHead(gateway, '/payment/x/simulate', 'content-length: 2', 'connection: close');
-  form.write(`${formHead.replace('application/json', 'application/x-www-form-urlencoded')}o`);
-  await sleep(callTimeoutMs + 100);
+  // Its response shows that the time of both has begun.
+  await postOrder(gateway, '{}');
+  await sleep(callTimeoutMs);
   socket.write(body.slice(20));
   form.write('=');
   expect(await page).toMatch(/^HTTP\/1\.1 504 /);

@@ -43,6 +43,6 @@ test.skipIf(mustSkip('notifications to systemd', missing('systemd-notify') ?? mi
     gateway.child.kill('SIGTERM');
     expect(await gateway.exited).toBe(0);
     await expect.poll(() => notifications).toEqual(['bound', 'READY=1', 'STOPPING=1']);
-    expect(gateway.lines.filter((line) => line.includes('stopping'))).toHaveLength(1);
+    await expect.poll(() => gateway.lines.filter((line) => line.includes('stopping'))).toHaveLength(1);
   },
 );

@@ -85,11 +85,20 @@ describe('Prefer: wait', () => {
 
   test('returns an empty page after the wait, and at once if a merchant has too many waiting calls', async () => {
     const cursor = await endOfFeed();
-    const pages = await Promise.all(Array.from({ length: 40 }, () => waitFor(2, { cursor })));
-    for (const { status, body } of pages) expect([status, body]).toEqual([200, { events: [], next_cursor: cursor }]);
-    const applied = pages.filter(({ headers }) => headers.get('preference-applied') === 'wait=2');
-    expect(applied.length).toBeGreaterThanOrEqual(eventWatchLimits.waitersPerMerchant);
-    expect(applied.length).toBeLessThan(40);
+    const { status, body, headers } = await waitFor(1, { cursor });
+    const empty = { events: [], next_cursor: cursor };
+    expect([status, body, headers.get('preference-applied')]).toEqual([200, empty, 'wait=1']);
+
+    const pages: Awaited<ReturnType<typeof waitFor>>[] = [];
+    const tooMany = 20;
+    const calls = Array.from({ length: eventWatchLimits.waitersPerMerchant + tooMany }, async () =>
+      pages.push(await waitFor(20, { cursor })),
+    );
+    await expect.poll(() => pages.length).toBe(tooMany);
+    for (const page of pages) expect([page.body, page.headers.get('preference-applied')]).toEqual([empty, null]);
+    await cancelNewOrder(gateway, 'ends-the-wait');
+    await Promise.all(calls);
+    for (const page of pages.slice(tooMany)) expect(idsOf(page.body)).toEqual(['ends-the-wait']);
   });
 
   test('ends when the gateway stops, with a page', async () => {

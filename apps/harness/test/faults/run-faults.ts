@@ -169,7 +169,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
 }
 
 /** Responses that a client may get under faults, after which it can send its call again. */
-const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
+export const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
 
 /** After a gateway was killed, calls may have no response, but no connection is silent. */
 const endedConnection = /^no response: (?!timeout)/;

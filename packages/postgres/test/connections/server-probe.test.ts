@@ -35,11 +35,9 @@ const failure = (running: Promise<unknown>) =>
     (error: unknown) => ({ outcome: statementFailure(error), reason: redact(error).message }),
   );
 
+/** The result of a probe. The deadline of a statement has another reason. */
 const gone = { outcome: 'unavailable', reason: 'the database server no longer responds' };
 const stuck = { outcome: 'unavailable', reason: 'the database waits for its synchronous standby, or for a disk' };
-
-/** Below the deadline of a statement, which would end it too. */
-const withoutProbeMs = 4_500;
 
 describe('a server that hangs', () => {
   test('is noticed before the deadline by all clients, with one probe, and its connections are replaced', async () => {
@@ -50,9 +48,7 @@ describe('a server that hangs', () => {
     await Promise.all(clients.map(pid));
     proxy.hang();
     const opened = proxy.opened();
-    const start = performance.now();
     expect(await Promise.all(clients.map((client) => failure(pid(client))))).toEqual(clients.map(() => gone));
-    expect(performance.now() - start).toBeLessThan(withoutProbeMs);
     expect(proxy.opened() - opened).toBeLessThanOrEqual(2);
     proxy.acceptAgain();
     for (const client of clients) expect(await pid(client)).toBeGreaterThan(0);
@@ -95,9 +91,7 @@ describe('a server that hangs', () => {
       stateOf: (session, address) => real.stateOf(session && { ...session, server: '1.5' }, address),
     };
     const client = openTestClient(server.url, probe);
-    const start = performance.now();
     expect(await failure(client.run((db) => db.execute(sql`select pg_sleep(20)`)))).toEqual(gone);
-    expect(performance.now() - start).toBeLessThan(withoutProbeMs);
   });
 });
 
@@ -113,9 +107,8 @@ test('of several hosts that are all down none is waited for until the deadline, 
   const client = openTestClient(`postgres://${host},${host}/gateway`);
   const start = performance.now();
   expect(await failure(pid(client))).toEqual(gone);
-  expect(performance.now() - start).toBeLessThan(withoutProbeMs);
   // Ten a second, and a probe.
-  expect(attempts).toBeLessThan(withoutProbeMs / 100 + 5);
+  expect(attempts).toBeLessThan((performance.now() - start) / 100 + 5);
 });
 
 test('a statement that is only slow is not interrupted, even if many wait, and few probes are sent', async () => {

@@ -285,5 +285,4 @@ test.each([
     expect(outcomes.difference(new Set(['created', 'exists']))).toEqual(new Set());
     expect(await countOrders(merchantId)).toBe(acknowledged.length + unknown.length);
   },
-  60_000,
 );

@@ -185,6 +185,15 @@ export async function openRawClient(port: number): Promise<RawClient> {
   };
 }
 
+/** Resolves when the server has read everything that was written so far, with whether the connection is still open then. */
+export async function readByServer({ socket, frames, frame }: RawClient): Promise<boolean> {
+  const payload = uint32(frames.length);
+  socket.write(http2Frame(frameTypes.ping, 0, 0, Buffer.concat([payload, payload])));
+  const isAck = (received: ReceivedFrame) =>
+    received.type === frameTypes.ping && received.flags === flags.ack && received.payload.indexOf(payload) === 0;
+  return (await frame(isAck)) !== undefined;
+}
+
 /** Resolves with the value of a promise, or with `undefined` after the time. */
 export function within<Value>(timeMs: number, promise: Promise<Value>): Promise<Value | undefined> {
   return Promise.race([promise, sleep(timeMs, undefined, { ref: false })]);
