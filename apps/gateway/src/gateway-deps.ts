@@ -1,3 +1,5 @@
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
 import type { CheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
 import type { PostgresOrderStore } from '@order-gateway/postgres/orders/order-store';
 import type { ReadBody } from './intake/body/call-body.ts';
@@ -7,6 +9,11 @@ import type { TrustProxy } from './network/remote-address.ts';
 import type { OperationDeps } from './operations/operation.ts';
 import type { Readiness } from './start/readiness.ts';
 import type { PageWatch } from './watches/page-watch.ts';
+
+/** The demo merchant. */
+export interface Demo extends Credentials {
+  readonly accountId: AccountId;
+}
 
 /** The dependencies of the servers of both ports. */
 export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
@@ -18,6 +25,8 @@ export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly findLogo: PostgresOrderStore['findLogo'];
   /** Where to report a vulnerability, as a URI; absent: there is no security.txt. */
   readonly securityContact?: string | undefined;
+  /** Absent: the gateway has no demo, because its database is not the embedded one. */
+  readonly demo?: Demo | undefined;
   readonly readiness: Readiness;
   /** Absent: clients connect without a proxy. */
   readonly trustProxy: TrustProxy | undefined;

@@ -14,7 +14,7 @@ import type { Config } from './config.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './delivery/deliver.ts';
 import { createPing } from './delivery/ping.ts';
 import { createSender } from './delivery/send.ts';
-import type { GatewayDeps } from './gateway-deps.ts';
+import type { Demo, GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import { createAdmission } from './intake/admission.ts';
 import { createAuthenticate } from './intake/authenticate.ts';
@@ -46,6 +46,7 @@ export type Gateway = Awaited<ReturnType<typeof openGateway>>;
 /** The configuration, with the URL of a running database, and the address of HOST. */
 export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
+  readonly demo?: Demo | undefined;
   /** Whether the orders may be distributed over several servers. */
   readonly hasCitus?: boolean;
   readonly drainDelayMs: number;
@@ -110,6 +111,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
     securityContact: config.securityContact,
+    demo: config.demo,
     trustProxy: config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy),
     signingSecrets: config.secretsKeys && createSigningSecrets(config.secretsKeys),
     erasureKeys: config.secretsKeys && erasureKeysOf(config.secretsKeys),

@@ -76,8 +76,8 @@ await run(async () => {
   await notifySystemd('READY=1', logger);
   if (demoMerchant === undefined) return;
   const url = `${gateway.scheme}://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
-  const paymentLink = await announceWait('the demo order', createDemoOrder(url, demoMerchant, gateway.baseUrl));
-  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
+  const order = await announceWait('the demo order', createDemoOrder(url, demoMerchant, gateway.baseUrl));
+  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, order));
 });
 
 async function open(config: Config & { readonly drainDelayMs: number }, logger: Logger, workers: Workers | undefined) {
@@ -112,7 +112,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
     if (config.tls === undefined && config.trustProxy === undefined && ipaddr.process(host).range() !== 'loopback')
       logger.warn({ host }, 'credentials are sent without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
-    const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus };
+    const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus, demo: demoMerchant };
     // Loaded only by processes that serve requests: the first of several processes saves 28 MiB.
     const opening = workers
       ? workers.open(gatewayConfig)

@@ -6,6 +6,7 @@ import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 import { formatSigningSecret } from '@order-gateway/domain/webhooks/webhook-signature';
 import { createMerchant } from '@order-gateway/postgres/accounts/account-admin';
 import { openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import type { Demo } from '../gateway-deps.ts';
 import {
   createSigningSecrets,
   newSigningSecret,
@@ -13,11 +14,12 @@ import {
   type SigningSecrets,
 } from '../secrets/signing-secrets.ts';
 import { messageOf, StartError } from '../start/process.ts';
+import { demoReturnPath } from './demo-return-page.ts';
 
 /** The demo merchant for the next start, readable only by the owner. */
 const fileName = 'demo-merchant.json';
 
-export interface DemoMerchant extends Credentials {
+export interface DemoMerchant extends Demo {
   /** The current secret that signs its webhooks and returns; absent if its endpoint was removed. */
   readonly signingSecret: string | undefined;
 }
@@ -41,8 +43,10 @@ export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<
     const credentials =
       (await findCredentials(endpoints, path)) ?? (await createDemoMerchant(database, secrets, endpoints, path));
     const merchant = await endpoints.find(credentials.clientId);
-    const secret = merchant?.endpoint && secrets.decrypt(merchant.merchantId, merchant.endpoint.signingSecret);
-    return { ...credentials, signingSecret: secret && formatSigningSecret(secret) };
+    if (merchant === undefined) throw new Error('it was not stored');
+    const { merchantId: accountId, endpoint } = merchant;
+    const secret = endpoint && secrets.decrypt(accountId, endpoint.signingSecret);
+    return { ...credentials, accountId, signingSecret: secret && formatSigningSecret(secret) };
   } catch (error) {
     throw new StartError(`The demo merchant in ${database.dataDir} could not be found or created: ${messageOf(error)}`);
   } finally {
@@ -88,26 +92,31 @@ async function createDemoMerchant(
   return credentials;
 }
 
+/** An order of the demo merchant that can be paid. */
+export interface DemoOrder {
+  readonly orderId: string;
+  readonly paymentLink: string;
+}
+
 /**
- * Creates the demo order and returns its payment link. A later start finds the order, or creates another if it can no
- * longer be paid. Returns `undefined` if that fails, because the gateway runs without it. `url` is where this process can
- * reach the HTTP port. The customer returns to the base URL, because the URL of a shop would not exist.
+ * Creates the demo order. A later start finds the order, or creates another if it can no longer be paid. Returns
+ * `undefined` if that fails, because the gateway runs without it. `url` is where this process can reach the HTTP port.
  */
 export async function createDemoOrder(
   url: string,
   { clientId, clientSecret }: Credentials,
   baseUrl: BaseUrl,
-): Promise<string | undefined> {
+): Promise<DemoOrder | undefined> {
   try {
     for (const orderId of ['demo-1000', `demo-${Date.now()}`]) {
       const response = await fetch(`${url}/order`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-client-id': clientId, 'x-client-secret': clientSecret },
-        body: demoOrder(orderId, `${baseUrl}/`),
+        body: demoOrder(orderId, baseUrl),
         signal: AbortSignal.timeout(10_000),
       });
       const { order_status, payment_link } = Object(await response.json());
-      if (order_status === 'UN_PAID') return payment_link;
+      if (order_status === 'UN_PAID') return { orderId, paymentLink: payment_link };
     }
   } catch {
     // As for an error response.
@@ -115,42 +124,54 @@ export async function createDemoOrder(
   return undefined;
 }
 
-/** The text that `start` prints for developers: the address, the credentials, and a request to paste. */
+/** The text that `start` prints for developers. The README continues where it ends, with the same variables. */
 export function demoBanner(
   { clientId, clientSecret, signingSecret }: DemoMerchant,
   baseUrl: BaseUrl,
-  paymentLink: string | undefined,
+  order: DemoOrder | undefined,
 ): string {
+  const payStep = `Pay the order ${order?.orderId}: open its payment link and click "Simulate a payment".
+     No money moves, and the page that stands in for a shop shows what a shop receives:
+
+     ${order?.paymentLink}`;
+  const variables = [
+    `BASE_URL=${baseUrl}`,
+    `CLIENT_ID=${clientId}`,
+    `CLIENT_SECRET=${clientSecret}`,
+    ...(signingSecret === undefined ? [] : [`SIGNING_SECRET=${signingSecret}`]),
+  ];
+  const variablesStep = `In another terminal, set the credentials of the demo merchant:
+
+export ${variables.join(' \\\n  ')}`;
+  const createStep = `Create an order. Send it again to see the replay, or with another amount to see the conflict:
+
+${createOrderCommand}`;
+  const steps = [...(order === undefined ? [] : [payStep]), variablesStep, createStep];
   return `
 The gateway is running at ${baseUrl}. Press Ctrl-C to stop it.
+The API reference is at ${baseUrl}/docs.
 
-  Documentation:   ${baseUrl}/docs
-  Payment page:    ${paymentLink ?? 'create an order to get a payment link'}
-                   Open it and click "Simulate a payment". No money moves, the order is paid, and you return with a signature.
+${steps.map((step, index) => `  ${index + 1}. ${step}`).join('\n\n')}
 
-Demo merchant:
-
-  x-client-id:     ${clientId}
-  x-client-secret: ${clientSecret}
-  signing secret:  ${signingSecret ?? 'none, because its webhook endpoint was removed'}
-
-See the event of the payment:
-
-  curl ${baseUrl}/events -H 'x-client-id: ${clientId}' -H 'x-client-secret: ${clientSecret}'
-
-Create an order. Send it again to see the replay, or with another amount to see the conflict:
-
-curl -i ${baseUrl}/order \\
-  -H 'content-type: application/json' \\
-  -H 'x-client-id: ${clientId}' \\
-  -H 'x-client-secret: ${clientSecret}' \\
-  -d '${demoOrder('demo-1001', 'https://shop.example.com/thanks').replaceAll('\n', '\n  ')}'
+README.md continues here: look the order up, cancel it, and read the events.
 
 `;
 }
 
-/** As text, because the API writes the amount with two decimals. */
-function demoOrder(orderId: string, returnUrl: string): string {
+/** Creates an order with the variables that {@link demoBanner} sets. The README shows it too. */
+const createOrderCommand = `curl -i "$BASE_URL/order" \\
+  -H 'content-type: application/json' \\
+  -H "x-client-id: $CLIENT_ID" \\
+  -H "x-client-secret: $CLIENT_SECRET" \\
+  -d @- <<END
+${demoOrder('demo-1001', '$BASE_URL')}
+END`;
+
+/**
+ * As text, because the API writes the amount with two decimals. The customer returns to a page of the gateway, because the
+ * page of a shop would not exist.
+ */
+function demoOrder(orderId: string, baseUrl: string): string {
   return `{
   "order_id": "${orderId}",
   "order_amount": 10.00,
@@ -166,6 +187,6 @@ function demoOrder(orderId: string, returnUrl: string): string {
   "customer_address_country": "United Kingdom",
   "customer_address_postal_code": "SW1Y 4JH",
   "order_checksum": "none",
-  "return_url": "${returnUrl}"
+  "return_url": "${baseUrl}${demoReturnPath}"
 }`;
 }

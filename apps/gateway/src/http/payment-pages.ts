@@ -34,7 +34,7 @@ const scriptSource = hashSource(pageScript);
  * The headers of every response. The address is the key to the page: it is not sent to other sites (Referrer-Policy),
  * cached or indexed, and no other site can frame the page. Only the page's own style sheet is loaded.
  */
-const pageHeaders = {
+export const pageHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': contentSecurityPolicy({ styles: [styleSource] }),
   'cross-origin-opener-policy': 'same-origin',

@@ -11,6 +11,7 @@ import type { TlsPort } from '../network/tls.ts';
 import type { Operation } from '../operations/operation.ts';
 import { admitUnauthenticated } from './admit-unauthenticated.ts';
 import { connectRoutes } from './connect.ts';
+import { demoRoutes } from './demo.ts';
 import { healthRoutes } from './health.ts';
 import { logoRoutes } from './logos.ts';
 import { operationRoutes } from './operation-routes.ts';
@@ -116,6 +117,7 @@ export function createHttpServer(
       scope.register(async (pages) => {
         admitUnauthenticated(pages, deps, sendLinkFailure);
         paymentRoutes(pages, deps);
+        demoRoutes(pages, deps);
       });
       scope.register(async (reference) => {
         admitUnauthenticated(reference, deps, sendFailure);

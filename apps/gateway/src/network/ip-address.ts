@@ -31,6 +31,13 @@ export function isLoopbackAddress(address: string): boolean {
   return ipaddr.process(address).range() === 'loopback';
 }
 
+/** Whether the host of a URL is this machine. */
+export function isLoopbackUrl(url: URL): boolean {
+  const address = literalAddressOf(url);
+  // These names belong to this machine (RFC 6761, 6.3).
+  return address === undefined ? /^(?:.+\.)?localhost\.?$/.test(url.hostname) : isLoopbackAddress(address);
+}
+
 /** The IP address in the host of a URL; `undefined` if the host is a name. */
 export function literalAddressOf({ hostname }: URL): string | undefined {
   const host = hostname.replace(/^\[(.+)\]$/, '$1');

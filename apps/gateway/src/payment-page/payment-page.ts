@@ -8,6 +8,7 @@ import { type LinkedOrder, mayBePaid } from '@order-gateway/domain/orders/order-
 import { hostOf } from '@order-gateway/domain/signing/return-url';
 import { html, raw } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { isLoopbackUrl } from '../network/ip-address.ts';
 import { brandResponse, logoPath } from '../operations/brands/brand-response.ts';
 import { orderRecord, returnLink } from '../operations/orders/order-response.ts';
 import { pageVersion } from '../watches/page-watch.ts';
@@ -127,7 +128,7 @@ ${timeMs === null ? '' : timeLine(texts[state.timeLabel], timeMs, deps.now(), lo
 ${payAction ?? inProgress ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
 <a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
 </div>
-${payAction === undefined ? '' : html`<div class="scan block">${qrCode(deps, link)}<div><p>${texts.scan}</p><button type="button" class="copy" data-copied="${texts.linkCopied}" hidden>${texts.copyLink}</button></div></div>`}
+${payAction === undefined ? '' : scanBlock(deps, link, texts)}
 <dl class="block">
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
 ${order.payment === null ? '' : html`<div><dt>${texts.paymentId}</dt><dd><bdi>${order.payment.paymentId}</bdi></dd></div>`}
@@ -247,11 +248,12 @@ function payActionOf(
 }
 
 /**
- * The link, for customers who prefer to pay on their phone. The style sheet hides it on small screens, and then browsers
- * don't load it.
+ * The link, for customers who prefer to pay on their phone. A phone can't open a page of this machine. The style sheet hides
+ * the code on small screens, and then browsers don't load it.
  */
-function qrCode(deps: GatewayDeps, link: LinkedOrder): Html {
-  return html`<img class="qr" src="${pagePath(deps, link)}/qr.svg" loading="lazy" alt="">`;
+function scanBlock(deps: GatewayDeps, link: LinkedOrder, texts: PageTexts): Html | '' {
+  if (isLoopbackUrl(new URL(deps.baseUrl()))) return '';
+  return html`<div class="scan block"><img class="qr" src="${pagePath(deps, link)}/qr.svg" loading="lazy" alt=""><div><p>${texts.scan}</p><button type="button" class="copy" data-copied="${texts.linkCopied}" hidden>${texts.copyLink}</button></div></div>`;
 }
 
 const languageSwitches = new Map<PageLanguage, Html>();

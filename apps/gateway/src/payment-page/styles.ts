@@ -62,6 +62,7 @@ header div { flex: 1 1 8rem; }
 .status { background: var(--badge); color: var(--on-badge); border-radius: 1rem; padding: 0.125rem 0.75rem; font-size: 0.875rem; font-weight: 600; }
 .test { background: var(--warn); color: var(--on-warn); }
 .status.paid { background: var(--good); color: var(--on-good); }
+.status.untrusted { background: var(--warn); color: var(--on-warn); }
 .test, .notice { text-align: center; font-weight: 600; border-radius: 0.625rem; padding: 0.5rem 1rem; }
 .notice { background: var(--badge); color: var(--on-badge); }
 .block { border-block-start: 1px solid var(--line); padding-block-start: 1.25rem; }
@@ -79,6 +80,15 @@ summary { cursor: pointer; }
 @media (min-width: 48rem) {
   .scan { display: flex; gap: 1.25rem; align-items: center; }
   .qr { flex: none; inline-size: 9rem; block-size: 9rem; border-radius: 0.5rem; }
+}
+/* A usual page with a code fits on the screen of a laptop, 800 pixels high. */
+@media (min-width: 48rem) and (max-height: 56rem) {
+  body { padding-block: 0.5rem; }
+  main { gap: 1rem; padding-block: 1.25rem; }
+  .block { padding-block-start: 1rem; }
+  .button { padding-block: 0.6875rem; }
+  dl div { display: flex; flex-wrap: wrap; gap: 0 0.5rem; align-items: baseline; }
+  .qr { inline-size: 7.5rem; block-size: 7.5rem; }
 }
 .languages { font-size: 0.875rem; }
 .languages ul { list-style: none; padding: 0.5rem 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }

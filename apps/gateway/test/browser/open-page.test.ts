@@ -8,7 +8,7 @@ import { describePages, desktop } from './pages.ts';
 const texts = pageTexts.en;
 
 await describePages('an open payment page', (pages) => {
-  const { gateway, newLink, newTestLink, closings, visit, expectAccessible, expectFits } = pages;
+  const { gateway, newLink, newTestLink, newPublicLink, closings, visit, expectAccessible, expectFits } = pages;
   const inMinutes = (count: number) => new Date(Date.now() + count * 60_000).toISOString();
   const checkout = (method: string, members: object) =>
     postJson(gateway.checkout, `/gateway.v1.CheckoutService/${method}`, JSON.stringify(members));
@@ -114,12 +114,12 @@ await describePages('an open payment page', (pages) => {
   });
 
   test('copies the link', async () => {
-    const { payment_link } = await newLink();
-    await visit(payment_link, { viewport: desktop }, async (page) => {
+    const { address } = await newPublicLink();
+    await visit(address, { viewport: desktop }, async (page) => {
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
       await page.getByRole('button', { name: texts.copyLink }).click();
       await page.getByRole('button', { name: texts.linkCopied }).waitFor();
-      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(payment_link);
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(address);
     });
   });
 

@@ -55,7 +55,9 @@ export type Pages = ReturnType<typeof usePages>;
 
 /** The pages of a gateway with a live and a test merchant, for all tests of a `describe`. */
 function usePages(browser: Browser) {
-  const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
+  const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}', hasDemo: true });
+  /** Phones can open its pages, by its base URL. */
+  const publicGateway = useGateway({ baseUrl: 'https://pay.gateway.test', mode: 'test' });
   const shop = {} as Shop;
   let testShop: Pick<RunningGateway, 'url' | 'credentials'>;
   let signingSecret: string;
@@ -75,6 +77,12 @@ function usePages(browser: Browser) {
   /** The link of a test order whose customer returns to the local shop. */
   const newTestLink = (overrides: Record<string, unknown> = {}) =>
     newLink({ return_url: `${shop.url}/thanks?cart=5`, ...overrides }, 'test');
+
+  /** The link of a test order of the public gateway, and its address on this machine. */
+  const newPublicLink = async (overrides: Record<string, unknown> = {}) => {
+    const { payment_link } = await createOrder(publicGateway, `browser-${Math.random()}`, overrides);
+    return { payment_link, address: publicGateway.url + new URL(payment_link).pathname };
+  };
 
   /** The actions of the merchant and of time on a test order. */
   const closings: Record<OrderStatus, (order: OrderResponse) => Promise<unknown>> = {
@@ -164,7 +172,7 @@ function usePages(browser: Browser) {
   };
 
   return {
-    ...{ gateway, shop, newLink, newTestLink, closings, findOrder, amountText },
+    ...{ gateway, shop, newLink, newTestLink, newPublicLink, closings, findOrder, amountText },
     ...{ visit, showIn, expectAccessible, expectFits },
     signingSecret: () => signingSecret,
   };

@@ -1,11 +1,23 @@
 import { orderStatuses } from '@order-gateway/domain/orders/order';
 import jsqr from 'jsqr';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
+import { createOrder } from '../helpers/send-order.ts';
 import { describePages, desktop, hostileNote, isLookedAtByAxe, phone, views } from './pages.ts';
 
 await describePages('GET /payment/{order_token}', (pages) => {
-  const { gateway, newLink, newTestLink, closings, amountText, visit, showIn, expectAccessible, expectFits } = pages;
+  const {
+    gateway,
+    newLink,
+    newTestLink,
+    newPublicLink,
+    closings,
+    amountText,
+    visit,
+    showIn,
+    expectAccessible,
+    expectFits,
+  } = pages;
 
   test.each(pageLanguages)(
     '200 in %s: complete, fits and is accessible, small and large, light and dark',
@@ -128,20 +140,75 @@ await describePages('GET /payment/{order_token}', (pages) => {
     });
   });
 
-  test('a QR code of the link is shown and loaded on wide screens only', async () => {
-    const { payment_link } = await newLink();
-    await visit(payment_link, {}, async (page) => {
-      const qrCode = page.locator('.qr');
-      expect(await qrCode.isVisible()).toBe(false);
-      expect(await page.evaluate("document.querySelector('.qr').complete")).toBe(false);
-      await showIn(page, { viewport: desktop, colorScheme: 'dark' });
-      await page.waitForFunction("document.querySelector('.qr').naturalWidth > 0");
-      expect(await qrCode.isVisible()).toBe(true);
-      const photo = await qrCode.screenshot({ scale: 'css' });
-      const pixels = (await page.evaluate(`(${pixelsOf})('${photo.toString('base64')}')`)) as Pixels;
-      expect(jsqr.default(Uint8ClampedArray.from(pixels.data), pixels.width, pixels.height)?.data).toBe(payment_link);
+  describe('at an address that phones can open', () => {
+    test('a QR code of the link is shown and loaded on wide screens only', async () => {
+      const { payment_link, address } = await newPublicLink();
+      await visit(address, {}, async (page) => {
+        const qrCode = page.locator('.qr');
+        expect(await qrCode.isVisible()).toBe(false);
+        expect(await page.evaluate("document.querySelector('.qr').complete")).toBe(false);
+        await showIn(page, { viewport: desktop, colorScheme: 'dark' });
+        await expect.poll(() => page.evaluate("document.querySelector('.qr').naturalWidth")).toBeGreaterThan(0);
+        expect(await qrCode.isVisible()).toBe(true);
+        await expectAccessible(page);
+        const photo = await qrCode.screenshot({ scale: 'css' });
+        const pixels = (await page.evaluate(`(${pixelsOf})('${photo.toString('base64')}')`)) as Pixels;
+        expect(jsqr.default(Uint8ClampedArray.from(pixels.data), pixels.width, pixels.height)?.data).toBe(payment_link);
+      });
+    });
+
+    test('all of the page is on the screen of a laptop, in every language', async () => {
+      const { address } = await newPublicLink({ order_expires_at: tomorrow() });
+      const tooLong: string[] = [];
+      for (const language of pageLanguages) {
+        await visit(`${address}?lang=${language}`, { hasScript: false, viewport: desktop }, async (page) => {
+          expect(await page.locator('.qr').isVisible()).toBe(true);
+          const bottom = Number(await page.evaluate("document.querySelector('main').getBoundingClientRect().bottom"));
+          if (bottom > desktop.height) tooLong.push(`${language} ${bottom}`);
+        });
+      }
+      expect(tooLong).toEqual([]);
     });
   });
+
+  test('no QR code is shown for an address of this machine, which no phone can open', async () => {
+    const { payment_link } = await newLink();
+    await visit(payment_link, { viewport: desktop }, async (page) => {
+      expect(await page.getByText(pageTexts.en.scan).count()).toBe(0);
+      expect(await page.locator('.qr').count()).toBe(0);
+    });
+  });
+
+  test.each(['PAID', 'UN_PAID'] as const)(
+    'GET /demo/return of an order that is %s: fits, is accessible and loads nothing',
+    async (status) => {
+      const { clientId, clientSecret } = gateway.demo ?? { clientId: '', clientSecret: '' };
+      const order = { order_id: `${status}-${'W'.repeat(120)}`, return_url: `${gateway.baseUrl}/demo/return` };
+      const merchant = { url: gateway.url, credentials: { clientId, clientSecret } };
+      const { payment_link } = await createOrder(merchant, order.order_id, order);
+      await visit(payment_link, { hasScript: false }, async (page) => {
+        if (status === 'PAID') await page.getByText(pageTexts.en.simulate, { exact: true }).click();
+        else await page.locator('.back').click();
+        await page.waitForURL(`${gateway.baseUrl}/demo/return?**`);
+        expect(await page.locator('.status').allTextContents()).toEqual(['Valid', status]);
+      });
+      const signed = await fetch(payment_link, { headers: { accept: 'application/json' } });
+      const { return_url } = Object(await signed.json());
+      for (const address of [
+        return_url,
+        `${gateway.baseUrl}/demo/return?order_id=${'W'.repeat(128)}&order_status=PAID`,
+      ]) {
+        const loaded = await visit(address, {}, async (page) => {
+          for (const view of views) {
+            await showIn(page, view);
+            await expectFits(page);
+            await expectAccessible(page);
+          }
+        });
+        expect(loaded).toEqual([]);
+      }
+    },
+  );
 
   test.each(orderStatuses)('prints on one page, in black on white and without buttons: %s', async (status) => {
     const notes = [hostileNote, `x${'\n'.repeat(998)}x`];

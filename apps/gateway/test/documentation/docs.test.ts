@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import { liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
 import { failures } from '@order-gateway/domain/failure';
 import { fieldRules } from '@order-gateway/domain/fields/field-rules';
 import { orderFieldNames } from '@order-gateway/domain/fields/order-fields';
-import { parseBaseUrl } from '@order-gateway/domain/links/payment-link';
 import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
 import { amountHundredthsMax, formatAmount } from '@order-gateway/domain/money/money';
 import { personalFieldNames } from '@order-gateway/domain/orders/erasure';
@@ -13,19 +10,12 @@ import { orderStatuses } from '@order-gateway/domain/orders/order';
 import { lifetimeMs } from '@order-gateway/domain/orders/order-expiry';
 import { latePaymentMaxMs, transitions } from '@order-gateway/domain/orders/order-states';
 import { pageLimit } from '@order-gateway/domain/requests/list-parameters';
-import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
-import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
-import { demoBanner } from '../../src/demo/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax, messageBytesMaxOfAny } from '../../src/limits.ts';
 import { pageLanguages } from '../../src/payment-page/localization.ts';
-import { useGateway } from '../helpers/running-gateway.ts';
-import { postOrder } from '../helpers/send-order.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
-
-const gateway = useGateway();
 
 test('the contract lists every field once, with the length of its rule', async () => {
   const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
@@ -51,43 +41,6 @@ test('docs/data-protection.md lists the fields that an erasure empties', async (
   const names = cells.flatMap((cell) => cell.replaceAll('`', '').split(', '));
   expect(names.slice(0, personalFieldNames.length).sort()).toEqual(personalFieldNames.toSorted());
 });
-
-test('the README shows the request that a first start prints', async () => {
-  const readme = await readFile(new URL('../README.md', docs), 'utf8');
-  const baseUrl = parseBaseUrl('http://localhost:8080');
-  if (baseUrl === undefined) throw new Error('no base URL');
-  const banner = demoBanner(
-    { clientId: '<APP_ID>', clientSecret: '<SECRET_KEY>', signingSecret: '' },
-    baseUrl,
-    undefined,
-  );
-  const request = /^curl .+/ms.exec(banner)?.[0] ?? 'no request';
-  expect(readme).toContain(request.trimEnd());
-});
-
-test.skipIf(mustSkip('the commands of the README', missing('curl')))(
-  'the commands of the README show the order that it creates, and its events',
-  async () => {
-    const readme = await readFile(new URL('../README.md', docs), 'utf8');
-    const run = async (start: string) => {
-      const block = [...readme.matchAll(/^```sh\n(.+?)^```$/gms)].find(([, code = '']) => code.startsWith(start))?.[1];
-      const script = (block ?? 'no such block')
-        .replaceAll('http://localhost:8080', gateway.url)
-        .replaceAll('<APP_ID>', gateway.credentials.clientId)
-        .replaceAll('<SECRET_KEY>', gateway.credentials.clientSecret);
-      const { stdout } = await promisify(execFile)('sh', ['-c', script], { timeout: 60_000 });
-      return stdout;
-    };
-    await postOrder(gateway, validOrderInput({ order_id: 'demo-1000' }));
-    expect(await run('curl -i')).toMatch(/^HTTP\/1.1 201 Created/);
-    const printed = (await run('call()')).trim().split('\n');
-    const [order, list, cancelled, feed] = printed.map((line) => JSON.parse(line));
-    expect(order).toMatchObject({ order_id: 'demo-1001', order_status: 'UN_PAID', order_amount: 10 });
-    expect(list.orders[0]).toEqual(order);
-    expect(cancelled).toMatchObject({ order_id: 'demo-1000', order_status: 'CANCELLED' });
-    expect(feed).toMatchObject({ events: [{ type: 'order.cancelled', data: cancelled }] });
-  },
-);
 
 test('docs/order-states.md draws every transition of the domain, and no other', async () => {
   const page = await readFile(new URL('order-states.md', docs), 'utf8');

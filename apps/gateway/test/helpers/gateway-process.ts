@@ -29,6 +29,8 @@ export interface GatewayProcess {
   /** Its standard output so far, line by line. */
   readonly lines: readonly string[];
   readonly exited: Promise<number | null>;
+  /** What a start on the embedded PostgreSQL prints for developers. */
+  demoBanner(): Promise<string>;
   /** The demo merchant's credentials, as a start on the embedded PostgreSQL prints them. */
   demoCredentials(): Promise<Credentials>;
 }
@@ -116,14 +118,19 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
   const { http_url: url, grpc_address, base_url: baseUrl } = await ready;
   const grpcUrl = `http://${grpc_address}`;
   const [httpPort, grpcPort] = [url, grpcUrl].map((one) => Number(new URL(one).port)) as [number, number];
+  const demoBanner = async () => {
+    await vi.waitUntil(() => stderr().includes('README.md continues here'), processLimitMs);
+    return stderr();
+  };
   return {
     ...{ child, url, httpPort, grpcUrl, grpcPort, baseUrl, lines, exited },
+    demoBanner,
     async demoCredentials() {
-      await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr()), processLimitMs);
-      const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
-        (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr())?.[1] ?? '',
+      const banner = await demoBanner();
+      const [clientId = '', clientSecret = ''] = ['CLIENT_ID', 'CLIENT_SECRET'].map(
+        (name) => new RegExp(`${name}=(\\S+)`).exec(banner)?.[1],
       );
-      return { clientId: clientId ?? '', clientSecret: clientSecret ?? '' };
+      return { clientId, clientSecret };
     },
   };
 }

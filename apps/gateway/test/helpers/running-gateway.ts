@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestServer } from '@order-gateway/dev-postgres/testing';
 import type { MerchantMode } from '@order-gateway/domain/accounts/account';
 import type { Credentials } from '@order-gateway/domain/accounts/credentials';
@@ -10,6 +13,7 @@ import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { type DemoMerchant, findOrCreateDemoMerchant } from '../../src/demo/demo-merchant.ts';
 import { type Gateway, openGateway } from '../../src/gateway.ts';
 import { createAdminServer } from '../../src/http/admin-server.ts';
 import { unauthenticatedLimits } from '../../src/limits.ts';
@@ -24,6 +28,7 @@ import { credentialHeaders } from './send-order.ts';
 export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
+  readonly demo: DemoMerchant | undefined;
   /** The headers with the merchant's credentials. */
   readonly headers: Record<string, string>;
   /** The headers of a checkout system, which takes the payments of all merchants. */
@@ -53,6 +58,8 @@ interface RunOptions {
   readonly mode?: MerchantMode;
   readonly hasSecretsKey?: boolean;
   readonly selfService?: boolean;
+  /** With a demo merchant, whose signing secret it can decrypt. */
+  readonly hasDemo?: boolean;
   readonly webhookAddresses?: AllowedAddresses;
   readonly tls?: TlsFiles;
   readonly trustProxy?: string | undefined;
@@ -81,6 +88,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const accounts = openAccountAdmin({ url: postgres.url });
   const credentials = await accounts.create('Test Shop', options.mode);
   const checkoutCredentials = await accounts.create('Checkout Service', 'checkout');
+  const demo = options.hasDemo ? await createDemoMerchant(postgres.url) : undefined;
   const { logger, calls, errors } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const metrics = createMetrics();
@@ -91,7 +99,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       unauthenticatedLimits: options.unauthenticatedLimits ?? noUnauthenticatedLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      securityContact: options.securityContact,
+      ...{ securityContact: options.securityContact, demo },
       drainDelayMs: 0,
       ...{
         secretsKeys: options.hasSecretsKey === false ? undefined : [testSecretsKey],
@@ -114,6 +122,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   return {
     ...gateway,
     databaseUrl: postgres.url,
+    demo,
     ...{ credentials, headers: credentialHeaders(credentials) },
     calls,
     errors,
@@ -123,6 +132,11 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     adminPort: await admin.listen(0, '127.0.0.1'),
     close: () => (closed ??= close()),
   };
+}
+
+async function createDemoMerchant(url: string): Promise<DemoMerchant> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'gateway-demo-'));
+  return await findOrCreateDemoMerchant({ url, dataDir: folder.path, secretsKeys: [testSecretsKey] });
 }
 
 /** The metrics of a gateway in Prometheus's format. */

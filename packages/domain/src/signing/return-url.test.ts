@@ -5,7 +5,7 @@ import { validOrderFields } from '../../testing/sample-orders.ts';
 import type { AccountId } from '../accounts/account.ts';
 import { createOrderToken } from '../links/order-token.ts';
 import { newOrder } from '../orders/order.ts';
-import { hostOf, returnUrlFor } from './return-url.ts';
+import { checkReturn, hostOf, returnUrlFor } from './return-url.ts';
 
 const token = createOrderToken(1 as AccountId, (count) => new Uint8Array(count).fill(7));
 
@@ -129,6 +129,46 @@ describe('returnUrlFor with signing', () => {
   it('keeps a signature of the merchant in its query if nothing is signed', () => {
     const returnUrl = 'https://s.example/?signature=x&signed_at=1';
     expect(returnUrlFor(orderWith({ order_id: 'A-1', return_url: returnUrl }))).toBe(`${returnUrl}&${added}`);
+  });
+});
+
+describe('checkReturn', () => {
+  const signing = { secret: new Uint8Array(32).fill(7), signedAtSeconds: 1_795_208_000 };
+  const query = () => new URL(returnUrlFor(orderWith({ order_id: 'A|1\\' }), signing)).searchParams;
+
+  it('accepts what returnUrlFor signed, for an hour', () => {
+    expect(checkReturn(query(), signing)).toBe('valid');
+    expect(checkReturn(query(), { ...signing, signedAtSeconds: signing.signedAtSeconds + 3_600 })).toBe('valid');
+    expect(checkReturn(query(), { ...signing, signedAtSeconds: signing.signedAtSeconds + 3_601 })).toBe('too_old');
+  });
+
+  it.each(['order_id', 'service_order_id', 'order_status', 'signed_at', 'signature'])(
+    'rejects a %s that is changed, repeated or absent',
+    (name) => {
+      const changed = query();
+      changed.set(name, 'PAID');
+      const repeated = query();
+      repeated.append(name, repeated.get(name) ?? '');
+      const absent = query();
+      absent.delete(name);
+      expect([changed, repeated].map((one) => checkReturn(one, signing))).toEqual(['wrong', 'wrong']);
+      expect(checkReturn(absent, signing)).toBe(name === 'signature' ? 'missing' : 'wrong');
+    },
+  );
+
+  it('rejects another secret, and values that are shifted to other names', () => {
+    expect(checkReturn(query(), { ...signing, secret: new Uint8Array(32).fill(8) })).toBe('wrong');
+    const [orderId = '', id = '', status = '', signedAt = '', signature = ''] = [...query().entries()]
+      .filter(([name]) => name !== 'cart')
+      .map(([, value]) => value);
+    const shifted = new URLSearchParams({
+      order_id: orderId,
+      service_order_id: status,
+      order_status: signedAt,
+      signature,
+    });
+    shifted.append('order_id', id);
+    expect(checkReturn(shifted, signing)).toBe('wrong');
   });
 });
 

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto';
 import type { Order } from '../orders/order.ts';
 import { joinEscaped, signText } from '../signed-text.ts';
 
@@ -26,6 +27,27 @@ export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, sig
   const others = sent.filter((parameter) => !Object.hasOwn(set, nameOf(parameter)));
   const added = Object.entries(set).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   return new URL(`${address}?${[...others, ...added].join('&')}${fragment}`).href;
+}
+
+/** How long a merchant trusts a signature: a customer may stay on the payment page before returning. The SDK has the same default. */
+const toleranceSeconds = 3_600;
+
+/** The parameters that are signed, in this order. */
+const signedNames = ['order_id', 'service_order_id', 'order_status', 'signed_at'] as const;
+
+/** What a merchant finds out about the signature of a return. */
+export type SignatureCheck = 'valid' | 'missing' | 'too_old' | 'wrong';
+
+/** Checks the query of a return as a merchant does, with the secret that signs returns and the current time. */
+export function checkReturn(query: URLSearchParams, { secret, signedAtSeconds: now }: ReturnSigning): SignatureCheck {
+  const signature = query.get('signature');
+  if (signature === null) return 'missing';
+  const isRepeated = [...signedNames, 'signature'].some((name) => query.getAll(name).length !== 1);
+  const values = signedNames.map((name) => query.get(name) ?? '');
+  const expected = Buffer.from(signText(joinEscaped(values), secret));
+  const sent = Buffer.from(signature);
+  if (isRepeated || sent.length !== expected.length || !timingSafeEqual(sent, expected)) return 'wrong';
+  return now - Number(query.get('signed_at')) <= toleranceSeconds ? 'valid' : 'too_old';
 }
 
 /** The host of a URL as a browser shows it: with its port, and in Punycode if it is not ASCII. */

@@ -1,25 +1,15 @@
 import type { Failure } from '@order-gateway/domain/failure';
-import {
-  type AllowedAddresses,
-  isLoopbackAddress,
-  isPublicAddress,
-  literalAddressOf,
-} from '../../network/ip-address.ts';
+import { type AllowedAddresses, isLoopbackUrl, isPublicAddress, literalAddressOf } from '../../network/ip-address.ts';
 
 /** The reason why nothing is sent to a URL, as the end of a sentence; `undefined` if the URL is allowed. */
 export function urlProblem(url: URL, allowed: AllowedAddresses): string | undefined {
   if (allowed === 'any') return undefined;
   const address = literalAddressOf(url);
-  const isLoopback = address === undefined ? isLoopbackName(url.hostname) : isLoopbackAddress(address);
+  const isLoopback = isLoopbackUrl(url);
   if (allowed === 'loopback' && isLoopback) return undefined;
   if (url.protocol !== 'https:') return 'must begin with https://';
   const isPublic = address === undefined ? !isLoopback : isPublicAddress(address);
   return isPublic ? undefined : 'must be a public address';
-}
-
-/** These names belong to this machine (RFC 6761, 6.3). */
-function isLoopbackName(hostname: string): boolean {
-  return /^(?:.+\.)?localhost\.?$/.test(hostname);
 }
 
 /** The failure of a merchant's request with a URL to which nothing is sent. */

@@ -1,0 +1,60 @@
+import type { OrderStatus } from '@order-gateway/domain/orders/order';
+import type { SignatureCheck } from '@order-gateway/domain/signing/return-url';
+import { html } from 'hono/html';
+import { type Html, htmlPage } from '../payment-page/html-page.ts';
+import { paymentPageStyle } from '../payment-page/styles.ts';
+
+/** Where the customers of demo orders return, below the base URL. */
+export const demoReturnPath = '/demo/return';
+
+/** What a shop tells its customer, by the status in a return that it can trust. */
+const trusted: Readonly<Record<OrderStatus, readonly [title: string, text: string]>> = {
+  PAID: [
+    'Thank you for your payment',
+    'The gateway signed this return, so a shop can trust its status. Before it ships, it looks up the order.',
+  ],
+  UN_PAID: ['Your order is not paid', 'The customer came back without paying. The payment link still works.'],
+  EXPIRED: ['Your order has expired', 'It can no longer be paid. A shop creates a new order.'],
+  CANCELLED: ['Your order was cancelled', 'It can no longer be paid. A shop creates a new order.'],
+};
+
+/** What a shop does with a return that it can't trust. */
+const untrusted: Readonly<Record<Exclude<SignatureCheck, 'valid'>, readonly [label: string, text: string]>> = {
+  missing: ['Not signed', 'Anyone could have written this address. A shop ignores its status and looks up the order.'],
+  too_old: ['Too old', 'The signature is more than an hour old. A shop ignores the status and looks up the order.'],
+  wrong: ['Not valid', 'The signature does not match the order. A shop ignores the status and looks up the order.'],
+};
+
+/**
+ * The page that stands in for the page of a shop to which its customer returns: what the shop receives in the query, and
+ * whether it can trust it. Anyone may have sent these texts.
+ */
+export function demoReturnPage(baseUrl: string, query: URLSearchParams, check: SignatureCheck): Promise<string> {
+  const status = query.get('order_status') ?? '';
+  const isValid = check === 'valid';
+  const [label, text] = isValid ? ['Valid', trusted[status as OrderStatus][1]] : untrusted[check];
+  const title = isValid ? trusted[status as OrderStatus][0] : 'Your order is being checked';
+  const badge = (value: string, kind: '' | 'paid' | 'untrusted') => html`<span class="status ${kind}">${value}</span>`;
+  const body = html`<p class="test">Demo: this page stands in for a shop</p>
+<h1>${title}</h1>
+<p>${text}</p>
+<dl class="block">
+${rowOf('Signature', badge(label, isValid ? 'paid' : 'untrusted'))}
+${rowOf('order_id', query.get('order_id'))}
+${rowOf('order_status', status && badge(status, isValid && status === 'PAID' ? 'paid' : ''))}
+${rowOf('service_order_id', query.get('service_order_id'))}
+${rowOf('signed_at', signedTime(query.get('signed_at')))}
+</dl>
+<p class="legal block"><a href="${baseUrl}/docs/payment-page#return-to-the-merchant">How a shop verifies a return</a><a href="${baseUrl}/docs">API reference</a></p>`;
+  return htmlPage({ language: 'en', title: `${title} | Demo`, styles: [paymentPageStyle], body });
+}
+
+/** A parameter as the shop receives it. One that is absent has no row. */
+function rowOf(name: string, value: string | Html | null): Html | '' {
+  return value === null || value === '' ? '' : html`<div><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`;
+}
+
+/** Unix seconds with the time that they mean. */
+function signedTime(text: string | null): string | null {
+  return text !== null && /^\d{1,10}$/.test(text) ? `${text} (${new Date(Number(text) * 1_000).toUTCString()})` : text;
+}

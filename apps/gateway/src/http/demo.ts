@@ -1,0 +1,54 @@
+import type { Failure } from '@order-gateway/domain/failure';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { serviceOrderIdMax } from '@order-gateway/domain/orders/service-order-id';
+import { failed, type Result } from '@order-gateway/domain/result';
+import { checkReturn, type SignatureCheck } from '@order-gateway/domain/signing/return-url';
+import type { FastifyInstance } from 'fastify';
+import { demoReturnPage, demoReturnPath } from '../demo/demo-return-page.ts';
+import type { Demo, GatewayDeps } from '../gateway-deps.ts';
+import type { Call } from '../intake/call.ts';
+import { resultOf } from '../operations/orders/find-order.ts';
+import { pageHeaders, sendLinkFailure } from './payment-pages.ts';
+
+/**
+ * `GET /demo/return` of a gateway with a demo merchant: the page to which the customers of its orders return. It stands in for
+ * the page of a shop, and shows what a shop receives and finds out.
+ */
+export function demoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+  const { demo } = deps;
+  if (demo === undefined) return;
+  app.get(demoReturnPath, { config: { operation: 'DemoReturn' } }, async ({ call, url }, reply) => {
+    const query = new URLSearchParams(/\?.*/s.exec(url)?.[0]);
+    const found = await call.run(() => findReturned(deps, demo, call, query));
+    if (!found.ok && found.failure.kind !== 'not_found') return sendLinkFailure(reply, found.failure, deps);
+    call.succeed('ok');
+    const check = found.ok ? checkSignature(deps, found.value, query) : 'wrong';
+    reply.headers(pageHeaders).type('text/html; charset=utf-8');
+    return reply.send(await demoReturnPage(deps.baseUrl(), query, check));
+  });
+}
+
+/** Finds the order of a return, whose merchant has the secret that signs returns. */
+async function findReturned(
+  { store }: GatewayDeps,
+  { accountId }: Demo,
+  call: Call,
+  query: URLSearchParams,
+): Promise<Result<LinkedOrder, Failure>> {
+  const notFound: Failure = { kind: 'not_found', unknown: 'service_order_id' };
+  const id = Number(query.get('service_order_id'));
+  if (!Number.isInteger(id) || id < 1 || id > serviceOrderIdMax) return failed(notFound);
+  const order = resultOf(call, await store.findByServiceOrderId(accountId, id, call.timeLeftMs()), notFound);
+  if (!order.ok) return order;
+  return resultOf(call, await store.findForPage(order.value.order.orderToken, call.timeLeftMs()), notFound);
+}
+
+function checkSignature(
+  { signingSecrets, now }: GatewayDeps,
+  { order, merchant }: LinkedOrder,
+  query: URLSearchParams,
+): SignatureCheck {
+  const { signingSecret } = merchant;
+  const secret = signingSecret === null ? undefined : signingSecrets?.decrypt(order.merchantId, signingSecret);
+  return secret === undefined ? 'missing' : checkReturn(query, { secret, signedAtSeconds: now() / 1_000 });
+}

@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { afterEach, expect, test } from 'vitest';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { endProcesses, newClusterDir, startProcess } from '../helpers/gateway-process.ts';
+import { pressPay } from '../helpers/send-order.ts';
+
+afterEach(endProcesses);
+
+test.skipIf(mustSkip('the commands of the README', missing('curl')))(
+  'what start prints and the commands of the README succeed, in their order and as they are written',
+  async () => {
+    const dataDir = await newClusterDir();
+    const { baseUrl, demoBanner } = await startProcess({ DATA_DIR: dataDir });
+    const banner = await demoBanner();
+
+    const [, orderId, paymentLink = ''] = /1\. Pay the order (\S+): .+?\n +(http\S+)\n/s.exec(banner) ?? [];
+    expect(orderId).toBe('demo-1000');
+    const paid = await pressPay(paymentLink);
+    const back = paid.headers.get('location') ?? '';
+    expect([paid.status, back.startsWith(`${baseUrl}/demo/return?`)]).toEqual([303, true]);
+    const page = await (await fetch(back)).text();
+    for (const shown of ['Thank you for your payment', '>Valid<', 'demo-1000', '>PAID<']) expect(page).toContain(shown);
+
+    const [setVariables = 'no variables'] = /^export .+?[^\\]$/ms.exec(banner) ?? [];
+    const run = async (commands: string) => {
+      // The environment has none of the variables, and errors of curl end the script.
+      const options = { timeout: 60_000, env: { PATH: process.env.PATH } };
+      const { stdout } = await promisify(execFile)('sh', ['-euc', `${setVariables}\n${commands}`], options);
+      return stdout;
+    };
+    const readme = await readFile(new URL('../../../../README.md', import.meta.url), 'utf8');
+    const [start, create = '', call = '', ...others] = [...readme.matchAll(/^```sh\n(.+?)^```$/gms)].map(
+      ([, commands = '']) => commands,
+    );
+    expect([start, others]).toEqual([expect.stringMatching(/^npx .+ start\nnpx .+ test\n$/), []]);
+
+    expect(banner).toContain(create);
+    expect(await run(create)).toMatch(/^HTTP\/1.1 201 Created/);
+    expect(await run(create)).toMatch(/^HTTP\/1.1 200 OK\r\n(?:.+\r\n)*idempotent-replayed: true\r\n/i);
+    expect(await run(create.replace('10.00', '11.00'))).toMatch(/^HTTP\/1.1 409 .*"order_amount"/s);
+
+    const [order, cancelled, list, feed] = (await run(call))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(order).toMatchObject({ order_id: 'demo-1001', order_status: 'UN_PAID', order_amount: 10 });
+    expect(cancelled).toEqual({ ...order, order_status: 'CANCELLED', cancelled_at: expect.any(String) });
+    expect(list.orders).toMatchObject([cancelled, { order_id: 'demo-1000', order_status: 'PAID' }]);
+    expect(feed.events).toMatchObject([
+      { type: 'order.paid', data: { order_id: 'demo-1000' } },
+      { type: 'order.cancelled', data: cancelled },
+    ]);
+  },
+);

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { createDemoOrder } from '../../src/demo/demo-merchant.ts';
+import { giveSigningSecret, runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { createOrder, pressPay } from '../helpers/send-order.ts';
+
+const gateway = useGateway({ hasDemo: true });
+
+const open = async (url: string) => {
+  const response = await fetch(url);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+};
+
+/** The address at which the customer returns from a paid order. */
+async function returnOf(paymentLink: string): Promise<URL> {
+  return new URL((await pressPay(paymentLink)).headers.get('location') ?? '');
+}
+
+async function returnOfDemoOrder(): Promise<URL> {
+  if (gateway.demo === undefined) throw new Error('no demo');
+  const order = await createDemoOrder(gateway.url, gateway.demo, gateway.baseUrl);
+  return returnOf(order?.paymentLink ?? '');
+}
+
+test('GET /demo/return: 200 with what a shop receives, and a valid signature, also after a rotation', async () => {
+  const { status, headers, text } = await open((await returnOfDemoOrder()).href);
+  expect(status).toBe(200);
+  expect(Object.fromEntries(headers)).toMatchObject({
+    'cache-control': 'no-store',
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'sha256-[^;]+; base-uri 'none'/),
+    'referrer-policy': 'no-referrer',
+  });
+  for (const shown of ['Thank you for your payment', 'demo-1000', '>PAID<', '>Valid<']) expect(text).toContain(shown);
+  await giveSigningSecret(gateway.databaseUrl, gateway.demo?.clientId ?? '');
+  expect((await open((await returnOfDemoOrder()).href)).text).toContain('>Valid<');
+});
+
+test.each([
+  ['order_id', 'demo-2', 'Not valid'],
+  ['order_status', 'CANCELLED', 'Not valid'],
+  ['service_order_id', '9007199254740991', 'Not valid'],
+  ['service_order_id', '1e999', 'Not valid'],
+  ['signature', `v1=${'0'.repeat(64)}`, 'Not valid'],
+  ['signature', null, 'Not signed'],
+])('GET /demo/return with the %s %j: a page that trusts nothing and says %s', async (name, value, label) => {
+  const changed = await returnOfDemoOrder();
+  if (value === null) changed.searchParams.delete(name);
+  else changed.searchParams.set(name, value);
+  const { status, text } = await open(changed.href);
+  expect([status, text.includes(`>${label}<`), text.includes('Thank you')]).toEqual([200, true, false]);
+});
+
+test('GET /demo/return shows markup of any parameter as text, and without parameters nothing is trusted', async () => {
+  const markup = `"><script>alert(1)</script><b a='`;
+  const names = ['order_id', 'service_order_id', 'order_status', 'signed_at', 'signature'];
+  const hostile = new URLSearchParams(names.map((name) => [name, markup]));
+  for (const query of [`?${hostile}`, '']) {
+    const { status, text } = await open(`${gateway.url}/demo/return${query}`);
+    expect([status, text.includes('>Valid<'), /<script|<b /.test(text)]).toEqual([200, false, false]);
+  }
+});
+
+test('GET /demo/return trusts no return of another merchant', async () => {
+  const credentials = await gateway.accounts.create('Other Shop', 'test');
+  await giveSigningSecret(gateway.databaseUrl, credentials.clientId);
+  const overrides = { return_url: `${gateway.baseUrl}/demo/return` };
+  const { payment_link } = await createOrder({ url: gateway.url, credentials }, 'other-1', overrides);
+  expect((await open((await returnOf(payment_link)).href)).text).toContain('>Not valid<');
+});
+
+test('GET /demo/return without a demo merchant: 404', async () => {
+  const other = await runGateway();
+  expect((await open(`${other.url}/demo/return`)).status).toBe(404);
+});
