@@ -28,7 +28,7 @@ import { hostInUrl, listenOn } from './network/listen.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import { openTls } from './network/tls.ts';
 import { createOperations } from './operations/all.ts';
-import { createCheckLogo } from './operations/brands/check-logo.ts';
+import { createCheckLogo } from './operations/logos/check-logo.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createRandomBytes } from './secrets/random-bytes.ts';
 import { createSigningSecrets, erasureKeysOf } from './secrets/signing-secrets.ts';

@@ -3,7 +3,7 @@ import { type BrandTexts, brandRules, logoLimits, noBrand } from '@order-gateway
 import { textError } from '@order-gateway/domain/fields/field-rules';
 import { type Command, Option } from 'commander';
 import { callTimeoutMs } from '../limits.ts';
-import { createCheckLogo } from '../operations/brands/check-logo.ts';
+import { createCheckLogo } from '../operations/logos/check-logo.ts';
 import { messageOf, StartError, UsageError } from '../start/process.ts';
 import { accountCommand, jsonHelp } from './arguments.ts';
 import { type OpenAccounts, unknownAccount } from './with-accounts.ts';

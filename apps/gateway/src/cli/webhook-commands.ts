@@ -12,8 +12,7 @@ import {
 import type { Command } from 'commander';
 import { testMessage } from '../delivery/ping.ts';
 import { createSender, type Sender } from '../delivery/send.ts';
-import type { AllowedAddresses } from '../network/ip-address.ts';
-import { urlProblem } from '../operations/webhooks/url-rule.ts';
+import { type AllowedAddresses, urlProblem } from '../network/ip-address.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../secrets/signing-secrets.ts';
 import { StartError, UsageError } from '../start/process.ts';

@@ -7,8 +7,7 @@ import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { webhookSignature } from '@order-gateway/domain/webhooks/webhook-signature';
 import { webhookLimits } from '../limits.ts';
-import { type AllowedAddresses, isLoopbackAddress, isPublicAddress } from '../network/ip-address.ts';
-import { urlProblem } from '../operations/webhooks/url-rule.ts';
+import { type AllowedAddresses, isLoopbackAddress, isPublicAddress, urlProblem } from '../network/ip-address.ts';
 
 /** The headers and the body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
 export function webhookRequest(event: { readonly id: string }, secrets: readonly Uint8Array[], nowMs: number) {

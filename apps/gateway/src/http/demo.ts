@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { demoReturnPage, demoReturnPath } from '../demo/demo-return-page.ts';
 import type { Demo, GatewayDeps } from '../gateway-deps.ts';
 import type { Call } from '../intake/call.ts';
-import { resultOf } from '../operations/orders/find-order.ts';
+import { resultOf } from '../operations/stored-orders.ts';
 import { pageHeaders, sendLinkFailure } from './payment-pages.ts';
 
 /**

@@ -7,8 +7,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
-import { findPaymentLink } from '../operations/orders/find-order.ts';
-import { returnLink } from '../operations/orders/order-response.ts';
+import { returnLink } from '../operations/order-response.ts';
+import { findPaymentLink } from '../operations/stored-orders.ts';
 import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';
 import {

@@ -54,3 +54,14 @@ export function networkOf(address: string | undefined): string {
   const parsed = ipaddr.process(address);
   return parsed instanceof ipaddr.IPv4 ? parsed.toString() : parsed.parts.slice(0, 4).join(':');
 }
+
+/** The reason why nothing is sent to a URL, as the end of a sentence; `undefined` if the URL is allowed. */
+export function urlProblem(url: URL, allowed: AllowedAddresses): string | undefined {
+  if (allowed === 'any') return undefined;
+  const address = literalAddressOf(url);
+  const isLoopback = isLoopbackUrl(url);
+  if (allowed === 'loopback' && isLoopback) return undefined;
+  if (url.protocol !== 'https:') return 'must begin with https://';
+  const isPublic = address === undefined ? !isLoopback : isPublicAddress(address);
+  return isPublic ? undefined : 'must be a public address';
+}

@@ -1,39 +1,54 @@
-import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { DescMethod } from '@bufbuild/protobuf';
 import type { Merchant } from '@order-gateway/domain/accounts/account';
 import type { Failure } from '@order-gateway/domain/failure';
 import { missing } from '@order-gateway/domain/fields/check-field';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Managed, MerchantManagement } from '@order-gateway/postgres/merchant-management';
-import type { Caller, Members, Operation, OperationDeps, Reply } from './operation.ts';
+import {
+  type Caller,
+  type Handlers,
+  type Members,
+  type Operation,
+  type OperationDeps,
+  operationsOf,
+  type Reply,
+} from './operation.ts';
 import { storageFailure } from './retry-after.ts';
 
-/** Works on what merchants manage, within the time of the call. */
-export type Manage = <Value>(work: (managed: Managed) => Promise<Value>) => Promise<Result<Value, Failure>>;
+/** A merchant that manages something itself. */
+interface Manager extends Caller<Merchant> {
+  /** Works on what the merchant manages, within the time of the call. */
+  manage<Value>(work: (managed: Managed) => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>>;
+}
 
 const reserved: Failure = {
   kind: 'permission_denied',
   reason: 'The operator of this gateway manages webhook endpoints, client secrets and brands. Ask the operator.',
 };
 
-/** An operation by which merchants manage something themselves, which the operator can reserve. */
-export function managementOperation(
+/** The operations of a service by which merchants manage something themselves, which the operator can reserve. */
+export function managementOperations<Methods extends Readonly<Record<string, DescMethod>>>(
   { management }: Pick<OperationDeps, 'management'>,
-  method: DescMethodUnary,
-  handle: (members: Members, caller: Caller<Merchant>, manage: Manage) => Promise<Result<Reply, Failure>>,
-): Operation {
-  return {
-    method,
-    async handle(members, caller: Caller<Merchant>) {
-      return management === undefined ? failed(reserved) : handle(members, caller, managing(management, caller));
-    },
-  };
+  service: { readonly method: Methods },
+  handlers: Handlers<Methods, (members: Members, manager: Manager) => Promise<Result<Reply, Failure>>>,
+): Operation[] {
+  const entries = Object.entries<(members: Members, manager: Manager) => Promise<Result<Reply, Failure>>>(handlers);
+  const operations = entries.map(([name, handle]): [string, Operation['handle']] => [
+    name,
+    async (members, caller) =>
+      management === undefined ? failed(reserved) : handle(members, managerOf(management, caller as Caller<Merchant>)),
+  ]);
+  return operationsOf(service, Object.fromEntries(operations) as Handlers<Methods, Operation['handle']>);
 }
 
-function managing(management: MerchantManagement, caller: Caller<Merchant>): Manage {
-  return async (work) => {
-    const outcome = await management.perform(caller, work, caller.timeLeftMs());
-    if (outcome.kind === 'done') return success(outcome.value);
-    return failed(outcome.kind === 'unauthenticated' ? outcome : storageFailure(outcome.kind));
+function managerOf(management: MerchantManagement, caller: Caller<Merchant>): Manager {
+  return {
+    ...caller,
+    async manage(work) {
+      const outcome = await management.perform(caller, work, caller.timeLeftMs());
+      if (outcome.kind === 'done') return outcome.value;
+      return failed(outcome.kind === 'unauthenticated' ? outcome : storageFailure(outcome.kind));
+    },
   };
 }
 

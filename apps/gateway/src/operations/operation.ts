@@ -1,4 +1,4 @@
-import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { DescMethod, DescMethodUnary } from '@bufbuild/protobuf';
 import type { Account, AccountId } from '@order-gateway/domain/accounts/account';
 import type { Logo } from '@order-gateway/domain/accounts/brand';
 import type { RandomBytes } from '@order-gateway/domain/base62';
@@ -103,6 +103,22 @@ export interface Operation {
   readonly method: DescMethodUnary;
   // A method, so that an operation can require the kind of account that its contract names, which the intake guarantees.
   handle(members: Members, caller: Caller): Promise<Result<Reply, Failure>>;
+}
+
+/** A handler for each method of a service that is no stream. */
+export type Handlers<Methods, Handle> = {
+  readonly [Name in keyof Methods as Methods[Name] extends { methodKind: 'unary' } ? Name : never]: Handle;
+};
+
+/** The operations of a service. */
+export function operationsOf<Methods extends Readonly<Record<string, DescMethod>>>(
+  { method: methods }: { readonly method: Methods },
+  handlers: Handlers<Methods, Operation['handle']>,
+): Operation[] {
+  return Object.entries<Operation['handle']>(handlers).map(([name, handle]) => ({
+    method: methods[name] as DescMethodUnary,
+    handle,
+  }));
 }
 
 /** The outcome of an operation that may already have had its effect. */

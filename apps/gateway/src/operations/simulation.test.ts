@@ -15,10 +15,9 @@ import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { Call } from '../intake/call.ts';
 import { noPeer } from '../intake/peers/connection-limit.ts';
-import { cancelOrder } from './orders/cancel-order.ts';
-import { createOrder } from './orders/create-order.ts';
-import { findOrder } from './orders/find-order.ts';
-import { recordPayment } from './payments/record-payment.ts';
+import { cancelOrder, createOrder } from './orders.ts';
+import { recordPayment } from './payments.ts';
+import { findOrder } from './stored-orders.ts';
 
 // The use cases and the batch queue over a store in memory whose statements fail, in orders of events that fast-check draws. A
 // failed run prints its seed and path: as further parameters of `fc.assert`, `{ seed, path }` repeat it.

@@ -5,9 +5,8 @@ import { type Decision, decide, expiryOf, startFailure } from '@order-gateway/do
 import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Deadline, OperationDeps } from '../operations/operation.ts';
-import { changeOrder } from '../operations/orders/change-order.ts';
-import { findPaymentLink, linkNotFound } from '../operations/orders/find-order.ts';
 import { storageFailure } from '../operations/retry-after.ts';
+import { changeOrder, findPaymentLink, linkNotFound } from '../operations/stored-orders.ts';
 
 type SimulationDeps = Pick<OperationDeps, 'store' | 'now' | 'randomBytes'>;
 type Found = Result<LinkedOrder, Failure>;

@@ -4,7 +4,7 @@ import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 import { newOrder, type Order, type RefusedPayment } from '@order-gateway/domain/orders/order';
 import type { EventType } from '@order-gateway/domain/orders/order-states';
 import { parseOrder } from '@order-gateway/domain/orders/parse-order';
-import { eventResponse, orderResponse } from '../operations/orders/order-response.ts';
+import { eventResponse, orderResponse } from '../operations/order-response.ts';
 
 /** The order that the reference shows. A test compares it with the fixture of the API's own example. */
 export const exampleOrder = {

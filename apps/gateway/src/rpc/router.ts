@@ -14,7 +14,7 @@ import { type Result, success } from '@order-gateway/domain/result';
 import type { Call } from '../intake/call.ts';
 import type { ReceiveDeps } from '../intake/receive.ts';
 import { callTimeoutMs, messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';
-import type { WatchEvents } from '../operations/events/watch-events.ts';
+import type { WatchEvents } from '../operations/events.ts';
 import type { Members } from '../operations/operation.ts';
 import { connectErrorOf } from './errors.ts';
 import { memberReader, messageBuilder } from './messages.ts';

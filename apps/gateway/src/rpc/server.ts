@@ -18,7 +18,7 @@ import { backlogMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
 import { bind, type PortServer } from '../network/listen.ts';
 import { remoteAddressOf } from '../network/remote-address.ts';
 import type { TlsPort } from '../network/tls.ts';
-import { createWatchEvents } from '../operations/events/watch-events.ts';
+import { createWatchEvents } from '../operations/events.ts';
 import type { Operation } from '../operations/operation.ts';
 import { connectErrorOf } from './errors.ts';
 import { readBody, rpcMethods } from './methods.ts';

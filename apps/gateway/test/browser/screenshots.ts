@@ -6,7 +6,7 @@ import { parseCheckoutTemplate } from '@order-gateway/domain/links/checkout-link
 import type { Order } from '@order-gateway/domain/orders/order';
 import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
-import { logoPath } from '../../src/operations/brands/brand-response.ts';
+import { logoPath } from '../../src/operations/brands.ts';
 import { pageLanguages } from '../../src/payment-page/localization.ts';
 import { failurePage, paymentPage } from '../../src/payment-page/payment-page.ts';
 import { qrCodeSvg } from '../../src/payment-page/qr-code.ts';

@@ -9,7 +9,7 @@ import { createBodyReader } from '../../src/intake/body/call-body.ts';
 import { createCallLog } from '../../src/intake/call-log.ts';
 import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
-import { createCheckLogo } from '../../src/operations/brands/check-logo.ts';
+import { createCheckLogo } from '../../src/operations/logos/check-logo.ts';
 import { createReadiness } from '../../src/start/readiness.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
 import { createEventWatch } from '../../src/watches/event-watch.ts';

@@ -5,7 +5,7 @@ import { formatTime, type Order, type RefusedPayment } from '@order-gateway/doma
 import { orderAfter } from '@order-gateway/domain/orders/order-states';
 import type { LinkedOrder, OrderEvent } from '@order-gateway/domain/orders/order-store';
 import { returnUrlFor } from '@order-gateway/domain/signing/return-url';
-import type { OperationDeps } from '../operation.ts';
+import type { OperationDeps } from './operation.ts';
 
 export type OrderResponse = ReturnType<typeof orderResponse>;
 export type OrderRecord = ReturnType<typeof orderRecord>;

@@ -5,25 +5,29 @@ import { createOrderToken } from '@order-gateway/domain/links/order-token';
 import { newOrder, type Order } from '@order-gateway/domain/orders/order';
 import { orderDifference } from '@order-gateway/domain/orders/order-difference';
 import { expiryOfNewOrder, expiryRangeError } from '@order-gateway/domain/orders/order-expiry';
+import { decide } from '@order-gateway/domain/orders/order-states';
 import { type OrderInput, type ParsedOrder, parseOrder } from '@order-gateway/domain/orders/parse-order';
+import { parseOrderList } from '@order-gateway/domain/requests/list-parameters';
+import { type OrderKey, parseOrderKey } from '@order-gateway/domain/requests/order-key';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing/order-checksum';
-import type { Caller, Operation, OperationDeps } from '../operation.ts';
-import { storageFailure } from '../retry-after.ts';
-import { orderResponse } from './order-response.ts';
+import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
+import { orderRecord, orderResponse } from './order-response.ts';
+import { storageFailure } from './retry-after.ts';
+import { type ChangedOrder, changeOrder, type FoundOrder, findOrder } from './stored-orders.ts';
 
 type CreateOrderDeps = Pick<OperationDeps, 'store' | 'randomBytes' | 'now' | 'erasureKeys'>;
 
-export interface CreatedOrder {
+interface CreatedOrder {
   readonly order: Order;
   /** Whether the same order was stored before. */
   readonly replayed: boolean;
 }
 
-export function createOrderOperation(deps: CreateOrderDeps & Pick<OperationDeps, 'baseUrl'>): Operation {
-  return {
-    method: OrderService.method.createOrder,
-    async handle(members, caller: Caller<Merchant>) {
+export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'baseUrl'>): Operation[] {
+  const recordOf = (order: Order, { account }: Caller<Merchant>) => orderRecord(order, account.mode, deps.baseUrl());
+  return operationsOf(OrderService, {
+    async createOrder(members, caller: Caller<Merchant>) {
       const created = await createOrder(deps, caller, members);
       if (!created.ok) return created;
       const { order, replayed } = created.value;
@@ -31,7 +35,39 @@ export function createOrderOperation(deps: CreateOrderDeps & Pick<OperationDeps,
       const outcome = replayed ? 'replayed' : 'created';
       return success({ body: orderResponse(order, deps.baseUrl()), outcome, preferenceApplied });
     },
-  };
+
+    async getOrder(members, caller: Caller<Merchant>) {
+      const key = parseOrderKey(members);
+      if (!key.ok) return key;
+      const found = await findOrder(deps, caller, key.value);
+      if (!found.ok) return found;
+      return success({ body: { order: recordOf(found.value.order, caller) }, outcome: 'ok' });
+    },
+
+    async cancelOrder(members, caller: Caller<Merchant>) {
+      const key = parseOrderKey(members);
+      if (!key.ok) return key;
+      const cancelled = await cancelOrder(deps, caller, key.value);
+      if (!cancelled.ok) return cancelled;
+      const { order } = cancelled.value.found;
+      return success({ body: { order: recordOf(order, caller) }, outcome: outcomeOf(cancelled.value) });
+    },
+
+    /** Newest first; the last page has no cursor. With a filter by metadata a page can be short. */
+    async listOrders(members, caller: Caller<Merchant>) {
+      const { id } = caller.account;
+      const parsed = parseOrderList(id, members);
+      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      const { filter, cursorAfter } = parsed.value;
+      const listed = await deps.store.list(id, { ...filter, limit: filter.limit + 1 }, caller.timeLeftMs());
+      if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
+      const page = listed.orders.slice(0, filter.limit);
+      const last = listed.orders.length > filter.limit ? page.at(-1) : undefined;
+      const end = last ?? listed.scannedTo;
+      const orders = page.map((order) => recordOf(order, caller));
+      return success({ body: { orders, next_cursor: end && cursorAfter(end) }, outcome: 'ok' });
+    },
+  });
 }
 
 /** Creates an order, or finds the same order if it was stored before. */
@@ -82,4 +118,18 @@ export async function createOrder(
 function replayOf({ erasureKeys }: CreateOrderDeps, order: Order, sent: ParsedOrder): Result<CreatedOrder, Failure> {
   const fields = orderDifference(order, sent, erasureKeys);
   return fields.length === 0 ? success({ order, replayed: true }) : failed({ kind: 'order_id_conflict', fields });
+}
+
+/** Cancels one of the merchant's own orders, unless it is paid or expired. */
+export function cancelOrder(
+  deps: Pick<OperationDeps, 'store' | 'now'>,
+  caller: Caller<Merchant>,
+  key: OrderKey,
+): Promise<Result<ChangedOrder<FoundOrder>, Failure>> {
+  return changeOrder(
+    deps,
+    caller,
+    () => findOrder(deps, caller, key),
+    ({ order }) => decide(order, { kind: 'cancel' }, deps.now()),
+  );
 }

@@ -1,0 +1,73 @@
+import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_pb';
+import { type Brand, type Logo, noBrand, parseBrand } from '@order-gateway/domain/accounts/brand';
+import type { FieldError } from '@order-gateway/domain/fields/field-rules';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { parseCompleteList } from '@order-gateway/domain/requests/list-parameters';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import { managementOperations } from './management.ts';
+import type { Operation, OperationDeps } from './operation.ts';
+
+export function brandOperations(deps: Pick<OperationDeps, 'management' | 'baseUrl' | 'checkLogo'>): Operation[] {
+  const brandReply = (brand: Brand = noBrand) =>
+    success({ body: { brand: brandResponse(brand, deps.baseUrl()) }, outcome: 'ok' } as const);
+  return managementOperations(deps, BrandService, {
+    async getBrand(members, { clientId, manage }) {
+      const parsed = parseCompleteList(members);
+      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      return manage(async (managed) => brandReply(await managed.findBrand(clientId)));
+    },
+
+    async updateBrand(members, { clientId, timeLeftMs, manage }) {
+      const texts = parseBrand(members);
+      const image = readImage(members.logo);
+      if (!texts.ok || !image.ok) {
+        const errors = [...(image.ok ? [] : [image.failure]), ...(texts.ok ? [] : texts.failure)];
+        return failed({ kind: 'invalid_request', errors });
+      }
+      const logo = image.value && (await deps.checkLogo(clientId, image.value, timeLeftMs));
+      if (logo?.ok === false) return logo;
+      const change = { texts: texts.value, logo: image.value === null ? null : logo?.value };
+      const isChange = change.logo !== undefined || Object.keys(change.texts).length > 0;
+      return manage(async (managed) => {
+        if (isChange) await managed.updateBrand(clientId, change);
+        return brandReply(await managed.findBrand(clientId));
+      });
+    },
+  });
+}
+
+/** Reads an image: bytes in Protobuf, base64 in JSON. `undefined`: not sent. `null`: empty. */
+function readImage(value: unknown): Result<Uint8Array | null | undefined, FieldError<string>> {
+  if (value === undefined || value === null) return success(undefined);
+  const bytes = typeof value === 'string' ? bytesOf(value) : value;
+  if (!(bytes instanceof Uint8Array)) {
+    const code = typeof value === 'string' ? 'bad_format' : 'wrong_type';
+    return failed({ field: 'logo', code, message: 'must be a string in base64' });
+  }
+  return success(bytes.length === 0 ? null : bytes);
+}
+
+function bytesOf(base64: string): Uint8Array | undefined {
+  try {
+    return Uint8Array.fromBase64(base64);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The path of a logo below the base URL. It never shows another image, because it holds the digest of the image. */
+export function logoPath({ digest, type }: Logo): string {
+  return `/logos/${digest}.${type}`;
+}
+
+/** A brand as the API returns it. */
+export function brandResponse({ logo, color, ...texts }: Brand, baseUrl: BaseUrl) {
+  return {
+    logo_url: logo === null ? undefined : `${baseUrl}${logoPath(logo)}`,
+    color: color ?? undefined,
+    support_email: texts.support_email ?? undefined,
+    support_url: texts.support_url ?? undefined,
+    terms_url: texts.terms_url ?? undefined,
+    privacy_url: texts.privacy_url ?? undefined,
+  };
+}

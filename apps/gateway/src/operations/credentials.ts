@@ -1,0 +1,59 @@
+import { CredentialsService } from '@order-gateway/contract/gateway/v1/credentials_service_pb';
+import { formatTime } from '@order-gateway/domain/orders/order';
+import { parseCompleteList } from '@order-gateway/domain/requests/list-parameters';
+import { failed, success } from '@order-gateway/domain/result';
+import { managementOperations, notFound, readId } from './management.ts';
+import type { Operation, OperationDeps } from './operation.ts';
+
+const secretIdForm = /^[1-9]\d{0,14}$/;
+
+export function credentialOperations(deps: Pick<OperationDeps, 'management'>): Operation[] {
+  return managementOperations(deps, CredentialsService, {
+    async createClientSecret(_members, { clientId, manage }) {
+      return manage(async (managed) => {
+        const added = await managed.addSecret(clientId, null);
+        // The account exists: it has just sent valid credentials.
+        if (added.kind !== 'added') return failed({ kind: 'too_many_client_secrets' });
+        return success({ body: { secret: secretResponse(added, added.clientSecret) }, outcome: 'created' });
+      });
+    },
+
+    async listClientSecrets(members, { clientId, manage }) {
+      const parsed = parseCompleteList(members);
+      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      return manage(async (managed) => {
+        const secrets = (await managed.listSecrets(clientId)) ?? [];
+        return success({ body: { secrets: secrets.map((secret) => secretResponse(secret)) }, outcome: 'ok' });
+      });
+    },
+
+    async revokeClientSecret(members, { clientId, manage }) {
+      const id = readId(members, 'id', secretIdForm, 'client_secret');
+      if (!id.ok) return id;
+      return manage(async (managed) => {
+        const { kind } = await managed.endSecret(clientId, Number(id.value), null, { keepsLast: true });
+        const secrets = (await managed.listSecrets(clientId)) ?? [];
+        const secret = secrets.find((secret) => `${secret.id}` === id.value);
+        if (secret === undefined) return failed(notFound('client_secret'));
+        if (kind === 'last') return failed({ kind: 'last_client_secret' });
+        return success({
+          body: { secret: secretResponse(secret) },
+          outcome: kind === 'ended_already' ? 'replayed' : 'ok',
+        });
+      });
+    },
+  });
+}
+
+/** A client secret as the API returns it, with its value only if that is new. */
+function secretResponse(
+  { id, createdAt, endsAt = null }: { readonly id: number; readonly createdAt: Date; readonly endsAt?: Date | null },
+  newSecret?: string,
+) {
+  return {
+    id: `${id}`,
+    created_at: formatTime(createdAt.getTime()),
+    ends_at: endsAt === null ? undefined : formatTime(endsAt.getTime()),
+    client_secret: newSecret,
+  };
+}

@@ -1,0 +1,139 @@
+import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import type { Failure } from '@order-gateway/domain/failure';
+import { parseOrderToken } from '@order-gateway/domain/links/order-token';
+import { formatTime, type PaymentLease, refusalCodes } from '@order-gateway/domain/orders/order';
+import { decide, isHeldBy, startFailure } from '@order-gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import {
+  type AttemptInput,
+  type PaymentInput,
+  parseAttempt,
+  parseLinkToken,
+  parsePayment,
+} from '@order-gateway/domain/requests/parse-payment';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
+import { checkoutOrder } from './order-response.ts';
+import { storageFailure } from './retry-after.ts';
+import {
+  type ChangedOrder,
+  changeOrder,
+  findLinkToPay,
+  findPaymentLink,
+  linkNotFound,
+  resultOf,
+} from './stored-orders.ts';
+
+type RecordPaymentDeps = Pick<OperationDeps, 'store' | 'countRefusal'>;
+
+/** What checkout systems do with the order of a payment link. */
+export function paymentOperations(
+  deps: RecordPaymentDeps & Pick<OperationDeps, 'now' | 'baseUrl' | 'signingSecrets'>,
+): Operation[] {
+  return operationsOf(CheckoutService, {
+    async resolvePaymentLink(members, caller) {
+      const token = parseLinkToken(members);
+      if (!token.ok) return failed({ kind: 'invalid_request', errors: token.failure });
+      const link = await findLinkToPay(deps, caller, token.value);
+      if (!link.ok) return link;
+      return success({ body: { order: checkoutOrder(deps, link.value) }, outcome: 'ok' });
+    },
+
+    async startPayment(members, caller) {
+      const started = await startPayment(deps, caller, members);
+      if (!started.ok) return started;
+      const { link, lease } = started.value;
+      const body = { order: checkoutOrder(deps, link), lease_ends_at: formatTime(lease.endsAtMs) };
+      return success({ body, outcome: 'ok' });
+    },
+
+    async endPayment(members, caller) {
+      const ended = await endPayment(deps, caller, members);
+      if (!ended.ok) return ended;
+      return success({ body: { order: checkoutOrder(deps, ended.value.found) }, outcome: outcomeOf(ended.value) });
+    },
+
+    async recordPayment(members, caller) {
+      const recorded = await recordPayment(deps, caller, members);
+      if (!recorded.ok) return recorded;
+      const order = checkoutOrder(deps, recorded.value.found);
+      const { payment_id, paid_at } = order;
+      return success({ body: { order, payment_id, paid_at }, outcome: outcomeOf(recorded.value) });
+    },
+  });
+}
+
+/** Claims the order of a payment link for a payment attempt, or extends its lease. */
+async function startPayment(
+  deps: Pick<OperationDeps, 'store' | 'now'>,
+  caller: Caller,
+  input: AttemptInput,
+): Promise<Result<{ readonly link: LinkedOrder; readonly lease: PaymentLease }, Failure>> {
+  const parsed = parseAttempt(input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { orderToken, attemptId, leaseSeconds } = parsed.value;
+  const attempt = { checkoutId: caller.account.id, attemptId };
+  for (;;) {
+    const found = await findLinkToPay(deps, caller, orderToken);
+    if (!found.ok) return found;
+    const { order } = found.value;
+    const failure = startFailure(order, attempt, deps.now());
+    if (failure !== undefined) return failed(failure);
+    const outcome = await deps.store.startPayment(order, attempt, leaseSeconds, caller.timeLeftMs());
+    if (outcome.kind === 'changed') {
+      return success({ link: found.value, lease: { ...attempt, endsAtMs: outcome.endsAtMs, isLive: true } });
+    }
+    if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
+  }
+}
+
+/** Ends the lease of a payment attempt, if it holds the order of a payment link. */
+async function endPayment(
+  deps: Pick<OperationDeps, 'store'>,
+  caller: Caller,
+  { order_token, attempt_id }: AttemptInput,
+): Promise<Result<ChangedOrder<LinkedOrder>, Failure>> {
+  const parsed = parseAttempt({ order_token, attempt_id });
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { orderToken, attemptId } = parsed.value;
+  const attempt = { checkoutId: caller.account.id, attemptId };
+  let replayed = true;
+  for (;;) {
+    // Read again after the change: an order that is past its expiry expires with its lease.
+    const found = await findPaymentLink(deps.store.findByToken, caller, orderToken);
+    if (!found.ok) return found;
+    if (!isHeldBy(found.value.order.lease, attempt)) return success({ found: found.value, replayed });
+    const outcome = await deps.store.endPayment(found.value.order, attempt, caller.timeLeftMs());
+    if (outcome.kind === 'changed') replayed = false;
+    else if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
+  }
+}
+
+/**
+ * Records the payment of an order, found by its payment link. Whether the payment is accepted or refused, the lease of its
+ * attempt ends.
+ */
+export async function recordPayment(
+  deps: RecordPaymentDeps,
+  caller: Caller,
+  input: PaymentInput,
+): Promise<Result<ChangedOrder<LinkedOrder>, Failure>> {
+  const parsed = parsePayment(input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { orderToken, attemptId, ...fields } = parsed.value;
+  const token = parseOrderToken(orderToken);
+  if (token === undefined) return failed(linkNotFound);
+  const reported = { ...fields, checkoutId: caller.account.id };
+  const recorded = await changeOrder(
+    deps,
+    caller,
+    async () => resultOf(caller, await deps.store.findForPayment(token, reported, caller.timeLeftMs()), linkNotFound),
+    ({ order, isKnown, refused, nowMs }) =>
+      decide(order, { kind: 'pay', payment: { ...reported, isKnown, refused } }, nowMs),
+    ({ merchant }, code) => deps.countRefusal({ code, mode: merchant.mode }),
+  );
+  const isRefused = !recorded.ok && refusalCodes.some((code) => code === recorded.failure.kind);
+  if (!isRefused || attemptId === undefined) return recorded;
+  const ended = await endPayment(deps, caller, { order_token: orderToken, attempt_id: attemptId });
+  return ended.ok ? recorded : ended;
+}

@@ -1,0 +1,236 @@
+import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
+import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { Failure } from '@order-gateway/domain/failure';
+import { formatTime } from '@order-gateway/domain/orders/order';
+import { parseCompleteList, parseDeliveryList } from '@order-gateway/domain/requests/list-parameters';
+import { parseEndpoint, parseFailedSince } from '@order-gateway/domain/requests/parse-webhook-endpoint';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import { allEventTypes, endpointIdForm } from '@order-gateway/domain/webhooks/webhook-endpoint';
+import type { Managed } from '@order-gateway/postgres/merchant-management';
+import {
+  deliveryStatusOf,
+  redeliveredMax,
+  type StoredDelivery,
+  type StoredEndpoint,
+} from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import { type AllowedAddresses, urlProblem } from '../network/ip-address.ts';
+import { newSigningSecret } from '../secrets/signing-secrets.ts';
+import { managementOperations, notFound, readId } from './management.ts';
+import type { Members, Operation, OperationDeps, Reply, Success } from './operation.ts';
+
+type WebhookDeps = Pick<OperationDeps, 'management' | 'signingSecrets' | 'webhookAddresses' | 'ping'>;
+
+/** An endpoint, and whether its secret signs the merchant's returns. */
+interface FoundEndpoint {
+  readonly endpoint: StoredEndpoint;
+  readonly signsReturns: boolean;
+}
+
+const eventIdForm = /^evt_[0-9a-f]{32}$/;
+
+const endpointNotFound = failed(notFound('webhook_endpoint'));
+
+const notConfigured = failed({ kind: 'webhooks_not_configured' } as const);
+
+export function webhookOperations(deps: WebhookDeps): Operation[] {
+  const { signingSecrets, webhookAddresses, ping } = deps;
+  return managementOperations(deps, WebhookService, {
+    async createWebhookEndpoint({ url: sentUrl, event_types }, { account, manage }) {
+      const parsed = parseEndpoint({ url: sentUrl, event_types }, true);
+      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      const { url = '', eventTypes } = parsed.value;
+      const notAllowed = urlFailure(url, webhookAddresses);
+      if (notAllowed !== undefined) return failed(notAllowed);
+      if (signingSecrets === undefined) return notConfigured;
+      const { secret, stored } = newSigningSecret(signingSecrets, account.id);
+      return manage(async (managed) => {
+        const endpointId = await managed.create(account.id, { url, eventTypes, signingSecret: stored });
+        if (endpointId === undefined) return failed({ kind: 'too_many_endpoints' });
+        return endpointReply(await findEndpoint(managed, account.id, endpointId), 'created', secret);
+      });
+    },
+
+    async getWebhookEndpoint(members, { account, manage }) {
+      const id = readEndpointId(members);
+      if (!id.ok) return id;
+      return manage(async (managed) => endpointReply(await findEndpoint(managed, account.id, id.value)));
+    },
+
+    async listWebhookEndpoints(members, { account, manage }) {
+      const parsed = parseCompleteList(members);
+      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      return manage(async (managed) => {
+        const endpoints = await listEndpoints(managed, account.id);
+        return success({ body: { endpoints: endpoints.map((found) => endpointResponse(found)) }, outcome: 'ok' });
+      });
+    },
+
+    async updateWebhookEndpoint(members, { account, manage }) {
+      const id = readEndpointId(members);
+      if (!id.ok) return id;
+      const parsed = parseEndpoint(members, false);
+      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      const settings = parsed.value;
+      const notAllowed = settings.url === undefined ? undefined : urlFailure(settings.url, webhookAddresses);
+      if (notAllowed !== undefined) return failed(notAllowed);
+      const isChange = Object.values(settings).some((value) => value !== undefined);
+      return manage(async (managed) => {
+        if (isChange) await managed.update(account.id, id.value, settings);
+        return endpointReply(await findEndpoint(managed, account.id, id.value));
+      });
+    },
+
+    async deleteWebhookEndpoint(members, { account, manage }) {
+      const id = readEndpointId(members);
+      if (!id.ok) return id;
+      return manage(async (managed) =>
+        (await managed.remove(account.id, id.value)) ? success({ body: {}, outcome: 'ok' }) : endpointNotFound,
+      );
+    },
+
+    async pingWebhookEndpoint(members, { account, manage }) {
+      const id = readEndpointId(members);
+      if (!id.ok) return id;
+      const found = await manage((managed) => findEndpoint(managed, account.id, id.value));
+      if (!found.ok) return found;
+      const { url, signingSecret, previousSecret } = found.value.endpoint;
+      const secret = signingSecrets?.decrypt(account.id, signingSecret);
+      if (secret === undefined) return notConfigured;
+      const previous = previousSecret === null ? undefined : signingSecrets?.decrypt(account.id, previousSecret);
+      const sent = await ping(account.id, url, previous === undefined ? [secret] : [secret, previous]);
+      if (!sent.ok) return sent;
+      const { status = 0, text } = sent.value;
+      return success({ body: { delivered: status >= 200 && status < 300, result: text }, outcome: 'ok' });
+    },
+
+    async rotateWebhookSecret(members, { account, manage }) {
+      const id = readEndpointId(members);
+      if (!id.ok) return id;
+      if (signingSecrets === undefined) return notConfigured;
+      const { secret, stored } = newSigningSecret(signingSecrets, account.id);
+      return manage(async (managed) => {
+        if (!(await managed.rotate(account.id, id.value, stored))) return endpointNotFound;
+        return endpointReply(await findEndpoint(managed, account.id, id.value), 'ok', secret);
+      });
+    },
+
+    async listWebhookDeliveries(members, { account, manage }) {
+      const id = readEndpointId(members);
+      if (!id.ok) return id;
+      const parsed = parseDeliveryList(account.id, id.value, members);
+      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      const { filter, cursorAfter } = parsed.value;
+      return manage(async (managed) => {
+        const found = await findEndpoint(managed, account.id, id.value);
+        if (!found.ok) return found;
+        const limit = filter.limit + 1;
+        const listed = await managed.pageOfDeliveries(account.id, id.value, { ...filter, limit });
+        const page = listed.slice(0, filter.limit);
+        const last = listed.length > filter.limit ? page.at(-1) : undefined;
+        const body = { deliveries: page.map(deliveryResponse), next_cursor: last && cursorAfter(last) };
+        return success({ body, outcome: 'ok' });
+      });
+    },
+
+    async redeliverWebhook(members, { account, manage }) {
+      const id = readEndpointId(members);
+      if (!id.ok) return id;
+      const eventId = readId(members, 'event_id', eventIdForm, 'event');
+      if (!eventId.ok) return eventId;
+      return manage(async (managed) => {
+        const found = await findEnabledEndpoint(managed, account.id, id.value);
+        if (!found.ok) return found;
+        const isQueued = await managed.redeliver(account.id, id.value, eventId.value);
+        return isQueued ? success({ body: {}, outcome: 'accepted' }) : failed(notFound('event'));
+      });
+    },
+
+    async redeliverFailedWebhooks(members, { account, manage }) {
+      const id = readEndpointId(members);
+      if (!id.ok) return id;
+      const since = parseFailedSince(members.failed_since);
+      if (!since.ok) return failed({ kind: 'invalid_request', errors: since.failure });
+      return manage(async (managed) => {
+        const found = await findEnabledEndpoint(managed, account.id, id.value);
+        if (!found.ok) return found;
+        const count = await managed.redeliverFailed(account.id, id.value, new Date(since.value));
+        return success({ body: { queued: count, has_more: count === redeliveredMax }, outcome: 'accepted' });
+      });
+    },
+  });
+}
+
+function readEndpointId(members: Members): Result<string, Failure> {
+  return readId(members, 'id', endpointIdForm, 'webhook_endpoint');
+}
+
+/** The failure of a request with a URL to which nothing is sent. */
+function urlFailure(url: string, allowed: AllowedAddresses): Failure | undefined {
+  const problem = urlProblem(new URL(url), allowed);
+  return problem === undefined ? undefined : { kind: 'webhook_url_not_allowed', reason: `The URL ${problem}.` };
+}
+
+/** The merchant's endpoints, oldest first. The oldest signs returns. */
+async function listEndpoints(managed: Managed, merchantId: AccountId): Promise<readonly FoundEndpoint[]> {
+  const endpoints = await managed.list(merchantId);
+  return endpoints.map((endpoint, index) => ({ endpoint, signsReturns: index === 0 }));
+}
+
+async function findEndpoint(
+  managed: Managed,
+  merchantId: AccountId,
+  endpointId: string,
+): Promise<Result<FoundEndpoint, Failure>> {
+  const endpoints = await listEndpoints(managed, merchantId);
+  const found = endpoints.find(({ endpoint }) => endpoint.endpointId === endpointId);
+  return found === undefined ? endpointNotFound : success(found);
+}
+
+async function findEnabledEndpoint(...endpoint: Parameters<typeof findEndpoint>): ReturnType<typeof findEndpoint> {
+  const found = await findEndpoint(...endpoint);
+  const isDisabled = found.ok && found.value.endpoint.disabledAt !== null;
+  return isDisabled ? failed({ kind: 'webhook_endpoint_disabled' }) : found;
+}
+
+function endpointReply(
+  found: Result<FoundEndpoint, Failure>,
+  outcome: Success = 'ok',
+  newSecret?: string,
+): Result<Reply, Failure> {
+  return found.ok ? success({ body: { endpoint: endpointResponse(found.value, newSecret) }, outcome }) : found;
+}
+
+/** An endpoint as the API returns it, with its signing secret only if that is new. */
+function endpointResponse({ endpoint, signsReturns }: FoundEndpoint, newSecret?: string) {
+  const { endpointId, url, eventTypes, disabledAt, failingSince, createdAt } = endpoint;
+  return {
+    id: endpointId,
+    url,
+    event_types: eventTypes ?? [allEventTypes],
+    status: disabledAt === null ? 'enabled' : 'disabled',
+    created_at: formatTime(createdAt.getTime()),
+    signs_returns: signsReturns,
+    failing_since: formatOptional(failingSince),
+    disabled_at: formatOptional(disabledAt),
+    signing_secret: newSecret,
+  };
+}
+
+function deliveryResponse(delivery: StoredDelivery) {
+  const { eventId, type, createdAt, attempts, lastAttemptAt, lastResult, nextAttemptAt, deliveredAt } = delivery;
+  return {
+    event_id: eventId,
+    type,
+    created_at: formatTime(createdAt.getTime()),
+    status: deliveryStatusOf(delivery),
+    attempts,
+    last_attempt_at: formatOptional(lastAttemptAt),
+    last_result: lastResult ?? undefined,
+    next_attempt_at: formatOptional(nextAttemptAt),
+    delivered_at: formatOptional(deliveredAt),
+  };
+}
+
+function formatOptional(time: Date | null): string | undefined {
+  return time === null ? undefined : formatTime(time.getTime());
+}
