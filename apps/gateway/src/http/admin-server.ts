@@ -1,14 +1,23 @@
 import { createServer } from 'node:http';
+import { schemaVersion } from '@order-gateway/postgres/schema-version';
 import { bind, type PortServer } from '../network/listen.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { commit, version } from '../version.ts';
+
+const versions = JSON.stringify({ version, commit, schema: schemaVersion });
 
 /** Only scrapers and operators connect. */
 const connectionsMax = 100;
 
-/** The admin port: `GET /metrics` in Prometheus's text format. It must stay private, because it needs no credentials. */
+/**
+ * The admin port: `GET /metrics` in Prometheus's text format, and `GET /version` with the version, the commit and the latest
+ * migration that this code needs. It must stay private, because it needs no credentials.
+ */
 export function createAdminServer({ scrape }: Metrics): PortServer {
   const server = createServer((request, response) => {
-    if (request.url?.split('?', 1)[0] === '/metrics') scrape(request, response);
+    const path = request.url?.split('?', 1)[0];
+    if (path === '/metrics') scrape(request, response);
+    else if (path === '/version') response.writeHead(200, { 'content-type': 'application/json' }).end(versions);
     else response.writeHead(404).end();
   });
   server.maxConnections = connectionsMax;

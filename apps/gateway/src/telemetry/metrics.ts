@@ -91,7 +91,7 @@ function observeProcess(meter: Meter): void {
       result.observe((user + system) / 1e6);
     });
   addGauge('order_gateway.build.info', 'Always 1; the labels are the versions', (result) =>
-    result.observe(1, { version, commit: commit ?? 'unknown', node: process.versions.node }),
+    result.observe(1, { version, commit, node: process.versions.node }),
   );
 }
 

@@ -5,6 +5,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
+import manifest from '../../../../package.json' with { type: 'json' };
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { readText } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, environment, newClusterDir } from '../helpers/gateway-process.ts';
@@ -64,7 +65,7 @@ test('a file gets every log line, the last ones too', async () => {
   const facts = lines.map((line) => JSON.parse(line));
   expect(facts.filter(({ code }) => code === 'ok')).toHaveLength(100);
   const messages = facts.map(({ msg }) => msg);
-  expect(messages).toContain('ready');
+  expect(facts.find(({ msg }) => msg === 'ready')).toMatchObject({ version: manifest.version });
   expect(messages).toContain('stopping');
 });
 

@@ -1,6 +1,7 @@
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
+import manifest from '../../../../package.json' with { type: 'json' };
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { scrape, useGateway } from '../helpers/running-gateway.ts';
 import { orderMessage, postOrder } from '../helpers/send-order.ts';
@@ -61,9 +62,24 @@ test('no label contains text sent by a client', async () => {
   expect(await scrape(gateway)).not.toContain(text);
 });
 
-test('the admin port serves nothing but /metrics, and the public ports have no metrics', async () => {
+test('every place that shows the version shows that of the release', async () => {
+  const { version } = manifest;
+  const json = async (url: string) => (await fetch(url)).json();
+  expect(await json(`http://127.0.0.1:${gateway.adminPort}/version`)).toEqual({
+    version,
+    commit: expect.stringMatching(/^[0-9a-f]{40}$|^unknown$/),
+    schema: expect.stringMatching(/^\d{4}_\w+$/),
+  });
+  expect(await json(`${gateway.url}/health/live`)).toEqual({ status: 'ok', version });
+  expect(await json(`${gateway.url}/health/ready`)).toEqual({ status: 'ok', version });
+  expect(await json(`${gateway.url}/openapi.json`)).toMatchObject({ info: { version } });
+  expect(await scrape(gateway)).toContain(`\norder_gateway_build_info{version="${version}",commit="`);
+});
+
+test('the admin port serves nothing but /metrics and /version, and the public ports have neither', async () => {
   const url = `http://127.0.0.1:${gateway.adminPort}`;
   expect((await fetch(`${url}/metrics`)).headers.get('content-type')).toMatch(/^text\/plain/);
   expect((await fetch(url)).status).toBe(404);
   expect((await fetch(`${gateway.url}/metrics`)).status).toBe(404);
+  expect((await fetch(`${gateway.url}/version`)).status).toBe(404);
 });
