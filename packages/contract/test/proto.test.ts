@@ -27,6 +27,10 @@ test('the proto files follow the lint rules', async () => {
   expect(await findingsOf('lint', protoFolder)).toBe('');
 });
 
+test('the proto files break nothing that the last release promised', async () => {
+  expect(await findingsOf('breaking', protoFolder, '--against', 'frozen.binpb.gz')).toBe('');
+});
+
 test('the proto files are formatted', async () => {
   expect(await findingsOf('format', '--diff', '--exit-code', protoFolder)).toBe('');
 });

@@ -1,9 +1,11 @@
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { eventTypes } from '@order-gateway/domain/orders/order-states';
 import type { FastifyInstance } from 'fastify';
 import { packTar } from 'modern-tar/fs';
 import { contentSecurityPolicy, guideStyle, hashSource } from '../payment-page/styles.ts';
+import { eventSchemaPath, eventSchemas } from '../reference/event-schemas.ts';
 import { type Guide, guidePage, guides } from '../reference/guides.ts';
 import { openApi } from '../reference/openapi.ts';
 import { landingPage, referencePage, referenceScript } from '../reference/reference-page.ts';
@@ -27,7 +29,8 @@ const protoFolder = fileURLToPath(new URL('../../../../proto', import.meta.url))
 
 /**
  * The landing page, `GET /openapi.json`, the reference made from it at `/docs`, the guides below it, of which `/docs/errors` is where
- * the `type` of every problem document leads, and the gRPC contract as an archive. None loads anything from elsewhere.
+ * the `type` of every problem document leads, the gRPC contract as an archive, and the JSON Schema of each event. None loads
+ * anything from elsewhere.
  */
 export function referenceRoutes(app: FastifyInstance, { baseUrl }: { readonly baseUrl: () => BaseUrl }): void {
   // The base URL is known once the listener has its port, so each file is made at its first request.
@@ -39,6 +42,10 @@ export function referenceRoutes(app: FastifyInstance, { baseUrl }: { readonly ba
   serve('/docs/proto.tar', 'application/x-tar', () =>
     buffer(packTar([{ type: 'directory', source: protoFolder, target: 'proto' }])),
   );
+  for (const type of eventTypes) {
+    const make = () => `${JSON.stringify(eventSchemas(baseUrl())[type], null, 2)}\n`;
+    serve(eventSchemaPath(type), 'application/schema+json', make);
+  }
   serve('/docs/reference.js', 'text/javascript; charset=utf-8', referenceScript);
   const policy = { 'content-security-policy': referencePolicy };
   servePublicFile(app, '/docs', { ...headers, ...policy, 'content-type': html }, () => referencePage(baseUrl()));

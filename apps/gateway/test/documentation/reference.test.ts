@@ -10,7 +10,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { unpackTar } from 'modern-tar';
 import { describe, expect, test } from 'vitest';
-import { exampleOrder, exampleResponse } from '../../src/reference/example-order.ts';
+import { exampleEvent, exampleOrder, exampleResponse } from '../../src/reference/example-order.ts';
 import { guides } from '../../src/reference/guides.ts';
 import { jsonErrorsOf, type Operation, openApi } from '../../src/reference/openapi.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
@@ -114,6 +114,16 @@ describe('GET /openapi.json', () => {
       const example = Object(webhooks[type]?.post?.requestBody?.content['application/json']?.example);
       const status = type === 'order.payment_refused' ? 'PAID' : type.slice('order.'.length).toUpperCase();
       expect(example).toMatchObject({ type, data: { order_status: status } });
+    }
+  });
+
+  test('is beside a schema of each event, for which the example of no other event is valid', async () => {
+    for (const type of eventTypes) {
+      const { text, response } = await get(`/docs/events/${type}.schema.json`);
+      expect(response.headers.get('content-type')).toBe('application/schema+json');
+      const isValid = new Ajv2020({ strict: true, validateFormats: false }).compile(JSON.parse(text));
+      const valid = eventTypes.filter((other) => isValid(exampleEvent(gateway.baseUrl, other)));
+      expect([type, valid]).toEqual([type, [type]]);
     }
   });
 

@@ -9,6 +9,7 @@ import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { giveSigningSecret, scrape, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 import { startWebhookReceiver } from '../helpers/webhook-receiver.ts';
+import { brokenFacts } from '../stability/facts.ts';
 
 const folder = join(import.meta.dirname, '../../../../deploy/monitoring');
 
@@ -24,6 +25,16 @@ beforeAll(async () => {
   await vi.waitUntil(async () => (await scrape(gateway)).includes('order_gateway_webhook_attempts_total'), 60_000);
   metrics = labelsOf(await scrape(gateway));
   return receiver.close;
+});
+
+test('every metric of the last release is still there, with its labels', async () => {
+  const ours = [...metrics].filter(([name]) => name.startsWith('order_gateway_'));
+  expect(
+    await brokenFacts(
+      'metrics',
+      ours.flatMap(([name, labels]) => [...labels].map((label) => `${name} ${label}`)),
+    ),
+  ).toEqual([]);
 });
 
 function labelsOf(scraped: string): Map<string, Set<string>> {

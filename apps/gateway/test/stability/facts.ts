@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { callerOf, methods } from '@order-gateway/contract/operations';
+import { failures } from '@order-gateway/domain/failure';
+import { fieldErrorCodes } from '@order-gateway/domain/fields/field-rules';
+import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
+import { eventSchemas } from '../../src/reference/event-schemas.ts';
+import { openApi } from '../../src/reference/openapi.ts';
+import type { JsonSchema } from '../../src/reference/schemas.ts';
+
+// What callers may rely on, as facts: one line each, true of a release. A later version may make more of them true, and none false.
+
+const baseUrl = 'https://pay.example.com';
+const frozenFolder = join(import.meta.dirname, 'frozen');
+
+/**
+ * Returns the facts of a released version that are no longer true. In the mode `freeze`, which a release uses, writes the current
+ * facts instead.
+ */
+export async function brokenFacts(name: string, current: readonly string[]): Promise<string[]> {
+  const file = join(frozenFolder, `${name}.txt`);
+  if (process.env.MODE === 'freeze') await writeFile(file, `${[...new Set(current)].sort().join('\n')}\n`);
+  const frozen = (await readFile(file, 'utf8')).trimEnd().split('\n');
+  return frozen.filter((fact) => !current.includes(fact));
+}
+
+/** The operations of the JSON API with their parameters and statuses, and the members of all bodies. */
+export function openApiFacts(): string[] {
+  const { paths, components, webhooks } = openApi(baseUrl);
+  const operations = Object.entries(paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs).flatMap(([verb, operation]) => {
+      const name = `${verb.toUpperCase()} ${path}`;
+      const { operationId, parameters, requestBody, responses } = operation;
+      return [
+        `${name}: operationId ${operationId}`,
+        ...parameters.flatMap((parameter) => {
+          const parameterName = `${name}: ${parameter.in} ${parameter.name}`;
+          return [parameterName, ...(parameter.required ? [] : [`${parameterName} is optional`])];
+        }),
+        ...Object.keys(requestBody?.content ?? {}).map((type) => `${name}: accepts ${type}`),
+        ...Object.entries(responses).flatMap(([status, { content = {}, headers = {} }]) => [
+          ...Object.entries(content).map(([type, { schema }]) => `${name}: ${status} ${type} ${nameOf(schema)}`),
+          ...Object.keys(headers).map((header) => `${name}: ${status} ${header}`),
+        ]),
+      ];
+    }),
+  );
+  const schemas = Object.entries(components.schemas).flatMap(([name, schema]) => schemaFacts(name, schema));
+  const currencies = orderCurrencyCodes.map((code) => `currency ${code}`);
+  return [...operations, ...schemas, ...Object.keys(webhooks).map((type) => `webhook ${type}`), ...currencies];
+}
+
+/** The members of each event, and of what events contain. */
+export function eventFacts(): string[] {
+  return Object.entries(eventSchemas(baseUrl)).flatMap(([type, schema]) => [
+    ...schemaFacts(type, schema),
+    ...Object.entries(schema.$defs).flatMap(([name, definition]) => schemaFacts(name, definition)),
+  ]);
+}
+
+/** The error codes with their statuses in both protocols, and the codes of invalid fields. */
+export function errorFacts(): string[] {
+  return [
+    ...Object.entries(failures).map(([code, { httpStatus, grpcStatus }]) => `${code} ${httpStatus} ${grpcStatus}`),
+    ...fieldErrorCodes.map((code) => `field ${code}`),
+  ];
+}
+
+/** The kind of account that may call each method. */
+export function callerFacts(): string[] {
+  return Object.values(methods).map((method) => `${method.name} ${callerOf(method)}`);
+}
+
+/** The names of the configuration's variables. */
+export function variableFacts(): string[] {
+  const example = readFileSync(join(import.meta.dirname, '../../../../.env.example'), 'utf8');
+  return [...example.matchAll(/^# ([A-Z_]+)=/gm)].map(([, name = '']) => name);
+}
+
+/**
+ * The members of an object with their types and values. A request's member must not become required, and a response's member must
+ * not become optional.
+ */
+function schemaFacts(name: string, schema: JsonSchema): string[] {
+  const isRequest = name.endsWith('Request');
+  return Object.entries(schema.properties ?? {}).flatMap(([member, property]) => {
+    const path = `${name}.${member}`;
+    // Listed once.
+    const values = property.enum?.length === orderCurrencyCodes.length ? [] : (property.enum ?? []);
+    const isRequired = schema.required?.includes(member) ?? false;
+    return [
+      `${path}: ${nameOf(property)}`,
+      ...(isRequest && !isRequired ? [`${path} may be absent`] : []),
+      ...(!isRequest && isRequired ? [`${path} is always present`] : []),
+      ...values.map((value) => `${path} = ${value}`),
+      ...(property.type === 'array' && property.items ? schemaFacts(`${path}[]`, property.items) : []),
+    ];
+  });
+}
+
+function nameOf(schema: JsonSchema): string {
+  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? '';
+  const type = [schema.type].flat().join(' or ');
+  return schema.items === undefined ? type : `${type} of ${nameOf(schema.items)}`;
+}
