@@ -6,7 +6,7 @@ import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import { migrate } from 'drizzle-orm/pg-proxy/migrator';
 import { noStatementTimeoutMs, withConnection } from './connections/client.ts';
-import { DatabaseError, lockTimeoutMessage } from './connections/errors.ts';
+import { DatabaseError, isLockTimeout, lockTimeoutMessage } from './connections/errors.ts';
 
 const grantsFile = new URL('../grants.sql', import.meta.url);
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
@@ -21,6 +21,15 @@ const migrationLock = 0x6f72646572;
 const lockTimeoutMaxMs = 600_000;
 
 const lockPollMs = 100;
+
+/**
+ * How long a migration waits for the lock of a table at a time. All statements that need the table wait behind it, so it gives way,
+ * and tries again after {@link retryPauseMs}.
+ */
+const tableLockMaxMs = 500;
+
+/** Time for the statements that waited behind a migration. */
+const retryPauseMs = 500;
 
 /** Runs one statement, and returns its rows. */
 type Execute = (query: SQL) => Promise<readonly Readonly<Record<string, unknown>>[]>;
@@ -45,9 +54,13 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
         "its schema is of an earlier checkout and can't be migrated: use a new database or DATA_DIR",
       );
     const proxied = drizzle(async (text) => ({ rows: [...(await db.execute(sql.raw(text)))] }));
-    await migrate(proxied, (statements) => inTransaction((text) => db.execute(sql.raw(text)), statements), {
-      migrationsFolder,
-    });
+    await migrate(
+      proxied,
+      (statements) => inTransaction((text) => db.execute(sql.raw(text)), statements, lockTimeoutMs),
+      {
+        migrationsFolder,
+      },
+    );
     await db.execute(sql.raw(await readFile(grantsFile, 'utf8')));
   });
 }
@@ -70,11 +83,26 @@ async function lockMigrations(execute: Execute, timeoutMs: number): Promise<void
 /**
  * Runs statements in one transaction. Drizzle's migrator for postgres.js uses `sql.begin`, where a killed backend raises an
  * uncaught exception (postgres.js 3.4.9, issue 1066); its migrator for a proxy lets us run the transaction. A lost connection
- * ends it: a connection is never opened again.
+ * ends it: a connection is never opened again. Runs them again, up to the limit in milliseconds, while another session holds a lock.
  */
-async function inTransaction(run: (text: string) => Promise<unknown>, statements: readonly string[]): Promise<void> {
+async function inTransaction(
+  run: (text: string) => Promise<unknown>,
+  statements: readonly string[],
+  timeoutMs: number,
+): Promise<void> {
   if (statements.length === 0) return;
-  for (const text of ['begin', ...statements, 'commit']) await run(text);
+  const giveUpAtMs = performance.now() + timeoutMs;
+  const limit = `set local lock_timeout = ${Math.min(tableLockMaxMs, timeoutMs)}`;
+  for (;;) {
+    try {
+      for (const text of ['begin', limit, ...statements, 'commit']) await run(text);
+      return;
+    } catch (error) {
+      if (!isLockTimeout(error) || performance.now() > giveUpAtMs) throw error;
+      await run('rollback');
+      await sleep(retryPauseMs);
+    }
+  }
 }
 
 /**

@@ -73,6 +73,31 @@ test('a migration whose connection is lost fails with a reason, changes nothing,
   expect(await tablesOf(sql)).toEqual(tables);
 });
 
+test('a migration gives way to the statements that wait behind it, and tries again', async () => {
+  const url = await createDatabase();
+  const sql = postgres(url, { max: 2, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  const attempts = new Set<string>();
+  let migrating: Promise<void> | undefined;
+  const outcome = sql.begin(async (session) => {
+    await session`create table orders (id int)`;
+    migrating = migrateDatabase(url);
+    await expect
+      .poll(async () => {
+        const rows = await sql`
+          select xact_start::text as start from pg_stat_activity where application_name = 'order-gateway migration'
+          and datname = current_database() and wait_event_type = 'Lock'`;
+        for (const { start } of rows) attempts.add(start);
+        return attempts.size;
+      })
+      .toBeGreaterThan(2);
+    throw new Error('undone');
+  });
+  await expect(outcome).rejects.toThrow('undone');
+  await migrating;
+  expect(await tablesOf(sql)).toEqual(tables);
+});
+
 test('a migration waits for that of another process, up to a limit', async () => {
   const url = await createDatabase();
   const sql = postgres(url, { max: 1 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -70,6 +71,18 @@ export function errorFacts(): string[] {
 /** The kind of account that may call each method. */
 export function callerFacts(): string[] {
   return Object.values(methods).map((method) => `${method.name} ${callerOf(method)}`);
+}
+
+/** The migrations with the time that identifies each in a database, and the hash of its statements. */
+export function migrationFacts(): string[] {
+  const folder = join(import.meta.dirname, '../../../../packages/postgres/migrations');
+  const journal: { entries: { tag: string; when: number }[] } = JSON.parse(
+    readFileSync(join(folder, 'meta/_journal.json'), 'utf8'),
+  );
+  return journal.entries.map(({ tag, when }) => {
+    const hash = createHash('sha256').update(readFileSync(join(folder, `${tag}.sql`)));
+    return `${tag} ${when} ${hash.digest('hex')}`;
+  });
 }
 
 /** The names of the configuration's variables. */

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { brokenFacts, callerFacts, errorFacts, eventFacts, openApiFacts, variableFacts } from './facts.ts';
+import {
+  brokenFacts,
+  callerFacts,
+  errorFacts,
+  eventFacts,
+  migrationFacts,
+  openApiFacts,
+  variableFacts,
+} from './facts.ts';
 
 // docs/stability.md says what a failure means.
 test.each([
@@ -7,6 +15,7 @@ test.each([
   ['events', eventFacts],
   ['errors', errorFacts],
   ['callers', callerFacts],
+  ['migrations', migrationFacts],
   ['variables', variableFacts],
 ])('everything that the last release promised about %s is still true', async (name, facts) => {
   expect(await brokenFacts(name, facts())).toEqual([]);

@@ -108,6 +108,11 @@ export function isConcurrencyFailure(error: unknown): boolean {
   return concurrencyStates.includes(codeOf(rootCause(error)));
 }
 
+/** Whether a statement failed because a lock was not granted in time. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(rootCause(error)) === lockNotAvailable;
+}
+
 /** Whether a statement failed because a row has a key that is in use. Which key it is has another name in every partition. */
 export function isDuplicate(error: unknown): boolean {
   return codeOf(rootCause(error)) === uniqueViolation;
