@@ -232,6 +232,19 @@ test('reports all problems at once', () => {
   expect(errorOf(env)).not.toMatch(/secret/);
 });
 
+const example = await readFile(new URL('../../../.env.example', import.meta.url), 'utf8');
+
+test('.env.example has the defaults of the usage', () => {
+  for (const [, names = '', text = ''] of startUsage.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) .*\((.+)\)$/gm)) {
+    const defaults = text.split(/, |; /);
+    for (const [index, name] of names.split(', ').entries()) {
+      const [, value] = new RegExp(`^# ${name}=(.*)$`, 'm').exec(example) ?? [];
+      // Words stand for a default that is no value. Then the file has an example.
+      if (!/^(an?|no|none|never|http:.*) ?/.test(text)) expect(value, name).toBe(defaults[index] ?? defaults[0]);
+    }
+  }
+});
+
 test('.env.example and the usage list every variable', async () => {
   const read: string[] = [];
   const get = (_: object, name: string | symbol) => {
@@ -241,7 +254,6 @@ test('.env.example and the usage list every variable', async () => {
   readConfig(new Proxy({}, { get }));
   // The variables of secrets are listed below the others.
   const variables = read.filter((name) => !read.includes(name.replace(/_FILE$/, '')) || !name.endsWith('_FILE'));
-  const example = await readFile(new URL('../../../.env.example', import.meta.url), 'utf8');
   expect([...example.matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name).sort()).toEqual(read.toSorted());
   const usage = [...startUsage.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) /gm)].flatMap(([, names = '']) =>
     names.split(', '),
