@@ -7,9 +7,10 @@ import type { EventType } from '@order-gateway/domain/orders/order-states';
  * had been. The model shares types with the domain, but none of its code, because it checks that code.
  */
 
-/** A payment as a checkout system reports it. `id` names the checkout system and its payment_id. */
+/** A payment as a checkout system reports it. The two ids together identify it. */
 export interface Payment {
-  readonly id: string;
+  readonly checkout: string;
+  readonly paymentId: string;
   /** Milliseconds since 1970, as all times of the store. */
   readonly paidAtMs: number;
   readonly amount: string;
@@ -37,7 +38,7 @@ export interface Shown {
   readonly status: OrderStatus;
   /** The service_order_id, token and creation time, which never change. */
   readonly identity?: string;
-  /** The id of the payment that paid the order; `null`: none. */
+  /** The payment_id of the payment that paid the order; `null`: none. */
   readonly paymentId?: string | null;
   readonly refusedIds?: readonly string[];
 }
@@ -173,7 +174,8 @@ export function isFinal(last: State, stored: StoredOrder | null): boolean {
     ({ content, status, payment, lease, refused, events }) =>
       content === stored.content &&
       status === stored.status &&
-      payment?.id === stored.payment?.id &&
+      payment?.checkout === stored.payment?.checkout &&
+      payment?.paymentId === stored.payment?.paymentId &&
       payment?.paidAtMs === stored.payment?.paidAtMs &&
       refused.length === stored.refused.length &&
       events.length === changes.length &&
@@ -259,7 +261,9 @@ const closedCodes = { PAID: 'order_already_paid', CANCELLED: 'order_cancelled', 
 /** A payment pays an order once. Whatever else happens to it is stored, announced, and told again when it is reported again. */
 function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: StoredOrder): Ending[] {
   const { status } = state;
-  const known = state.payment?.id === payment.id ? state.payment : state.refused.find(({ id }) => id === payment.id);
+  const isReported = ({ checkout, paymentId }: Payment) =>
+    checkout === payment.checkout && paymentId === payment.paymentId;
+  const known = state.payment && isReported(state.payment) ? state.payment : state.refused.find(isReported);
   if (known !== undefined) {
     const isSame = (['paidAtMs', 'amount', 'currency'] as const).every((name) => known[name] === payment[name]);
     if (!isSame) return [{ state, outcome: 'payment_id_conflict' }];
@@ -309,8 +313,8 @@ function agrees({ state, outcome, leaseEndsAt }: Ending, { response }: Call, sto
   return (
     status === state.status &&
     (identity === undefined || identity === stored?.identity) &&
-    (paymentId === undefined || paymentId === (state.payment?.id ?? null)) &&
-    (refusedIds === undefined || String(refusedIds) === String(state.refused.map(({ id }) => id)))
+    (paymentId === undefined || paymentId === (state.payment?.paymentId ?? null)) &&
+    (refusedIds === undefined || String(refusedIds) === String(state.refused.map((refused) => refused.paymentId)))
   );
 }
 
@@ -323,7 +327,9 @@ function learned({ state }: Ending, { response }: Call): State {
 }
 
 function isSameRefusal(one: RefusedPayment, other: RefusedPayment | undefined): boolean {
-  return (['id', 'paidAtMs', 'amount', 'currency', 'code'] as const).every((name) => one[name] === other?.[name]);
+  return (['checkout', 'paymentId', 'paidAtMs', 'amount', 'currency', 'code'] as const).every(
+    (name) => one[name] === other?.[name],
+  );
 }
 
 function contains(period: Period | undefined, ms: number | undefined): boolean {

@@ -1,15 +1,21 @@
 import { formatAmount } from '@order-gateway/domain/money/money';
-import { formatTime, type Order, type OrderPayment, type PaymentAttempt } from '@order-gateway/domain/orders/order';
+import { formatTime, type Order, type OrderPayment } from '@order-gateway/domain/orders/order';
 import type { EventType } from '@order-gateway/domain/orders/order-states';
 import type { StoredOrder } from './model.ts';
 
-/** The id of a payment: its checkout system and its payment_id. A simulated payment has no checkout system. */
-export function paymentIdOf({ checkoutId, paymentId }: Pick<OrderPayment, 'checkoutId' | 'paymentId'>): string {
-  return `${checkoutId ?? 'simulated'}/${paymentId}`;
+/** The checkout system of a payment. A simulated payment has none. */
+export function checkoutOf({ checkoutId }: Pick<OrderPayment, 'checkoutId'>): string {
+  return String(checkoutId ?? 'simulated');
 }
 
 /** The id of a payment attempt: its checkout system and its attempt_id. */
-export function attemptIdOf({ checkoutId, attemptId }: PaymentAttempt): string {
+export function attemptIdOf({
+  checkoutId,
+  attemptId,
+}: {
+  readonly checkoutId: number | string;
+  readonly attemptId: string;
+}): string {
   return `${checkoutId}/${attemptId}`;
 }
 
@@ -38,10 +44,10 @@ export function storedOrderOf(
     ...{ content, createdAtMs, expiresAtMs, status: orderStatus },
     amount: formatAmount(order.fields.order_amount),
     currency: order.fields.order_currency,
-    payment: payment && { id: paymentIdOf(payment), paidAtMs: payment.paidAtMs },
+    payment: payment && { checkout: checkoutOf(payment), paymentId: payment.paymentId, paidAtMs: payment.paidAtMs },
     lease: lease && { attempt: attemptIdOf(lease), endsAtMs: lease.endsAtMs },
-    refused: refusedPayments.map(({ amount, currency, paidAtMs, code, ...id }) => ({
-      ...{ id: paymentIdOf(id), amount: formatAmount(amount), currency, paidAtMs, code },
+    refused: refusedPayments.map(({ amount, checkoutId, paymentId, currency, paidAtMs, code }) => ({
+      ...{ checkout: checkoutOf({ checkoutId }), paymentId, paidAtMs, amount: formatAmount(amount), currency, code },
     })),
     events: events.map(({ type, createdAtMs }) => ({ type, atMs: createdAtMs })),
   };

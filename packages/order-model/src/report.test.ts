@@ -7,7 +7,7 @@ function call(at: number, request: Request, response: Response): Call {
   return { request, sentAt, receivedAt, during: { fromMs: sentAt, toMs: receivedAt }, response };
 }
 
-const payment = { id: '2/p-1', paidAtMs: 1_500, amount: '10.00', currency: 'EUR' };
+const payment = { checkout: '2', paymentId: 'p-1', paidAtMs: 1_500, amount: '10.00', currency: 'EUR' };
 const stored: StoredOrder = {
   ...{ identity: '7 token', content: 'order', amount: '10.00', currency: 'EUR', createdAtMs: 1_000, expiresAtMs: null },
   ...{ status: 'PAID', payment, lease: null, refused: [], events: [{ type: 'order.paid', atMs: 2_100 }] },
@@ -17,7 +17,7 @@ test('the report shows the calls that contradict each other, and how far an orde
   const history: History = {
     calls: [
       call(1, { kind: 'create', content: 'order' }, { outcome: 'created', shown: { status: 'UN_PAID' } }),
-      call(2, { kind: 'pay', payment }, { outcome: 'ok', shown: { status: 'PAID', paymentId: '2/p-1' } }),
+      call(2, { kind: 'pay', payment }, { outcome: 'ok', shown: { status: 'PAID', paymentId: 'p-1' } }),
       call(3, { kind: 'read' }, { outcome: 'ok', shown: { status: 'PAID' } }),
       call(4, { kind: 'read' }, { outcome: 'ok', shown: { status: 'UN_PAID' } }),
       call(5, { kind: 'read' }, { outcome: 'ok', shown: { status: 'PAID' } }),

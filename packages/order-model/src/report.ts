@@ -1,4 +1,4 @@
-import type { Call, History, Request, Response, State } from './model.ts';
+import type { Call, History, Payment, Request, Response, State } from './model.ts';
 import { findUnexplained, smallest } from './search.ts';
 
 /** Aligns rows of the same length in columns. */
@@ -41,8 +41,8 @@ function requestText(request: Request): string {
     case 'create':
       return `create ${request.content}`;
     case 'pay': {
-      const { id, amount, currency, paidAtMs } = request.payment;
-      return `pay ${id} ${amount} ${currency} at ${timeText(paidAtMs)}`;
+      const { amount, currency, paidAtMs } = request.payment;
+      return `pay ${idOf(request.payment)} ${amount} ${currency} at ${timeText(paidAtMs)}`;
     }
     case 'start':
     case 'end':
@@ -62,10 +62,10 @@ function storedText({ stored }: History): string {
   const { status, payment, lease, refused, expiresAtMs, events } = stored;
   return [
     status,
-    ...(payment ? [`paid by ${payment.id}`] : []),
+    ...(payment ? [`paid by ${idOf(payment)}`] : []),
     ...(lease ? [`claimed by ${lease.attempt} until ${timeText(lease.endsAtMs)}`] : []),
     ...(expiresAtMs === null ? [] : [`expires at ${timeText(expiresAtMs)}`]),
-    ...refused.map(({ id, code }) => `refused ${id} (${code})`),
+    ...refused.map((one) => `refused ${idOf(one)} (${one.code})`),
     `events: ${events.map(({ type, atMs }) => `${type} at ${timeText(atMs)}`).join(', ') || 'none'}`,
   ].join('; ');
 }
@@ -73,7 +73,11 @@ function storedText({ stored }: History): string {
 function stateText({ content, status, payment, lease, refused }: State): string {
   if (content === null) return 'uncreated';
   const claimed = lease?.isLive === true ? `, claimed by ${lease.attempt}` : '';
-  return `${status}${payment ? ` by ${payment.id}` : ''}${claimed}${refused.map(({ id }) => `, refused ${id}`).join('')}`;
+  return `${status}${payment ? ` by ${idOf(payment)}` : ''}${claimed}${refused.map((one) => `, refused ${idOf(one)}`).join('')}`;
+}
+
+function idOf({ checkout, paymentId }: Pick<Payment, 'checkout' | 'paymentId'>): string {
+  return `${checkout}/${paymentId}`;
 }
 
 function timeText(ms: number): string {

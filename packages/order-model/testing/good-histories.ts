@@ -5,7 +5,7 @@ import { decide, type EventType, inProgress, startFailure } from '@order-gateway
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type { Call, History, Payment, Request, Response, Shown } from '../src/model.ts';
-import { attemptIdOf, identityOf, paymentIdOf, storedOrderOf } from '../src/observed.ts';
+import { attemptIdOf, identityOf, storedOrderOf } from '../src/observed.ts';
 import { createRandom, type Random } from './random.ts';
 
 const merchantId = 1 as AccountId;
@@ -56,10 +56,10 @@ function drawRequest(random: Random, order: Order, nowMs: number): Request {
     case 'create':
       return { ...createRequest(order), ...(random.below(3) === 0 && { content: 'another note' }) };
     case 'pay': {
-      const id = paymentIdOf({ checkoutId: random.pick(checkoutIds), paymentId: `p-${random.below(2)}` });
+      const id = { checkout: String(random.pick(checkoutIds)), paymentId: `p-${random.below(2)}` };
       const paidAtMs = nowMs - random.below(5_000);
       const amount = random.below(6) === 0 ? '1.00' : formatAmount(order.fields.order_amount);
-      return { kind: 'pay', payment: { id, paidAtMs, amount, currency: order.fields.order_currency } };
+      return { kind: 'pay', payment: { ...id, paidAtMs, amount, currency: order.fields.order_currency } };
     }
     case 'cancel':
       return { kind: 'cancel' };
@@ -83,8 +83,8 @@ function actions(store: ReturnType<typeof createInMemoryOrderStore>, draft: Orde
       order_token: order.orderToken,
       created_at: new Date(order.createdAtMs).toISOString().replace('Z', '+00:00'),
     }),
-    paymentId: order.payment && paymentIdOf(order.payment),
-    refusedIds: order.refusedPayments.map(paymentIdOf),
+    paymentId: order.payment?.paymentId ?? null,
+    refusedIds: order.refusedPayments.map(({ paymentId }) => paymentId),
   });
   const find = async () => {
     const found = await store.findByOrderId(merchantId, draft.fields.order_id, timeoutMs);
@@ -99,8 +99,8 @@ function actions(store: ReturnType<typeof createInMemoryOrderStore>, draft: Orde
     const [checkoutId, attemptId = ''] = attempt.split('/');
     return { checkoutId: Number(checkoutId) as AccountId, attemptId };
   };
-  const pay = async ({ id, paidAtMs, amount, currency }: Payment): Promise<Response> => {
-    const { checkoutId, attemptId: paymentId } = attemptOf(id);
+  const pay = async ({ checkout, paymentId, paidAtMs, amount, currency }: Payment): Promise<Response> => {
+    const checkoutId = Number(checkout) as AccountId;
     const found = await store.findForPayment(draft.orderToken, { checkoutId, paymentId }, timeoutMs);
     if (found.kind !== 'found') return { outcome: 'not_found' };
     const { order, isKnown, refused } = found;

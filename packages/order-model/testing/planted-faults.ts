@@ -42,7 +42,7 @@ const isChange = ({ type }: Stored['events'][number]) => type !== 'order.payment
 
 /** A payment of another checkout system than all others of a history. */
 function anotherPayment({ createdAtMs, amount, currency }: Stored): Payment {
-  return { id: '9/p-9', paidAtMs: createdAtMs, amount, currency };
+  return { checkout: '9', paymentId: 'p-9', paidAtMs: createdAtMs, amount, currency };
 }
 
 /** Every kind of fault that the model must find. */
@@ -64,7 +64,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
   'another payment stored': (history) =>
     history.stored.payment === null
       ? undefined
-      : store(history, { payment: { ...history.stored.payment, id: '9/p-9' } }),
+      : store(history, { payment: { ...history.stored.payment, checkout: '9' } }),
   'an event too few': (history) => {
     const { events } = history.stored;
     return events.length === 0 ? undefined : store(history, { events: events.slice(0, -1) });
@@ -111,7 +111,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
       ? append(
           history,
           { kind: 'pay', payment: anotherPayment(history.stored) },
-          { outcome: 'ok', shown: { status: 'PAID', paymentId: '9/p-9' } },
+          { outcome: 'ok', shown: { status: 'PAID', paymentId: 'p-9' } },
         )
       : undefined,
   'a payment after the cancellation': (history) =>
@@ -119,7 +119,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
       ? append(
           history,
           { kind: 'pay', payment: anotherPayment(history.stored) },
-          { outcome: 'ok', shown: { status: 'PAID', paymentId: '9/p-9' } },
+          { outcome: 'ok', shown: { status: 'PAID', paymentId: 'p-9' } },
         )
       : undefined,
   'a payment of another amount': (history) =>
@@ -167,7 +167,9 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     const isClaimed = history.calls.some(({ request }) => request.kind === 'start');
     if (expiresAtMs === null || lease !== null || isClaimed || status !== 'PAID') return undefined;
     const paidAtMs = Math.max(expiresAtMs, history.stored.createdAtMs);
-    const late = store(history, { payment: { id: history.stored.payment?.id ?? '', paidAtMs } }) as typeof history;
+    const late = store(history, {
+      payment: history.stored.payment && { ...history.stored.payment, paidAtMs },
+    }) as typeof history;
     return alter(late, hasOutcome('pay', 'ok'), ({ request }) => ({
       request: request.kind === 'pay' ? { ...request, payment: { ...request.payment, paidAtMs } } : request,
     }));

@@ -1,20 +1,37 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAmount } from '@order-gateway/domain/money/money';
 import { formatTime } from '@order-gateway/domain/orders/order';
-import { expiryOf, statusAsOf } from '@order-gateway/domain/orders/order-states';
 import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import type { Call, History, StoredOrder as ModelOrder } from '@order-gateway/order-model/model';
+import { storedOrderOf } from '@order-gateway/order-model/observed';
+import { describeUnexplained } from '@order-gateway/order-model/report';
+import { findUnexplained } from '@order-gateway/order-model/search';
 import { openAccountDirectory } from '@order-gateway/postgres/accounts/account-directory';
-import { type ScannedOrder, scanEvents, scanOrders } from '@order-gateway/postgres/orders/scan';
+import { type ScannedOrder, type StoredEvent, scanEvents, scanOrders } from '@order-gateway/postgres/orders/scan';
 import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
-import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
-import { auditStates, type Deliveries, type OrderLife, type StateCounts } from './audit-states.ts';
+import { createOrders, numberOf, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
 import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax, type StoredOrder } from './compare-orders.ts';
-import { type JournalEntry, type JournalHead, readJournal } from './journal.ts';
+import { callsByOrder } from './histories.ts';
+import { type JournaledCall, type JournalHead, readJournal, type ShownOrder } from './journal.ts';
 
-export interface AuditResult extends AuditCounts, StateCounts {
+/** The deliveries of webhooks to a receiver whose signatures were right, by their `webhook-id`. */
+export type Deliveries = ReadonlyMap<
+  string,
+  { readonly orderId: string; readonly type: string; readonly copies: number }
+>;
+
+export interface AuditResult extends AuditCounts {
   /** Lines of the journal that are not entries: whether their orders are stored is unknown. */
   readonly unreadable: number;
+  /** Orders that were acknowledged as paid or cancelled. */
+  readonly changes: number;
+  /** Orders whose calls, row and events no serial order of the calls explains, or that share a payment with another order. */
+  readonly unexplained: number;
+  /** Events that no webhook delivered, or delivered with other content; `undefined` if no receiver ran. */
+  readonly undelivered: number | undefined;
+  /** Webhooks beyond the first one of each event. */
+  readonly copies: number | undefined;
 }
 
 /**
@@ -22,21 +39,22 @@ export interface AuditResult extends AuditCounts, StateCounts {
  * ran. Rejects when journal or database cannot be read.
  */
 export async function auditJournal(file: string, databaseUrl: string, deliveries?: Deliveries): Promise<AuditResult> {
-  const { head, entries, unreadable } = await readJournal(file);
+  const { head, calls, unreadable } = await readJournal(file);
   const { validOrder } = await loadFixtures();
   const orderOf = createOrders(validOrder, { ...head, merchants: head.client_ids.length });
-  const created = entries.flatMap((entry) =>
-    entry.created === undefined ? [] : [{ ...entry, created: entry.created }],
-  );
-  const expectedOf = (entry: CreatedEntry) => acknowledgedOrder(entry, orderOf(entry.number));
-  const lives = new Map<string, OrderLife>();
-  const counts = await compareOrders(created, expectedOf, storedOrders(head, databaseUrl, lives));
-  const orderIdOf = (number: number) => `${orderIdPrefix(head.seed)}${number}`;
-  const states = auditStates(entries, orderIdOf, lives, deliveries);
+  const acknowledged = calls.flatMap(acknowledgements);
+  const accountOf = await readAccounts(databaseUrl, calls, head);
+  const examination = examine(callsByOrder(head, calls, accountOf), head.seed, deliveries);
+  const expectedOf = ({ number, created }: Acknowledgement) => acknowledgedOrder(created, orderOf(number));
+  const stored = storedOrders(head, databaseUrl, accountOf, examination.add);
+  const counts = await compareOrders(acknowledged, expectedOf, stored);
+  const { examples, ...examined } = examination.end(new Set(acknowledged.map(({ number }) => number)));
   const [first] = unreadable;
   const mustSkip = first === undefined ? [] : [`line ${first} of the journal is no entry`];
-  const examples = [...counts.examples, ...states.examples, ...mustSkip];
-  return { ...counts, ...states, unreadable: unreadable.length, examples };
+  return {
+    ...{ ...counts, ...examined, unreadable: unreadable.length, changes: countChanges(calls) },
+    examples: [...counts.examples, ...examples, ...mustSkip],
+  };
 }
 
 /** The gateway needs less, unless attempts fail: then it waits 5 s, and 5 minutes after that. */
@@ -65,13 +83,13 @@ export async function auditWhenDelivered(
 
 /** The number of errors; 0 means that every acknowledged order and change is stored once, and its events were delivered. */
 export function auditErrors(result: AuditResult): number {
-  const { lost, duplicated, changed, unreadable, undone, backwards, illegal, undelivered = 0 } = result;
-  return lost + duplicated + changed + unreadable + undone + backwards + illegal + undelivered;
+  const { lost, duplicated, changed, unreadable, unexplained, undelivered = 0 } = result;
+  return lost + duplicated + changed + unreadable + unexplained + undelivered;
 }
 
 const columnNames = [
   ...(['acknowledged', 'lost', 'duplicated', 'changed', 'unreadable', 'stored', 'unacknowledged'] as const),
-  ...(['changes', 'undone', 'backwards', 'illegal', 'undelivered', 'copies'] as const),
+  ...(['changes', 'unexplained', 'undelivered', 'copies'] as const),
 ];
 
 export function auditTable(result: AuditResult) {
@@ -88,14 +106,40 @@ export function auditRows(result: AuditResult): string[][] {
 }
 
 export function formatAudit(result: AuditResult): string {
-  return [columns(auditRows(result)), ...result.examples.map((example) => `  ${example}`), ''].join('\n');
+  const examples = result.examples.map((example) => `  ${example.replaceAll('\n', '\n    ')}`);
+  return [columns(auditRows(result)), ...examples, ''].join('\n');
 }
 
-/** An entry about a creation. */
-type CreatedEntry = JournalEntry & Required<Pick<JournalEntry, 'created'>>;
+type Created = Readonly<Record<'order_token' | 'created_at', string>> & Pick<ShownOrder, 'service_order_id'>;
+
+/** The acknowledgement of a creation. */
+interface Acknowledgement {
+  readonly number: number;
+  readonly created: Created;
+}
+
+function acknowledgements({ request, response }: JournaledCall): Acknowledgement[] {
+  if (request.kind !== 'create') return [];
+  return (response?.shown ?? []).map(({ number, service_order_id, order_token = '', created_at = '' }) => ({
+    number,
+    created: { service_order_id, order_token, created_at },
+  }));
+}
+
+function countChanges(calls: readonly JournaledCall[]): number {
+  const final = { order_already_paid: 'PAID', order_cancelled: 'CANCELLED' };
+  return new Set(
+    calls.flatMap(({ number, response }) => [
+      ...(response !== undefined && response.outcome in final && number !== undefined ? [number] : []),
+      ...(response?.shown ?? [])
+        .filter(({ status }) => Object.values(final).includes(status))
+        .map((shown) => shown.number),
+    ]),
+  ).size;
+}
 
 /** An acknowledged order as it must be stored. */
-export function acknowledgedOrder({ created }: CreatedEntry, { merchant, fields, metadata }: SentOrder): AuditedOrder {
+export function acknowledgedOrder(created: Created, { merchant, fields, metadata }: SentOrder): AuditedOrder {
   return { merchant, members: { ...fields, ...created, ...(metadata && { metadata: JSON.stringify(metadata) }) } };
 }
 
@@ -116,39 +160,111 @@ export function storedOrder(merchant: number, { order, sharedFields }: ScannedOr
   };
 }
 
-/** The sweep stores an expiry within 5 seconds. Until then the stored status is the order's status. */
-const sweptWithinMs = 10_000;
+/** Searches the history of one stored order after the other, so that only the calls of a run are in memory. */
+function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: Deliveries | undefined) {
+  const orderOfPayment = new Map<string, string>();
+  const examples: string[] = [];
+  let smallest: { readonly orderId: string; readonly history: History } | undefined;
+  let [unexplained, undelivered, copies] = [0, 0, 0];
+  const report = (example: string) => {
+    if (examples.length < examplesMax) examples.push(example);
+  };
+  const search = (orderId: string, history: History) => {
+    if (findUnexplained(history) === undefined) return;
+    unexplained += 1;
+    if (smallest === undefined || history.calls.length < smallest.history.calls.length) smallest = { orderId, history };
+  };
+  const claim = (orderId: string, { payment, refused }: ModelOrder) => {
+    for (const { checkout, paymentId } of payment ? [payment, ...refused] : refused) {
+      const id = `${checkout} ${paymentId}`;
+      if (orderOfPayment.has(id)) {
+        unexplained += 1;
+        report(`${orderId}: has the payment ${paymentId}, as ${orderOfPayment.get(id)} has`);
+      }
+      orderOfPayment.set(id, orderId);
+    }
+  };
+  return {
+    add(orderId: string, stored: ModelOrder, events: readonly StoredEvent[]) {
+      const number = numberOf(seed, orderId) ?? -1;
+      search(orderId, { calls: callsOf.get(number) ?? [], stored });
+      callsOf.delete(number);
+      claim(orderId, stored);
+      for (const { eventId, type } of deliveries ? events : []) {
+        const delivery = deliveries?.get(eventId);
+        const isRight = delivery?.orderId === orderId && delivery.type === type;
+        if (!isRight) {
+          undelivered += 1;
+          report(`${orderId}: ${type} was ${delivery ? 'delivered as another event' : 'not delivered'}`);
+        }
+        copies += (delivery?.copies ?? 1) - 1;
+      }
+    },
+    /** Searches the histories of orders that are not stored. Those in `lost` are counted already. */
+    end(lost: ReadonlySet<number>) {
+      for (const [number, calls] of callsOf) {
+        if (!lost.has(number)) search(`${orderIdPrefix(seed)}${number}`, { calls, stored: null });
+      }
+      const example = smallest && `${smallest.orderId}: unexplained\n${describeUnexplained(smallest.history)}`;
+      const delivered = deliveries ? { undelivered, copies } : { undelivered: undefined, copies: undefined };
+      return { unexplained, ...delivered, examples: [...(example ? [example] : []), ...examples] };
+    },
+  };
+}
 
-/** Reads all orders of the run, and adds the history of each to `lives`. */
-async function* storedOrders(
-  { client_ids, seed }: JournalHead,
-  databaseUrl: string,
-  lives: Map<string, OrderLife>,
-): AsyncGenerator<StoredOrder> {
+/** Reads the accounts of the run's merchants and checkout systems. Returns the id of an account by its client id. */
+async function readAccounts(databaseUrl: string, calls: readonly JournaledCall[], { client_ids }: JournalHead) {
+  const clientIds = new Set(client_ids);
+  for (const { request } of calls) {
+    if (request.kind === 'pay') clientIds.add(request.payment.checkout);
+    if (request.kind === 'start' || request.kind === 'end') clientIds.add(request.attempt.checkout);
+  }
   const directory = openAccountDirectory({ url: databaseUrl });
-  const nowMs = Date.now();
+  const ids = new Map<string, string>();
   try {
-    for (const [merchant, clientId] of client_ids.entries()) {
+    for (const clientId of clientIds) {
       const lookup = await directory.findAccount(clientId);
       if (lookup.kind !== 'found') throw new Error(`the account ${clientId} is ${lookup.kind} in the database`);
-      const scan = { merchantId: lookup.stored.account.id, orderIdPrefix: orderIdPrefix(seed) };
-      // Read before the orders: an order that expires in between must not have an event and be unpaid.
-      const events = Map.groupBy(await Array.fromAsync(scanEvents(databaseUrl, scan)), ({ orderId }) => orderId);
-      for await (const scanned of scanOrders(databaseUrl, scan)) {
-        const { order } = scanned;
-        const orderId = order.fields.order_id;
-        lives.set(orderId, {
-          status: statusAsOf(order, nowMs - sweptWithinMs),
-          paymentId: order.payment?.paymentId,
-          refusedIds: order.refusedPayments.map(({ paymentId }) => paymentId),
-          isLeased: order.lease !== null,
-          isJustExpired: Number(expiryOf(order)) > nowMs - sweptWithinMs,
-          events: events.get(orderId) ?? [],
-        });
-        yield storedOrder(merchant, scanned);
-      }
+      ids.set(clientId, String(lookup.stored.account.id));
     }
   } finally {
     await directory.close();
   }
+  return (clientId: string) => ids.get(clientId) ?? '';
+}
+
+/** The sweep stores an expiry within 5 seconds. Until then the stored status is the order's status. */
+const sweptWithinMs = 10_000;
+
+/** Reads all orders of the run, and passes each to `examine` with its events. */
+async function* storedOrders(
+  { client_ids, seed }: JournalHead,
+  databaseUrl: string,
+  accountOf: (clientId: string) => string,
+  examine: (orderId: string, stored: ModelOrder, events: readonly StoredEvent[]) => void,
+): AsyncGenerator<StoredOrder> {
+  const sweptMs = Date.now() - sweptWithinMs;
+  for (const [merchant, clientId] of client_ids.entries()) {
+    const merchantId = Number(accountOf(clientId)) as ScannedOrder['order']['merchantId'];
+    const scan = { merchantId, orderIdPrefix: orderIdPrefix(seed) };
+    // Read before the orders: an order that expires in between must not have an event and be unpaid.
+    const events = Map.groupBy(await Array.fromAsync(scanEvents(databaseUrl, scan)), ({ orderId }) => orderId);
+    for await (const scanned of scanOrders(databaseUrl, scan)) {
+      const { order } = scanned;
+      const orderId = order.fields.order_id;
+      const ofOrder = events.get(orderId) ?? [];
+      examine(orderId, asSwept(storedOrderOf(order, ofOrder, ''), sweptMs), ofOrder);
+      yield storedOrder(merchant, scanned);
+    }
+  }
+}
+
+/** The order as the sweep must have left it before a time. An order that expired later may be unpaid still, or lack its event. */
+function asSwept(stored: ModelOrder, sweptMs: number): ModelOrder {
+  const { status, expiresAtMs, lease, events } = stored;
+  const expiryMs = expiresAtMs === null ? Number.POSITIVE_INFINITY : Math.max(expiresAtMs, lease?.endsAtMs ?? 0);
+  if (status === 'UN_PAID' && expiryMs <= sweptMs) return { ...stored, status: 'EXPIRED' };
+  const lacksEvent = status === 'EXPIRED' && !events.some(({ type }) => type === 'order.expired');
+  if (!lacksEvent || expiryMs <= sweptMs) return stored;
+  return { ...stored, events: [...events, { type: 'order.expired', atMs: expiryMs }] };
 }

@@ -2,30 +2,37 @@ import { appendFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
-import { createJournal, type JournalEntry, readJournal } from './journal.ts';
+import { createJournal, type JournalCall, type JournalResponse, readJournal } from './journal.ts';
 
-const head = { seed: 1, client_ids: ['app_1'] };
+const head = { seed: 1, client_ids: ['app_1'], started_at_ms: 1_795_300_000_000 };
+const attempt = { checkout: 'chk_1', attemptId: 'a' };
+const payment = { checkout: 'chk_1', paymentId: 'p', paidAtMs: 1, amount: '1.00', currency: 'EUR' };
 
-function entry(number: number): JournalEntry {
-  const created_at = '2026-11-20T21:01:42.172+00:00';
-  const seen = { number, status: 'UN_PAID', scheduledMs: 1, receivedMs: 2 } as const;
-  if (number === 2) return { ...seen, status: 'PAID', paymentId: 'p' };
-  return number === 3 ? seen : { ...seen, created: { service_order_id: number, order_token: 't', created_at } };
-}
+const calls: JournalCall[] = [
+  { call: 1, sentMs: 1, number: 5, request: { kind: 'create' } },
+  { call: 2, sentMs: 2, number: 5, request: { kind: 'pay', payment, attempt } },
+  { call: 3, sentMs: 3, request: { kind: 'read' } },
+];
+const shown = { number: 5, status: 'UN_PAID' as const, service_order_id: 1 };
+const response: JournalResponse = { call: 1, receivedMs: 4, outcome: 'created', shown: [shown] };
+const started: JournalResponse = { call: 2, receivedMs: 4, outcome: 'ok', shown: [], leaseEndsAtMs: 9 };
 
 test('a journal is read as it was written, and lines that are no entries are named', async () => {
   const file = join(await temporaryFolder(), 'journal.ndjson');
   const journal = createJournal(file, head);
-  journal.write([entry(1), entry(2)]);
+  journal.write(calls);
   journal.write([]);
-  journal.write([entry(3)]);
-  expect(await readJournal(file)).toEqual({ head, entries: [1, 2, 3].map(entry), unreadable: [] });
+  journal.write([started, response]);
+  const [first, second, third] = calls;
+  const read = [{ ...first, response }, { ...second, response: started }, third];
+  expect(await readJournal(file)).toEqual({ head, calls: read, unreadable: [] });
   journal.close();
   expect(() => createJournal(file, head)).toThrow('EEXIST');
 
-  const sold = { ...entry(3), status: 'SOLD' };
-  appendFileSync(file, `[1,"PAID",1,2]\n${JSON.stringify(sold)}\n{}\n`);
-  expect(await readJournal(file)).toEqual({ head, entries: [1, 2, 3].map(entry), unreadable: [5, 6, 7] });
+  const unknown = { ...response, call: 9 };
+  const sold = { ...response, shown: [{ ...shown, status: 'SOLD' }] };
+  appendFileSync(file, `[1,"PAID",1,2]\n${JSON.stringify(sold)}\n{}\n${JSON.stringify(unknown)}\n`);
+  expect(await readJournal(file)).toEqual({ head, calls: read, unreadable: [7, 8, 9, 10] });
   for (const text of ['', '[]\n', '{"seed":1}\n']) {
     writeFileSync(file, text);
     await expect(readJournal(file)).rejects.toThrow('is not a journal');
@@ -34,7 +41,7 @@ test('a journal is read as it was written, and lines that are no entries are nam
 
 test('an incomplete last line, such as that of a killed process, is unreadable and harms no other', async () => {
   const file = join(await temporaryFolder(), 'journal.ndjson');
-  createJournal(file, head).write([entry(1), entry(2)]);
+  createJournal(file, head).write(calls);
   truncateSync(file, statSync(file).size - 9);
-  expect(await readJournal(file)).toEqual({ head, entries: [entry(1)], unreadable: [3] });
+  expect(await readJournal(file)).toEqual({ head, calls: calls.slice(0, 2), unreadable: [4] });
 });

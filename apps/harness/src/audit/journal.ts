@@ -7,29 +7,78 @@ const headSchema = z.strictObject({
   seed: z.int().min(0),
   client_ids: z.array(z.string()).min(1),
   metadata_share: z.number().optional(),
+  /** When the times of the journal begin, in milliseconds since 1970. */
+  started_at_ms: z.number().min(0),
 });
 
 /** The first line of a journal: from it and an order's number the audit regenerates what was sent. */
 export type JournalHead = z.infer<typeof headSchema>;
 
-const entrySchema = z.strictObject({
-  /** The order's number in the run. */
-  number: z.int().min(0),
-  status: z.enum(orderStatuses),
-  scheduledMs: z.int(),
-  receivedMs: z.int(),
-  /** The payment, if the response shows it. */
-  paymentId: z.string().optional(),
-  /** Present in the response to its creation. */
-  created: z
-    .strictObject({ service_order_id: z.int().min(1), order_token: z.string(), created_at: z.string() })
-    .optional(),
+const text = z.string();
+const attempt = z.strictObject({ checkout: text, attemptId: text });
+
+/** What a call asked for. Checkout systems are named by their client ids. */
+const requestSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('create') }),
+  z.strictObject({ kind: z.literal('read') }),
+  z.strictObject({ kind: z.literal('cancel') }),
+  z.strictObject({ kind: z.literal('start'), attempt, leaseMs: z.int() }),
+  z.strictObject({ kind: z.literal('end'), attempt }),
+  z.strictObject({
+    kind: z.literal('pay'),
+    payment: z.strictObject({ checkout: text, paymentId: text, paidAtMs: z.int(), amount: text, currency: text }),
+    attempt: attempt.optional(),
+  }),
+]);
+
+/** The request of a call about orders of the run. */
+export type JournalRequest = z.infer<typeof requestSchema>;
+
+/** A call that is about to be sent. Times are milliseconds since the run's start. */
+const callSchema = z.strictObject({
+  call: z.int().min(0),
+  sentMs: z.int(),
+  /** The order's number in the run; absent for a list. */
+  number: z.int().min(0).optional(),
+  request: requestSchema,
 });
 
-/** An order as a response showed it, a line of the journal. Times are milliseconds since the run's start. */
-export type JournalEntry = z.infer<typeof entrySchema>;
+const shownSchema = z.strictObject({
+  number: z.int().min(0),
+  status: z.enum(orderStatuses),
+  service_order_id: z.int().min(1),
+  order_token: text.optional(),
+  created_at: text.optional(),
+  paymentId: text.optional(),
+  /** Absent where the response does not show refused payments. */
+  refusedIds: z.array(text).optional(),
+});
 
-/** Stores acknowledgements in a file. */
+/** The response to a call that was written before. */
+const responseSchema = z.strictObject({
+  call: z.int().min(0),
+  receivedMs: z.int(),
+  outcome: text,
+  /** The run's orders as the response showed them. */
+  shown: z.array(shownSchema).default([]),
+  leaseEndsAtMs: z.int().optional(),
+});
+
+/** An order as a response showed it. */
+export type ShownOrder = z.infer<typeof shownSchema>;
+
+/** The line of a call. */
+export type JournalCall = z.infer<typeof callSchema>;
+
+/** The line of a response. */
+export type JournalResponse = z.infer<typeof responseSchema>;
+
+/** A call with its response, if the journal has one. */
+export interface JournaledCall extends JournalCall {
+  response?: JournalResponse;
+}
+
+/** Stores calls and responses in a file. */
 export type Journal = ReturnType<typeof createJournal>;
 
 /** Creates a journal. Throws if the file exists, because a journal belongs to one run. */
@@ -38,11 +87,11 @@ export function createJournal(file: string, head: JournalHead) {
   writeFileSync(descriptor, lineOf(head));
   return {
     /**
-     * Passes entries to the operating system before it returns: a process that is killed afterwards has lost none of them. A
+     * Passes lines to the operating system before it returns: a process that is killed afterwards has lost none of them. A
      * power cut before `close` may lose the last seconds. Throws if the disk is full.
      */
-    write(entries: readonly JournalEntry[]): void {
-      if (entries.length > 0) writeFileSync(descriptor, entries.map(lineOf).join(''));
+    write(lines: readonly (JournalCall | JournalResponse)[]): void {
+      if (lines.length > 0) writeFileSync(descriptor, lines.map(lineOf).join(''));
     },
     /** Waits for the disk. */
     close(): void {
@@ -54,27 +103,31 @@ export function createJournal(file: string, head: JournalHead) {
 
 /** Reads a journal. Rejects if its first line is not a journal's. */
 export async function readJournal(file: string) {
-  const entries: JournalEntry[] = [];
-  /** The numbers of the lines that are not entries, such as one that a killed process left incomplete. */
+  const calls = new Map<number, JournaledCall>();
+  /** The numbers of the lines that are neither calls nor responses, such as one that a killed process left incomplete. */
   const unreadable: number[] = [];
   let head: JournalHead | undefined;
   let number = 0;
   for await (const line of createInterface({ input: createReadStream(file, 'utf8') })) {
     number += 1;
+    const value = jsonIn(line);
     if (head === undefined) {
-      head = headSchema.safeParse(jsonIn(line)).data;
+      head = headSchema.safeParse(value).data;
       if (head === undefined) break;
       continue;
     }
-    const entry = entrySchema.safeParse(jsonIn(line));
-    if (entry.success) entries.push(entry.data);
+    const call = callSchema.safeParse(value).data;
+    const response = call === undefined ? responseSchema.safeParse(value).data : undefined;
+    const sent = response && calls.get(response.call);
+    if (call !== undefined) calls.set(call.call, call);
+    else if (sent !== undefined) sent.response = response as JournalResponse;
     else unreadable.push(number);
   }
   if (head === undefined) throw new Error(`${file} is not a journal: its first line has no seed and client_ids`);
-  return { head, entries, unreadable };
+  return { head, calls: [...calls.values()], unreadable };
 }
 
-function lineOf(value: JournalHead | JournalEntry): string {
+function lineOf(value: JournalHead | JournalCall | JournalResponse): string {
   return `${JSON.stringify(value)}\n`;
 }
 

@@ -19,9 +19,4 @@ export function formatShare(share: number): string {
   return share < 0.0001 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;
 }
 
-/** Aligns rows of the same length in columns. */
-export function columns(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-  return rows.map((row) => line(row).trimEnd()).join('\n');
-}
+export { columns } from '@order-gateway/order-model/report';

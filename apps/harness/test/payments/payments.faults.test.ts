@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { auditErrors } from '../../src/audit/audit.ts';
 import { runPayments } from './run-payments.ts';
 
 const { FAULTS_SEED = randomInt(2 ** 31), FAULTS_PERCENT = 100 } = process.env;
@@ -9,9 +10,10 @@ test('payments: of 10,000 orders none is paid twice or ended during a claim, and
   const times = (count: number) => Math.ceil(count * share);
   const seed = Number(FAULTS_SEED);
   const plan = { seed, orders: times(10_000), gatewayKills: times(20), serverKills: times(5), waitsForClaims: true };
-  const { violations, figures } = await runPayments(plan);
+  const { audit, violations, figures } = await runPayments(plan);
   process.stdout.write(`FAULTS_SEED=${seed} ${JSON.stringify(figures)}\n`);
-  expect(violations).toEqual([]);
+  expect([...violations, ...audit.examples]).toEqual([]);
+  expect(auditErrors(audit)).toBe(0);
   for (const name of ['paid', 'cancelled', 'expired', 'refused', 'leases'])
     expect([name, figures[name]]).not.toEqual([name, 0]);
 });

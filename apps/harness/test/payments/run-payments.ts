@@ -1,16 +1,23 @@
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTestServer } from '@order-gateway/dev-postgres/testing';
 import type { Credentials } from '@order-gateway/domain/accounts/credentials';
-import { refusalCodes } from '@order-gateway/domain/orders/order';
 import { JsonNumber, type Members } from '@order-gateway/fixtures/json-number';
 import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
 import { onTestFinished } from 'vitest';
+import { type AuditResult, auditJournal } from '../../src/audit/audit.ts';
+import { createJournal } from '../../src/audit/journal.ts';
 import { startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import { operationCall } from '../../src/load/calls/call-maker.ts';
 import { isResponse, openSender, type Reply } from '../../src/load/calls/sender.ts';
+import { startClock } from '../../src/load/run/clock.ts';
+import { createRecorder } from '../../src/load/run/recorder.ts';
+import { createOrders } from '../../src/workload/orders.ts';
 import { type Seeded, seededAt } from '../../src/workload/seeded.ts';
 import { killGateway, restart } from '../faults/faults.ts';
-import { findViolations, type OrderLog } from './find-violations.ts';
+import { readFeed } from './read-feed.ts';
 
 /** The number of orders, and how often a gateway and the server are killed during the run. */
 export interface PaymentPlan {
@@ -24,6 +31,8 @@ export interface PaymentPlan {
 
 /** The result of a run. */
 export interface PaymentRun {
+  readonly audit: AuditResult;
+  /** What is wrong with the merchants' feeds. */
   readonly violations: readonly string[];
   readonly figures: Readonly<Record<string, number>>;
 }
@@ -67,98 +76,90 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   started.defer(async () => senders.forEach((sender) => void sender.close()));
   const { validOrder } = await loadFixtures();
   const own = (index: number) => first.credentials[index] as Credentials;
-  let repeated = 0;
+  const { path: folder } = started.use(await mkdtempDisposable(join(tmpdir(), 'payments-')));
+  const journalFile = join(folder, 'journal.ndjson');
+  const { seed } = plan;
+  const clientIds = merchants.map((_, index) => own(index).clientId);
+  const clock = startClock();
+  const journal = createJournal(journalFile, { seed, client_ids: clientIds, started_at_ms: Date.now() });
+  const recorder = createRecorder({ plannedSeconds: 0, journal });
+  const orderOf = createOrders(validOrder, { seed, merchants: merchants.length });
+  let [repeated, leases] = [0, 0];
 
   /** Sends a call to one gateway after the other until its outcome is known. */
   async function send(
     operation: Parameters<typeof operationCall>[0],
     request: Members,
-    account: Credentials,
-    random: Seeded,
+    { account, order, random }: { readonly account: Credentials; readonly order: PaidOrder; readonly random: Seeded },
   ): Promise<Reply> {
     for (;;) {
       const sender = senders[random.below(senders.length)];
-      const call = operationCall(operation, request, { protocol: 'grpc', own: account });
+      const call = operationCall(operation, request, { protocol: 'grpc', own: account, order });
+      recorder.recordSent(call, clock.now(), 0);
       const reply = (await sender?.send(call)) ?? { outcome: 'no sender' };
+      recorder.recordReply(call, reply, clock.now(), 0);
       if (isResponse(reply.outcome) && !temporary.test(reply.outcome)) return reply;
       repeated += 1;
       await sleep(50 + random.below(200), undefined, { signal: ended.signal });
     }
   }
 
-  async function attempt(log: OrderLog, orderToken: string, checkout: number, index: number, random: Seeded) {
-    const account = own(merchants.length + checkout);
-    const attemptId = `${log.orderId}-${checkout}-${index}`;
+  async function attempt(order: PaidOrder, orderToken: string, checkout: number, index: number, random: Seeded) {
+    const by = { account: own(merchants.length + checkout), order, random };
+    const { fields } = orderOf(order.number);
+    const attemptId = `${order.orderId}-${checkout}-${index}`;
     const claim = { order_token: orderToken, attempt_id: attemptId };
     await sleep(random.below(attemptsWithinMs));
     const starts = random.fraction() < 0.8;
-    let lease: OrderLog['leases'][number] | undefined;
+    let isClaimed = false;
     if (starts) {
       const request = { ...claim, lease_seconds: new JsonNumber(String(leaseSeconds)) };
-      const { outcome, leaseEndsAt } = await send('StartPayment', request, account, random);
-      log.outcomes.push(outcome);
-      if (leaseEndsAt !== undefined) {
-        lease = { sinceMs: Date.now(), untilMs: Date.parse(leaseEndsAt) };
-        log.leases.push(lease);
-      }
+      isClaimed = (await send('StartPayment', request, by)).leaseEndsAt !== undefined;
+      if (isClaimed) leases += 1;
       await sleep(random.below(attemptsWithinMs / 4));
-      // The claim may end from the moment at which its end is sent.
       const [leaves, declines] = [random.fraction() < 0.3, random.fraction() < 0.5];
-      if (lease !== undefined && leaves && !declines) return;
-      if (lease !== undefined) lease.untilMs = Math.min(lease.untilMs, Date.now());
-      if (lease !== undefined && leaves) {
-        log.outcomes.push((await send('EndPayment', claim, account, random)).outcome);
+      if (isClaimed && leaves && !declines) return;
+      if (isClaimed && leaves) {
+        await send('EndPayment', claim, by);
         return;
       }
       // Some customers pay although their attempt could not start.
-      if (lease === undefined && random.fraction() < 0.7) return;
+      if (!isClaimed && random.fraction() < 0.7) return;
     }
     const payment = {
-      ...(lease === undefined ? { order_token: orderToken } : claim),
+      ...(isClaimed ? claim : { order_token: orderToken }),
       payment_id: `payment-${attemptId}`,
       paid_at: new Date().toISOString(),
-      order_amount: new JsonNumber(random.fraction() < 0.05 ? '9.50' : '49.99'),
-      order_currency: validOrder.order_currency,
+      order_amount: new JsonNumber(random.fraction() < 0.05 ? '9999.99' : (fields.order_amount ?? '')),
+      order_currency: fields.order_currency,
     };
-    const { outcome } = await send('RecordPayment', payment, account, random);
-    if (outcome === 'ok' || outcome === 'replayed') log.accepted.push(payment.payment_id);
-    else if (refusalCodes.some((code) => code === outcome)) log.refused.push([payment.payment_id, outcome]);
-    else log.outcomes.push(outcome);
+    await send('RecordPayment', payment, by);
   }
 
-  async function pay(number: number): Promise<OrderLog> {
-    const random = seededAt(plan.seed, 10 * number);
-    const merchant = random.below(merchants.length);
-    const orderId = `payments-${plan.seed}-${number}`;
-    const log: OrderLog = {
-      orderId,
-      merchant,
-      leases: [],
-      accepted: [],
-      refused: [],
-      cancelled: undefined,
-      outcomes: [],
-    };
-    const { orders = [] } = await send('CreateOrder', { ...validOrder, order_id: orderId }, own(merchant), random);
+  async function pay(number: number): Promise<void> {
+    const random = seededAt(seed, 10 * number);
+    const { merchant, fields } = orderOf(number);
+    const order = { number, orderId: fields.order_id ?? '' };
+    const by = { account: own(merchant), order, random };
+    const request = { ...fields, order_amount: new JsonNumber(fields.order_amount ?? '') };
+    const { orders = [] } = await send('CreateOrder', request, by);
     const { order_token } = orders[0] ?? {};
-    if (order_token === undefined) throw new Error(`${orderId} was not created`);
+    if (order_token === undefined) throw new Error(`${order.orderId} was not created`);
     const attempts = [0, 1, 2, 3].map((index) =>
-      attempt(log, order_token, index % 2, index >> 1, seededAt(plan.seed, 10 * number + 1 + index)),
+      attempt(order, order_token, index % 2, index >> 1, seededAt(seed, 10 * number + 1 + index)),
     );
     if (random.fraction() < 0.4) {
       await sleep(random.below(attemptsWithinMs));
-      log.cancelled = (await send('CancelOrder', { order_id: orderId }, own(merchant), random)).outcome;
+      await send('CancelOrder', { order_id: order.orderId }, by);
     }
     await Promise.all(attempts);
-    return log;
   }
 
-  const logs: OrderLog[] = [];
   let next = 0;
   const payAll = async () => {
     while (next < plan.orders) {
       next += 1;
-      logs.push(await pay(next));
+      await pay(next);
     }
   };
   const random = seededAt(plan.seed, 0);
@@ -182,7 +183,24 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   ]);
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   if (plan.waitsForClaims) await sleep(1_000 * (leaseSeconds + 1));
-  const accounts = merchants.map((_, index) => own(index));
-  const { violations, ...counts } = await findViolations(logs, { httpUrl: first.httpUrl, accounts });
-  return { violations, figures: { orders: logs.length, seconds, kills: kills.length, repeated, ...counts } };
+  recorder.end();
+  journal.close();
+  const feeds = await Promise.all(merchants.map((_, index) => readFeed(first.httpUrl, own(index))));
+  const count = (type: string) => feeds.reduce((sum, { counts }) => sum + (counts[type] ?? 0), 0);
+  const figures = {
+    ...{ orders: plan.orders, seconds, kills: kills.length, repeated, leases, paid: count('order.paid') },
+    ...{
+      cancelled: count('order.cancelled'),
+      expired: count('order.expired'),
+      refused: count('order.payment_refused'),
+    },
+  };
+  const audit = await auditJournal(journalFile, server.url);
+  return { audit, violations: feeds.flatMap(({ violations }) => violations), figures };
+}
+
+/** An order of a run. */
+interface PaidOrder {
+  readonly number: number;
+  readonly orderId: string;
 }

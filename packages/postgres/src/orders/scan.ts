@@ -28,6 +28,8 @@ export interface ScannedOrder {
 export interface StoredEvent {
   readonly eventId: string;
   readonly type: EventType;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly createdAtMs: number;
   readonly orderId: string;
 }
 
@@ -114,15 +116,19 @@ export async function* scanEvents(
   url: string,
   { merchantId, orderIdPrefix }: ScanFilter,
 ): AsyncGenerator<StoredEvent, void> {
-  const { merchantId: merchant, eventId, type, order_id: orderId } = events;
-  const pages = readPages<StoredEvent>({ url, applicationName, pageMax: pageEvents }, (db, after) => {
-    const beyond = after && gt(eventId, after.eventId);
-    return db
-      .select({ eventId, type, orderId })
-      .from(events)
-      .where(and(eq(merchant, merchantId), beyond, sql`starts_with(${orderId}, ${orderIdPrefix})`))
-      .orderBy(asc(eventId))
-      .limit(pageEvents);
-  });
-  for await (const page of pages) yield* page;
+  const { merchantId: merchant, eventId, type, createdAt, order_id: orderId } = events;
+  const pages = readPages<Omit<StoredEvent, 'createdAtMs'> & { readonly createdAt: Date }>(
+    { url, applicationName, pageMax: pageEvents },
+    (db, after) => {
+      const beyond = after && gt(eventId, after.eventId);
+      return db
+        .select({ eventId, type, createdAt, orderId })
+        .from(events)
+        .where(and(eq(merchant, merchantId), beyond, sql`starts_with(${orderId}, ${orderIdPrefix})`))
+        .orderBy(asc(eventId))
+        .limit(pageEvents);
+    },
+  );
+  for await (const page of pages)
+    yield* page.map(({ createdAt, ...event }) => ({ ...event, createdAtMs: createdAt.getTime() }));
 }

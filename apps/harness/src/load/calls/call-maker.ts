@@ -5,6 +5,7 @@ import type { FixtureSet } from '@order-gateway/fixtures/load-fixtures';
 import { carrierOf, jsonPath, operations, type Protocol, protocols } from '@order-gateway/fixtures/operations';
 import { fillCall } from '@order-gateway/fixtures/replay/fill-call';
 import type { OutgoingCall } from '@order-gateway/fixtures/wire/encodings';
+import type { JournalRequest } from '../../audit/journal.ts';
 import { createOrders, metadataOf, orderIdPrefix } from '../../workload/orders.ts';
 import { seededAt } from '../../workload/seeded.ts';
 import { type LoadSettings, shares } from '../profile/profile.ts';
@@ -158,6 +159,38 @@ export function operationCall(
     ...{ method: json?.verb ?? 'POST', path: json && jsonPath(json, request), bytes: Buffer.from(writeJson(request)) },
     headers: { ...credentials, 'content-type': 'application/json' },
   };
+}
+
+/** What a call asks for, as the journal has it; `undefined` for a call that is about no order. */
+export function requestOf({ operation, request = {}, order, headers }: LoadCall): JournalRequest | undefined {
+  if (operation === 'ListOrders') return { kind: 'read' };
+  if (order === undefined) return undefined;
+  const checkout = String(headers['x-client-id']);
+  const text = (name: string) => {
+    const value = request[name];
+    return value instanceof JsonNumber ? value.text : String(value);
+  };
+  const attempt = { checkout, attemptId: text('attempt_id') };
+  switch (operation) {
+    case 'CreateOrder':
+      return { kind: 'create' };
+    case 'GetOrder':
+      return { kind: 'read' };
+    case 'CancelOrder':
+      return { kind: 'cancel' };
+    case 'StartPayment':
+      return { kind: 'start', attempt, leaseMs: 1_000 * Number(text('lease_seconds')) };
+    case 'EndPayment':
+      return { kind: 'end', attempt };
+    case 'RecordPayment': {
+      const paid = { paymentId: text('payment_id'), paidAtMs: Date.parse(text('paid_at')) };
+      const money = { amount: text('order_amount'), currency: text('order_currency') };
+      const ofAttempt = request.attempt_id === undefined ? {} : { attempt };
+      return { kind: 'pay', payment: { checkout, ...paid, ...money }, ...ofAttempt };
+    }
+    default:
+      return undefined;
+  }
 }
 
 function given(credentials: Credentials | undefined): Credentials {

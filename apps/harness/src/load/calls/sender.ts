@@ -5,7 +5,7 @@ import type { CallResponse, HttpResponse, RpcResponse } from '@order-gateway/fix
 import { z } from 'zod';
 import type { LoadCall } from './call-maker.ts';
 
-/** The six members of the API contract, and the payment. */
+/** The six members of the API contract, and the payments. */
 const orderSchema = z.object({
   order_id: z.string(),
   service_order_id: z.int(),
@@ -14,6 +14,7 @@ const orderSchema = z.object({
   order_status: z.enum(orderStatuses),
   payment_link: z.string(),
   payment_id: z.string().optional(),
+  refused_payments: z.array(z.object({ payment_id: z.string() })).optional(),
 });
 
 /** An order as a response shows it; responses to checkout systems have neither token nor link. */

@@ -15,7 +15,7 @@ const settings: LoadSettings = {
   }),
   ...{ profile: 'smoke', seed: 7 },
 };
-const noStates = { changes: 0, undone: 0, backwards: 0, illegal: 0, undelivered: undefined, copies: undefined };
+const noStates = { changes: 0, unexplained: 0, undelivered: undefined, copies: undefined };
 const noOrders = { acknowledged: 0, stored: 0, unacknowledged: 0, lost: 0, duplicated: 0, changed: 0, unreadable: 0 };
 const noCounts = { ...noOrders, ...noStates };
 const audit: AuditResult = { ...noCounts, acknowledged: 9, stored: 9, changed: 1, examples: [] };
@@ -29,7 +29,7 @@ function someRecorder(outcome: string, seconds = 2): Recorder {
   const recorder = createRecorder({ plannedSeconds: seconds });
   for (let number = 0; number < seconds * 10; number += 1) {
     const isLast = number === seconds * 10 - 1;
-    recorder.recordSent(number * 100, 0.1);
+    recorder.recordSent(call, number * 100, 0.1);
     const latencyMs = 10 + (number % 10);
     recorder.recordReply(call, { outcome: isLast ? outcome : 'created' }, number * 100, latencyMs);
     recorder.end();
@@ -83,7 +83,7 @@ test('a threshold is met by an equal value, and lost counts duplicated and chang
 
 test('a run without a correct outcome meets no latency threshold, and an empty audit meets no loss threshold', () => {
   const recorder = createRecorder({ plannedSeconds: 1 });
-  recorder.recordSent(0, 0);
+  recorder.recordSent(call, 0, 0);
   recorder.recordReply(call, { outcome: 'unauthenticated' }, 1, 1);
   recorder.end();
   const limits = { ...settings, thresholds: { p99_ms: 50, lost: 0 } };

@@ -36,7 +36,7 @@ export async function runOpenLoop(
       recorder.recordDropped(clock.now());
       continue;
     }
-    recorder.recordSent(clock.now(), clock.now() - scheduledMs);
+    recorder.recordSent(call, clock.now(), clock.now() - scheduledMs);
     const sending = sender.send(call).then((reply) => {
       pending.delete(sending);
       if (!signal.aborted) recorder.recordReply(call, reply, clock.now(), clock.now() - scheduledMs);
@@ -62,7 +62,7 @@ export async function runClosedLoop(
       const call = makeCall(next);
       next += 1;
       const sentMs = clock.now();
-      recorder.recordSent(sentMs, 0);
+      recorder.recordSent(call, sentMs, 0);
       const reply = await sender.send(call);
       if (!signal.aborted) recorder.recordReply(call, reply, clock.now(), clock.now() - sentMs);
     }

@@ -1,5 +1,7 @@
+import { JsonNumber } from '@order-gateway/fixtures/json-number';
 import { expect, test } from 'vitest';
 import type { LoadCall } from '../calls/call-maker.ts';
+import type { Reply } from '../calls/sender.ts';
 import { createRecorder } from './recorder.ts';
 
 function call(number: number): LoadCall {
@@ -16,19 +18,21 @@ function acknowledged(number: number, more = {}) {
 
 test('an acknowledgement that the journal did not take is not counted, and the failure is reported', () => {
   let written = 0;
-  let isFull = true;
+  let isFull = false;
   const failures: unknown[] = [];
-  const write = (entries: readonly unknown[]) => {
+  const write = (lines: readonly object[]) => {
     if (isFull) throw new Error('the disk is full');
-    written += entries.length;
+    written += lines.filter((line) => 'outcome' in line).length;
   };
   const onFailure = (error: unknown) => failures.push(error);
   const recorder = createRecorder({ plannedSeconds: 1, journal: { write }, onFailure });
-  const send = (number: number) => {
-    recorder.recordSent(0, 0);
-    recorder.recordReply(call(number), acknowledged(number), 5, 5);
+  const send = (number: number, isFullThen = false) => {
+    const sent = call(number);
+    recorder.recordSent(sent, 0, 0);
+    isFull = isFullThen;
+    recorder.recordReply(sent, acknowledged(number), 5, 5);
   };
-  send(1);
+  send(1, true);
   recorder.end();
   expect(failures).toMatchObject([{ message: 'the disk is full' }]);
   isFull = false;
@@ -40,7 +44,7 @@ test('an acknowledgement that the journal did not take is not counted, and the f
 
 test('wrong outcomes, responses about other orders and calls without a response are errors', () => {
   const recorder = createRecorder({ plannedSeconds: 3 });
-  for (let sent = 0; sent < 5; sent += 1) recorder.recordSent(2_000, 1);
+  for (let sent = 0; sent < 5; sent += 1) recorder.recordSent(call(1), 2_000, 1);
   recorder.recordDropped(2_001);
   recorder.recordReply(call(1), acknowledged(1), 2_005, 5);
   recorder.recordReply(call(2), acknowledged(1), 2_005, 5);
@@ -60,7 +64,7 @@ test('wrong outcomes, responses about other orders and calls without a response 
 
 test('the success of a call that must fail is an error', () => {
   const recorder = createRecorder({ plannedSeconds: 1 });
-  recorder.recordSent(0, 0);
+  recorder.recordSent(call(1), 0, 0);
   recorder.recordReply({ ...call(1), order: undefined, expected: ['invalid_order'] }, acknowledged(1), 1, 1);
   recorder.end();
   expect(recorder).toMatchObject({ errors: 1, right: 0 });
@@ -70,7 +74,7 @@ test('each second has its own percentiles', () => {
   const recorder = createRecorder({ plannedSeconds: 3 });
   for (const [second, ms] of [10, 30, 20].entries()) {
     for (const number of [1, 2]) {
-      recorder.recordSent(second * 1_000, 0);
+      recorder.recordSent(call(1), second * 1_000, 0);
       recorder.recordReply(call(number), acknowledged(number), second * 1_000 + ms, ms);
     }
     recorder.end();
@@ -84,7 +88,7 @@ test('each second has its own percentiles', () => {
 test('responses after the planned end belong to its last second, so that none reads 0 sent, 0 done', () => {
   const recorder = createRecorder({ plannedSeconds: 2 });
   for (const scheduledMs of [0, 500, 1_000, 1_999]) {
-    recorder.recordSent(scheduledMs, 0);
+    recorder.recordSent(call(1), scheduledMs, 0);
     recorder.recordReply(call(1), acknowledged(1), scheduledMs + 300, 300);
     recorder.end();
   }
@@ -96,14 +100,14 @@ test('responses after the planned end belong to its last second, so that none re
 
 test('a second without any call is one in which nothing was sent and done', () => {
   const recorder = createRecorder({ plannedSeconds: 4 });
-  for (const atMs of [0, 3_000]) recorder.recordSent(atMs, 0);
+  for (const atMs of [0, 3_000]) recorder.recordSent(call(1), atMs, 0);
   expect(recorder.seconds().map(({ sent }) => sent)).toEqual([1, 0, 0, 1]);
 });
 
 test('a rejected connection is not a quick response, and a call that timed out is a slow one', () => {
   const recorder = createRecorder({ plannedSeconds: 1 });
   for (const [number, outcome] of ['created', 'no response: ECONNREFUSED', 'no response: timeout'].entries()) {
-    recorder.recordSent(0, 0);
+    recorder.recordSent(call(1), 0, 0);
     recorder.recordReply(call(number), { outcome }, 5, number === 2 ? 10_000 : 5);
   }
   recorder.end();
@@ -113,30 +117,47 @@ test('a rejected connection is not a quick response, and a call that timed out i
   expect(recorder.seconds()).toMatchObject([{ done: 1, wrong: 2 }]);
 });
 
-test('the journal gets every status that a response shows, those of errors and of lists too', () => {
-  const entries: unknown[] = [];
-  const journal = { write: (some: readonly unknown[]) => void entries.push(...some) };
+test('the journal gets each call before it is sent, and what its response shows', () => {
+  const lines: unknown[] = [];
+  const journal = { write: (some: readonly unknown[]) => void lines.push(...some) };
   const numberOf = (orderId: string) => (orderId.startsWith('load-1-') ? Number(orderId.slice(7)) : undefined);
   const recorder = createRecorder({ plannedSeconds: 1, journal, numberOf });
-  const expected = ['ok', 'order_already_paid'];
-  const about = (operation: LoadCall['operation']) => ({ ...call(1), operation, expected });
   const [shown] = acknowledged(1).orders;
   const [other] = acknowledged(7, { order_id: 'another', order_status: 'PAID' }).orders;
   if (shown === undefined || other === undefined) throw new Error('there is no order');
-  const reply = (operation: LoadCall['operation'], outcome: string, orders: (typeof shown)[] = []) => {
-    recorder.recordSent(0, 0);
-    recorder.recordReply(about(operation), { outcome, ...(outcome === 'ok' && { orders }) }, 9, 5);
+  const send = (operation: LoadCall['operation'], reply: Reply, more: Partial<LoadCall> = {}) => {
+    const sent = { ...call(1), operation, ...more };
+    recorder.recordSent(sent, 3.9, 0);
+    recorder.recordReply(sent, reply, 8.1, 5);
+    recorder.end();
   };
-  reply('RecordPayment', 'ok', [{ ...shown, order_status: 'PAID', payment_id: 'p' } as never]);
-  reply('CancelOrder', 'order_already_paid');
-  reply('GetOrder', 'no response: ECONNREFUSED');
-  const { order: _order, ...list } = about('ListOrders');
-  recorder.recordSent(0, 0);
-  recorder.recordReply({ ...list, order: undefined }, { outcome: 'ok', orders: [other, shown] }, 9, 5);
-  recorder.end();
-  expect(entries).toEqual([
-    { number: 1, status: 'PAID', paymentId: 'p', scheduledMs: 4, receivedMs: 9 },
-    { number: 1, status: 'PAID', scheduledMs: 4, receivedMs: 9 },
-    { number: 1, status: 'UN_PAID', paymentId: undefined, scheduledMs: 4, receivedMs: 9 },
+  const request = {
+    ...{ order_token: 't1', attempt_id: 'a', payment_id: 'p', paid_at: '1970-01-01T00:00:01.000+00:00' },
+    ...{ order_amount: new JsonNumber('1.50'), order_currency: 'EUR', lease_seconds: new JsonNumber('60') },
+  };
+  const byCheckout = { request, headers: { 'x-client-id': 'chk_1' } };
+  const paid = { ...shown, order_status: 'PAID' as const, payment_id: 'p', refused_payments: [{ payment_id: 'q' }] };
+  send('RecordPayment', { outcome: 'ok', orders: [paid] }, byCheckout);
+  send('StartPayment', { outcome: 'order_already_paid' }, byCheckout);
+  send('GetOrder', { outcome: 'no response: ECONNREFUSED' });
+  send('ListOrders', { outcome: 'ok', orders: [other, shown] }, { order: undefined });
+  send('CreateOrder', { outcome: 'invalid_order' }, { order: undefined });
+  recorder.recordSent(call(1), 9, 0);
+  const attempt = { checkout: 'chk_1', attemptId: 'a' };
+  const payment = { checkout: 'chk_1', paymentId: 'p', paidAtMs: 1_000, amount: '1.50', currency: 'EUR' };
+  const seen = { number: 1, status: 'UN_PAID', service_order_id: 1, order_token: 't1', created_at: '', refusedIds: [] };
+  expect(lines).toEqual([
+    { call: 1, sentMs: 3, number: 1, request: { kind: 'pay', payment, attempt } },
+    {
+      ...{ call: 1, receivedMs: 9, outcome: 'ok' },
+      shown: [{ ...seen, status: 'PAID', paymentId: 'p', refusedIds: ['q'] }],
+    },
+    { call: 2, sentMs: 3, number: 1, request: { kind: 'start', attempt, leaseMs: 60_000 } },
+    { call: 2, receivedMs: 9, outcome: 'order_already_paid', shown: [] },
+    { call: 3, sentMs: 3, number: 1, request: { kind: 'read' } },
+    { call: 3, receivedMs: 9, outcome: 'no response: ECONNREFUSED', shown: [] },
+    { call: 4, sentMs: 3, request: { kind: 'read' } },
+    { call: 4, receivedMs: 9, outcome: 'ok', shown: [seen] },
+    { call: 5, sentMs: 9, number: 1, request: { kind: 'create' } },
   ]);
 });

@@ -1,7 +1,6 @@
-import type { OrderStatus } from '@order-gateway/domain/orders/order';
 import type { Protocol } from '@order-gateway/fixtures/operations';
-import type { Journal, JournalEntry } from '../../audit/journal.ts';
-import type { LoadCall } from '../calls/call-maker.ts';
+import type { Journal, JournalResponse } from '../../audit/journal.ts';
+import { type LoadCall, requestOf } from '../calls/call-maker.ts';
 import { isResponse, type Reply, timedOut } from '../calls/sender.ts';
 import { createLatencies, type Latencies } from './latencies.ts';
 
@@ -13,6 +12,8 @@ type SecondCounts = Record<'second' | 'sent' | 'done' | 'wrong' | 'dropped', num
 
 interface EndedCall {
   readonly call: LoadCall;
+  /** The number of its line in the journal. */
+  readonly line: number | undefined;
   readonly reply: Reply;
   readonly atMs: number;
   readonly latencyMs: number;
@@ -39,6 +40,9 @@ export function createRecorder(options: RecorderOptions) {
   const seconds: SecondCounts[] = [];
   let current = createLatencies();
   let waiting: EndedCall[] = [];
+  /** The numbers of the calls in the journal that have no response. */
+  const lines = new Map<LoadCall, number>();
+  let lastLine = 0;
   const outcomes = new Map<string, { count: number; wrong: number }>();
   const byProtocol = new Map<Protocol, Latencies>();
 
@@ -77,8 +81,20 @@ export function createRecorder(options: RecorderOptions) {
     const batch = waiting;
     waiting = [];
     try {
-      journal?.write(batch.flatMap((one) => entriesOf(one, numberOf)));
+      journal?.write(batch.flatMap((one) => responseOf(one, numberOf)));
       batch.forEach(count);
+    } catch (error) {
+      onFailure(error);
+    }
+  };
+  /** A call is in the journal before it is sent: it may have an effect although nobody hears of it. */
+  const writeCall = (call: LoadCall, atMs: number) => {
+    const request = requestOf(call);
+    if (journal === undefined || request === undefined) return;
+    lastLine += 1;
+    try {
+      journal.write([{ call: lastLine, sentMs: Math.floor(atMs), number: call.order?.number, request }]);
+      lines.set(call, lastLine);
     } catch (error) {
       onFailure(error);
     }
@@ -93,7 +109,8 @@ export function createRecorder(options: RecorderOptions) {
     ...{ outcomes, byProtocol, latencies: createLatencies() },
     /** How late calls were sent: the generator's share of the latencies. */
     lateness: createLatencies(),
-    recordSent(atMs: number, lateMs: number) {
+    recordSent(call: LoadCall, atMs: number, lateMs: number) {
+      writeCall(call, atMs);
       recorder.pending += 1;
       recorder.sent += 1;
       recorder.lateness.record(lateMs);
@@ -107,7 +124,8 @@ export function createRecorder(options: RecorderOptions) {
     recordReply(call: LoadCall, reply: Reply, atMs: number, latencyMs: number) {
       recorder.pending -= 1;
       if (waiting.length === 0) setImmediate(flush);
-      waiting.push({ call, reply: checked(call, reply), atMs, latencyMs });
+      waiting.push({ call, line: lines.get(call), reply: checked(call, reply), atMs, latencyMs });
+      lines.delete(call);
     },
     /** Counts all pending calls as unanswered, and writes what the journal lacks. */
     end() {
@@ -143,28 +161,20 @@ function checked({ operation, order }: LoadCall, reply: Reply): Reply {
     : { outcome: 'payment_link without the token' };
 }
 
-const statusOfError: Readonly<Record<string, OrderStatus>> = {
-  order_already_paid: 'PAID',
-  order_cancelled: 'CANCELLED',
-  order_expired: 'EXPIRED',
-};
-
-/** The statuses of the run's orders that a reply shows. */
-function entriesOf(
-  { call, reply, atMs, latencyMs }: EndedCall,
+/** The line of a response, with the run's orders that it shows. */
+function responseOf(
+  { call, line, reply, atMs }: EndedCall,
   numberOf: NonNullable<RecorderOptions['numberOf']>,
-): JournalEntry[] {
-  const times = { scheduledMs: Math.floor(atMs - latencyMs), receivedMs: Math.ceil(atMs) };
-  const status = statusOfError[reply.outcome];
-  if (status !== undefined && call.order !== undefined) return [{ number: call.order.number, status, ...times }];
-  return (reply.orders ?? []).flatMap((shown) => {
-    const number = call.order?.number ?? numberOf(shown.order_id);
+): JournalResponse[] {
+  if (line === undefined) return [];
+  const { outcome, orders = [], leaseEndsAt } = reply;
+  const shown = orders.flatMap((order) => {
+    const number = call.order?.number ?? numberOf(order.order_id);
     if (number === undefined) return [];
-    const { service_order_id, order_token = '', created_at = '' } = shown;
-    const more =
-      call.operation === 'CreateOrder'
-        ? { created: { service_order_id, order_token, created_at } }
-        : { paymentId: shown.payment_id };
-    return [{ number, status: shown.order_status, ...times, ...more }];
+    const { order_status: status, service_order_id, order_token, created_at, payment_id: paymentId } = order;
+    const refusedIds = (order.refused_payments ?? []).map(({ payment_id }) => payment_id);
+    return [{ number, status, service_order_id, order_token, created_at, paymentId, refusedIds }];
   });
+  const leaseEndsAtMs = leaseEndsAt === undefined ? undefined : Date.parse(leaseEndsAt);
+  return [{ call: line, receivedMs: Math.ceil(atMs), outcome, shown, leaseEndsAtMs }];
 }

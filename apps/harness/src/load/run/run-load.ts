@@ -44,7 +44,10 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   const { known, remember } = createMemory();
   const makeCall = createCallMaker(settings, await loadFixtures(), credentials, { checkout: run.checkout, known });
   const { seed, metadata_share } = settings;
-  const head = { seed, client_ids: credentials.map(({ clientId }) => clientId), metadata_share };
+  const startedAt = new Date();
+  const clock = startClock();
+  const clientIds = credentials.map(({ clientId }) => clientId);
+  const head = { seed, client_ids: clientIds, metadata_share, started_at_ms: startedAt.getTime() };
   const journal = run.journalFile === undefined ? undefined : createJournal(run.journalFile, head);
   let failure: string | undefined;
   const failed = new AbortController();
@@ -66,8 +69,6 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
       return reply;
     },
   };
-  const startedAt = new Date();
-  const clock = startClock();
   const progress = run.progress && createProgress(run.progress, recorder, arrivals.seconds);
   const ticking = setInterval(() => progress?.update(clock.now()), progressEveryMs);
   const execution = { sender, recorder, clock, signal: AbortSignal.any([signal, failed.signal]), makeCall };

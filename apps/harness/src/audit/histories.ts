@@ -1,0 +1,85 @@
+import type { Call, Request, Response } from '@order-gateway/order-model/model';
+import { attemptIdOf, identityOf } from '@order-gateway/order-model/observed';
+import type { JournaledCall, JournalHead, JournalRequest, ShownOrder } from './journal.ts';
+
+/** How far the clocks of the harness and the database may differ. */
+const clocksDifferMs = 5_000;
+
+/** Outcomes that tell what happened. After any other, the call may have had its effect. */
+const knownOutcomes = new Set([
+  ...['created', 'replayed', 'ok', 'not_found', 'order_id_conflict', 'payment_id_conflict', 'payment_in_progress'],
+  ...['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch', 'invalid_request'],
+]);
+
+/**
+ * The calls about each order of a run, by the order's number. `accountOf` names an account by its client id, as the store does. A
+ * list is a read of each order that it shows. The content of orders is compared elsewhere: all creations of a number are the same.
+ */
+export function callsByOrder(
+  { started_at_ms: startedAtMs }: Pick<JournalHead, 'started_at_ms'>,
+  calls: readonly JournaledCall[],
+  accountOf: (clientId: string) => string,
+): Map<number, Call[]> {
+  const byOrder = new Map<number, Call[]>();
+  for (const { number, request, sentMs, response } of calls) {
+    const isKnown = response !== undefined && knownOutcomes.has(response.outcome);
+    const receivedAt = isKnown ? response.receivedMs : Number.POSITIVE_INFINITY;
+    const times = {
+      ...{ sentAt: sentMs, receivedAt },
+      during: {
+        fromMs: startedAtMs + sentMs - clocksDifferMs,
+        toMs: startedAtMs + receivedAt + clocksDifferMs,
+      },
+    };
+    const add = (about: number, call: Omit<Call, keyof typeof times>) => {
+      byOrder.getOrInsertComputed(about, () => []).push({ ...times, ...call });
+    };
+    if (number !== undefined) {
+      const [shown] = response?.shown ?? [];
+      const leaseEndsAtMs = response?.leaseEndsAtMs;
+      const seen = isKnown
+        ? { outcome: response.outcome, shown: shown && shownBy(request, shown), leaseEndsAtMs }
+        : undefined;
+      add(number, { request: requestOf(request, accountOf), response: seen });
+    } else if (isKnown) {
+      for (const shown of response.shown) {
+        add(shown.number, { request: { kind: 'read' }, response: { outcome: 'ok', shown: shownBy(request, shown) } });
+      }
+    }
+  }
+  return byOrder;
+}
+
+function requestOf(request: JournalRequest, accountOf: (clientId: string) => string): Request {
+  const attemptOf = ({ checkout, attemptId }: { readonly checkout: string; readonly attemptId: string }) =>
+    attemptIdOf({ checkoutId: accountOf(checkout), attemptId });
+  switch (request.kind) {
+    case 'create':
+      return { kind: 'create', content: '' };
+    case 'pay': {
+      const { attempt, payment } = request;
+      const checkout = accountOf(payment.checkout);
+      return { kind: 'pay', payment: { ...payment, checkout }, attempt: attempt && attemptOf(attempt) };
+    }
+    case 'start':
+    case 'end':
+      return { ...request, attempt: attemptOf(request.attempt) };
+    default:
+      return request;
+  }
+}
+
+/** Checkout systems see neither the token nor refused payments. The identity in the response to a creation is compared elsewhere. */
+function shownBy({ kind }: JournalRequest, shown: ShownOrder): Response['shown'] {
+  const { status, service_order_id, order_token, created_at, paymentId = null, refusedIds } = shown;
+  const isWhole = kind === 'read' || kind === 'cancel';
+  if (!isWhole || order_token === undefined || created_at === undefined) {
+    return kind === 'pay' ? { status, paymentId } : { status };
+  }
+  return {
+    status,
+    paymentId,
+    identity: identityOf({ service_order_id, order_token, created_at }),
+    ...(refusedIds && { refusedIds }),
+  };
+}

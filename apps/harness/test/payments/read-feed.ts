@@ -1,0 +1,48 @@
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+
+interface FeedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly timestamp: string;
+  readonly data: {
+    readonly order_id: string;
+    readonly refused_payments?: readonly { readonly payment_id: string; readonly refused_at: string }[];
+  };
+}
+
+/** The events of a merchant's feed by their type, and what is wrong with the feed. */
+export interface ReadFeed {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly violations: readonly string[];
+}
+
+/** Reads all pages of a merchant's feed. Each event must be in it once, and each refused payment must be the last of one event. */
+export async function readFeed(httpUrl: string, { clientId, clientSecret }: Credentials): Promise<ReadFeed> {
+  const events: FeedEvent[] = [];
+  const headers = { 'x-client-id': clientId, 'x-client-secret': clientSecret };
+  for (let cursor = ''; ; ) {
+    const response = await fetch(`${httpUrl}/events?limit=100&cursor=${cursor}`, { headers });
+    const page = Object(await response.json());
+    if (!response.ok) throw new Error(`${response.status} ${page.code}: ${page.detail}`);
+    events.push(...page.events);
+    cursor = page.next_cursor;
+    if (page.events.length === 0) break;
+  }
+  const violations =
+    new Set(events.map(({ id }) => id)).size === events.length ? [] : ['an event is in the feed twice'];
+  const announced = events.flatMap(({ type, timestamp, data }) => {
+    if (type !== 'order.payment_refused') return [];
+    const last = data.refused_payments?.at(-1);
+    if (last?.refused_at !== timestamp) violations.push(`${data.order_id} announces another payment last`);
+    return [`${data.order_id} ${last?.payment_id}`];
+  });
+  if (new Set(announced).size !== announced.length) violations.push('a refused payment is announced twice');
+  return {
+    counts: Object.fromEntries(
+      Map.groupBy(events, ({ type }) => type)
+        .entries()
+        .map(([type, some]) => [type, some.length]),
+    ),
+    violations,
+  };
+}
