@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 
 /** Shorter files fit into one or two packets uncompressed. */
@@ -17,8 +17,16 @@ export function servePublicFile(
   headers: Readonly<Record<string, string>>,
   make: () => string | Promise<string | Buffer>,
 ): void {
+  app.get(path, { config: { operation: 'Reference' } }, publicFile(headers, make));
+}
+
+/** The handler of {@link servePublicFile}. */
+export function publicFile(
+  headers: Readonly<Record<string, string>>,
+  make: () => string | Promise<string | Buffer>,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   let made: { readonly plain: Buffer; readonly compressed: Buffer | undefined } | undefined;
-  app.get(path, { config: { operation: 'Reference' } }, async (request, reply): Promise<FastifyReply> => {
+  return async (request, reply) => {
     if (made === undefined) {
       const plain = Buffer.from(await make());
       made = { plain, compressed: plain.length > compressedFromBytes ? await promisify(gzip)(plain) : undefined };
@@ -30,5 +38,5 @@ export function servePublicFile(
     reply.header('vary', 'Accept-Encoding');
     const acceptsGzip = new Negotiator(request.raw).encodings(['gzip']).length > 0;
     return acceptsGzip ? reply.header('content-encoding', 'gzip').send(compressed) : reply.send(plain);
-  });
+  };
 }

@@ -2,19 +2,21 @@ import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 import { eventTypes } from '@order-gateway/domain/orders/order-states';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { packTar } from 'modern-tar/fs';
-import { contentSecurityPolicy, guideStyle, hashSource } from '../payment-page/styles.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { isLoopbackAddress, isLoopbackUrl } from '../network/ip-address.ts';
+import { contentSecurityPolicy, guideStyle, hashSource, siteStyle } from '../payment-page/styles.ts';
 import { eventSchemaPath, eventSchemas } from '../reference/event-schemas.ts';
 import { type Guide, guidePage, guides } from '../reference/guides.ts';
 import { openApi } from '../reference/openapi.ts';
 import { landingPage, referencePage, referenceScript } from '../reference/reference-page.ts';
-import { servePublicFile } from './public-files.ts';
+import { publicFile, servePublicFile } from './public-files.ts';
 
 const headers = {
   // Cached only briefly, because it changes with every release.
   'cache-control': 'max-age=60',
-  'content-security-policy': contentSecurityPolicy({ styles: [hashSource(guideStyle)] }),
+  'content-security-policy': contentSecurityPolicy({ styles: [siteStyle, guideStyle].map(hashSource) }),
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };
@@ -32,7 +34,7 @@ const protoFolder = fileURLToPath(new URL('../../../../proto', import.meta.url))
  * the `type` of every problem document leads, the gRPC contract as an archive, and the JSON Schema of each event. None loads
  * anything from elsewhere.
  */
-export function referenceRoutes(app: FastifyInstance, { baseUrl }: { readonly baseUrl: () => BaseUrl }): void {
+export function referenceRoutes(app: FastifyInstance, { baseUrl, demo }: Pick<GatewayDeps, 'baseUrl' | 'demo'>): void {
   // The base URL is known once the listener has its port, so each file is made at its first request.
   const serve = (path: string, mediaType: string, make: () => string | Promise<string | Buffer>) =>
     servePublicFile(app, path, { ...headers, 'content-type': mediaType }, make);
@@ -47,6 +49,22 @@ export function referenceRoutes(app: FastifyInstance, { baseUrl }: { readonly ba
     serve(eventSchemaPath(type), 'application/schema+json', make);
   }
   serve('/docs/reference.js', 'text/javascript; charset=utf-8', referenceScript);
-  const policy = { 'content-security-policy': referencePolicy };
-  servePublicFile(app, '/docs', { ...headers, ...policy, 'content-type': html }, () => referencePage(baseUrl()));
+  const pageHeaders = { ...headers, 'content-security-policy': referencePolicy, 'content-type': html };
+  const send = publicFile(pageHeaders, () => referencePage(baseUrl()));
+  app.get('/docs', { config: { operation: 'Reference' } }, async (request, reply) => {
+    if (demo === undefined || !isOnThisMachine(request, baseUrl())) return send(request, reply);
+    request.call.succeed('ok');
+    // Never stored, because it contains a secret.
+    reply.headers({ ...pageHeaders, 'cache-control': 'no-store' });
+    return reply.send(await referencePage(baseUrl(), demo));
+  });
+}
+
+/**
+ * Whether a browser on this machine opened the page at the gateway's own address, so that the demo merchant's credentials may be
+ * shown. Another Host header would be that of a site whose name leads to this machine (DNS rebinding).
+ */
+function isOnThisMachine({ raw, headers }: FastifyRequest, baseUrl: BaseUrl): boolean {
+  const url = new URL(baseUrl);
+  return isLoopbackUrl(url) && headers.host === url.host && isLoopbackAddress(raw.socket.remoteAddress ?? '');
 }

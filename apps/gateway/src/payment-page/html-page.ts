@@ -11,6 +11,8 @@ interface PageParts {
   readonly styles: readonly string[];
   readonly script?: string;
   readonly head?: Html | '';
+  /** What precedes the element `main`. */
+  readonly header?: Html | '';
   /** The attributes of the element `main`. */
   readonly attributes?: Html | '';
   readonly body: Html;
@@ -22,6 +24,7 @@ export async function htmlPage({
   styles,
   script,
   head = '',
+  header = '',
   attributes = '',
   body,
 }: PageParts): Promise<string> {
@@ -37,6 +40,7 @@ ${head}
 ${styles.map((style) => html`<style>${raw(style)}</style>`)}
 </head>
 <body>
+${header}
 <main${attributes}>
 ${body}
 </main>

@@ -119,25 +119,62 @@ a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px soli
 }
 `;
 
-/** The style sheet of the landing page and the guides. */
-export const guideStyle = `
-:root { color-scheme: light dark; --ground: #ffffff; --ink: #171a21; --line: #d8dce4; --panel: #f2f3f6; --accent: #1d4ed8; }
+/** The style sheet of the bar above the home page, the guides and the reference. */
+export const siteStyle = `
+:root {
+  color-scheme: light dark;
+  --ground: #ffffff; --ink: #171a21; --soft: #545b69; --line: #d8dce4; --panel: #f2f3f6; --accent: ${defaultColor}; --on-accent: #ffffff;
+}
 @media (prefers-color-scheme: dark) {
-  :root { --ground: #0e1014; --ink: #f2f4f8; --line: #353b48; --panel: #191c23; --accent: #93b8ff; }
+  :root { --ground: #0e1014; --ink: #f2f4f8; --soft: #aab2c0; --line: #353b48; --panel: #191c23; --accent: #93b8ff; --on-accent: #0a1a36; }
 }
 * { box-sizing: border-box; }
-html { font: 100%/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; scroll-padding-top: 1rem; }
 body { margin: 0; background: var(--ground); color: var(--ink); }
-main { max-width: 52rem; margin: auto; padding: 2rem 1rem 4rem; overflow-wrap: anywhere; }
-h1, h2, h3 { line-height: 1.25; }
+.site {
+  position: sticky; top: 0; z-index: 10; display: flex; align-items: center; justify-content: space-between; gap: 0.75rem;
+  block-size: 3.5rem; padding: 0 max(1rem, (100vw - 64rem) / 2); background: var(--ground); border-block-end: 1px solid var(--line);
+  font: 0.9375rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif;
+}
+.site a { color: var(--soft); text-decoration: none; padding-block: 0.375rem; }
+.site a:hover, .site [aria-current] { color: var(--ink); text-decoration: underline; text-underline-offset: 0.3em; }
+.site .home { display: flex; align-items: center; gap: 0.625rem; color: var(--ink); font-weight: 650; text-decoration: none; white-space: nowrap; }
+.site div { display: flex; gap: clamp(0.75rem, 3vw, 1.5rem); }
+.mark { display: grid; place-items: center; inline-size: 1.75rem; block-size: 1.75rem; border-radius: 0.5rem; background: var(--accent); color: var(--on-accent); font-weight: 700; }
+ul.cards { list-style: none; padding: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem; }
+.cards li { position: relative; border: 1px solid var(--line); border-radius: 0.75rem; padding: 1rem 1.125rem; }
+.cards li:hover { border-color: var(--accent); }
+.cards li a { color: var(--ink); font-weight: 650; text-decoration: none; }
+.cards a::after { content: ""; position: absolute; inset: 0; border-radius: 0.75rem; }
+.cards li a:hover { color: var(--accent); text-decoration: underline; }
+.cards p { margin: 0.25rem 0 0; color: var(--soft); font-size: 0.9375rem; }
+a:focus-visible, pre:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 0.25rem; }
+.cards a:focus-visible { outline: none; }
+.cards a:focus-visible::after { outline: 3px solid var(--accent); outline-offset: 2px; }
+@media (max-width: 30rem) { .site .home { font-size: 0; gap: 0; } .mark { font-size: 0.9375rem; } }
+@media print { .site { display: none; } }
+`;
+
+/** The style sheet of the home page and the guides, after that of their bar. */
+export const guideStyle = `
+html { font: 100%/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; scroll-padding-top: 4.5rem; }
+main { max-width: 52rem; margin: auto; padding: 1.5rem 1rem 4rem; overflow-wrap: anywhere; }
+main:has(.hero) { max-width: 66rem; }
+h1, h2, h3 { line-height: 1.25; text-wrap: balance; }
 h2 { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: 1rem; }
+.hero { padding-block: clamp(1.5rem, 7vw, 4rem) clamp(1rem, 4vw, 2.5rem); }
+.hero h1 { font-size: clamp(2rem, 7vw, 3rem); margin: 0 0 1rem; }
+.hero p { max-width: 38rem; margin: 0 0 1.5rem; color: var(--soft); font-size: 1.125rem; }
+.links { display: flex; flex-wrap: wrap; gap: 0.75rem; }
+.links a { border: 2px solid var(--accent); border-radius: 0.625rem; padding: 0.625rem 1.125rem; font-weight: 650; text-decoration: none; }
+.links a:first-child { background: var(--accent); color: var(--on-accent); }
+.links a:hover { text-decoration: underline; }
+.hint { color: var(--soft); }
 code, pre { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; }
 code { background: var(--panel); border-radius: 0.25rem; padding: 0.1em 0.3em; }
 pre { background: var(--panel); border-radius: 0.5rem; padding: 1rem; overflow-x: auto; }
-a { color: var(--accent); }
+main a { color: var(--accent); }
 :target { outline: 2px solid var(--accent); outline-offset: 4px; }
 table { border-collapse: collapse; }
 th, td { border-bottom: 1px solid var(--line); padding: 0.375rem 0.75rem 0.375rem 0; text-align: start; vertical-align: top; }
 ul, ol { padding-inline-start: 1.25rem; }
-a:focus-visible, pre:focus-visible, summary:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 `;

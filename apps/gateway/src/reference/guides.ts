@@ -4,33 +4,49 @@ import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
 import { codeBlock, type Html, htmlPage } from '../payment-page/html-page.ts';
-import { guideStyle } from '../payment-page/styles.ts';
+import { guideStyle, siteStyle } from '../payment-page/styles.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 
 /** The pages of `docs` for merchants, by file name. Those for operators are not served. */
 export const guides = {
-  'creating-orders': 'Orders: fields, amounts, retries, lookup and lists',
-  'go-live': 'Going live, without an operator',
-  'order-states': 'Order states: payment, cancellation and expiry',
-  events: 'Events and webhooks',
-  'payment-page': 'The payment page and the return to the shop',
-  checksum: 'The order checksum',
-  errors: 'Errors: every code and what to do about it',
+  'creating-orders': ['Orders', 'Fields, amounts, retries, lookup and lists'],
+  'go-live': ['Going live', 'Your first real order, without an operator'],
+  'order-states': ['Order states', 'Payment, cancellation and expiry'],
+  events: ['Events and webhooks', 'Learn what happens to your orders'],
+  'payment-page': ['The payment page', 'What the customer sees, and the return to the shop'],
+  checksum: ['The order checksum', 'Show that an order is yours and unchanged'],
+  errors: ['Errors', 'Every code and what to do about it'],
 } as const;
 
 export type Guide = keyof typeof guides;
 
 const isGuide = (name: string): name is Guide => Object.hasOwn(guides, name);
 
-/** Links to the reference, to all guides, and to the documents for tools. */
+/** Where the contract is for tools. */
+const contracts = {
+  '/openapi.json': ['OpenAPI document', 'The JSON API, for tools'],
+  '/docs/proto.tar': ['gRPC contract', 'The folder proto as an archive'],
+} as const;
+
+/** Links to all guides, and to the documents for tools. */
 export function contents(baseUrl: string): Html {
-  return html`<ul>
-<li><a href="${baseUrl}/docs">API reference</a></li>
-${Object.entries(guides).map(([name, title]) => html`<li><a href="${baseUrl}/docs/${name}">${title}</a></li>`)}
-<li><a href="${baseUrl}/openapi.json">OpenAPI document</a>, for tools</li>
-<li><a href="${baseUrl}/docs/proto.tar">gRPC contract</a>, the folder <code>proto</code> as an archive</li>
+  const card = (path: string, [title, text]: readonly [string, string]) =>
+    html`<li><a href="${baseUrl}${path}">${title}</a><p>${text}</p></li>`;
+  return html`<ul class="cards">
+${Object.entries(guides).map(([name, texts]) => card(`/docs/${name}`, texts))}
+${Object.entries(contracts).map(([path, texts]) => card(path, texts))}
 </ul>`;
+}
+
+/** The bar above every page of the documentation, of which `current` is the path below the base URL. */
+export function siteBar(baseUrl: string, current: string): Html {
+  const link = (path: string, text: string) => {
+    const isCurrent = path === current ? html` aria-current="page"` : '';
+    return html`<a href="${baseUrl}${path}"${isCurrent}>${text}</a>`;
+  };
+  return html`<nav class="site" aria-label="Documentation"><a class="home" href="${baseUrl}/"><span class="mark" aria-hidden="true">O</span> Order gateway</a>
+<div>${link('/docs', 'API')}${link('/', 'Guides')}${link('/docs/errors', 'Errors')}${link('/openapi.json', 'OpenAPI')}</div></nav>`;
 }
 
 /** The line of a guide that stands for the list of error codes, which has one source. */
@@ -48,9 +64,10 @@ function errorList(): string {
 /** A guide as a page without scripts, made from its Markdown. */
 export async function guidePage(name: Guide, baseUrl: string): Promise<string> {
   const markdown = await readFile(new URL(`${name}.md`, docs), 'utf8');
-  const body = html`<nav aria-label="Documentation"><details><summary>Documentation</summary>${contents(baseUrl)}</details></nav>
-${raw(await markdownTo(baseUrl).parse(markdown.replace(errorListLine, errorList)))}`;
-  return htmlPage({ language: 'en', title: `${guides[name]} | Order gateway`, styles: [guideStyle], body });
+  const body = html`${raw(await markdownTo(baseUrl).parse(markdown.replace(errorListLine, errorList)))}`;
+  const header = siteBar(baseUrl, `/docs/${name}`);
+  const [title] = guides[name];
+  return htmlPage({ language: 'en', title: `${title} | Order gateway`, styles: [siteStyle, guideStyle], header, body });
 }
 
 function markdownTo(baseUrl: string): Marked {

@@ -11,6 +11,7 @@ import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
 import { version } from '../version.ts';
 import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
 import { fieldSchema, type JsonSchema, refTo, responseMessageOf, schemas } from './schemas.ts';
+import { sdkSamples } from './sdk-samples.ts';
 
 interface Parameter {
   readonly name: string;
@@ -38,6 +39,8 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, Response>>;
+  /** An extension that Scalar and Redoc read. */
+  readonly 'x-codeSamples'?: ReturnType<typeof sdkSamples>;
 }
 
 /** The errors that every operation with credentials can return. */
@@ -170,6 +173,7 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
       ...(preferences[method.name] ?? []),
       requestId,
     ],
+    'x-codeSamples': sdkSamples(method.localName, baseUrl),
     ...(hasBody && { requestBody: { required: true, content: json(method.input.name, request) } }),
     responses: {
       ...successesOf(method, response),

@@ -1,9 +1,10 @@
+import type { Credentials } from '@order-gateway/domain/accounts/credentials';
 import { type BaseUrl, pathPrefixOf } from '@order-gateway/domain/links/payment-link';
 import { fastify } from 'fastify';
-import { html } from 'hono/html';
+import { html, raw } from 'hono/html';
 import { htmlPage } from '../payment-page/html-page.ts';
-import { guideStyle } from '../payment-page/styles.ts';
-import { contents } from './guides.ts';
+import { guideStyle, siteStyle } from '../payment-page/styles.ts';
+import { contents, siteBar } from './guides.ts';
 
 /** Scalar's settings for this page. It calls only the gateway and loads nothing from elsewhere. */
 const settings = {
@@ -11,13 +12,36 @@ const settings = {
   ...{ hideClientButton: true, showDeveloperTools: 'never', agent: { disabled: true }, mcp: { disabled: true } },
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
   persistAuth: false,
+  // The order of the API.
+  orderSchemaPropertiesBy: 'preserve',
+  orderRequiredPropertiesFirst: false,
 };
 
-/** The reference made from the OpenAPI document by Scalar, whose script is {@link referenceScript}. */
-export async function referencePage(baseUrl: BaseUrl): Promise<string> {
+/** The reader can choose between light and dark, which Scalar marks with a class of the body. */
+const referenceStyle = `${siteStyle}
+:root { --scalar-custom-header-height: 3.5rem; }
+.light-mode, .dark-mode {
+  --ground: var(--scalar-background-1); --ink: var(--scalar-color-1); --soft: var(--scalar-color-2); --line: var(--scalar-border-color);
+}
+.light-mode { --accent: #1d4ed8; --on-accent: #ffffff; }
+.dark-mode { --accent: #93b8ff; --on-accent: #0a1a36; }
+.site { padding-inline: 1.25rem; }
+noscript { display: block; max-width: 66rem; margin: auto; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; }
+`;
+
+/**
+ * The reference made from the OpenAPI document by Scalar, whose script is {@link referenceScript}. `credentials` fill in its
+ * authentication, so that calls can be tried.
+ */
+export async function referencePage(baseUrl: BaseUrl, credentials?: Credentials): Promise<string> {
   // The browser may use another name for the gateway than the base URL.
   const root = pathPrefixOf(baseUrl);
-  const configuration = JSON.stringify({ ...settings, url: `${root}/openapi.json` });
+  const { clientId, clientSecret } = credentials ?? {};
+  const authentication = {
+    preferredSecurityScheme: [['clientId', 'clientSecret']],
+    securitySchemes: { clientId: { value: clientId }, clientSecret: { value: clientSecret } },
+  };
+  const configuration = JSON.stringify({ ...settings, authentication, url: `${root}/openapi.json` });
   const page = await html`<!doctype html>
 <html lang="en">
 <head>
@@ -25,14 +49,10 @@ export async function referencePage(baseUrl: BaseUrl): Promise<string> {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex, nofollow">
 <title>API reference | Order gateway</title>
-<style>
-body { margin: 0; }
-.guides { display: flex; gap: 1rem; padding: 0.75rem 1rem; font: 0.9375rem system-ui, sans-serif; }
-noscript { display: block; max-width: 40rem; margin: auto; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; }
-</style>
+<style>${raw(referenceStyle)}</style>
 </head>
 <body>
-<nav class="guides" aria-label="Documentation"><a href="${baseUrl}/">Guides</a> <a href="${baseUrl}/docs/errors">Errors</a> <a href="${baseUrl}/openapi.json">OpenAPI</a></nav>
+${siteBar(baseUrl, '/docs')}
 <noscript><h1>Order gateway</h1><p>The API reference needs JavaScript. These pages do not:</p>${contents(baseUrl)}</noscript>
 <script id="api-reference" type="application/json" data-configuration="${configuration}"></script>
 <script src="${root}/docs/reference.js"></script>
@@ -54,9 +74,14 @@ export async function referenceScript(): Promise<string> {
 
 /** The page at the base URL: what this server is, and where its documentation is. */
 export function landingPage(baseUrl: string): Promise<string> {
-  const body = html`<h1>Order gateway</h1>
+  const body = html`<div class="hero">
+<h1>Order gateway</h1>
 <p>This server creates payment orders for merchants’ backends, returns a payment link for each, and reports when it is paid.</p>
+<p class="links"><a href="${baseUrl}/docs">API reference</a><a href="${baseUrl}/docs/creating-orders">Create an order</a></p>
+</div>
+<h2 id="guides">Guides</h2>
 ${contents(baseUrl)}
-<p>If a shop sent you here to pay, open the payment link that it gave you.</p>`;
-  return htmlPage({ language: 'en', title: 'Order gateway', styles: [guideStyle], body });
+<p class="hint">If a shop sent you here to pay, open the payment link that it gave you.</p>`;
+  const header = siteBar(baseUrl, '/');
+  return htmlPage({ language: 'en', title: 'Order gateway', styles: [siteStyle, guideStyle], header, body });
 }

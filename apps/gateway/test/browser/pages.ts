@@ -152,10 +152,10 @@ function usePages(browser: Browser) {
     await page.emulateMedia({ media: 'screen', colorScheme });
   };
 
-  const expectAccessible = async (page: Page) => {
+  const expectAccessible = async (page: Page, part = 'html') => {
     await page.evaluate(axe.source);
     const found = await page.evaluate(
-      'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))',
+      `axe.run('${part}').then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))`,
     );
     expect(found).toEqual([]);
   };

@@ -1,4 +1,8 @@
+import { once } from 'node:events';
 import { glob, readFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { type ClientOptions, createClient, GatewayError } from '@order-gateway/client';
 import { jsonRouteOf, methods } from '@order-gateway/contract/operations';
 import { brandRules } from '@order-gateway/domain/accounts/brand';
 import { failures } from '@order-gateway/domain/failure';
@@ -37,6 +41,8 @@ function expectConforms(schema: string, value: unknown): void {
   const { properties } = new Map(Object.entries(openApi('').components.schemas)).get(schema) ?? {};
   expect(Object.keys(properties ?? {})).toEqual(expect.arrayContaining(Object.keys(Object(value))));
 }
+
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
 /** The targets of a page's links. */
 function linksIn(text: string): string[] {
@@ -264,6 +270,59 @@ describe('GET /docs', () => {
     const { response } = await get('/docs/reference.js');
     expect(response.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
   });
+});
+
+describe('GET /docs of a gateway with a demo', () => {
+  const open = async (url: string, host: string) => {
+    const { hostname, port } = new URL(url);
+    const request = httpRequest({ host: hostname, port, path: '/docs', headers: { host } }).end();
+    const [response] = await once(request, 'response');
+    return { cacheControl: response.headers['cache-control'], page: await text(response) };
+  };
+
+  test('has the demo merchant filled in on this machine at its own address, and is not stored', async () => {
+    const { demo, url, baseUrl } = await runGateway({ hasDemo: true });
+    const { cacheControl, page } = await open(url, new URL(baseUrl).host);
+    expect(cacheControl).toBe('no-store');
+    expect([demo?.clientId, demo?.clientSecret].map((value) => page.includes(`&quot;${value}&quot;`))).toEqual([
+      true,
+      true,
+    ]);
+    const other = await open(url, 'rebound.example.com');
+    expect([other.cacheControl, other.page.includes(demo?.clientSecret ?? '')]).toEqual(['max-age=60', false]);
+  });
+
+  test('has nothing filled in at a public address, or without a demo', async () => {
+    for (const options of [{ hasDemo: true, baseUrl: 'https://pay.gateway.test' }, {}]) {
+      const { demo, url, baseUrl } = await runGateway(options);
+      const { page } = await open(url, new URL(baseUrl).host);
+      expect(page).not.toContain(demo?.clientSecret ?? 'sk_');
+    }
+  });
+});
+
+test('every operation with credentials has a sample for the Node.js SDK, which runs', async () => {
+  const operations = Object.values(openApi(gateway.url).paths).flatMap((path) => Object.values(path));
+  const withCredentials = operations.filter(({ security }) => security.length > 0);
+  const { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET } = gateway.credentials;
+  const variables = {
+    createClient: (options: ClientOptions) => createClient({ ...options, retries: 0 }),
+    process: { env: { CLIENT_ID, CLIENT_SECRET } },
+    console: { log: () => {} },
+  };
+  const codes = new Set<string>();
+  for (const { operationId, 'x-codeSamples': [{ source = '' } = {}] = [] } of withCredentials) {
+    expect(source).toContain(` client.${operationId}(`);
+    const [imported, ...lines] = source.split('\n');
+    expect(imported).toBe("import { createClient } from '@order-gateway/client';");
+    const run = new AsyncFunction(...Object.keys(variables), lines.join('\n'));
+    await run(...Object.values(variables)).catch((error: unknown) => {
+      if (!(error instanceof GatewayError)) throw error;
+      codes.add(error.code);
+    });
+  }
+  // There are no endpoint, event and secret with the ids of the samples.
+  expect([...codes]).toEqual(['not_found']);
 });
 
 describe.each(Object.keys(guides))('GET /docs/%s', (name) => {

@@ -1,0 +1,64 @@
+import { exampleEndpoint, exampleOrder } from './example-order.ts';
+
+const { order_checksum: _, ...order } = exampleOrder;
+const orderId = `'${order.order_id}'`;
+const endpointId = `'${exampleEndpoint.id}'`;
+
+/** The call of the Node.js SDK for each method of the contract, by its name in the SDK and in the OpenAPI document. */
+const calls: Readonly<Record<string, string>> = {
+  createOrder: `const { payment_link } = await client.createOrder(${literal(order)});
+console.log(payment_link);`,
+  getOrder: `console.log(await client.getOrder(${orderId}));`,
+  cancelOrder: `console.log(await client.cancelOrder(${orderId}));`,
+  listOrders: `for await (const order of client.listOrders({ status: 'PAID' })) {
+  console.log(order.order_id, order.paid_at);
+}`,
+  listEvents: `const { events, next_cursor } = await client.listEvents({ types: ['order.paid'], limit: 100 });
+for (const { type, data } of events) console.log(type, data.order_id);
+console.log(next_cursor);`,
+  createWebhookEndpoint: `const endpoint = await client.createWebhookEndpoint({ url: '${exampleEndpoint.url}' });
+console.log(endpoint.signing_secret);`,
+  getWebhookEndpoint: `console.log(await client.getWebhookEndpoint(${endpointId}));`,
+  listWebhookEndpoints: 'console.log(await client.listWebhookEndpoints());',
+  updateWebhookEndpoint: `console.log(await client.updateWebhookEndpoint(${endpointId}, { status: 'enabled' }));`,
+  deleteWebhookEndpoint: `await client.deleteWebhookEndpoint(${endpointId});`,
+  pingWebhookEndpoint: `console.log(await client.pingWebhookEndpoint(${endpointId}));`,
+  rotateWebhookSecret: `const endpoint = await client.rotateWebhookSecret(${endpointId});
+console.log(endpoint.signing_secret);`,
+  listWebhookDeliveries: `for await (const delivery of client.listWebhookDeliveries(${endpointId})) {
+  console.log(delivery);
+}`,
+  redeliverWebhook: `await client.redeliverWebhook(${endpointId}, 'evt_4b1c0f6a2d9e4f7f8a3c5d6e7f809112');`,
+  redeliverFailedWebhooks: `const since = new Date(Date.now() - 3_600_000);
+console.log(await client.redeliverFailedWebhooks(${endpointId}, since));`,
+  createClientSecret: 'console.log(await client.createClientSecret());',
+  listClientSecrets: 'console.log(await client.listClientSecrets());',
+  revokeClientSecret: "console.log(await client.revokeClientSecret('2'));",
+  getBrand: 'console.log(await client.getBrand());',
+  updateBrand: "console.log(await client.updateBrand({ color: '#0b5fff' }));",
+};
+
+/** Code that calls a method with the Node.js SDK, as Scalar shows it beside its own samples. */
+export function sdkSamples(method: string, baseUrl: string) {
+  const call = calls[method];
+  if (call === undefined) throw new Error(`the method ${method} has no sample`);
+  const source = `import { createClient } from '@order-gateway/client';
+
+const { CLIENT_ID, CLIENT_SECRET } = process.env;
+const client = createClient({
+  baseUrl: '${baseUrl}',
+  clientId: CLIENT_ID,
+  clientSecret: CLIENT_SECRET,
+});
+${call}
+`;
+  return [{ lang: 'JavaScript', label: 'Node.js SDK', source }] as const;
+}
+
+/** An object as code. None of its values contains an apostrophe. */
+function literal(value: object): string {
+  const members = Object.entries(value).map(
+    ([name, member]) => `  ${name}: ${typeof member === 'string' ? `'${member}'` : member},`,
+  );
+  return `{\n${members.join('\n')}\n}`;
+}
