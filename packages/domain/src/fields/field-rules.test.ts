@@ -33,7 +33,7 @@ function outcomeOf(field: OrderFieldName, value: unknown): string {
   return order.failure.map((error) => (error.field === field ? error.code : `${error.field} ${error.code}`)).join();
 }
 
-// The fixtures state the rule of each field, and packages/fixtures/src/parse-order.test.ts compares parseOrder with them.
+// The fixtures state the rule of each field, and packages/fixtures/src/parse-requests.test.ts compares parseOrder with them.
 // Here is what a fixture would state with too many calls.
 
 describe('the field rules', () => {
