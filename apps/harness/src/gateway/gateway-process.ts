@@ -1,17 +1,21 @@
 import { execFile, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { endWithThisProcess } from '@order-gateway/dev-postgres/testing';
-import manifest from '../../../../package.json' with { type: 'json' };
 import { endProcess } from './end-process.ts';
 
 /** A running gateway that this process started. */
 export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>;
 
-const repository = fileURLToPath(new URL('../../../..', import.meta.url));
+/** The checkout that this file is part of. */
+export const thisTree = fileURLToPath(new URL('../../../..', import.meta.url));
 
 export interface GatewaySettings {
+  /** The checkout of another version, with its dependencies; absent: {@link thisTree}. */
+  readonly tree?: string;
   readonly databaseUrl: string;
   /** Whether the schema exists and the gateway may not change it. */
   readonly isMigrated?: boolean | undefined;
@@ -29,14 +33,22 @@ function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: Gatew
 }
 
 /** The program and the Node.js options of a script. */
-function argumentsOf(script: 'start' | 'merchant'): string[] {
-  return manifest.scripts[script].split(' ').slice(1);
+function argumentsOf(script: 'start' | 'migrate' | 'merchant', tree: string): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'));
+  return scripts[script].split(' ').slice(1);
+}
+
+/** Migrates the database as `pnpm migrate` does. */
+export async function migrate({ tree = thisTree, ...settings }: GatewaySettings): Promise<void> {
+  const options = { cwd: tree, env: environmentOf(settings) };
+  await promisify(execFile)(process.execPath, argumentsOf('migrate', tree), options);
 }
 
 /** Sets a merchant's endpoint as `pnpm merchant webhook set` does. Returns its signing secret. */
 export async function setWebhook(settings: GatewaySettings, clientId: string, url: string): Promise<string> {
-  const args = [...argumentsOf('merchant'), 'webhook', 'set', clientId, url, '--json'];
-  const options = { cwd: repository, env: environmentOf(settings) };
+  const { tree = thisTree } = settings;
+  const args = [...argumentsOf('merchant', tree), 'webhook', 'set', clientId, url, '--json'];
+  const options = { cwd: tree, env: environmentOf(settings) };
   const { stdout } = await promisify(execFile)(process.execPath, args, options);
   return JSON.parse(stdout).signing_secret;
 }
@@ -103,8 +115,9 @@ export async function startGatewayProcess(
 }
 
 function spawnGateway(settings: GatewaySettings, httpPort: number, grpcPort: number) {
-  const child = spawn(process.execPath, argumentsOf('start'), {
-    cwd: repository,
+  const { tree = thisTree } = settings;
+  const child = spawn(process.execPath, argumentsOf('start', tree), {
+    cwd: tree,
     env: { ...environmentOf(settings), HTTP_PORT: `${httpPort}`, GRPC_PORT: `${grpcPort}`, ADMIN_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A separate process group, so that Ctrl-C reaches only this process, which then stops the gateway gracefully.

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import { expect, onTestFinished } from 'vitest';
+import { freePorts, type ProxyProgram, runProxy } from '../../../../tools/proxies.ts';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
+import { auditErrors, auditWhenDelivered } from '../../src/audit/audit.ts';
+import {
+  type GatewayProcess,
+  migrate,
+  setWebhook,
+  startGatewayProcess,
+  thisTree,
+} from '../../src/gateway/gateway-process.ts';
+import { constantRate } from '../../src/load/profile/arrivals.ts';
+import { loadProfile } from '../../src/load/profile/profile.ts';
+import { startWatchedLoad } from '../../src/load/run/watched-load.ts';
+import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
+import { testDatabase } from '../test-database.ts';
+
+interface UpgradePlan {
+  readonly proxy: ProxyProgram;
+  /** The folder of the version before. */
+  readonly previous: string;
+  /** How often the gateways are upgraded. Each time but the last, they go back. */
+  readonly upgrades: number;
+  /** Calls per second. */
+  readonly rate: number;
+}
+
+/** The load is ended by the upgrade, not by its time. */
+const longestSeconds = 3_600;
+
+/** Few enough that a slow machine drops calls instead of failing them. */
+const pendingMax = 64;
+
+/** Orders created between two restarts. */
+const createdBetween = 30;
+
+/** The orders of the third expire while others are paid and cancelled. */
+const lifetimesSeconds = [undefined, undefined, 5];
+
+/**
+ * Upgrades two gateways behind a proxy from another version to this checkout under load, rolls them back, and upgrades them again. After
+ * each step, expects that no call failed, and audits all orders since the start.
+ */
+export async function runUpgrade({ proxy, previous, upgrades, rate }: UpgradePlan): Promise<void> {
+  const folder = await temporaryFolder();
+  const { url: databaseUrl, stop: dropDatabase } = await testDatabase();
+  const [http = 0, grpc = 0, http1 = 0, grpc1 = 0, http2 = 0, grpc2 = 0] = await freePorts(6);
+  const ports = [
+    { http: http1, grpc: grpc1 },
+    { http: http2, grpc: grpc2 },
+  ] as const;
+  const variables = { DRAIN_DELAY_MS: '5000', BASE_URL: `http://127.0.0.1:${http}` };
+  const secretsKey = randomBytes(32).toString('base64');
+  const settings = { databaseUrl, secretsKey, isMigrated: true, variables };
+  const ended = new AbortController();
+  const gateways: GatewayProcess[] = [];
+  const receiver = await startWebhookReceiver();
+  onTestFinished(async () => {
+    ended.abort();
+    await Promise.all(gateways.map((gateway) => gateway.stop()));
+    await receiver.close();
+    await dropDatabase();
+  }, 60_000);
+  const start = async (index: 0 | 1, tree: string) => {
+    const { http: httpPort, grpc: grpcPort } = ports[index];
+    gateways[index] = await startGatewayProcess({ ...settings, tree, httpPort, grpcPort }, ended.signal);
+  };
+
+  await migrate({ ...settings, tree: previous });
+  const accounts = openAccountAdmin({ url: databaseUrl });
+  const credentials = await Promise.all(lifetimesSeconds.map((_, index) => accounts.create(`Shop ${index}`)));
+  const checkout = await accounts.create('Checkout', 'checkout');
+  for (const [index, { clientId }] of credentials.entries()) {
+    const seconds = lifetimesSeconds[index];
+    if (seconds !== undefined) await accounts.setDefaultLifetime(clientId, seconds);
+    receiver.trust(index, await setWebhook({ ...settings, tree: previous }, clientId, receiver.url(index)));
+  }
+  await accounts.close();
+  await start(0, previous);
+  await start(1, previous);
+  await runProxy(proxy, { http, grpc, gateways: ports });
+  const target = { httpUrl: `http://127.0.0.1:${http}`, grpcAddress: `127.0.0.1:${grpc}` };
+  const isReady = async () => (await fetch(`${target.httpUrl}/health/ready`).catch(() => undefined))?.ok === true;
+  await expect.poll(isReady).toBe(true);
+
+  const limits = { connections: 8, max_pending: pendingMax, merchants: credentials.length };
+  const profile = { ...loadProfile('lifecycle'), ...limits, phases: constantRate(rate, longestSeconds) };
+  const journals: string[] = [];
+  const steps = Array.from({ length: 2 * upgrades - 1 }, (_, step) => (step % 2 === 0 ? 'upgrade' : 'rollback'));
+  for (const [step, direction] of steps.entries()) {
+    const legFolder = join(folder, `${step}`);
+    mkdirSync(legFolder);
+    const load = startWatchedLoad([target], { profile, seed: step + 1, credentials, checkout, folder: legFolder });
+    journals.push(load.journalFile);
+    const roll = async () => {
+      if (direction === 'upgrade') await migrate(settings);
+      for (const index of [0, 1] as const) {
+        await gateways[index]?.stop();
+        await start(index, direction === 'upgrade' ? thisTree : previous);
+        const before = load.created();
+        await expect.poll(() => load.created() - before, { timeout: 60_000 }).toBeGreaterThan(createdBetween);
+      }
+    };
+    await Promise.race([
+      roll(),
+      load.running.then(({ failure }) => Promise.reject(new Error(`the load ended early: ${failure}`))),
+    ]);
+    load.end();
+    const { recorder } = await load.running;
+    // Without the calls in flight when the load ended.
+    const failed = [...recorder.outcomes].filter(([, { wrong }]) => wrong > 0);
+    const calls = recorder.outcomes.values().reduce((sum, { count }) => sum + count, 0);
+    process.stderr.write(`${JSON.stringify({ proxy, step: step + 1, direction, calls, failed: failed.length })}\n`);
+    expect(failed).toEqual([]);
+    for (const [index, journal] of journals.entries()) {
+      const audit = await auditWhenDelivered(journal, databaseUrl, receiver);
+      expect(audit.acknowledged).toBeGreaterThan(0);
+      expect([index, audit.examples, auditErrors(audit)]).toEqual([index, [], 0]);
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { proxies } from '../../../../tools/proxies.ts';
+import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { checkOut, findRelease } from './released-tree.ts';
+import { runUpgrade } from './run-upgrade.ts';
+
+const upgrades = Number(process.env.UPGRADES ?? 4);
+const rate = Number(process.env.UPGRADE_RATE ?? 300);
+
+test.each(proxies.filter((proxy) => !mustSkip(`upgrades behind ${proxy}`, missing(proxy))))(
+  'upgrades and rollbacks behind %s fail no call and lose no order',
+  async (proxy) => {
+    const revision = findRelease();
+    expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();
+    await runUpgrade({ proxy, previous: await checkOut(revision ?? ''), upgrades, rate });
+  },
+);
