@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BaseUrl, pathPrefixOf } from '@order-gateway/domain/links/payment-link';
+import { pathPrefixOf } from '@order-gateway/domain/links/payment-link';
 import type { ChangeOutcome } from '@order-gateway/domain/orders/order-store';
 import { openAccountDirectory } from '@order-gateway/postgres/accounts/account-directory';
 import { createConnectionEvents } from '@order-gateway/postgres/connections/client';
@@ -24,7 +24,7 @@ import { createRejectionPause } from './intake/pause.ts';
 import { createRateLimit } from './intake/rate-limit.ts';
 import { createUnauthenticatedCalls } from './intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, rejectionLimits, unauthenticatedLimits, webhookLimits } from './limits.ts';
-import { hostInUrl, listenOn } from './network/listen.ts';
+import { defaultBaseUrl, hostInUrl, listenOn } from './network/listen.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import { openTls } from './network/tls.ts';
 import { createOperations } from './operations/all.ts';
@@ -79,7 +79,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const management = config.selfService ? openMerchantManagement(database) : undefined;
   const { webhookAddresses } = config;
   const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs });
-  let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
+  let baseUrl = config.baseUrl ?? defaultBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const eventWatch = createEventWatch({ findNewEvents: store.findNewEvents, logger });
   const pageWatch = createPageWatch({ findForPage: store.findForPage, logger });
@@ -145,7 +145,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   };
   try {
     const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);
-    baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, httpPort);
+    baseUrl = config.baseUrl ?? defaultBaseUrl(scheme, host, httpPort);
     const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc);
     if (deps.signingSecrets !== undefined) {
       webhooks = startWebhookDelivery({
@@ -200,14 +200,3 @@ function notifying<Change>(change: (change: Change, timeoutMs: number) => Promis
 }
 
 const monotonicNow = () => performance.now();
-
-/** A server that is bound to one of these addresses can be reached as `localhost`. */
-const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
-
-function ownBaseUrl(scheme: 'http' | 'https', host: string, httpPort: number): BaseUrl {
-  const url = `${scheme}://${host}:${httpPort}`;
-  // A URL can't hold a link-local address with its interface (fe80::1%eth0).
-  return (
-    localhostAddresses.includes(host) || !URL.canParse(url) ? `${scheme}://localhost:${httpPort}` : url
-  ) as BaseUrl;
-}

@@ -2,10 +2,12 @@ import { type Credentials, hashSecret } from '@order-gateway/domain/accounts/cre
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { clientSecretsOn } from './accounts/account-admin.ts';
-import { openAdministration, type Run, runOn } from './accounts/admin-connection.ts';
+import { findAccount } from './accounts/account-directory.ts';
+import { type AdminOptions, openAdministration, type Run, runOn, runRedacted } from './accounts/admin-connection.ts';
+import { type Actor, systemActor } from './accounts/audit-log.ts';
 import { brandsOn } from './accounts/brands.ts';
 import { createBatchQueue, type QueueFailure } from './batches/batch-queue.ts';
-import type { DatabaseClient, DatabaseOptions } from './connections/client.ts';
+import { type DatabaseClient, type DatabaseOptions, patientConnectTimeoutMs } from './connections/client.ts';
 import { isCallerEnded } from './connections/errors.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
@@ -64,6 +66,29 @@ export function openMerchantManagement(options: DatabaseOptions): MerchantManage
   };
 }
 
+/**
+ * Opens what merchants manage for an operator, on one connection that is made with the first statement. The audit log has the
+ * changes under the name of `actor`. Rejects with errors without values.
+ */
+export function openOperatorManagement({ url, actor = systemActor() }: AdminOptions) {
+  const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'management');
+  const run = runRedacted(client);
+  return {
+    /** Returns an account, even if it is disabled; `undefined` if there is none. */
+    findAccount: (clientId: string) => run((db) => findAccount(db, clientId)),
+    /** Does a piece of work for a merchant, whose credentials an operator does not need. */
+    perform: async <Value>(
+      _merchant: unknown,
+      work: (managed: Managed) => Promise<Value>,
+    ): Promise<ManagementOutcome<Value>> => ({ kind: 'done', value: await work(managedBy(run, actor)) }),
+    close: () => client.close(),
+  };
+}
+
+function managedBy(run: Run, actor: Actor): Managed {
+  return { ...webhookEndpointsOn(run, actor), ...clientSecretsOn(run, actor), ...brandsOn(run, actor) };
+}
+
 async function performOn<Value>(
   run: Run,
   caller: Credentials,
@@ -75,8 +100,7 @@ async function performOn<Value>(
   // The lock delays a revocation until the change has committed. After a revocation it fails, which repeats the statement.
   const actor = sql`${live} for share of ${sql.identifier('client_secrets')}`;
   try {
-    const managed = { ...webhookEndpointsOn(run, actor), ...clientSecretsOn(run, actor), ...brandsOn(run, actor) };
-    return { kind: 'done', value: await work(managed) };
+    return { kind: 'done', value: await work(managedBy(run, actor)) };
   } catch (error) {
     if (isCallerEnded(error)) return { kind: 'unauthenticated' };
     throw error;

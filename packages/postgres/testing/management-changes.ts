@@ -17,7 +17,7 @@ export interface ManagedTarget extends Credentials {
   readonly secretId: number;
 }
 
-type Reads = 'find' | 'list' | 'listDeliveries' | 'pageOfDeliveries' | 'listSecrets' | 'findBrand';
+type Reads = 'find' | 'list' | 'pageOfDeliveries' | 'listSecrets' | 'findBrand';
 
 const url = 'https://shop.example.com/changed';
 
@@ -27,7 +27,6 @@ export const managementChanges: Readonly<
 > = {
   create: (managed, { merchantId }) => managed.create(merchantId, { url, signingSecret: Uint8Array.of(1) }),
   update: (managed, { merchantId, endpointId }) => managed.update(merchantId, endpointId, { url }),
-  set: (managed, { merchantId }) => managed.set(merchantId, { url, signingSecret: Uint8Array.of(1) }),
   rotate: (managed, { merchantId, endpointId }) => managed.rotate(merchantId, endpointId, Uint8Array.of(2)),
   redeliverFailed: (managed, { merchantId, endpointId }) =>
     managed.redeliverFailed(merchantId, endpointId, new Date(0)),

@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { type BrandTexts, brandRules, logoLimits, noBrand } from '@order-gateway/domain/accounts/brand';
-import { textError } from '@order-gateway/domain/fields/field-rules';
+import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_pb';
+import { logoLimits } from '@order-gateway/domain/accounts/brand';
 import { type Command, Option } from 'commander';
-import { callTimeoutMs } from '../limits.ts';
-import { createCheckLogo } from '../operations/logos/check-logo.ts';
-import { messageOf, StartError, UsageError } from '../start/process.ts';
-import { accountCommand, jsonHelp } from './arguments.ts';
-import { type OpenAccounts, unknownAccount } from './with-accounts.ts';
+import type { BrandResponse } from '../operations/brands.ts';
+import { messageOf, StartError } from '../start/process.ts';
+import { accountCommand, actorOf, jsonHelp } from './arguments.ts';
+import type { OpenOperator } from './operator.ts';
 
-const options = {
+const textOptions = {
   color: 'the colour of buttons, such as #0b5fff',
   support_email: 'where customers can ask questions',
   support_url: 'where customers find help',
@@ -19,53 +18,37 @@ const options = {
 type BrandOptions = { readonly logo?: string; readonly json?: true } & Readonly<Record<string, string | undefined>>;
 
 /** Adds `merchant brand`, which shows and changes the look of a merchant's payment pages. */
-export function addBrandCommand(program: Command, openAccounts: OpenAccounts, print: (line: string) => void): void {
+export function addBrandCommand(program: Command, openOperator: OpenOperator, print: (line: string) => void): void {
   const command = accountCommand(
     program,
     'brand',
     'Changes the look of the payment pages, and shows it. An empty text is removed.',
   ).option('--logo <FILE>', `a PNG, JPEG or WebP image, up to ${logoLimits.bytes} bytes, or none`);
-  for (const [name, help] of Object.entries(options)) {
+  for (const [name, help] of Object.entries(textOptions)) {
     command.addOption(new Option(`--${name.replace('_', '-')} <TEXT>`, help));
   }
-  command.option('--json', jsonHelp).action(async (clientId: string, { logo: file, json, ...others }: BrandOptions) => {
-    const texts = textsOf(others);
-    const logo = file === 'none' ? null : file && (await readLogo(clientId, file));
-    await openAccounts(async (accounts) => {
-      const change = { texts, logo: logo === '' ? undefined : logo };
-      const isChange = change.logo !== undefined || Object.keys(texts).length > 0;
-      if (isChange && !(await accounts.updateBrand(clientId, change))) throw unknownAccount(clientId);
-      const brand = await accounts.findBrand(clientId);
-      if (brand === undefined) throw unknownAccount(clientId);
-      if (json) return print(JSON.stringify({ client_id: clientId, ...brand }));
-      for (const [name, value] of Object.entries({ ...noBrand, ...brand })) {
-        const shown =
-          typeof value === 'object' ? value && `${value.type}, ${value.width} x ${value.height} pixels` : value;
-        print(`${name.replace('_', ' ').toUpperCase().padEnd(15)}${shown ?? 'none'}`);
+  command.option('--json', jsonHelp).action(async (clientId: string, { logo, json, ...texts }: BrandOptions) => {
+    const members: Record<string, unknown> = {};
+    for (const name of Object.keys(textOptions)) {
+      // Commander gives options in camel case.
+      members[name] = texts[name.replace(/_(\w)/, (_, letter: string) => letter.toUpperCase())];
+    }
+    if (logo !== undefined) members.logo = logo === 'none' ? '' : await readLogo(logo);
+    const isChange = Object.values(members).some((value) => value !== undefined);
+    await openOperator(async (operator) => {
+      const brand = isChange
+        ? await operator.call<BrandResponse>(BrandService.method.updateBrand, clientId, members)
+        : await operator.call<BrandResponse>(BrandService.method.getBrand, clientId);
+      if (json) return print(JSON.stringify(brand));
+      for (const [name, value] of Object.entries(brand)) {
+        print(`${name.replace('_', ' ').toUpperCase().padEnd(15)}${value ?? 'none'}`);
       }
-    });
+    }, actorOf(program));
   });
 }
 
-/** The texts of the options, by Commander's names. */
-function textsOf(given: Readonly<Record<string, string | undefined>>): BrandTexts {
-  const texts: Record<string, string> = {};
-  for (const [name, rule] of Object.entries(brandRules)) {
-    const text = given[name.replace(/_(\w)/, (_, letter: string) => letter.toUpperCase())];
-    if (text === undefined) continue;
-    const error = textError(rule, text);
-    if (error !== undefined) throw new UsageError(`--${name.replace('_', '-')} ${error.message}.`);
-    texts[name] = text;
-  }
-  return texts;
-}
-
-async function readLogo(clientId: string, file: string) {
-  const image = await readFile(file).catch((error: unknown) => {
+function readLogo(file: string): Promise<Uint8Array> {
+  return readFile(file).catch((error: unknown) => {
     throw new StartError(`--logo could not be read: ${messageOf(error)}`);
   });
-  const checked = await createCheckLogo()(clientId, image, () => callTimeoutMs);
-  if (checked.ok) return checked.value;
-  const [error] = 'errors' in checked.failure ? checked.failure.errors : [];
-  throw new UsageError(`--logo ${error?.message ?? 'could not be checked'}.`);
 }

@@ -1,9 +1,10 @@
-import { noBrand } from '@order-gateway/domain/accounts/brand';
 import type { AccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StartError, UsageError } from '../start/process.ts';
+import { addBrandCommand } from './brand-command.ts';
 import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
+import { addWebhookCommands } from './webhook-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
@@ -30,7 +31,7 @@ const accounts = {
       : [],
   ),
   setRateLimit: vi.fn<AccountAdmin['setRateLimit']>(async () => 'done'),
-  addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, createdAt: new Date(), clientSecret })),
+  addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, createdAt, clientSecret })),
   listSecrets: vi.fn(async () => [
     { id: 1, createdAt, endsAt: null },
     { id: 2, createdAt, endsAt: new Date('2027-01-31T12:00:00Z') },
@@ -40,8 +41,6 @@ const accounts = {
     kind: 'ends',
     at: endsAt ?? new Date(),
   })),
-  findBrand: vi.fn<AccountAdmin['findBrand']>(async () => ({ ...noBrand, color: '#0b5fff' })),
-  updateBrand: vi.fn<AccountAdmin['updateBrand']>(async () => true),
   close: async () => {},
 };
 
@@ -205,10 +204,22 @@ describe('merchant', () => {
 
   test('secret add takes an end with any offset', async () => {
     const { output } = await merchant('secret', 'add', clientId, '--json');
-    expect(JSON.parse(output)).toEqual({ client_id: clientId, number: 2, client_secret: clientSecret });
+    expect(JSON.parse(output)).toEqual({
+      id: '2',
+      created_at: '2026-11-20T21:01:42.172+00:00',
+      client_secret: clientSecret,
+    });
     expect(accounts.addSecret).toHaveBeenCalledWith(clientId, null);
     await merchant('secret', 'add', clientId, '--ends', '2028-02-29T23:30:00.5-08:00');
     expect(accounts.addSecret).toHaveBeenLastCalledWith(clientId, new Date('2028-03-01T07:30:00.500Z'));
+  });
+
+  test('secret list --json prints what the API returns', async () => {
+    expect(JSON.parse((await merchant('secret', 'list', clientId, '--json')).output).secrets).toEqual([
+      { id: '1', created_at: '2026-11-20T21:01:42.172+00:00' },
+      { id: '2', created_at: '2026-11-20T21:01:42.172+00:00', ends_at: '2027-01-31T12:00:00.000+00:00' },
+      { id: '3', created_at: '2026-11-20T21:01:42.172+00:00', ends_at: '2026-11-30T12:00:00.000+00:00' },
+    ]);
   });
 
   test('secret list prints a header and the state of each secret', async () => {
@@ -325,13 +336,11 @@ describe('merchant with wrong arguments', () => {
 });
 
 test('every command, argument and option of merchant and checkout is explained by --help', async () => {
-  const programs = [merchantCommands, checkoutCommands].map((commands) =>
-    commands(
-      async () => {},
-      () => {},
-    ),
-  );
-  for (const command of programs.flatMap(allOf)) {
+  const ignore = async () => {};
+  const program = merchantCommands(ignore, ignore);
+  addBrandCommand(program, ignore, ignore);
+  addWebhookCommands(program, ignore, ignore);
+  for (const command of [program, checkoutCommands(ignore, ignore)].flatMap(allOf)) {
     expect(command.description(), command.name()).not.toBe('');
     for (const { description } of [...command.registeredArguments, ...command.options])
       expect(description).not.toBe('');

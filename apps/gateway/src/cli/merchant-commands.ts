@@ -2,6 +2,7 @@ import { type ChecksumMode, checksumModes } from '@order-gateway/domain/accounts
 import { liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
 import type { AccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { Argument, type Command } from 'commander';
+import { secretResponse } from '../operations/credentials.ts';
 import { StartError } from '../start/process.ts';
 import {
   accountCommand,
@@ -18,7 +19,6 @@ import {
   parseSecretNumber,
   timeForm,
 } from './arguments.ts';
-import { addBrandCommand } from './brand-command.ts';
 import { readable, secretNote, startList } from './output.ts';
 import { type OpenAccounts, unknownAccount } from './with-accounts.ts';
 
@@ -133,8 +133,6 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       return set(clientId, (accounts) => accounts.setRateLimit(clientId, limit), `${clientId} now ${rule}.`);
     });
 
-  addBrandCommand(program, withAccounts, print);
-
   program
     .command('log')
     .description('Lists the audit log, oldest first.')
@@ -176,12 +174,12 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       withAccounts(async (accounts) => {
         const added = await accounts.addSecret(clientId, ends ?? null);
         if (added.kind === 'unknown_account') throw unknownAccount(clientId);
-        if (added.kind === 'too_many')
+        if (added.kind !== 'added')
           throw new StartError(
             `${clientId} has ${liveSecretsMax} secrets that work, which is the limit. Revoke one first.`,
           );
-        const { id, clientSecret } = added;
-        if (json) return print(JSON.stringify({ client_id: clientId, number: id, client_secret: clientSecret }));
+        const { id, createdAt, clientSecret } = added;
+        if (json) return print(JSON.stringify(secretResponse({ id, createdAt, endsAt: ends ?? null }, clientSecret)));
         print(`Added secret ${id} of ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`);
       }),
     );
@@ -192,13 +190,15 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       withAccounts(async (accounts) => {
         const secrets = await accounts.listSecrets(clientId);
         if (secrets === undefined) throw unknownAccount(clientId);
+        const listed = secrets.map((secret) => secretResponse(secret));
+        if (json) return print(JSON.stringify({ secrets: listed }));
         const { printRow, end } = startList({ NUMBER: 6, CREATED: 23, STATE: 0 }, json, print);
         for (const { id, createdAt, endsAt } of secrets) {
           const state =
             endsAt === null
               ? 'works'
               : `${endsAt.getTime() > Date.now() ? 'works until' : 'ended'} ${readable(endsAt)}`;
-          printRow({ number: id, created_at: createdAt, ends_at: endsAt }, `${id}`, readable(createdAt), state);
+          printRow({}, `${id}`, readable(createdAt), state);
         }
         end(`${clientId} has no secrets.`);
       }),

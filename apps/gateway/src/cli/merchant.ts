@@ -1,9 +1,12 @@
 import { run } from '../start/process.ts';
+import { addBrandCommand } from './brand-command.ts';
 import { merchantCommands } from './merchant-commands.ts';
+import { withOperator } from './operator.ts';
 import { print } from './output.ts';
-import { addWebhookCommands, withWebhooks } from './webhook-commands.ts';
+import { addWebhookCommands } from './webhook-commands.ts';
 import { withAccounts } from './with-accounts.ts';
 
 const program = merchantCommands(withAccounts, print);
-addWebhookCommands(program, withWebhooks, print);
+addBrandCommand(program, withOperator, print);
+addWebhookCommands(program, withOperator, print);
 await run(() => program.parseAsync());

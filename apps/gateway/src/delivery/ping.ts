@@ -7,7 +7,7 @@ import type { Ping } from '../operations/operation.ts';
 import { type Sender, webhookRequest } from './send.ts';
 
 /** The headers and the body of a test message. */
-export function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
+function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
   const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(nowMs), data: {} };
   return webhookRequest(event, signingSecrets, nowMs);
 }

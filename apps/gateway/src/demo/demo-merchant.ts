@@ -76,7 +76,7 @@ async function createDemoMerchant(
   const { stored } = newSigningSecret(secrets, merchant.merchantId);
   // A signing secret needs an endpoint. The demo merchant has no server yet, so its endpoint is disabled.
   const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret: stored, disabledAt: new Date() };
-  await endpoints.set(merchant.merchantId, endpoint);
+  await endpoints.create(merchant.merchantId, endpoint);
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   try {

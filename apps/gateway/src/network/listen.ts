@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, isIPv6, type ListenOptions, type Server } from 'node:net';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 import { StartError } from '../start/process.ts';
 
 export interface PortServer {
@@ -35,6 +36,18 @@ export async function addressOf(host: string): Promise<string> {
 
 export function hostInUrl(address: string): string {
   return isIPv6(address) ? `[${address}]` : address;
+}
+
+/** A server that is bound to one of these addresses can be reached as `localhost`. */
+const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
+
+/** The base URL of a gateway whose configuration has none. */
+export function defaultBaseUrl(scheme: 'http' | 'https', host: string, httpPort: number): BaseUrl {
+  const url = `${scheme}://${host}:${httpPort}`;
+  // A URL can't hold a link-local address with its interface (fe80::1%eth0).
+  return (
+    localhostAddresses.includes(host) || !URL.canParse(url) ? `${scheme}://localhost:${httpPort}` : url
+  ) as BaseUrl;
 }
 
 type PortVariable = 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT';

@@ -60,6 +60,8 @@ export function logoPath({ digest, type }: Logo): string {
   return `/logos/${digest}.${type}`;
 }
 
+export type BrandResponse = ReturnType<typeof brandResponse>;
+
 /** A brand as the API returns it. */
 export function brandResponse({ logo, color, ...texts }: Brand, baseUrl: BaseUrl) {
   return {

@@ -200,6 +200,9 @@ function endpointReply(
   return found.ok ? success({ body: { endpoint: endpointResponse(found.value, newSecret) }, outcome }) : found;
 }
 
+export type EndpointResponse = ReturnType<typeof endpointResponse>;
+export type DeliveryResponse = ReturnType<typeof deliveryResponse>;
+
 /** An endpoint as the API returns it, with its signing secret only if that is new. */
 function endpointResponse({ endpoint, signsReturns }: FoundEndpoint, newSecret?: string) {
   const { endpointId, url, eventTypes, disabledAt, failingSince, createdAt } = endpoint;

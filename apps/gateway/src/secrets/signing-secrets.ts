@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { AccountId } from '@order-gateway/domain/accounts/account';
 import { createSigningSecret, formatSigningSecret } from '@order-gateway/domain/webhooks/webhook-signature';
+import type { WebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 
 /** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
 export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];
@@ -53,6 +54,28 @@ function decryptWith(key: Uint8Array, merchantId: AccountId, stored: Uint8Array)
 export function newSigningSecret(secrets: SigningSecrets, merchantId: AccountId) {
   const secret = createSigningSecret(randomBytes);
   return { secret: formatSigningSecret(secret), stored: secrets.encrypt(merchantId, secret) };
+}
+
+/**
+ * Encrypts the stored secrets of all endpoints again, with the first key. Skips those that no key decrypts, or that are replaced
+ * meanwhile. Returns how many endpoints were done, and how many there are.
+ */
+export async function reencryptAll(
+  endpoints: Pick<WebhookEndpoints, 'listSecrets' | 'reencrypt'>,
+  secrets: SigningSecrets,
+): Promise<{ readonly count: number; readonly total: number }> {
+  const stored = await endpoints.listSecrets();
+  const encryptAgain = (merchantId: AccountId, encrypted: Uint8Array | null) => {
+    const secret = encrypted && secrets.decrypt(merchantId, encrypted);
+    return secret && secrets.encrypt(merchantId, secret);
+  };
+  const again = stored.flatMap(({ merchantId: id, endpointId, signingSecret: was, previousSecret }) => {
+    const merchantId = id as AccountId;
+    const signingSecret = encryptAgain(merchantId, was);
+    const previous = encryptAgain(merchantId, previousSecret) ?? null;
+    return signingSecret ? [{ merchantId, endpointId, was, signingSecret, previousSecret: previous }] : [];
+  });
+  return { count: await endpoints.reencrypt(again), total: stored.length };
 }
 
 /** The keys by which erased orders are recognised, derived from those of SECRETS_KEY (RFC 5869). They never encrypt. */

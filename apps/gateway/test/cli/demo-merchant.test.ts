@@ -41,13 +41,10 @@ test('a later start shows the current signing secret', async () => {
   const { merchantId } = (await endpoints.find(clientId)) ?? {};
   if (merchantId === undefined) throw new Error('no demo merchant');
   const secrets = createSigningSecrets([testSecretsKey]);
-  await endpoints.set(merchantId, {
-    url: 'http://localhost:3000',
-    signingSecret: newSigningSecret(secrets, merchantId).stored,
-  });
+  const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
+  await endpoints.update(merchantId, endpointId, { url: 'http://localhost:3000', status: 'enabled' });
   expect((await findOrCreate()).signingSecret).toBe(signingSecret);
   const rotated = newSigningSecret(secrets, merchantId);
-  const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
   await endpoints.rotate(merchantId, endpointId, rotated.stored);
   expect((await findOrCreate()).signingSecret).toBe(rotated.secret);
   await endpoints.remove(merchantId, endpointId);

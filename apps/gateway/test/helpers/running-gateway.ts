@@ -153,7 +153,9 @@ export async function giveSigningSecret(databaseUrl: string, clientId: string, u
     const secret = createSigningSecret(randomBytes);
     const signingSecret = createSigningSecrets([testSecretsKey]).encrypt(merchant.merchantId, secret);
     const endpoint = url === undefined ? { url: 'https://shop.example.com', disabledAt: new Date() } : { url };
-    await endpoints.set(merchant.merchantId, { ...endpoint, signingSecret });
+    const { merchantId, endpoint: oldest } = merchant;
+    if (oldest === undefined) await endpoints.create(merchantId, { ...endpoint, signingSecret });
+    else await endpoints.update(merchantId, oldest.endpointId, { url: endpoint.url, status: 'enabled' });
     return formatSigningSecret(secret);
   } finally {
     await endpoints.close();

@@ -44,7 +44,7 @@ test('10,000 events to 100 endpoints, of which 30 hang and 20 return 500, reach 
   const secrets = createSigningSecrets([testSecretsKey]);
   for (const [merchantId, kind] of kindOf) {
     const url = new URL(`/${kind}-${merchantId}`, receiver.url).href;
-    await endpoints.set(merchantId, { url, signingSecret: secrets.encrypt(merchantId, new Uint8Array(32)) });
+    await endpoints.create(merchantId, { url, signingSecret: secrets.encrypt(merchantId, new Uint8Array(32)) });
   }
   await endpoints.close();
   const gateway = await startProcess({

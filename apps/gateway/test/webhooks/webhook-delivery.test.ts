@@ -62,7 +62,7 @@ async function newMerchant(
 ): Promise<{ merchantId: AccountId; endpointId: string; receiver: WebhookReceiver }> {
   const receiver = await runWebhookReceiver(respond && { respond });
   const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [AccountId];
-  await endpoints.set(merchantId, { url: receiver.url, signingSecret: secrets.encrypt(merchantId, first) });
+  await endpoints.create(merchantId, { url: receiver.url, signingSecret: secrets.encrypt(merchantId, first) });
   const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
   return { merchantId, endpointId, receiver };
 }
@@ -72,9 +72,15 @@ async function storeEvent(merchantId: AccountId): Promise<string> {
   return eventId;
 }
 
+/** The deliveries to a merchant's only endpoint, newest first. */
+async function deliveriesOf(merchantId: AccountId) {
+  const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
+  return endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 9 });
+}
+
 /** The state of a merchant's only delivery. */
 async function stateOf(merchantId: AccountId) {
-  const [delivery] = await endpoints.listDeliveries(merchantId, 1);
+  const [delivery] = await deliveriesOf(merchantId);
   const { attempts, lastResult, deliveredAt, nextAttemptAt } = delivery ?? {};
   return { attempts, lastResult, isDelivered: deliveredAt !== null, isPending: nextAttemptAt !== null };
 }
@@ -153,8 +159,7 @@ test('HTTP 410 disables the endpoint, and the merchant gets nothing more', async
   startDelivery();
   await expect.poll(() => stateOf(merchantId)).toMatchObject({ lastResult: 'HTTP 410', isPending: false });
   const eventId = await storeEvent(merchantId);
-  const states = async () =>
-    (await endpoints.listDeliveries(merchantId, 9)).find((delivery) => delivery.eventId === eventId);
+  const states = async () => (await deliveriesOf(merchantId)).find((delivery) => delivery.eventId === eventId);
   await expect.poll(states).toMatchObject({ lastResult: 'no endpoint', nextAttemptAt: null, deliveredAt: null });
   expect(receiver.received).toHaveLength(1);
 });
@@ -184,7 +189,7 @@ test('a secret that was stored with another key is reported, and nothing is sent
   const { merchantId, endpointId, receiver } = await newMerchant();
   const other = createSigningSecrets([new Uint8Array(32).fill(8)]);
   await endpoints.remove(merchantId, endpointId);
-  await endpoints.set(merchantId, { url: receiver.url, signingSecret: other.encrypt(merchantId, first) });
+  await endpoints.create(merchantId, { url: receiver.url, signingSecret: other.encrypt(merchantId, first) });
   await storeEvent(merchantId);
   startDelivery(() => 3_600);
   const lastResult = 'the signing secret was stored with another SECRETS_KEY';

@@ -13,7 +13,6 @@ import { patientConnectTimeoutMs } from '../connections/client.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './admin-connection.ts';
 import { type Action, type Actor, listActions, runRecorded, systemActor } from './audit-log.ts';
-import { brandsOn } from './brands.ts';
 
 /**
  * What operators do with merchants and their secrets, on one connection made with the first call. A new secret is in the result
@@ -115,8 +114,6 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
     log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),
 
     ...clientSecretsOn(run, actor),
-
-    ...brandsOn(run, actor),
 
     close: () => client.close(),
   };

@@ -58,20 +58,22 @@ export function openAccountDirectory(options: DatabaseOptions): PostgresAccountD
   };
 }
 
+const accountColumns = {
+  kind: accounts.kind,
+  id: accounts.id,
+  name: accounts.name,
+  checksumMode: accounts.checksumMode,
+  mode: accounts.mode,
+  defaultLifetimeSeconds: accounts.defaultLifetimeSeconds,
+  rateLimit: accounts.rateLimit,
+};
+
 function prepareFindAccounts(db: PostgresJsDatabase) {
   return (
     db
       .select({
         clientId: accounts.clientId,
-        account: {
-          kind: accounts.kind,
-          id: accounts.id,
-          name: accounts.name,
-          checksumMode: accounts.checksumMode,
-          mode: accounts.mode,
-          defaultLifetimeSeconds: accounts.defaultLifetimeSeconds,
-          rateLimit: accounts.rateLimit,
-        },
+        account: accountColumns,
         secret: { hash: clientSecrets.secretHash, endsAt: clientSecrets.endsAt },
       })
       .from(accounts)
@@ -96,6 +98,12 @@ async function findBatch(client: DatabaseClient<FindAccounts>, clientIds: readon
     );
     return { kind: 'found', stored: { account: accountOf(account), secrets } };
   });
+}
+
+/** Returns an account for an operator, even if it is disabled; `undefined` if there is none. */
+export async function findAccount(db: PostgresJsDatabase, clientId: string): Promise<Account | undefined> {
+  const [row] = await db.select(accountColumns).from(accounts).where(eq(accounts.clientId, clientId));
+  return row && accountOf(row);
 }
 
 type AccountRow = Omit<Merchant, 'kind' | 'id'> & { readonly kind: Account['kind']; readonly id: number };

@@ -222,13 +222,6 @@ export function webhookEndpointsOn(run: Run, actor: Actor) {
     create,
     update,
 
-    /** Sets the URL of the merchant's oldest endpoint and enables it, or creates one. */
-    set: async (merchantId: AccountId, endpoint: Parameters<typeof create>[1]): Promise<void> => {
-      const [oldest] = await list(merchantId);
-      if (oldest === undefined) await create(merchantId, endpoint);
-      else await update(merchantId, oldest.endpointId, { url: endpoint.url, status: 'enabled' });
-    },
-
     /**
      * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the merchant has
      * such an endpoint.
@@ -258,18 +251,6 @@ export function webhookEndpointsOn(run: Run, actor: Actor) {
       );
       return rows.length === 1;
     },
-
-    /** At most `limit` deliveries of all endpoints: first those that were not delivered, then the newest. */
-    listDeliveries: (merchantId: AccountId, limit: number) =>
-      run((db) =>
-        db
-          .select(deliveryColumns)
-          .from(webhookDeliveries)
-          .innerJoin(events, isEventOfDelivery)
-          .where(eq(webhookDeliveries.merchantId, merchantId))
-          .orderBy(asc(sql`${webhookDeliveries.deliveredAt} is not null`), desc(webhookDeliveries.eventId))
-          .limit(limit),
-      ),
 
     /** A page of the deliveries to one endpoint. */
     pageOfDeliveries: (merchantId: AccountId, endpointId: string, { status, after, limit }: DeliveryFilter) =>

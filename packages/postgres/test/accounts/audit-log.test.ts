@@ -35,7 +35,7 @@ test('every change of an account is recorded once, with its actor and details, w
   await accounts.disable(clientId);
   await accounts.enable(clientId);
   const { merchantId = 0 as AccountId } = (await endpoints.find(clientId)) ?? {};
-  await endpoints.set(merchantId, { url: 'https://shop.example.com/hidden', signingSecret: Uint8Array.of(1) });
+  await endpoints.create(merchantId, { url: 'https://shop.example.com/hidden', signingSecret: Uint8Array.of(1) });
   const { endpoint: { endpointId = '' } = {} } = (await endpoints.find(clientId)) ?? {};
   await endpoints.update(merchantId, endpointId, { url: 'https://other.example.com/hidden', status: 'disabled' });
   await endpoints.rotate(merchantId, endpointId, Uint8Array.of(2));

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const endpoints = openWebhookEndpoints({ url });
   const { clientId } = await accounts.create('Shop');
   merchantId = (await endpoints.find(clientId))?.merchantId ?? (0 as AccountId);
-  await endpoints.set(merchantId, { url: 'https://shop.example.com', signingSecret: Uint8Array.of(1) });
+  await endpoints.create(merchantId, { url: 'https://shop.example.com', signingSecret: Uint8Array.of(1) });
   await Promise.all([accounts.close(), endpoints.close()]);
 });
 afterAll(() => database?.stop());

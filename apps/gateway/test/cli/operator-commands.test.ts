@@ -1,19 +1,24 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
 import { endpointsMax } from '@order-gateway/domain/webhooks/webhook-endpoint';
 import { formatSigningSecret } from '@order-gateway/domain/webhooks/webhook-signature';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
 import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/testing/webhook-events';
-import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
 import { CommanderError } from 'commander';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { addBrandCommand } from '../../src/cli/brand-command.ts';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
-import { addWebhookCommands, type WebhookTools } from '../../src/cli/webhook-commands.ts';
-import { createSender } from '../../src/delivery/send.ts';
+import { type OpenOperator, openOperator } from '../../src/cli/operator.ts';
+import { addWebhookCommands } from '../../src/cli/webhook-commands.ts';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
 import { StartError } from '../../src/start/process.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
+import { pngOf } from '../helpers/images.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 const database = useTestDatabase();
@@ -25,12 +30,16 @@ beforeAll(async () => {
   clientId = row?.client_id;
 });
 
-const key = { secrets: createSigningSecrets([new Uint8Array(32).fill(1)]), allowedAddresses: 'public' } as const;
-const toPrivate = { ...key, allowedAddresses: 'any' } as const;
+const key = {
+  signingSecrets: createSigningSecrets([new Uint8Array(32).fill(1)]),
+  webhookAddresses: 'public',
+  baseUrl: () => 'https://pay.example' as BaseUrl,
+} as const;
+const toPrivate = { ...key, webhookAddresses: 'any' } as const;
 const secretForm = /whsec_[0-9A-Za-z+/]{43}=/;
 
-/** Runs `pnpm merchant webhook` in this process. `error` is what it reports. */
-async function webhook(args: readonly string[], options: Pick<WebhookTools, 'secrets' | 'allowedAddresses'> = key) {
+/** Runs `pnpm merchant` in this process. `error` is what it reports. */
+async function merchant(args: readonly string[], settings: Parameters<typeof openOperator>[1] = key) {
   const lines: string[] = [];
   let error = '';
   const print = (line: string) => lines.push(line);
@@ -41,20 +50,23 @@ async function webhook(args: readonly string[], options: Pick<WebhookTools, 'sec
         error += text;
       },
     });
-  const sender = createSender(options);
-  const endpoints = openWebhookEndpoints({ url: database.url });
-  addWebhookCommands(program, (work) => work({ ...options, sender, endpoints }), print);
+  const withOperator: OpenOperator = async (work, actor) => {
+    const operator = openOperator(database.url, settings, actor);
+    await work(operator).finally(operator.close);
+  };
+  addBrandCommand(program, withOperator, print);
+  addWebhookCommands(program, withOperator, print);
   try {
-    await program.parseAsync(['webhook', ...args], { from: 'user' });
+    await program.parseAsync(args, { from: 'user' });
   } catch (thrown) {
     if (thrown instanceof StartError) error = thrown.message;
     else if (!(thrown instanceof CommanderError)) throw thrown;
-  } finally {
-    sender.close();
-    await endpoints.close();
   }
   return { output: lines.join('\n'), error };
 }
+
+const webhook = (args: readonly string[], settings?: Parameters<typeof openOperator>[1]) =>
+  merchant(['webhook', ...args], settings);
 
 /** Sets the first endpoint of the merchant, or rotates its secret, and returns the new secret. */
 async function secretOf(...args: readonly string[]): Promise<string> {
@@ -85,9 +97,9 @@ test('set, test, rotate, show and remove: the secret is shown by set and rotate,
   expect(receiver.received[2]?.headers['webhook-signature']).toMatch(/^v1,\S+$/);
   const moved = await webhook(['set', clientId, `${receiver.url}/moved`], toPrivate);
   expect(moved.output).not.toContain('whsec_');
-  expect(JSON.parse((await webhook(['set', clientId, receiver.url, '--json'], toPrivate)).output)).toEqual({
-    ...{ client_id: clientId, url: receiver.url },
-  });
+  const again = JSON.parse((await webhook(['set', clientId, receiver.url, '--json'], toPrivate)).output);
+  expect(again).toMatchObject({ id: expect.stringMatching(/^we_/), url: receiver.url, status: 'enabled' });
+  expect(again).not.toHaveProperty('signing_secret');
   await webhook(['test', clientId], toPrivate);
   verified(second, receiver.received[3] as ReceivedWebhook);
 
@@ -96,7 +108,7 @@ test('set, test, rotate, show and remove: the secret is shown by set and rotate,
     /^ID: {7}we_[0-9a-f]{32}\nURL: {6}http:\S+\nEVENTS: {3}\*\nCREATED: {2}\d{4}-.+ UTC\nSTATE: {4}works$/,
   );
   const { output } = await webhook(['show', clientId, '--json']);
-  expect(JSON.parse(output)).toMatchObject({ url: receiver.url, disabled_at: null, failing_since: null });
+  expect(JSON.parse(output)).toEqual({ endpoints: [again] });
   expect(shown.output + output).not.toContain('whsec_');
 
   const removed = await webhook(['remove', clientId]);
@@ -114,8 +126,11 @@ test('with several endpoints, a command must name one', async () => {
   expect(added.output).toContain('  signing secret: whsec_');
   const { error } = await webhook(['rotate', clientId]);
   expect(error).toBe(`${clientId} has 2 webhook endpoints. Choose one with --endpoint.`);
-  const shown = (await webhook(['show', clientId, '--json'])).output.split('\n').map((line) => JSON.parse(line));
-  expect(shown.map(({ url }) => url)).toEqual(['https://shop.example/first', 'https://shop.example/second']);
+  const shown = JSON.parse((await webhook(['show', clientId, '--json'])).output).endpoints;
+  expect(shown.map(({ url }: { url: string }) => url)).toEqual([
+    'https://shop.example/first',
+    'https://shop.example/second',
+  ]);
   const [, second] = shown;
   const moved = await webhook(['set', clientId, 'https://shop.example/moved', '--endpoint', second.id]);
   expect(moved.output).not.toContain('whsec_');
@@ -125,7 +140,7 @@ test('with several endpoints, a command must name one', async () => {
   for (let count = 1; count < endpointsMax; count += 1)
     await webhook(['set', clientId, 'https://shop.example/more', '--new']);
   const { error: tooMany } = await webhook(['set', clientId, 'https://shop.example/more', '--new']);
-  expect(tooMany).toBe(`${clientId} has 5 webhook endpoints, which is the limit. Remove one first.`);
+  expect(tooMany).toContain('You already have 5 webhook endpoints, which is the limit.');
   await database.sql`delete from webhook_endpoints where merchant_id = ${merchantId}`;
 });
 
@@ -145,24 +160,28 @@ test('deliveries lists the status of each event, and redeliver queues one again'
   await database.sql`update webhook_deliveries set next_attempt_at = null, attempts = 10, last_result = 'HTTP 500'`;
   await database.sql`update webhook_deliveries set delivered_at = now(), attempts = 1, last_result = 'HTTP 204'
     where event_id = ${done}`;
-  const listed = (await webhook(['deliveries', clientId])).output.split('\n').map((line) => line.split(/ {2,}/));
-  expect(listed).toEqual([
-    ['EVENT ID', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST RESULT'],
-    [givenUp, 'order.cancelled', expect.stringMatching(/ UTC$/), 'given up', '10', 'HTTP 500'],
-    [done, 'order.cancelled', expect.stringMatching(/ UTC$/), 'delivered', '1', 'HTTP 204'],
-  ]);
+  const rowsOf = async (...args: string[]) =>
+    (await webhook(['deliveries', clientId, ...args])).output.split('\n').map((line) => line.split(/ {2,}/));
+  const header = ['EVENT ID', 'TYPE', 'CREATED', 'STATUS', 'ATTEMPTS', 'LAST RESULT'];
+  const failed = [givenUp, 'order.cancelled', expect.stringMatching(/ UTC$/), 'failed', '10', 'HTTP 500'];
+  const delivered = [done, 'order.cancelled', expect.stringMatching(/ UTC$/), 'delivered', '1', 'HTTP 204'];
+  const [firstRow, ...rows] = await rowsOf();
+  expect(firstRow).toEqual(header);
+  expect(rows).toHaveLength(2);
+  expect(rows).toEqual(expect.arrayContaining([failed, delivered]));
+  expect(await rowsOf('--status', 'delivered')).toEqual([header, delivered]);
   expect((await webhook(['redeliver', clientId, givenUp])).output).toBe(`Event ${givenUp} is delivered again.`);
-  const [line = ''] = (await webhook(['deliveries', clientId, '--json'])).output.split('\n');
-  expect(JSON.parse(line)).toMatchObject({ event_id: givenUp, state: 'pending', attempts: 0 });
-  const unknown = await webhook(['redeliver', clientId, 'evt_0']);
-  expect(unknown).toEqual({ output: '', error: 'EVENT_ID must be an event of the last 30 days.' });
+  const { deliveries } = JSON.parse((await webhook(['deliveries', clientId, '--json'])).output);
+  expect(deliveries).toContainEqual(expect.objectContaining({ event_id: givenUp, status: 'pending', attempts: 0 }));
+  const unknown = await webhook(['redeliver', clientId, `evt_${'0'.repeat(32)}`]);
+  expect(unknown.error).toContain('You have no event of the last 30 days with this id.');
 });
 
 test('reencrypt encrypts every secret with the first key, and names those that no key decrypts', async () => {
   const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(3)];
   const first = await secretOf('set', clientId, 'https://shop.example/hook');
   const second = await secretOf('rotate', clientId);
-  const both = { ...key, secrets: createSigningSecrets([newer, older]) };
+  const both = { ...key, signingSecrets: createSigningSecrets([newer, older]) };
   expect(await webhook(['reencrypt'], both)).toEqual({
     output: 'Re-encrypted with the first key: 1 of 1 endpoints.',
     error: '',
@@ -186,15 +205,15 @@ test('test reports the error', async () => {
   expect(failed).toEqual({ output: '', error: `The message was not delivered to ${receiver.url}: HTTP 500.` });
   expect((await webhook(['test', clientId])).error).toContain(': address not allowed.');
   expect(receiver.connections()).toBe(1);
-  const otherKey = { ...key, secrets: createSigningSecrets([new Uint8Array(32).fill(2)]) };
+  const otherKey = { ...key, signingSecrets: createSigningSecrets([new Uint8Array(32).fill(2)]) };
   const { error } = await webhook(['test', clientId], otherKey);
-  expect(error).toBe('The signing secret was stored with another SECRETS_KEY.');
+  expect(error).toBe('Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.');
 });
 
 test.each(['http://localhost:3000/hook', 'http://127.0.0.1:3000/', 'https://[::1]/', 'http://[::1]:3000'])(
   'set accepts the URL %s if webhooks may be sent to this machine, as with the embedded database',
   async (url) => {
-    const toLoopback = { ...key, allowedAddresses: 'loopback' } as const;
+    const toLoopback = { ...key, webhookAddresses: 'loopback' } as const;
     expect(await webhook(['set', clientId, url], toLoopback)).toMatchObject({ error: '' });
     expect((await webhook(['set', clientId, url])).error).toContain('WEBHOOK_ALLOW_PRIVATE=1');
     for (const other of ['http://10.0.0.1/', 'https://192.168.1.1/', 'http://shop.example/']) {
@@ -205,10 +224,10 @@ test.each(['http://localhost:3000/hook', 'http://127.0.0.1:3000/', 'https://[::1
 
 test('without SECRETS_KEY the commands that need it say so in one line, and the others work', async () => {
   await secretOf('set', clientId, 'https://shop.example/hook');
-  const noKey = { secrets: undefined, allowedAddresses: 'public' } as const;
-  const error = 'Set SECRETS_KEY to 32 random bytes in base64 first: signing secrets are stored encrypted.';
+  const noKey = { ...key, signingSecrets: undefined };
+  const error = 'Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.';
   for (const args of [
-    ['set', clientId, 'https://shop.example/'],
+    ['set', clientId, 'https://shop.example/', '--new'],
     ['rotate', clientId],
     ['test', clientId],
   ]) {
@@ -233,4 +252,25 @@ test('wrong arguments are reported without a secret that was typed by mistake', 
   onTestFinished(() => accounts.close());
   const checkout = await accounts.create('Checkout', 'checkout');
   expect((await webhook(['show', checkout.clientId])).error).toBe(`There is no account ${checkout.clientId}.`);
+});
+
+test('brand changes and shows what the API returns, and the audit log names the operator', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'brand-'));
+  const logo = join(folder.path, 'logo.png');
+  await writeFile(logo, pngOf(8, 4));
+  const changed = await merchant(['brand', clientId, '--color', '#0b5fff', '--logo', logo, '--as', 'Ann']);
+  expect(changed.output).toMatch(/^LOGO URL {7}https:\/\/pay\.example\/logos\/[\w-]{43}\.png\nCOLOR {10}#0b5fff\n/);
+  expect(changed.output).toContain('\nSUPPORT EMAIL  none\n');
+  const removed = await merchant(['brand', clientId, '--logo', 'none', '--json']);
+  expect(JSON.parse(removed.output)).toEqual({ color: '#0b5fff' });
+  expect(await merchant(['brand', clientId, '--json'])).toEqual(removed);
+  const [logged] =
+    await database.sql`select actor, client_id from audit_log where action = 'brand' order by id limit 1`;
+  expect(logged).toEqual({ actor: 'Ann', client_id: clientId });
+});
+
+test('brand reports each invalid value under its name', async () => {
+  const { output, error } = await merchant(['brand', clientId, '--color', 'blue', '--terms-url', 'x']);
+  expect([output, error]).toEqual(['', expect.stringMatching(/^color .+; terms_url .+\.$/)]);
+  expect((await merchant(['brand', clientId, '--logo', '/dev/null/none'])).error).toContain('--logo could not be read');
 });

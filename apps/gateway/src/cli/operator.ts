@@ -1,0 +1,111 @@
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import { jsonRouteOf } from '@order-gateway/contract/operations';
+import { type Failure, failureDetail } from '@order-gateway/domain/failure';
+import { openOperatorManagement } from '@order-gateway/postgres/merchant-management';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import { createPing } from '../delivery/ping.ts';
+import { createSender } from '../delivery/send.ts';
+import { callTimeoutMs, webhookLimits } from '../limits.ts';
+import { defaultBaseUrl, hostInUrl } from '../network/listen.ts';
+import { brandOperations } from '../operations/brands.ts';
+import { createCheckLogo } from '../operations/logos/check-logo.ts';
+import type { Members, OperationDeps } from '../operations/operation.ts';
+import { webhookOperations } from '../operations/webhooks.ts';
+import { findSecretsKeys } from '../secrets/secrets-keys.ts';
+import { createSigningSecrets, reencryptAll } from '../secrets/signing-secrets.ts';
+import { StartError, UsageError } from '../start/process.ts';
+import { unknownAccount, withDatabase } from './with-accounts.ts';
+
+/** Performs operations of the API for merchants, as an operator. */
+export interface Operator {
+  /**
+   * Returns what the JSON API returns for an operation. Rejects with the API's message if the operation fails, or if there is no
+   * such merchant.
+   */
+  call<Response>(method: DescMethodUnary, clientId: string, members?: Members): Promise<Response>;
+  /** Re-encrypts the signing secrets of all merchants. Returns of how many endpoints, and how many there are. */
+  reencrypt(): Promise<{ readonly count: number; readonly total: number }>;
+}
+
+export type OpenOperator = typeof withOperator;
+
+/** Opens what an operator works with, and closes it afterwards. `actor` is for the audit log. */
+export function withOperator(work: (operator: Operator) => Promise<void>, actor?: string): Promise<void> {
+  return withDatabase(async (url, config) => {
+    const { host, httpPort, tls, webhookAddresses } = config;
+    const keys = await findSecretsKeys(config);
+    const baseUrl = config.baseUrl ?? defaultBaseUrl(tls === undefined ? 'http' : 'https', hostInUrl(host), httpPort);
+    const signingSecrets = keys && createSigningSecrets(keys);
+    const operator = openOperator(url, { signingSecrets, webhookAddresses, baseUrl: () => baseUrl }, actor);
+    try {
+      await work(operator);
+    } finally {
+      await operator.close();
+    }
+  });
+}
+
+/** Opens the operations by which merchants manage something themselves, on the database. */
+export function openOperator(
+  url: string,
+  settings: Pick<OperationDeps, 'signingSecrets' | 'webhookAddresses' | 'baseUrl'>,
+  actor?: string,
+): Operator & { close(): Promise<void> } {
+  const management = openOperatorManagement({ url, actor });
+  const sender = createSender({
+    allowedAddresses: settings.webhookAddresses,
+    timeoutMs: webhookLimits.pingTimeoutMs,
+  });
+  const deps = { ...settings, management, ping: createPing(sender, Date.now), checkLogo: createCheckLogo() };
+  const operations = [...webhookOperations(deps), ...brandOperations(deps)];
+  return {
+    async call<Response>(method: DescMethodUnary, clientId: string, members: Members = {}): Promise<Response> {
+      const account = await management.findAccount(clientId);
+      if (account?.kind !== 'merchant') throw unknownAccount(clientId);
+      const reply = await operations
+        .find((operation) => operation.method === method)
+        ?.handle(members, {
+          account,
+          clientId,
+          clientSecret: '',
+          isStrict: false,
+          waitMs: 0,
+          timeLeftMs: () => callTimeoutMs,
+          concerns() {},
+          pause: (wait) => wait(new AbortController().signal),
+        });
+      if (reply === undefined) throw new Error(`no operation for merchants: ${method.name}`);
+      if (!reply.ok) throw commandError(reply.failure);
+      const { responseField } = jsonRouteOf(method) ?? {};
+      const body: Readonly<Record<string, unknown>> = { ...reply.value.body };
+      return (responseField === undefined ? body : body[responseField]) as Response;
+    },
+    async reencrypt() {
+      if (settings.signingSecrets === undefined) throw commandError({ kind: 'webhooks_not_configured' });
+      const endpoints = openWebhookEndpoints({ url, actor });
+      try {
+        return await reencryptAll(endpoints, settings.signingSecrets);
+      } finally {
+        await endpoints.close();
+      }
+    },
+    async close() {
+      sender.close();
+      await management.close();
+    },
+  };
+}
+
+/** The error of a command for a failure of the API, with what only an operator can do about it. */
+function commandError(failure: Failure): Error {
+  switch (failure.kind) {
+    case 'invalid_request':
+      return new UsageError(`${failureDetail(failure)}.`);
+    case 'webhook_url_not_allowed':
+      return new UsageError(`${failureDetail(failure)} With WEBHOOK_ALLOW_PRIVATE=1, any address is allowed.`);
+    case 'webhooks_not_configured':
+      return new StartError('Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.');
+    default:
+      return new StartError(`The API rejects this for the merchant: ${failureDetail(failure)}`);
+  }
+}
