@@ -81,9 +81,9 @@ test('two endpoints get the events of their types', async () => {
   expect(first.event_types).toEqual(['order.cancelled']);
   await cancelNewOrder(merchant, 'A-1');
   await expect.poll(() => cancelled.received.length).toBe(1);
-  expect(verified(first.signing_secret, cancelled.received[0] as ReceivedWebhook)).toMatchObject({
-    type: 'order.cancelled',
-  });
+  const message = verified(first.signing_secret, cancelled.received[0] as ReceivedWebhook);
+  expect(message).toMatchObject({ type: 'order.cancelled', data: { order_id: 'A-1', order_status: 'CANCELLED' } });
+  expect((await callJson(merchant, 'GET', '/events')).body.events).toEqual([message]);
   expect(await deliveriesOf(merchant, second.id)).toEqual([]);
   await expect
     .poll(() => deliveriesOf(merchant, first.id, '?status=delivered'))

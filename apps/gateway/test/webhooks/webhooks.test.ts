@@ -1,43 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
-import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, test } from 'vitest';
-import { endProcesses, newDatabase, runProgram, startOnNewDatabase, startProcess } from '../helpers/gateway-process.ts';
-import { runGateway, testSecretsKey } from '../helpers/running-gateway.ts';
-import { callJson, cancelNewOrder, createOrder } from '../helpers/send-order.ts';
+import { endProcesses, newDatabase, startOnNewDatabase, startProcess } from '../helpers/gateway-process.ts';
+import { giveSigningSecret, testSecretsKey } from '../helpers/running-gateway.ts';
+import { cancelNewOrder, createOrder } from '../helpers/send-order.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 afterAll(endProcesses);
 
 const variables = { SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'), WEBHOOK_ALLOW_PRIVATE: '1' };
 
-/** Sets the endpoint with `pnpm merchant`, and returns its signing secret. */
-async function setEndpoint(databaseUrl: string, { clientId }: Credentials, url: string): Promise<string> {
-  const { stdout, stderr } = await runProgram('src/cli/merchant.ts', ['webhook', 'set', clientId, url, '--json'], {
-    DATABASE_URL: databaseUrl,
-    ...variables,
-  });
-  expect(stderr).toMatch(/^Database: .+\n$/);
-  return JSON.parse(stdout).signing_secret;
-}
-
 function orderIdOf({ body }: ReceivedWebhook): string {
   return JSON.parse(body).data.order_id;
 }
-
-test('a cancelled order is delivered as the event of the feed', async () => {
-  const gateway = await runGateway();
-  const receiver = await runWebhookReceiver();
-  const secret = await setEndpoint(gateway.databaseUrl, gateway.credentials, receiver.url);
-  await cancelNewOrder(gateway, 'A-1');
-  await expect.poll(() => receiver.received.length).toBe(1);
-  const [{ headers, body }] = receiver.received as [ReceivedWebhook];
-  const message = new Webhook(secret).verify(body, headers as Record<string, string>);
-  const feed = async () => (await callJson(gateway, 'GET', '/events')).body.events;
-  await expect.poll(feed).toEqual([message]);
-  expect(message).toMatchObject({ type: 'order.cancelled', data: { order_id: 'A-1', order_status: 'CANCELLED' } });
-});
 
 test('a delivery survives kill -9 of the gateway at any step', async () => {
   const { databaseUrl, credentials } = await newDatabase();
@@ -45,7 +20,7 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
     // Time for a kill while an attempt is in flight.
     respond: (_, response) => void setTimeout(() => response.writeHead(204).end(), 20),
   });
-  await setEndpoint(databaseUrl, credentials, receiver.url);
+  await giveSigningSecret(databaseUrl, credentials.clientId, receiver.url);
   const start = () => startProcess({ DATABASE_URL: databaseUrl, ...variables });
   const orderIds = [0, 30].map((delayMs) => `killed-after-${delayMs}`);
   for (const orderId of orderIds) {
