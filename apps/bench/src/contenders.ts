@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createMerchant as createCredentials } from '@order-gateway/postgres/accounts/account-admin';
+import { createMerchant as createCredentials } from '@order-gateway/postgres/accounts';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import manifest from '../../../package.json' with { type: 'json' };
 import { connect } from './database.ts';

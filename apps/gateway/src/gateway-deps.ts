@@ -1,7 +1,6 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
-import type { CheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
-import type { PostgresOrderStore } from '@order-gateway/postgres/orders/order-store';
+import type { AccountId, Credentials } from '@order-gateway/domain/accounts';
+import type { CheckoutTemplate } from '@order-gateway/domain/links';
+import type { PostgresOrderStore } from '@order-gateway/postgres/order-store';
 import type { ReadBody } from './intake/body/call-body.ts';
 import type { CallDeps } from './intake/call.ts';
 import type { ReceiveDeps } from './intake/receive.ts';

@@ -1,4 +1,4 @@
-import { fieldRules } from '@order-gateway/domain/fields/field-rules';
+import { fieldRules } from '@order-gateway/domain/orders';
 
 // Every bound of the two servers in one place, each with its reason.
 

@@ -1,5 +1,5 @@
-import { pathPrefixOf } from '@order-gateway/domain/links/payment-link';
-import { inspectServer } from '@order-gateway/postgres/connections/inspect-server';
+import { pathPrefixOf } from '@order-gateway/domain/links';
+import { inspectServer } from '@order-gateway/postgres/connections';
 import ipaddr from 'ipaddr.js';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './demo/demo-merchant.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtempDisposable, open, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { GatewayAddresses } from '@order-gateway/fixtures/wire/client';
+import type { GatewayAddresses } from '@order-gateway/fixtures/wire';
 import { auditWhenDelivered } from './audit/audit.ts';
 import {
   credentialsFromEnvironment,

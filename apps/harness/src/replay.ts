@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { merchantNames } from '@order-gateway/fixtures/fixture';
-import { type FixtureSet, fixturesFolder, loadFixtures } from '@order-gateway/fixtures/load-fixtures';
-import type { Merchants } from '@order-gateway/fixtures/replay/fill-call';
-import { type GatewayAddresses, openClients } from '@order-gateway/fixtures/wire/client';
+import { type FixtureSet, fixturesFolder, loadFixtures, merchantNames } from '@order-gateway/fixtures';
+import type { Merchants } from '@order-gateway/fixtures/replay';
+import { type GatewayAddresses, openClients } from '@order-gateway/fixtures/wire';
 import { Command, Option } from 'commander';
 import {
   credentialsFromEnvironment,

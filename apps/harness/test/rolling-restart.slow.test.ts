@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createMerchant } from '@order-gateway/postgres/accounts/account-admin';
+import { createMerchant } from '@order-gateway/postgres/accounts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePorts, type ProxyProgram, proxies, runProxy } from '../../../tools/proxies.ts';
 import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';

@@ -19,12 +19,12 @@ import {
   WebhookDeliverySchema,
   WebhookEndpointSchema,
 } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
-import type { MerchantMode } from '@order-gateway/domain/accounts/account';
+import type { MerchantMode } from '@order-gateway/domain/accounts';
+import type * as orderStates from '@order-gateway/domain/events';
 import type { FailureCode } from '@order-gateway/domain/failure';
-import type * as fieldRules from '@order-gateway/domain/fields/field-rules';
-import type * as orderFields from '@order-gateway/domain/fields/order-fields';
-import type * as order from '@order-gateway/domain/orders/order';
-import type * as orderStates from '@order-gateway/domain/orders/order-states';
+import type * as order from '@order-gateway/domain/orders';
+import type * as orderFields from '@order-gateway/domain/orders';
+import type * as fieldRules from '@order-gateway/domain/requests';
 import { expect, expectTypeOf, test } from 'vitest';
 import type {
   Brand,

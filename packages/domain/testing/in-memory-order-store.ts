@@ -1,11 +1,12 @@
 import type { AccountId } from '../src/accounts/account.ts';
+import type { EventFeed, FeedEvent } from '../src/events/event-feed.ts';
 import type { OrderToken } from '../src/links/order-token.ts';
 import type { Order, OrderPayment } from '../src/orders/order.ts';
 import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/orders/order-states.ts';
-import type { FeedEvent, LinkLookup, OrderPosition, OrderStore } from '../src/orders/order-store.ts';
+import type { LinkLookup, OrderPosition, OrderStore } from '../src/orders/order-store.ts';
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
-export interface InMemoryOrderStore extends OrderStore {
+export interface InMemoryOrderStore extends OrderStore, EventFeed {
   /** Returns the merchant's orders, oldest first. */
   ordersOf(merchantId: AccountId): readonly Order[];
 }

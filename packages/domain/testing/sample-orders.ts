@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AccountId } from '../src/accounts/account.ts';
-import type { Metadata } from '../src/fields/metadata.ts';
 import { createOrderToken } from '../src/links/order-token.ts';
+import type { Metadata } from '../src/orders/metadata.ts';
 import { newOrder, type Order, type OrderFields } from '../src/orders/order.ts';
 import { type OrderInput, parseOrder } from '../src/orders/parse-order.ts';
 

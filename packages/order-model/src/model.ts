@@ -1,5 +1,5 @@
-import type { OrderStatus, RefusalCode } from '@order-gateway/domain/orders/order';
-import type { EventType } from '@order-gateway/domain/orders/order-states';
+import type { EventType } from '@order-gateway/domain/events';
+import type { OrderStatus, RefusalCode } from '@order-gateway/domain/orders';
 
 /**
  * What the gateway promises about one order, as a sequential specification: the effect and the response of each call, if the

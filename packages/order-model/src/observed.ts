@@ -1,6 +1,6 @@
-import { formatAmount } from '@order-gateway/domain/money/money';
-import { formatTime, type Order, type OrderPayment } from '@order-gateway/domain/orders/order';
-import type { EventType } from '@order-gateway/domain/orders/order-states';
+import type { EventType } from '@order-gateway/domain/events';
+import { formatAmount } from '@order-gateway/domain/money';
+import { formatTime, type Order, type OrderPayment } from '@order-gateway/domain/orders';
 import type { StoredOrder } from './model.ts';
 
 /** The checkout system of a payment. A simulated payment has none. */

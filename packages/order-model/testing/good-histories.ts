@@ -1,7 +1,7 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import { formatAmount } from '@order-gateway/domain/money/money';
-import type { Order } from '@order-gateway/domain/orders/order';
-import { decide, type EventType, inProgress, startFailure } from '@order-gateway/domain/orders/order-states';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { EventType } from '@order-gateway/domain/events';
+import { formatAmount } from '@order-gateway/domain/money';
+import { decide, inProgress, type Order, startFailure } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type { Call, History, Payment, Request, Response, Shown } from '../src/model.ts';

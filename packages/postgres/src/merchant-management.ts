@@ -1,4 +1,4 @@
-import { type Credentials, hashSecret } from '@order-gateway/domain/accounts/credentials';
+import { type Credentials, hashSecret } from '@order-gateway/domain/accounts';
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { clientSecretsOn } from './accounts/account-admin.ts';

@@ -1,10 +1,14 @@
-import { checksumModes, merchantModes } from '@order-gateway/domain/accounts/account';
-import { logoTypes } from '@order-gateway/domain/accounts/brand';
-import type { Metadata } from '@order-gateway/domain/fields/metadata';
-import { serviceTypes } from '@order-gateway/domain/fields/order-fields';
-import { amountDecimals, amountHundredthsMax } from '@order-gateway/domain/money/money';
-import { type OrderStatus, orderStatuses, type RefusalCode, refusalCodes } from '@order-gateway/domain/orders/order';
-import { eventTypes } from '@order-gateway/domain/orders/order-states';
+import { checksumModes, logoTypes, merchantModes } from '@order-gateway/domain/accounts';
+import { eventTypes } from '@order-gateway/domain/events';
+import { amountDecimals, amountHundredthsMax } from '@order-gateway/domain/money';
+import {
+  type Metadata,
+  type OrderStatus,
+  orderStatuses,
+  type RefusalCode,
+  refusalCodes,
+  serviceTypes,
+} from '@order-gateway/domain/orders';
 import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import {
   type AnyPgColumn,

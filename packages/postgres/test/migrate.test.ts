@@ -9,7 +9,7 @@ import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { DatabaseError } from '../src/connections/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
-import { orderFunctions } from '../src/orders/order-functions.ts';
+import { orderFunctions } from '../src/orders/writes/plpgsql-functions.ts';
 import { partition } from '../testing/partitioned-database.ts';
 import { startRecordingProxy } from '../testing/recording-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';

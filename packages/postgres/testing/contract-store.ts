@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { NewOrder, Order } from '@order-gateway/domain/orders/order';
-import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { NewOrder, Order, OrderStore } from '@order-gateway/domain/orders';
 import type { OpenedOrderStore } from '@order-gateway/domain/testing/order-store-contract/order-store-steps';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
-import { type OrderStoreOptions, openOrderStore } from '../src/orders/order-store.ts';
+import { type OrderStoreOptions, openOrderStore } from '../src/order-store.ts';
 import { accounts, orders } from '../src/schema.ts';
 
 /** Creates a merchant, and returns its id. */

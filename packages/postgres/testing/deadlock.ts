@@ -1,4 +1,4 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import type postgres from 'postgres';
 import { expect } from 'vitest';
 

@@ -1,10 +1,9 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { AccountId, Credentials } from '@order-gateway/domain/accounts';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
 import { openAccountAdmin } from '../src/accounts/account-admin.ts';
 import type { Managed } from '../src/merchant-management.ts';
-import { openOrderStore } from '../src/orders/order-store.ts';
+import { openOrderStore } from '../src/order-store.ts';
 import { openWebhookEndpoints } from '../src/webhooks/webhook-endpoints.ts';
 import { createOrder } from './contract-store.ts';
 import { storeEvents } from './webhook-events.ts';

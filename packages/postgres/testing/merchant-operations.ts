@@ -1,7 +1,7 @@
-import { transitions } from '@order-gateway/domain/orders/order-states';
+import { transitions } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
-import { openOrderStore } from '../src/orders/order-store.ts';
+import { openOrderStore } from '../src/order-store.ts';
 import { openWebhookEndpoints } from '../src/webhooks/webhook-endpoints.ts';
 import { createMerchantId, createOrder } from './contract-store.ts';
 import type { RecordedRun } from './recording-proxy.ts';

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/orders/order-store.ts';
+import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 
 /** Returns a function that opens order stores on a database. All are closed after the tests of the file. */
 export function useOrderStores(database: Pick<OrderStoreOptions, 'url'>) {

@@ -1,7 +1,7 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
-import { openOrderStore } from '../src/orders/order-store.ts';
+import { openOrderStore } from '../src/order-store.ts';
 
 /** Creates merchants, each with one cancelled order. */
 export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, count: number): Promise<AccountId[]> {

@@ -1,7 +1,6 @@
-import { merchantNameRule } from '@order-gateway/domain/accounts/account';
-import { isClientId } from '@order-gateway/domain/accounts/credentials';
-import { textError } from '@order-gateway/domain/fields/field-rules';
-import { lifetimeMs } from '@order-gateway/domain/orders/order-expiry';
+import { isClientId, merchantNameRule } from '@order-gateway/domain/accounts';
+import { lifetimeMs } from '@order-gateway/domain/orders';
+import { textError } from '@order-gateway/domain/requests';
 import { Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
 import { UsageError, usageExitCode } from '../start/process.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_pb';
-import { logoLimits } from '@order-gateway/domain/accounts/brand';
+import { logoLimits } from '@order-gateway/domain/accounts';
 import { type Command, Option } from 'commander';
 import type { BrandResponse } from '../operations/brands.ts';
 import { messageOf, StartError } from '../start/process.ts';

@@ -1,4 +1,4 @@
-import type { AccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import type { AccountAdmin } from '@order-gateway/postgres/accounts';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StartError, UsageError } from '../start/process.ts';

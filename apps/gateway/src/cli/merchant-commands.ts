@@ -1,6 +1,5 @@
-import { type ChecksumMode, checksumModes } from '@order-gateway/domain/accounts/account';
-import { liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
-import type { AccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import { type ChecksumMode, checksumModes, liveSecretsMax } from '@order-gateway/domain/accounts';
+import type { AccountAdmin } from '@order-gateway/postgres/accounts';
 import { Argument, type Command } from 'commander';
 import { secretResponse } from '../operations/credentials.ts';
 import { StartError } from '../start/process.ts';

@@ -1,8 +1,9 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
+import { failureDetail } from '@order-gateway/contract/errors';
 import { jsonRouteOf } from '@order-gateway/contract/operations';
-import { type Failure, failureDetail } from '@order-gateway/domain/failure';
+import type { Failure } from '@order-gateway/domain/failure';
 import { openOperatorManagement } from '@order-gateway/postgres/merchant-management';
-import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { createPing } from '../delivery/ping.ts';
 import { createSender } from '../delivery/send.ts';
 import { callTimeoutMs, webhookLimits } from '../limits.ts';

@@ -3,10 +3,15 @@ import { rename } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { type ErasureTarget, eraseOrders } from '@order-gateway/postgres/orders/erase-orders';
-import { exportOrders, importOrders } from '@order-gateway/postgres/orders/order-archive';
-import { findOrderHistories, type OrderHistory } from '@order-gateway/postgres/orders/order-history';
-import { listRefusedPayments } from '@order-gateway/postgres/orders/refused-payments';
+import {
+  type ErasureTarget,
+  eraseOrders,
+  exportOrders,
+  findOrderHistories,
+  importOrders,
+  listRefusedPayments,
+  type OrderHistory,
+} from '@order-gateway/postgres/orders/operators';
 import { Option } from 'commander';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { erasureKeysOf } from '../secrets/signing-secrets.ts';

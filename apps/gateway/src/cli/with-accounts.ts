@@ -1,5 +1,5 @@
 import { hasDatabase } from '@order-gateway/dev-postgres';
-import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { type Config, readConfig } from '../config.ts';
 import { openDatabase } from '../start/database.ts';
 import { messageOf, onStopSignal, StartError } from '../start/process.ts';

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Meter } from '@opentelemetry/api';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
-import { orderAfter } from '@order-gateway/domain/orders/order-states';
+import { orderAfter } from '@order-gateway/domain/events';
+import type { BaseUrl } from '@order-gateway/domain/links';
 import {
   type AttemptResult,
   type ClaimedDelivery,
   type EndpointKey,
   endpointKeyOf,
   type WebhookDeliveries,
-} from '@order-gateway/postgres/webhooks/webhook-deliveries';
+} from '@order-gateway/postgres/webhooks';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import { eventResponse } from '../operations/order-response.ts';
 import type { SigningSecrets } from '../secrets/signing-secrets.ts';

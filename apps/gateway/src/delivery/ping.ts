@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import { formatTime } from '@order-gateway/domain/orders/order';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import { formatTime } from '@order-gateway/domain/orders';
 import { failed, success } from '@order-gateway/domain/result';
 import { webhookLimits } from '../limits.ts';
 import type { Ping } from '../operations/operation.ts';

@@ -5,7 +5,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { webhookSignature } from '@order-gateway/domain/webhooks/webhook-signature';
+import { webhookSignature } from '@order-gateway/domain/webhooks';
 import { webhookLimits } from '../limits.ts';
 import { type AllowedAddresses, isLoopbackAddress, isPublicAddress, urlProblem } from '../network/ip-address.ts';
 

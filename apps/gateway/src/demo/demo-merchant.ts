@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
-import { formatSigningSecret } from '@order-gateway/domain/webhooks/webhook-signature';
-import { createMerchant } from '@order-gateway/postgres/accounts/account-admin';
-import { openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import { formatSigningSecret } from '@order-gateway/domain/webhooks';
+import { createMerchant } from '@order-gateway/postgres/accounts';
+import { openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import type { Demo } from '../gateway-deps.ts';
 import {
   createSigningSecrets,

@@ -1,5 +1,5 @@
-import type { OrderStatus } from '@order-gateway/domain/orders/order';
-import type { SignatureCheck } from '@order-gateway/domain/signing/return-url';
+import type { OrderStatus } from '@order-gateway/domain/orders';
+import type { SignatureCheck } from '@order-gateway/domain/signing';
 import { html } from 'hono/html';
 import { type Html, htmlPage } from '../payment-page/html-page.ts';
 import { paymentPageStyle } from '../payment-page/styles.ts';

@@ -1,8 +1,7 @@
 import type { Failure } from '@order-gateway/domain/failure';
-import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
-import { serviceOrderIdMax } from '@order-gateway/domain/orders/service-order-id';
+import { type LinkedOrder, serviceOrderIdMax } from '@order-gateway/domain/orders';
 import { failed, type Result } from '@order-gateway/domain/result';
-import { checkReturn, type SignatureCheck } from '@order-gateway/domain/signing/return-url';
+import { checkReturn, type SignatureCheck } from '@order-gateway/domain/signing';
 import type { FastifyInstance } from 'fastify';
 import { demoReturnPage, demoReturnPath } from '../demo/demo-return-page.ts';
 import type { Demo, GatewayDeps } from '../gateway-deps.ts';

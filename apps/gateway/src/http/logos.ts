@@ -1,6 +1,6 @@
-import { logoTypes } from '@order-gateway/domain/accounts/brand';
+import { logoTypes } from '@order-gateway/domain/accounts';
 import { failed, success } from '@order-gateway/domain/result';
-import type { StoredLogo } from '@order-gateway/postgres/accounts/brands';
+import type { StoredLogo } from '@order-gateway/postgres/accounts';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../operations/retry-after.ts';

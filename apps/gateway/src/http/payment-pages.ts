@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Failure, failures } from '@order-gateway/domain/failure';
-import { type BaseUrl, paymentLink } from '@order-gateway/domain/links/payment-link';
-import { mayChange } from '@order-gateway/domain/orders/order-states';
-import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { errorCatalogue } from '@order-gateway/contract/errors';
+import type { Failure } from '@order-gateway/domain/failure';
+import { type BaseUrl, paymentLink } from '@order-gateway/domain/links';
+import { type LinkedOrder, mayChange } from '@order-gateway/domain/orders';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
@@ -119,7 +119,7 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
         return reply.headers(pageHeaders).redirect(returnLink(deps, simulated.value), 303);
       }
       call.fail(simulated.failure);
-      const isClosed = failures[simulated.failure.kind].httpStatus === 409;
+      const isClosed = errorCatalogue[simulated.failure.kind].httpStatus === 409;
       const link = isClosed
         ? await call.run(() => findPaymentLink(deps.store.findForPage, call, params.order_token))
         : simulated;
@@ -177,7 +177,7 @@ export async function sendLinkFailure(reply: FastifyReply, failure: Failure, dep
   reply.headers(pageHeaders);
   if (format === 'json' || failure.kind === 'invalid_request') return sendFailure(reply, failure, deps);
   reply.request.call.fail(failure);
-  const { httpStatus } = failures[failure.kind];
+  const { httpStatus } = errorCatalogue[failure.kind];
   return reply
     .code(httpStatus)
     .headers({ ...headersOfFailure(failure), ...htmlHeaders(locale) })

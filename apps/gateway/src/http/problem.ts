@@ -1,9 +1,10 @@
-import { type Failure, failureDetail, failures } from '@order-gateway/domain/failure';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { errorCatalogue, failureDetail } from '@order-gateway/contract/errors';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { BaseUrl } from '@order-gateway/domain/links';
 
 /** The response to a failure, as in RFC 9457. `type` links to the page that explains the code. */
 export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl) {
-  const { title, httpStatus } = failures[failure.kind];
+  const { title, httpStatus } = errorCatalogue[failure.kind];
   const body = {
     type: `${baseUrl}/docs/errors#${failure.kind}`,
     title,

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
-import { eventTypes } from '@order-gateway/domain/orders/order-states';
+import { eventTypes } from '@order-gateway/domain/events';
+import type { BaseUrl } from '@order-gateway/domain/links';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { packTar } from 'modern-tar/fs';
 import type { GatewayDeps } from '../gateway-deps.ts';

@@ -1,4 +1,4 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { expect, test } from 'vitest';
 import { createAdmission, type Permit } from './admission.ts';
 

@@ -1,4 +1,4 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import type { admissionLimits } from '../limits.ts';
 
 /** Decides, before the body of a call is read, whether there is capacity for it, and then when its work starts. */

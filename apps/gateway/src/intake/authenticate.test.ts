@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { AccountDirectory, AccountLookup, StoredSecret } from '@order-gateway/domain/accounts/account';
-import { createClientId, createClientSecret, hashSecret } from '@order-gateway/domain/accounts/credentials';
+import {
+  type AccountDirectory,
+  type AccountLookup,
+  createClientId,
+  createClientSecret,
+  hashSecret,
+  type StoredSecret,
+} from '@order-gateway/domain/accounts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { merchant } from '../../test/helpers/fixed-deps.ts';
 import { createAuthenticate } from './authenticate.ts';

@@ -1,5 +1,13 @@
-import type { Account, AccountDirectory, AccountLookup, StoredAccount } from '@order-gateway/domain/accounts/account';
-import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@order-gateway/domain/accounts/credentials';
+import {
+  type Account,
+  type AccountDirectory,
+  type AccountLookup,
+  areWellFormed,
+  type Credentials,
+  hashSecret,
+  matchesSecret,
+  type StoredAccount,
+} from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { storageFailure } from '../operations/retry-after.ts';

@@ -1,4 +1,5 @@
-import { type FailureCode, failures } from '@order-gateway/domain/failure';
+import { errorCatalogue } from '@order-gateway/contract/errors';
+import type { FailureCode } from '@order-gateway/domain/failure';
 import type { Logger } from '../telemetry/logger.ts';
 
 /** The log line of a call: no header, no body, nothing that a customer typed. */
@@ -26,7 +27,7 @@ const rejections: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
 
 /** Whether the gateway caused the failure of a call, not its caller. */
 export function isServerError(code: string): boolean {
-  return code in failures && failures[code as FailureCode].httpStatus >= 500;
+  return code in errorCatalogue && errorCatalogue[code as FailureCode].httpStatus >= 500;
 }
 
 /**

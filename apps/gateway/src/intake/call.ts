@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Account } from '@order-gateway/domain/accounts/account';
-import type { RandomBytes } from '@order-gateway/domain/base62';
-import { randomBase62 } from '@order-gateway/domain/base62';
-import { type Failure, type FailureCode, failures } from '@order-gateway/domain/failure';
+import { errorCatalogue } from '@order-gateway/contract/errors';
+import { type Account, type RandomBytes, randomBase62 } from '@order-gateway/domain/accounts';
+import type { Failure, FailureCode } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../operations/operation.ts';
@@ -39,7 +38,7 @@ const requestIdLength = 16;
 /** Outcomes of statuses that the platform or Connect returned itself. */
 const outcomeOfStatus = new Map<number, Outcome>(
   (['not_found', 'method_not_allowed', 'unsupported_media_type'] as const).map((code) => [
-    failures[code].httpStatus,
+    errorCatalogue[code].httpStatus,
     code,
   ]),
 );
@@ -253,8 +252,8 @@ export class Call implements Deadline {
 
 /** The canonical name of the status that a gRPC client gets; absent where Connect or the platform chose it. */
 function grpcStatusOf(code: Outcome): string | null | undefined {
-  if (code === 'client_timeout') return failures.deadline_exceeded.grpcStatus;
-  if (code in failures) return failures[code as FailureCode].grpcStatus;
+  if (code === 'client_timeout') return errorCatalogue.deadline_exceeded.grpcStatus;
+  if (code in errorCatalogue) return errorCatalogue[code as FailureCode].grpcStatus;
   return code === 'cancelled' ? 'CANCELLED' : code === 'unreadable' ? undefined : 'OK';
 }
 

@@ -1,4 +1,4 @@
-import type { Account, AccountId } from '@order-gateway/domain/accounts/account';
+import type { Account, AccountId } from '@order-gateway/domain/accounts';
 
 /** Counts a call under a key. Returns the milliseconds to wait if the key exceeds its average rate. */
 export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | undefined;

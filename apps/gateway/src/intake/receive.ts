@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Account } from '@order-gateway/domain/accounts/account';
+import type { Account } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { retryAfter, storageFailure } from '../operations/retry-after.ts';

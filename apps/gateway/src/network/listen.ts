@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, isIPv6, type ListenOptions, type Server } from 'node:net';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import type { BaseUrl } from '@order-gateway/domain/links';
 import { StartError } from '../start/process.ts';
 
 export interface PortServer {

@@ -1,8 +1,7 @@
 import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_pb';
-import { type Brand, type Logo, noBrand, parseBrand } from '@order-gateway/domain/accounts/brand';
-import type { FieldError } from '@order-gateway/domain/fields/field-rules';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
-import { parseCompleteList } from '@order-gateway/domain/requests/list-parameters';
+import { type Brand, type Logo, noBrand, parseBrand } from '@order-gateway/domain/accounts';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import { type FieldError, parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { managementOperations } from './management.ts';
 import type { Operation, OperationDeps } from './operation.ts';

@@ -1,6 +1,6 @@
 import { CredentialsService } from '@order-gateway/contract/gateway/v1/credentials_service_pb';
-import { formatTime } from '@order-gateway/domain/orders/order';
-import { parseCompleteList } from '@order-gateway/domain/requests/list-parameters';
+import { formatTime } from '@order-gateway/domain/orders';
+import { parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, success } from '@order-gateway/domain/result';
 import { managementOperations, notFound, readId } from './management.ts';
 import type { Operation, OperationDeps } from './operation.ts';

@@ -1,8 +1,7 @@
 import { EventService } from '@order-gateway/contract/gateway/v1/event_service_pb';
-import type { AccountId, Merchant } from '@order-gateway/domain/accounts/account';
+import type { AccountId, Merchant } from '@order-gateway/domain/accounts';
+import { type EventPosition, type OrderEvent, parseEventList } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
-import type { EventPosition, OrderEvent } from '@order-gateway/domain/orders/order-store';
-import { parseEventList } from '@order-gateway/domain/requests/list-parameters';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
 import { type Caller, type Members, type Operation, type OperationDeps, operationsOf } from './operation.ts';

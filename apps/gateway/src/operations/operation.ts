@@ -1,11 +1,9 @@
 import type { DescMethod, DescMethodUnary } from '@bufbuild/protobuf';
-import type { Account, AccountId } from '@order-gateway/domain/accounts/account';
-import type { Logo } from '@order-gateway/domain/accounts/brand';
-import type { RandomBytes } from '@order-gateway/domain/base62';
+import type { Account, AccountId, Logo, RandomBytes } from '@order-gateway/domain/accounts';
+import type { EventFeed } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
-import type { NewOrder, Order } from '@order-gateway/domain/orders/order';
-import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import type { NewOrder, Order, OrderStore } from '@order-gateway/domain/orders';
 import type { Result } from '@order-gateway/domain/result';
 import type { MerchantManagement } from '@order-gateway/postgres/merchant-management';
 import type { AllowedAddresses } from '../network/ip-address.ts';
@@ -15,7 +13,7 @@ import type { EventWatch } from '../watches/event-watch.ts';
 
 /** The dependencies of operations; each takes only what it uses. */
 export interface OperationDeps {
-  readonly store: OrderStore;
+  readonly store: OrderStore & EventFeed;
   readonly randomBytes: RandomBytes;
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;

@@ -1,10 +1,9 @@
-import type { MerchantMode } from '@order-gateway/domain/accounts/account';
-import { type BaseUrl, paymentLink } from '@order-gateway/domain/links/payment-link';
-import { formatAmount } from '@order-gateway/domain/money/money';
-import { formatTime, type Order, type RefusedPayment } from '@order-gateway/domain/orders/order';
-import { orderAfter } from '@order-gateway/domain/orders/order-states';
-import type { LinkedOrder, OrderEvent } from '@order-gateway/domain/orders/order-store';
-import { returnUrlFor } from '@order-gateway/domain/signing/return-url';
+import type { MerchantMode } from '@order-gateway/domain/accounts';
+import { type OrderEvent, orderAfter } from '@order-gateway/domain/events';
+import { type BaseUrl, paymentLink } from '@order-gateway/domain/links';
+import { formatAmount } from '@order-gateway/domain/money';
+import { formatTime, type LinkedOrder, type Order, type RefusedPayment } from '@order-gateway/domain/orders';
+import { returnUrlFor } from '@order-gateway/domain/signing';
 import type { OperationDeps } from './operation.ts';
 
 export type OrderResponse = ReturnType<typeof orderResponse>;

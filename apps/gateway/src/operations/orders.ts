@@ -1,16 +1,23 @@
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
-import type { Merchant } from '@order-gateway/domain/accounts/account';
+import type { Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
-import { createOrderToken } from '@order-gateway/domain/links/order-token';
-import { newOrder, type Order } from '@order-gateway/domain/orders/order';
-import { orderDifference } from '@order-gateway/domain/orders/order-difference';
-import { expiryOfNewOrder, expiryRangeError } from '@order-gateway/domain/orders/order-expiry';
-import { decide } from '@order-gateway/domain/orders/order-states';
-import { type OrderInput, type ParsedOrder, parseOrder } from '@order-gateway/domain/orders/parse-order';
-import { parseOrderList } from '@order-gateway/domain/requests/list-parameters';
-import { type OrderKey, parseOrderKey } from '@order-gateway/domain/requests/order-key';
+import { createOrderToken } from '@order-gateway/domain/links';
+import {
+  decide,
+  expiryOfNewOrder,
+  expiryRangeError,
+  newOrder,
+  type Order,
+  type OrderInput,
+  type OrderKey,
+  orderDifference,
+  type ParsedOrder,
+  parseOrder,
+  parseOrderKey,
+  parseOrderList,
+} from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { checksumFailure } from '@order-gateway/domain/signing/order-checksum';
+import { checksumFailure } from '@order-gateway/domain/signing';
 import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
 import { orderRecord, orderResponse } from './order-response.ts';
 import { storageFailure } from './retry-after.ts';

@@ -1,16 +1,22 @@
 import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
-import { parseOrderToken } from '@order-gateway/domain/links/order-token';
-import { formatTime, type PaymentLease, refusalCodes } from '@order-gateway/domain/orders/order';
-import { decide, isHeldBy, startFailure } from '@order-gateway/domain/orders/order-states';
-import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { parseOrderToken } from '@order-gateway/domain/links';
+import {
+  decide,
+  formatTime,
+  isHeldBy,
+  type LinkedOrder,
+  type PaymentLease,
+  refusalCodes,
+  startFailure,
+} from '@order-gateway/domain/orders';
 import {
   type AttemptInput,
   type PaymentInput,
   parseAttempt,
   parseLinkToken,
   parsePayment,
-} from '@order-gateway/domain/requests/parse-payment';
+} from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
 import { checkoutOrder } from './order-response.ts';

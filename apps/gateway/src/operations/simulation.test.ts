@@ -1,13 +1,22 @@
 import { randomBytes } from 'node:crypto';
+import type { EventFeed } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
-import { formatTime, type NewOrder, type Order } from '@order-gateway/domain/orders/order';
-import type { OrderChange, PaymentRefusal } from '@order-gateway/domain/orders/order-states';
-import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@order-gateway/domain/orders/order-store';
+import {
+  formatTime,
+  type LinkLookup,
+  type NewOrder,
+  type Order,
+  type OrderChange,
+  type OrderLookup,
+  type OrderStore,
+  type PaymentLookup,
+  type PaymentRefusal,
+} from '@order-gateway/domain/orders';
 import type { Result } from '@order-gateway/domain/result';
 import { createInMemoryOrderStore, type InMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import { createBatchQueue } from '@order-gateway/postgres/batches/batch-queue';
-import { ConnectionLost } from '@order-gateway/postgres/connections/errors';
+import { createBatchQueue } from '@order-gateway/postgres/batch-queue';
+import { ConnectionLost } from '@order-gateway/postgres/connections';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { credentials, fixedDeps, merchant } from '../../test/helpers/fixed-deps.ts';
@@ -195,7 +204,7 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
     refusePayment: open(1, 1, (refusal: PaymentRefusal) => memory.refusePayment(refusal, hangMs)),
     find: open(1, 2, (find: () => Promise<LinkLookup | OrderLookup | PaymentLookup>) => find()),
   };
-  const store: OrderStore = {
+  const store: OrderStore & EventFeed = {
     ...memory,
     create: add.create,
     change: add.change,

@@ -1,12 +1,18 @@
-import type { Merchant } from '@order-gateway/domain/accounts/account';
+import type { Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
-import { fieldRules, textError } from '@order-gateway/domain/fields/field-rules';
-import { parseOrderToken } from '@order-gateway/domain/links/order-token';
-import type { Order, RefusalCode } from '@order-gateway/domain/orders/order';
-import type { Decision } from '@order-gateway/domain/orders/order-states';
-import type { FindOutcome, LinkedOrder, OrderStore } from '@order-gateway/domain/orders/order-store';
-import { serviceOrderIdMax } from '@order-gateway/domain/orders/service-order-id';
-import type { OrderKey } from '@order-gateway/domain/requests/order-key';
+import { parseOrderToken } from '@order-gateway/domain/links';
+import {
+  type Decision,
+  type FindOutcome,
+  fieldRules,
+  type LinkedOrder,
+  type Order,
+  type OrderKey,
+  type OrderStore,
+  type RefusalCode,
+  serviceOrderIdMax,
+} from '@order-gateway/domain/orders';
+import { textError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Deadline, OperationDeps } from './operation.ts';
 import { storageFailure } from './retry-after.ts';

@@ -1,18 +1,23 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
-import { formatTime } from '@order-gateway/domain/orders/order';
-import { parseCompleteList, parseDeliveryList } from '@order-gateway/domain/requests/list-parameters';
-import { parseEndpoint, parseFailedSince } from '@order-gateway/domain/requests/parse-webhook-endpoint';
+import { formatTime } from '@order-gateway/domain/orders';
+import { parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { allEventTypes, endpointIdForm } from '@order-gateway/domain/webhooks/webhook-endpoint';
+import {
+  allEventTypes,
+  endpointIdForm,
+  parseDeliveryList,
+  parseEndpoint,
+  parseFailedSince,
+} from '@order-gateway/domain/webhooks';
 import type { Managed } from '@order-gateway/postgres/merchant-management';
 import {
   deliveryStatusOf,
   redeliveredMax,
   type StoredDelivery,
   type StoredEndpoint,
-} from '@order-gateway/postgres/webhooks/webhook-endpoints';
+} from '@order-gateway/postgres/webhooks';
 import { type AllowedAddresses, urlProblem } from '../network/ip-address.ts';
 import { newSigningSecret } from '../secrets/signing-secrets.ts';
 import { managementOperations, notFound, readId } from './management.ts';

@@ -1,8 +1,6 @@
-import type { AccountId, MerchantMode } from '@order-gateway/domain/accounts/account';
-import { noBrand } from '@order-gateway/domain/accounts/brand';
-import { type CheckoutTemplate, parseCheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
-import { type Order, type OrderFields, orderStatuses } from '@order-gateway/domain/orders/order';
-import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { type AccountId, type MerchantMode, noBrand } from '@order-gateway/domain/accounts';
+import { type CheckoutTemplate, parseCheckoutTemplate } from '@order-gateway/domain/links';
+import { type LinkedOrder, type Order, type OrderFields, orderStatuses } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,4 @@
-import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
-import { type AmountHundredths, amountHundredthsMax } from '@order-gateway/domain/money/money';
+import { type AmountHundredths, amountHundredthsMax, orderCurrencyCodes } from '@order-gateway/domain/money';
 import { describe, expect, test } from 'vitest';
 import { localAmount, localDeadline, localTime, type PageLocale, pageLanguages } from './localization.ts';
 import { negotiate } from './negotiate.ts';

@@ -1,5 +1,4 @@
-import { minorUnitOf } from '@order-gateway/domain/money/currency';
-import { type AmountHundredths, amountDecimals, formatAmount } from '@order-gateway/domain/money/money';
+import { type AmountHundredths, amountDecimals, formatAmount, minorUnitOf } from '@order-gateway/domain/money';
 import texts from './payment-page-texts.json' with { type: 'json' };
 
 export type PageLanguage = keyof typeof texts;

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { fieldRules, textError } from '@order-gateway/domain/fields/field-rules';
+import { fieldRules } from '@order-gateway/domain/orders';
+import { textError } from '@order-gateway/domain/requests';
 import Negotiator from 'negotiator';
 import { type PageLocale, pageLanguages, pageLocales } from './localization.ts';
 

@@ -1,8 +1,6 @@
-import { type AccountId, type MerchantMode, merchantModes } from '@order-gateway/domain/accounts/account';
-import { parseCheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
-import { type BaseUrl, parseBaseUrl } from '@order-gateway/domain/links/payment-link';
-import { type Order, type OrderStatus, orderStatuses } from '@order-gateway/domain/orders/order';
-import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { type AccountId, type MerchantMode, merchantModes } from '@order-gateway/domain/accounts';
+import { type BaseUrl, parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
+import { type LinkedOrder, type Order, type OrderStatus, orderStatuses } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/helpers/fixed-deps.ts';

@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { type Brand, type Logo, noBrand } from '@order-gateway/domain/accounts/brand';
-import { checkoutLink } from '@order-gateway/domain/links/checkout-link';
-import { pathPrefixOf } from '@order-gateway/domain/links/payment-link';
-import { formatTime, type Order, type OrderStatus } from '@order-gateway/domain/orders/order';
-import { mayChange } from '@order-gateway/domain/orders/order-states';
-import { type LinkedOrder, mayBePaid } from '@order-gateway/domain/orders/order-store';
-import { hostOf } from '@order-gateway/domain/signing/return-url';
+import { type Brand, type Logo, noBrand } from '@order-gateway/domain/accounts';
+import { checkoutLink, pathPrefixOf } from '@order-gateway/domain/links';
+import {
+  formatTime,
+  type LinkedOrder,
+  mayBePaid,
+  mayChange,
+  type Order,
+  type OrderStatus,
+} from '@order-gateway/domain/orders';
+import { hostOf } from '@order-gateway/domain/signing';
 import { html, raw } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { isLoopbackUrl } from '../network/ip-address.ts';

@@ -1,8 +1,13 @@
-import { randomBase62 } from '@order-gateway/domain/base62';
+import { randomBase62 } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
-import type { Order } from '@order-gateway/domain/orders/order';
-import { type Decision, decide, expiryOf, startFailure } from '@order-gateway/domain/orders/order-states';
-import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import {
+  type Decision,
+  decide,
+  expiryOf,
+  type LinkedOrder,
+  type Order,
+  startFailure,
+} from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Deadline, OperationDeps } from '../operations/operation.ts';
 import { storageFailure } from '../operations/retry-after.ts';

@@ -1,4 +1,4 @@
-import { type EventType, eventTypes } from '@order-gateway/domain/orders/order-states';
+import { type EventType, eventTypes } from '@order-gateway/domain/events';
 import type { JsonSchema } from './schemas.ts';
 import { schemas } from './schemas.ts';
 

@@ -1,9 +1,7 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { OrderToken } from '@order-gateway/domain/links/order-token';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
-import { newOrder, type Order, type RefusedPayment } from '@order-gateway/domain/orders/order';
-import type { EventType } from '@order-gateway/domain/orders/order-states';
-import { parseOrder } from '@order-gateway/domain/orders/parse-order';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { EventType } from '@order-gateway/domain/events';
+import type { BaseUrl, OrderToken } from '@order-gateway/domain/links';
+import { newOrder, type Order, parseOrder, type RefusedPayment } from '@order-gateway/domain/orders';
 import { eventResponse, orderResponse } from '../operations/order-response.ts';
 
 /** The order that the reference shows. A test compares it with the fixture of the API's own example. */

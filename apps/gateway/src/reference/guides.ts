@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { type FailureCode, failureAdvice, failures } from '@order-gateway/domain/failure';
+import { errorCatalogue, failureAdvice } from '@order-gateway/contract/errors';
+import type { FailureCode } from '@order-gateway/domain/failure';
 import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
@@ -54,7 +55,7 @@ const errorListLine = /^\[[^\]]+\]\(\.\.\/packages\/domain\/src\/failure\.ts\)$/
 
 /** Every error code in Markdown, with an anchor to which the `type` of a problem document leads. */
 function errorList(): string {
-  const items = Object.entries(failures).map(([code, { httpStatus, grpcStatus }]) => {
+  const items = Object.entries(errorCatalogue).map(([code, { httpStatus, grpcStatus }]) => {
     const statuses = grpcStatus === null ? httpStatus : `${httpStatus}, ${grpcStatus}`;
     return `- <a id="${code}"></a>\`${code}\` (${statuses}): ${failureAdvice(code as FailureCode, false)}`;
   });

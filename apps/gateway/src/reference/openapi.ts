@@ -1,10 +1,11 @@
 import type { DescField, DescMethodUnary } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { comments } from '@order-gateway/contract/comments';
+import { errorCatalogue, failureAdvice } from '@order-gateway/contract/errors';
 import { errorsOf, jsonRouteOf, methods, services } from '@order-gateway/contract/operations';
-import { type FailureCode, failureAdvice, failures } from '@order-gateway/domain/failure';
-import { orderTokenForm } from '@order-gateway/domain/links/order-token';
-import { type EventType, eventTypes } from '@order-gateway/domain/orders/order-states';
+import { type EventType, eventTypes } from '@order-gateway/domain/events';
+import type { FailureCode } from '@order-gateway/domain/failure';
+import { orderTokenForm } from '@order-gateway/domain/links';
 import { eventWatchLimits } from '../limits.ts';
 import { pageLanguages } from '../payment-page/localization.ts';
 import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
@@ -370,7 +371,7 @@ const retriedLater: readonly FailureCode[] = ['rate_limited', 'overloaded', 'pay
 
 /** The error responses by HTTP status. `page` is the content for browsers instead of the problem document. */
 function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
-  const byStatus = Map.groupBy(codes, (code) => String(failures[code].httpStatus));
+  const byStatus = Map.groupBy(codes, (code) => String(errorCatalogue[code].httpStatus));
   return Object.fromEntries(
     [...byStatus].map(([status, ofStatus]) => [
       status,

@@ -1,5 +1,5 @@
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
-import { type BaseUrl, pathPrefixOf } from '@order-gateway/domain/links/payment-link';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import { type BaseUrl, pathPrefixOf } from '@order-gateway/domain/links';
 import { fastify } from 'fastify';
 import { html, raw } from 'hono/html';
 import { htmlPage } from '../payment-page/html-page.ts';

@@ -1,34 +1,31 @@
 import { type DescField, type DescMessage, type DescMethodUnary, ScalarType } from '@bufbuild/protobuf';
 import { comments } from '@order-gateway/contract/comments';
+import { errorCatalogue } from '@order-gateway/contract/errors';
 import { OrderSchema } from '@order-gateway/contract/gateway/v1/order_pb';
 import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { jsonRouteOf, methods } from '@order-gateway/contract/operations';
-import { merchantModes } from '@order-gateway/domain/accounts/account';
-import { brandFieldNames, brandRules } from '@order-gateway/domain/accounts/brand';
-import { failures } from '@order-gateway/domain/failure';
+import { brandFieldNames, brandRules, merchantModes } from '@order-gateway/domain/accounts';
+import { eventTypes } from '@order-gateway/domain/events';
+import { orderTokenForm } from '@order-gateway/domain/links';
+import { amountHundredthsMax, formatAmount, orderCurrencyCodes } from '@order-gateway/domain/money';
+import {
+  fieldRules,
+  metadataKeyPattern,
+  metadataLimits,
+  metadataValueRule,
+  orderFieldNames,
+  refusalCodes,
+  serviceOrderIdMax,
+} from '@order-gateway/domain/orders';
 import {
   type FieldRule,
   fieldErrorCodes,
-  fieldRules,
   forbiddenControls,
   nonBlank,
-} from '@order-gateway/domain/fields/field-rules';
-import { timePattern } from '@order-gateway/domain/fields/iso-time';
-import { metadataKeyPattern, metadataLimits, metadataValueRule } from '@order-gateway/domain/fields/metadata';
-import { orderFieldNames } from '@order-gateway/domain/fields/order-fields';
-import { orderTokenForm } from '@order-gateway/domain/links/order-token';
-import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
-import { amountHundredthsMax, formatAmount } from '@order-gateway/domain/money/money';
-import { refusalCodes } from '@order-gateway/domain/orders/order';
-import { eventTypes } from '@order-gateway/domain/orders/order-states';
-import { serviceOrderIdMax } from '@order-gateway/domain/orders/service-order-id';
-import { pageLimit } from '@order-gateway/domain/requests/list-parameters';
-import {
-  allEventTypes,
-  deliveryStatuses,
-  endpointIdForm,
-  endpointStatuses,
-} from '@order-gateway/domain/webhooks/webhook-endpoint';
+  pageLimit,
+  timePattern,
+} from '@order-gateway/domain/requests';
+import { allEventTypes, deliveryStatuses, endpointIdForm, endpointStatuses } from '@order-gateway/domain/webhooks';
 
 /** The part of JSON Schema 2020-12 that the reference uses. */
 export interface JsonSchema {
@@ -230,7 +227,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
       title: text('A summary for people.'),
       status: { type: 'integer', description: 'The HTTP status.' },
       detail: text('What happened this time, for your developer.'),
-      code: text('The error code, for programs.', { enum: Object.keys(failures) }),
+      code: text('The error code, for programs.', { enum: Object.keys(errorCatalogue) }),
       request_id: text("The id of the request in the gateway's log and in the header x-request-id."),
     },
     {

@@ -1,13 +1,14 @@
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { codeFromString } from '@connectrpc/connect/protocol-connect';
+import { errorCatalogue, failureDetail } from '@order-gateway/contract/errors';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   RequestInfoSchema,
   RetryInfoSchema,
 } from '@order-gateway/contract/google/rpc/error_details_pb';
-import { type Failure, failureDetail, failures } from '@order-gateway/domain/failure';
+import type { Failure } from '@order-gateway/domain/failure';
 
 /** The value of `google.rpc.ErrorInfo.domain`. */
 const errorDomain = 'order-gateway';
@@ -24,7 +25,7 @@ const statusMessageBytesMax = 1_536;
  * AIP-193 requires, and as in the JSON API), the request id and the fields.
  */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
-  const { grpcStatus } = failures[failure.kind];
+  const { grpcStatus } = errorCatalogue[failure.kind];
   const code = grpcStatus === null ? undefined : codeFromString(grpcStatus.toLowerCase());
   const error = new ConnectError(shortened(failureDetail(failure)), code ?? Code.InvalidArgument);
   const info = { reason: failure.kind.toUpperCase(), domain: errorDomain, metadata: { code: failure.kind } };

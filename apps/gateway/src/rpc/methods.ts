@@ -3,7 +3,7 @@ import { type DescMethod, fromBinary, type Message } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
 import { callerOf, messageBytesMaxOf } from '@order-gateway/contract/operations';
-import type { Account } from '@order-gateway/domain/accounts/account';
+import type { Account } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { announcedLength, envelopePrefixBytes } from '../intake/body/call-body.ts';

@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto';
-import type { RandomBytes } from '@order-gateway/domain/base62';
+import type { RandomBytes } from '@order-gateway/domain/accounts';
 
 /** One call of the system's random source serves about 250 tokens, 20 times cheaper than one call per token (measured). */
 const poolBytes = 8_192;

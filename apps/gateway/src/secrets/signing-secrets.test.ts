@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { expect, test } from 'vitest';
 import { createSigningSecrets } from './signing-secrets.ts';
 

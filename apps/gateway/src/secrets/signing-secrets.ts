@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import { createSigningSecret, formatSigningSecret } from '@order-gateway/domain/webhooks/webhook-signature';
-import type { WebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import { createSigningSecret, formatSigningSecret } from '@order-gateway/domain/webhooks';
+import type { WebhookEndpoints } from '@order-gateway/postgres/webhooks';
 
 /** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
 export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];

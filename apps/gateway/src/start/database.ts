@@ -1,5 +1,5 @@
 import { startDevPostgres } from '@order-gateway/dev-postgres';
-import { parseConnectionUrl } from '@order-gateway/postgres/connections/connection-url';
+import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
 import type { Logger } from '../telemetry/logger.ts';
 import { announceWait } from './announce-wait.ts';

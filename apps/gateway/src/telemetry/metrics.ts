@@ -10,8 +10,8 @@ import {
   type ScopeMetrics,
   type ViewOptions,
 } from '@opentelemetry/sdk-metrics';
-import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts/account';
-import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders/order';
+import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts';
+import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders';
 import { openFilesMax, readinessCheckTimeoutMs } from '../limits.ts';
 import { settledWithin } from '../settled-within.ts';
 import { commit, version } from '../version.ts';

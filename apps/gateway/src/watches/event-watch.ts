@@ -1,5 +1,5 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { EventPosition } from '@order-gateway/domain/orders/order-store';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { EventPosition } from '@order-gateway/domain/events';
 import { eventWatchLimits } from '../limits.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { createWatch } from './watch.ts';

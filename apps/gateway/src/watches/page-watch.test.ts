@@ -1,6 +1,6 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { OrderToken } from '@order-gateway/domain/links/order-token';
-import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { OrderToken } from '@order-gateway/domain/links';
+import type { LinkedOrder } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';

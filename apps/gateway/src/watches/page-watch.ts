@@ -1,6 +1,6 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { OrderToken } from '@order-gateway/domain/links/order-token';
-import type { LinkedOrder, OrderStore } from '@order-gateway/domain/orders/order-store';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { OrderToken } from '@order-gateway/domain/links';
+import type { LinkedOrder, OrderStore } from '@order-gateway/domain/orders';
 import { pageWatchLimits } from '../limits.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { createWatch } from './watch.ts';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { MerchantMode } from '@order-gateway/domain/accounts/account';
-import type { AmountHundredths } from '@order-gateway/domain/money/money';
-import type { OrderStatus } from '@order-gateway/domain/orders/order';
+import type { MerchantMode } from '@order-gateway/domain/accounts';
+import type { AmountHundredths } from '@order-gateway/domain/money';
+import type { OrderStatus } from '@order-gateway/domain/orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';

@@ -1,4 +1,4 @@
-import { orderStatuses } from '@order-gateway/domain/orders/order';
+import { orderStatuses } from '@order-gateway/domain/orders';
 import jsqr from 'jsqr';
 import { describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';

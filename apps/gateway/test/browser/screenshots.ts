@@ -1,10 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import { type Brand, noBrand } from '@order-gateway/domain/accounts/brand';
-import { parseCheckoutTemplate } from '@order-gateway/domain/links/checkout-link';
-import type { Order } from '@order-gateway/domain/orders/order';
-import type { LinkedOrder } from '@order-gateway/domain/orders/order-store';
+import { type AccountId, type Brand, noBrand } from '@order-gateway/domain/accounts';
+import { parseCheckoutTemplate } from '@order-gateway/domain/links';
+import type { LinkedOrder, Order } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { logoPath } from '../../src/operations/brands.ts';
 import { pageLanguages } from '../../src/payment-page/localization.ts';

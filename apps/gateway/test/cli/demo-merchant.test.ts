@@ -1,6 +1,6 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../../src/demo/demo-merchant.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
-import { checksumOf } from '@order-gateway/domain/signing/order-checksum';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import { checksumOf } from '@order-gateway/domain/signing';
 import { validOrderFields, validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import type postgres from 'postgres';

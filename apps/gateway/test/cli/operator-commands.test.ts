@@ -1,11 +1,10 @@
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
-import { endpointsMax } from '@order-gateway/domain/webhooks/webhook-endpoint';
-import { formatSigningSecret } from '@order-gateway/domain/webhooks/webhook-signature';
-import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import { endpointsMax, formatSigningSecret } from '@order-gateway/domain/webhooks';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/testing/webhook-events';
 import { CommanderError } from 'commander';

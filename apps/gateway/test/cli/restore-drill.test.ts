@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type DevPostgres, startDevPostgres } from '@order-gateway/dev-postgres';
 import { startTestServer, type TestServer } from '@order-gateway/dev-postgres/testing';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { parseOrder } from '@order-gateway/domain/orders/parse-order';
-import { checksumOf } from '@order-gateway/domain/signing/order-checksum';
+import { parseOrder } from '@order-gateway/domain/orders';
+import { checksumOf } from '@order-gateway/domain/signing';
 import { beforeAll, expect, test } from 'vitest';
 
 const secret = 'sk_ThisSecretIsOnlyAnExampleForTheDocumentation0';

@@ -1,15 +1,17 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
-import { failures } from '@order-gateway/domain/failure';
-import { fieldRules } from '@order-gateway/domain/fields/field-rules';
-import { orderFieldNames } from '@order-gateway/domain/fields/order-fields';
-import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
-import { amountHundredthsMax, formatAmount } from '@order-gateway/domain/money/money';
-import { personalFieldNames } from '@order-gateway/domain/orders/erasure';
-import { orderStatuses } from '@order-gateway/domain/orders/order';
-import { lifetimeMs } from '@order-gateway/domain/orders/order-expiry';
-import { latePaymentMaxMs, transitions } from '@order-gateway/domain/orders/order-states';
-import { pageLimit } from '@order-gateway/domain/requests/list-parameters';
+import { errorCatalogue } from '@order-gateway/contract/errors';
+import { liveSecretsMax } from '@order-gateway/domain/accounts';
+import { amountHundredthsMax, formatAmount, orderCurrencyCodes } from '@order-gateway/domain/money';
+import {
+  fieldRules,
+  latePaymentMaxMs,
+  lifetimeMs,
+  orderFieldNames,
+  orderStatuses,
+  personalFieldNames,
+  transitions,
+} from '@order-gateway/domain/orders';
+import { pageLimit } from '@order-gateway/domain/requests';
 import { expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax, messageBytesMaxOfAny } from '../../src/limits.ts';
@@ -103,5 +105,5 @@ test('the numbers and lists in the sentences of the docs are correct', async () 
   const names = pageLanguages.map((language) => languages.of(language) ?? language);
   expect(paymentPage).toContain(`speaks ${new Intl.ListFormat('en-GB').format(names)}, `);
   const [ofBrand, ofOthers] = [messageBytesMaxOfAny, messageBytesMax].map((bytes) => `${bytes / 1_024} KiB`);
-  expect(failures.body_too_large.when).toContain(`${ofBrand} to change a brand, ${ofOthers} for everything else`);
+  expect(errorCatalogue.body_too_large.when).toContain(`${ofBrand} to change a brand, ${ofOthers} for everything else`);
 });

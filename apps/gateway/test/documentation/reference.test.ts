@@ -3,12 +3,12 @@ import { glob, readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type ClientOptions, createClient, GatewayError } from '@order-gateway/client';
+import { errorCatalogue } from '@order-gateway/contract/errors';
 import { jsonRouteOf, methods } from '@order-gateway/contract/operations';
-import { brandRules } from '@order-gateway/domain/accounts/brand';
-import { failures } from '@order-gateway/domain/failure';
-import { fieldErrorCodes, fieldRules } from '@order-gateway/domain/fields/field-rules';
-import { orderFieldNames } from '@order-gateway/domain/fields/order-fields';
-import { eventTypes } from '@order-gateway/domain/orders/order-states';
+import { brandRules } from '@order-gateway/domain/accounts';
+import { eventTypes } from '@order-gateway/domain/events';
+import { fieldRules, orderFieldNames } from '@order-gateway/domain/orders';
+import { fieldErrorCodes } from '@order-gateway/domain/requests';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -110,7 +110,7 @@ describe('GET /openapi.json', () => {
     const listed = new Set<string>(Object.values(methods).filter(jsonRouteOf).flatMap(jsonErrorsOf));
     // The rest are for payments that a checkout system records.
     const rest = ['payment_id_conflict', 'order_cancelled', 'payment_mismatch'];
-    expect(Object.keys(failures).filter((code) => !listed.has(code))).toEqual(rest);
+    expect(Object.keys(errorCatalogue).filter((code) => !listed.has(code))).toEqual(rest);
   });
 
   test('has a webhook for each type of event, with the schema of the events', () => {
@@ -342,7 +342,7 @@ describe.each(Object.keys(guides))('GET /docs/%s', (name) => {
 
 test('GET /docs/errors: has an anchor for every code, to which the type of a problem document links', async () => {
   const { text } = await get('/docs/errors');
-  for (const code of Object.keys(failures)) expect(text).toContain(`id="${code}"`);
+  for (const code of Object.keys(errorCatalogue)) expect(text).toContain(`id="${code}"`);
   for (const code of fieldErrorCodes) expect(text).toContain(`<code>${code}</code>`);
   const problem = Object(await (await postOrder(gateway, validOrderInput({ order_amount: 0 }))).json());
   expect(problem.type).toBe(`${gateway.baseUrl}/docs/errors#invalid_order`);

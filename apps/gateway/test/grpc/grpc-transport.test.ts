@@ -3,7 +3,8 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Code } from '@connectrpc/connect';
-import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import type { EventFeed } from '@order-gateway/domain/events';
+import type { OrderStore } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, test, vi } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
@@ -79,7 +80,7 @@ test('responds to or closes every call that is cut short, announces too much or 
 });
 
 test('responds when the deadline passes, whether the message or the store is late', async () => {
-  const store: OrderStore = {
+  const store: OrderStore & EventFeed = {
     ...createInMemoryOrderStore(),
     async create(_order, timeoutMs) {
       await sleep(timeoutMs);

@@ -1,6 +1,5 @@
-import type { AccountId, Merchant } from '@order-gateway/domain/accounts/account';
-import { createClientId, createClientSecret } from '@order-gateway/domain/accounts/credentials';
-import type { BaseUrl } from '@order-gateway/domain/links/payment-link';
+import { type AccountId, createClientId, createClientSecret, type Merchant } from '@order-gateway/domain/accounts';
+import type { BaseUrl } from '@order-gateway/domain/links';
 import { success } from '@order-gateway/domain/result';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';

@@ -1,4 +1,4 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import type { FailureCode } from '@order-gateway/domain/failure';
 import type { Outcome, Protocol } from '../../src/intake/call.ts';
 import { createLogger, type Logger } from '../../src/telemetry/logger.ts';

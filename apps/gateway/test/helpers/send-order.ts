@@ -4,7 +4,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { fromJson } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import type { OrderResponse } from '../../src/operations/order-response.ts';
 

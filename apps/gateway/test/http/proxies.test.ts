@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect } from 'node:http2';
 import { connect as openSocket } from 'node:net';
+import { errorCatalogue } from '@order-gateway/contract/errors';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@order-gateway/contract/health/v1/health_pb';
-import { failures } from '@order-gateway/domain/failure';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePorts, proxies, runProxy } from '../../../../tools/proxies.ts';
@@ -91,7 +91,7 @@ for (const program of proxies) {
     const response = await post();
     expect(response.headers.get('content-type')).toBe('application/problem+json');
     expect(await response.json()).toMatchObject({
-      ...{ status: 503, code: 'unavailable', title: failures.unavailable.title },
+      ...{ status: 503, code: 'unavailable', title: errorCatalogue.unavailable.title },
       ...{ detail: expect.any(String), request_id: response.headers.get('x-request-id') },
     });
     const page = await fetch(`http://127.0.0.1:${http}/payment/token`, { headers: { accept: 'text/html' } });
@@ -159,7 +159,7 @@ for (const program of proxies) {
           'retry-after': expect.any(String),
         });
         expect(JSON.parse(body)).toMatchObject({
-          ...{ status: 429, code: 'rate_limited', title: failures.rate_limited.title },
+          ...{ status: 429, code: 'rate_limited', title: errorCatalogue.rate_limited.title },
           request_id: headers['x-request-id'],
         });
       }

@@ -1,6 +1,6 @@
 import { ConnectError } from '@connectrpc/connect';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
-import { orderFieldNames } from '@order-gateway/domain/fields/order-fields';
+import { orderFieldNames } from '@order-gateway/domain/orders';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from '../helpers/gateway-process.ts';

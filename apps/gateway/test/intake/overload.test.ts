@@ -1,7 +1,6 @@
 import { constants } from 'node:http2';
-import type { AccountId, Merchant } from '@order-gateway/domain/accounts/account';
-import { createClientId } from '@order-gateway/domain/accounts/credentials';
-import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import { type AccountId, createClientId, type Merchant } from '@order-gateway/domain/accounts';
+import type { OrderStore } from '@order-gateway/domain/orders';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';

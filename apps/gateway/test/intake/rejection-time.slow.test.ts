@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
-import { type Credentials, createClientId, createClientSecret } from '@order-gateway/domain/accounts/credentials';
-import { openAccountDirectory } from '@order-gateway/postgres/accounts/account-directory';
+import { type Credentials, createClientId, createClientSecret } from '@order-gateway/domain/accounts';
+import { openAccountDirectory } from '@order-gateway/postgres/accounts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticate } from '../../src/intake/authenticate.ts';
 import { openSession, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createClientId, createClientSecret } from '@order-gateway/domain/accounts/credentials';
+import { createClientId, createClientSecret } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { unauthenticatedLimits } from '../../src/limits.ts';

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startTestServer } from '@order-gateway/dev-postgres/testing';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import { createMerchant } from '@order-gateway/postgres/accounts/account-admin';
+import { createMerchant } from '@order-gateway/postgres/accounts';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import postgres from 'postgres';
 import { afterEach, expect, onTestFinished, test } from 'vitest';

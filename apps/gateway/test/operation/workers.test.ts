@@ -8,7 +8,7 @@ import {
   HealthCheckResponse_ServingStatus,
 } from '@order-gateway/contract/health/v1/health_pb';
 import { childrenOf } from '@order-gateway/dev-postgres/testing/processes';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {

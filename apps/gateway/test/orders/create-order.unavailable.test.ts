@@ -1,4 +1,5 @@
-import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import type { EventFeed } from '@order-gateway/domain/events';
+import type { OrderStore } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
@@ -18,9 +19,9 @@ async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<
   return Object(await (await postOrder(merchant)).json()).detail;
 }
 
-function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): OrderStore {
+function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): OrderStore & EventFeed {
   const fail = async () => ({ kind });
-  return { ...createInMemoryOrderStore(), create: fail, findByOrderId: fail } as OrderStore;
+  return { ...createInMemoryOrderStore(), create: fail, findByOrderId: fail } as OrderStore & EventFeed;
 }
 
 test.each([

@@ -1,6 +1,6 @@
 import { Code } from '@connectrpc/connect';
 import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
-import type { MerchantMode } from '@order-gateway/domain/accounts/account';
+import type { MerchantMode } from '@order-gateway/domain/accounts';
 import { expect, test } from 'vitest';
 import { grpcClient, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';

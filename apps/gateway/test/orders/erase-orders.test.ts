@@ -1,4 +1,4 @@
-import { personalFieldNames } from '@order-gateway/domain/orders/erasure';
+import { personalFieldNames } from '@order-gateway/domain/orders';
 import { anotherOrderInput, validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';

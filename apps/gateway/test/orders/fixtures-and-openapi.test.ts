@@ -1,12 +1,9 @@
-import { type Credentials, liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
-import { endpointsMax } from '@order-gateway/domain/webhooks/webhook-endpoint';
-import type { FixtureCall } from '@order-gateway/fixtures/fixture';
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
-import { carrierOf, operations } from '@order-gateway/fixtures/operations';
-import type { Merchants } from '@order-gateway/fixtures/replay/fill-call';
-import { isCarried, sendFixture, waits } from '@order-gateway/fixtures/replay/send-fixture';
-import { openClients } from '@order-gateway/fixtures/wire/client';
-import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import { type Credentials, liveSecretsMax } from '@order-gateway/domain/accounts';
+import { endpointsMax } from '@order-gateway/domain/webhooks';
+import { carrierOf, type FixtureCall, loadFixtures, operations } from '@order-gateway/fixtures';
+import { isCarried, type Merchants, sendFixture, waits } from '@order-gateway/fixtures/replay';
+import { openClients } from '@order-gateway/fixtures/wire';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { exampleOrder } from '../../src/reference/example-order.ts';

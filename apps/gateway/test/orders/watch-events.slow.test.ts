@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { EventService } from '@order-gateway/contract/gateway/v1/event_service_pb';
-import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test } from 'vitest';

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCatalogue } from '@order-gateway/contract/errors';
 import { callerOf, methods } from '@order-gateway/contract/operations';
-import { failures } from '@order-gateway/domain/failure';
-import { fieldErrorCodes } from '@order-gateway/domain/fields/field-rules';
-import { orderCurrencyCodes } from '@order-gateway/domain/money/currency';
+import { orderCurrencyCodes } from '@order-gateway/domain/money';
+import { fieldErrorCodes } from '@order-gateway/domain/requests';
 import { eventSchemas } from '../../src/reference/event-schemas.ts';
 import { openApi } from '../../src/reference/openapi.ts';
 import type { JsonSchema } from '../../src/reference/schemas.ts';
@@ -63,7 +63,9 @@ export function eventFacts(): string[] {
 /** The error codes with their statuses in both protocols, and the codes of invalid fields. */
 export function errorFacts(): string[] {
   return [
-    ...Object.entries(failures).map(([code, { httpStatus, grpcStatus }]) => `${code} ${httpStatus} ${grpcStatus}`),
+    ...Object.entries(errorCatalogue).map(
+      ([code, { httpStatus, grpcStatus }]) => `${code} ${httpStatus} ${grpcStatus}`,
+    ),
     ...fieldErrorCodes.map((code) => `field ${code}`),
   ];
 }

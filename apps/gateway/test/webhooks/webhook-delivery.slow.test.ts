@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/testing/webhook-events';
-import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';

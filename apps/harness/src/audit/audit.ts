@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatAmount } from '@order-gateway/domain/money/money';
-import { formatTime } from '@order-gateway/domain/orders/order';
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import { formatAmount } from '@order-gateway/domain/money';
+import { formatTime } from '@order-gateway/domain/orders';
+import { loadFixtures } from '@order-gateway/fixtures';
 import type { Call, History, StoredOrder as ModelOrder } from '@order-gateway/order-model/model';
 import { storedOrderOf } from '@order-gateway/order-model/observed';
 import { describeUnexplained } from '@order-gateway/order-model/report';
 import { findUnexplained } from '@order-gateway/order-model/search';
-import { openAccountDirectory } from '@order-gateway/postgres/accounts/account-directory';
-import { type ScannedOrder, type StoredEvent, scanEvents, scanOrders } from '@order-gateway/postgres/orders/scan';
+import { openAccountDirectory } from '@order-gateway/postgres/accounts';
+import { type ScannedOrder, type StoredEvent, scanEvents, scanOrders } from '@order-gateway/postgres/orders/operators';
 import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, numberOf, orderIdPrefix, type SentOrder } from '../workload/orders.ts';

@@ -1,6 +1,5 @@
-import type { Order } from '@order-gateway/domain/orders/order';
-import { parseOrder } from '@order-gateway/domain/orders/parse-order';
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import { type Order, parseOrder } from '@order-gateway/domain/orders';
+import { loadFixtures } from '@order-gateway/fixtures';
 import { expect, test } from 'vitest';
 import { createOrders } from '../workload/orders.ts';
 import { acknowledgedOrder, auditErrors, formatAudit, storedOrder } from './audit.ts';

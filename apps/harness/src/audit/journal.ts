@@ -1,6 +1,6 @@
 import { closeSync, createReadStream, fsyncSync, openSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { orderStatuses } from '@order-gateway/domain/orders/order';
+import { orderStatuses } from '@order-gateway/domain/orders';
 import { z } from 'zod';
 
 const headSchema = z.strictObject({

@@ -1,4 +1,4 @@
-import type { GatewayAddresses } from '@order-gateway/fixtures/wire/client';
+import type { GatewayAddresses } from '@order-gateway/fixtures/wire';
 import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 
 /** Exit codes: success; failure; nothing was sent because an argument or file is invalid; Ctrl-C. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { defaultDataDir, hasDatabase, startDevPostgres } from '@order-gateway/dev-postgres';
-import { parseConnectionUrl } from '@order-gateway/postgres/connections/connection-url';
+import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 
 /** Opens the database of a gateway configured by this environment. Rejects instead of creating an empty one. */
 export async function openGatewayDatabase() {

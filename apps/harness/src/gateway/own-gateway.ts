@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { startTestServer } from '@order-gateway/dev-postgres/testing';
-import { type Credentials, liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
-import { endpointsMax } from '@order-gateway/domain/webhooks/webhook-endpoint';
-import type { MerchantName } from '@order-gateway/fixtures/fixture';
-import type { Merchants } from '@order-gateway/fixtures/replay/fill-call';
-import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
-import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks/webhook-endpoints';
+import { type Credentials, liveSecretsMax } from '@order-gateway/domain/accounts';
+import { endpointsMax } from '@order-gateway/domain/webhooks';
+import type { MerchantName } from '@order-gateway/fixtures';
+import type { Merchants } from '@order-gateway/fixtures/replay';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
 

@@ -1,8 +1,13 @@
-import type { Fixture } from '@order-gateway/fixtures/fixture';
-import { type Protocol, protocols } from '@order-gateway/fixtures/operations';
-import { type Difference, differences } from '@order-gateway/fixtures/replay/differences';
-import { isCarried, type SendTarget, sendFixture, waits } from '@order-gateway/fixtures/replay/send-fixture';
-import type { CallResponse } from '@order-gateway/fixtures/wire/encodings';
+import { type Fixture, type Protocol, protocols } from '@order-gateway/fixtures';
+import {
+  type Difference,
+  differences,
+  isCarried,
+  type SendTarget,
+  sendFixture,
+  waits,
+} from '@order-gateway/fixtures/replay';
+import type { CallResponse } from '@order-gateway/fixtures/wire';
 import { messageOf } from '../command/command.ts';
 
 /** The outcome of a fixture in one protocol. */

@@ -1,5 +1,4 @@
-import type { Fixture } from '@order-gateway/fixtures/fixture';
-import { type Protocol, protocols } from '@order-gateway/fixtures/operations';
+import { type Fixture, type Protocol, protocols } from '@order-gateway/fixtures';
 import { expect, test } from 'vitest';
 import type { Replay } from './replay-fixtures.ts';
 import { replayReport } from './report.ts';

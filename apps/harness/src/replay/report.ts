@@ -1,4 +1,4 @@
-import { protocols } from '@order-gateway/fixtures/operations';
+import { protocols } from '@order-gateway/fixtures';
 import { columns } from '../command/text.ts';
 import type { Replay } from './replay-fixtures.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { eventTypes } from '@order-gateway/domain/orders/order-states';
+import { eventTypes } from '@order-gateway/domain/events';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
 

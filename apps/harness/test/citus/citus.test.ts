@@ -1,6 +1,6 @@
 import { type CitusCluster, missingCitus } from '@order-gateway/dev-postgres/testing/citus';
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
-import { openClients } from '@order-gateway/fixtures/wire/client';
+import { loadFixtures } from '@order-gateway/fixtures';
+import { openClients } from '@order-gateway/fixtures/wire';
 import { startDistributedCluster } from '@order-gateway/postgres/testing/distributed-database';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';

@@ -1,4 +1,4 @@
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import { loadFixtures } from '@order-gateway/fixtures';
 import type { OwnGateway } from '../../src/gateway/own-gateway.ts';
 
 /** The operations, in the order in which they are measured for each order. */

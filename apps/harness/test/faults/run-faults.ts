@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTestServer } from '@order-gateway/dev-postgres/testing';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { enableTls } from '@order-gateway/postgres/testing/enable-tls';
 import { selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { expect, onTestFinished } from 'vitest';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { type FloodConnection, idEnd } from './connection.ts';
 import { createGrpcConnection } from './grpc-connection.ts';

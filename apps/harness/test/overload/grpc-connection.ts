@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { type FloodConnection, renewerOf } from './connection.ts';
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { type FloodConnection, renewerOf } from './connection.ts';
 
 /** HTTP/1.1 without pipelining: one call at a time. */

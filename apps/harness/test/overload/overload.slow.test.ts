@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePorts, proxies, runProxy } from '../../../../tools/proxies.ts';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';

@@ -1,4 +1,4 @@
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 
 interface FeedEvent {
   readonly id: string;

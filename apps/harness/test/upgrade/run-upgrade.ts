@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openAccountAdmin } from '@order-gateway/postgres/accounts/account-admin';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { expect, onTestFinished } from 'vitest';
 import { freePorts, type ProxyProgram, runProxy } from '../../../../tools/proxies.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';

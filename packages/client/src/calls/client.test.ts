@@ -1,4 +1,4 @@
-import { parseAmount } from '@order-gateway/domain/money/money';
+import { parseAmount } from '@order-gateway/domain/money';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';

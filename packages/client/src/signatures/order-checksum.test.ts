@@ -1,6 +1,6 @@
-import { formatAmount as formatHundredths, parseAmount } from '@order-gateway/domain/money/money';
-import type { OrderFields } from '@order-gateway/domain/orders/order';
-import { checksumOf } from '@order-gateway/domain/signing/order-checksum';
+import { formatAmount as formatHundredths, parseAmount } from '@order-gateway/domain/money';
+import type { OrderFields } from '@order-gateway/domain/orders';
+import { checksumOf } from '@order-gateway/domain/signing';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

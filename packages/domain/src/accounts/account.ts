@@ -1,4 +1,4 @@
-import { fieldRules } from '../fields/field-rules.ts';
+import { nameRule } from '../requests/field-rules.ts';
 
 declare const accountIdBrand: unique symbol;
 
@@ -72,4 +72,4 @@ export interface AccountDirectory {
 }
 
 /** The rule of a merchant's name: the same as that of a customer's. */
-export const merchantNameRule = fieldRules.customer_name;
+export const merchantNameRule = nameRule;

@@ -1,5 +1,5 @@
-import { checkField } from '../fields/check-field.ts';
-import { type FieldError, fieldRules, type TextRule } from '../fields/field-rules.ts';
+import { checkField } from '../requests/check-field.ts';
+import { emailRule, type FieldError, type TextRule, urlRule } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** The formats of a logo. */
@@ -41,7 +41,7 @@ export const noBrand: Brand = {
 /** The texts to change: an empty one is removed, an absent one stays the same. */
 export type BrandTexts = Readonly<Partial<Record<BrandFieldName, string>>>;
 
-const optionalUrl: TextRule = { ...fieldRules.return_url, required: false };
+const optionalUrl: TextRule = { ...urlRule, required: false };
 const colorForm = /^(?:#[0-9A-Fa-f]{6})?$/;
 const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
 
@@ -51,7 +51,7 @@ export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
     ...{ kind: 'text', required: false, lengthMin: 0, lengthMax: 7 },
     format: { pattern: colorForm, matches: (text) => colorForm.test(text), message: colorMessage },
   },
-  support_email: { ...fieldRules.customer_email, required: false },
+  support_email: { ...emailRule, required: false },
   support_url: optionalUrl,
   terms_url: optionalUrl,
   privacy_url: optionalUrl,

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { AccountId } from '../accounts/account.ts';
-import type { OrderFieldName } from '../fields/order-fields.ts';
 import { joinEscaped } from '../signed-text.ts';
 import type { Order, OrderFields } from './order.ts';
+import type { OrderFieldName } from './order-fields.ts';
 
 /** The fields that hold personal data, or may: a merchant can write anything into the note, the return URL and the checksum. */
 export const personalFieldNames = [

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { anotherOrderInput, sampleOrder, validOrderFields } from '../../testing/sample-orders.ts';
 import type { AccountId } from '../accounts/account.ts';
-import { additionalFieldNames, orderFieldNames } from '../fields/order-fields.ts';
 import { erasedValues, erasureDigest, personalFieldNames } from './erasure.ts';
 import type { Order, OrderFields } from './order.ts';
 import { orderDifference as differenceOf } from './order-difference.ts';
+import { additionalFieldNames, orderFieldNames } from './order-fields.ts';
 import type { ParsedOrder } from './parse-order.ts';
 
 const merchantId = 7 as AccountId;

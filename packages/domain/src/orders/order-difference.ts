@@ -1,12 +1,7 @@
-import { isSameMetadata } from '../fields/metadata.ts';
-import {
-  additionalFieldNames,
-  type OrderFieldName,
-  orderFieldNames,
-  type RequestFieldName,
-} from '../fields/order-fields.ts';
 import { isPersonal, matchesErased } from './erasure.ts';
+import { isSameMetadata } from './metadata.ts';
 import type { Order } from './order.ts';
+import { additionalFieldNames, type OrderFieldName, orderFieldNames, type RequestFieldName } from './order-fields.ts';
 import type { ParsedOrder } from './parse-order.ts';
 
 /**

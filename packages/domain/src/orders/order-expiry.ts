@@ -1,6 +1,6 @@
 import type { Merchant } from '../accounts/account.ts';
-import type { FieldError } from '../fields/field-rules.ts';
-import { checkTime } from '../fields/iso-time.ts';
+import type { FieldError } from '../requests/field-rules.ts';
+import { checkTime } from '../requests/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** The shortest and the longest lifetime of an order in milliseconds: 1 minute and 366 days. */

@@ -6,12 +6,10 @@ import type { AmountHundredths } from '../money/money.ts';
 import type { Order, OrderStatus, PaymentLease, RefusedPayment } from './order.ts';
 import {
   decide,
-  type EventType,
   isHeldBy,
   latePaymentMaxMs,
   mayChange,
   type OrderAction,
-  orderAfter,
   paidAtToleranceMs,
   type ReportedPayment,
   startFailure,
@@ -327,22 +325,5 @@ describe('statusAsOf', () => {
     expect([at(endMs + 5, endMs + 4), at(endMs + 5, endMs + 5)]).toEqual(['UN_PAID', 'EXPIRED']);
     expect([at(endMs - 5, endMs - 1), at(endMs - 5, endMs)]).toEqual(['UN_PAID', 'EXPIRED']);
     expect(statusAsOf(leased(null), endMs)).toBe('UN_PAID');
-  });
-});
-
-describe('orderAfter', () => {
-  it('shows an order at its expiry as expired, although it was paid later', () => {
-    const paid = orderThatIs('PAID');
-    const after = (type: EventType) => orderAfter({ type, createdAtMs: endMs, order: paid });
-    expect(after('order.expired')).toStrictEqual({ ...paid, orderStatus: 'EXPIRED', payment: null });
-    expect(after('order.paid')).toBe(paid);
-  });
-
-  it('shows the payments that were refused until then', () => {
-    const [first, second] = [refusedPayment(endMs), refusedPayment(endMs + 1)];
-    const order = { ...orderThatIs('PAID'), refusedPayments: [first, second] };
-    const after = (createdAtMs: number) =>
-      orderAfter({ type: 'order.payment_refused', createdAtMs, order }).refusedPayments;
-    expect([after(endMs - 1), after(endMs), after(endMs + 1)]).toEqual([[], [first], [first, second]]);
   });
 });

@@ -89,21 +89,6 @@ export function mayChange(order: Order, nowMs: number): boolean {
   return order.orderStatus === 'EXPIRED' && nowMs < (expiryOf(order) ?? 0) + latePaymentMaxMs;
 }
 
-/** The order as it was after an event: an order that was expired then may be paid now, and later payments may be refused. */
-export function orderAfter({
-  type,
-  createdAtMs,
-  order,
-}: {
-  readonly type: EventType;
-  readonly createdAtMs: number;
-  readonly order: Order;
-}): Order {
-  const refusedPayments = order.refusedPayments.filter(({ refusedAtMs }) => refusedAtMs <= createdAtMs);
-  const then = refusedPayments.length === order.refusedPayments.length ? order : { ...order, refusedPayments };
-  return type === transitions.expire.event ? { ...then, orderStatus: transitions.expire.to, payment: null } : then;
-}
-
 /** Decides what an action does with an order, given its status at `nowMs`. */
 export function decide(order: Order, action: OrderAction, nowMs: number): Result<Decision, Failure> {
   return action.kind === 'pay' ? decidePayment(order, action.payment, nowMs) : decideCancellation(order, nowMs);

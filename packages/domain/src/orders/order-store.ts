@@ -1,9 +1,9 @@
 import type { AccountId, MerchantMode } from '../accounts/account.ts';
 import type { Brand } from '../accounts/brand.ts';
-import type { Metadata } from '../fields/metadata.ts';
 import type { OrderToken } from '../links/order-token.ts';
+import type { Metadata } from './metadata.ts';
 import type { NewOrder, Order, OrderStatus, PaymentAttempt, RefusedPayment } from './order.ts';
-import type { EventType, OrderChange, PaymentRefusal } from './order-states.ts';
+import type { OrderChange, PaymentRefusal } from './order-states.ts';
 
 /** The result of creating an order. */
 export type CreateOutcome =
@@ -114,48 +114,6 @@ export interface OrderFilter {
 /** The position of an order in a list, which is sorted newest first and, within a millisecond, by descending id. */
 export type OrderPosition = Pick<Order, 'createdAtMs' | 'serviceOrderId'>;
 
-/** The filter and position of a list of events. */
-export interface EventFilter {
-  /** Absent: all types. */
-  readonly types?: readonly EventType[] | undefined;
-  /** Absent: the events of all orders. */
-  readonly orderId?: string | undefined;
-  /** Only events after this position; absent: all. */
-  readonly after?: EventPosition | undefined;
-  readonly limit: number;
-}
-
-/** The result of reading events. */
-export type EventPage =
-  | PageOutcome<{
-      readonly events: readonly FeedEvent[];
-      /** The position from which to continue, after events that the filter excluded. Absent if no event was read. */
-      readonly scannedTo?: EventPosition | undefined;
-      /** Whether more events may follow although the page is not full, because a limited number is read at a time. */
-      readonly isCut?: boolean;
-    }>
-  /** The event of the position does not exist: it was deleted, or is of another history of the database. */
-  | { readonly kind: 'cursor_expired' };
-
-/** An event, with the order as it is now. */
-export interface OrderEvent {
-  readonly eventId: string;
-  readonly type: EventType;
-  /** Milliseconds since 1970-01-01 UTC. */
-  readonly createdAtMs: number;
-  readonly order: Order;
-}
-
-/** The position of an event in its merchant's feed. The id shows whether the event still is there. */
-export interface EventPosition {
-  /** Counts from 1. */
-  readonly position: number;
-  readonly eventId: string;
-}
-
-/** An event of a feed. */
-export type FeedEvent = OrderEvent & EventPosition;
-
 /**
  * Stores orders. An order returned as `EXPIRED` is always stored as such, with its event.
  * Every implementation passes the suite in `testing/order-store-contract.ts`.
@@ -219,10 +177,4 @@ export interface OrderStore {
     filter: OrderFilter,
     timeoutMs: number,
   ): Promise<PageOutcome<{ readonly orders: readonly Order[]; readonly scannedTo?: OrderPosition | undefined }>>;
-
-  /**
-   * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still
-   * appear before it, so that a client that polls misses none.
-   */
-  listEvents(merchantId: AccountId, filter: EventFilter, timeoutMs: number): Promise<EventPage>;
 }

@@ -1,9 +1,9 @@
 import type { AccountId } from '../accounts/account.ts';
-import { isoTime } from '../fields/iso-time.ts';
-import type { Metadata } from '../fields/metadata.ts';
-import type { OrderFieldName, ServiceType } from '../fields/order-fields.ts';
 import type { OrderToken } from '../links/order-token.ts';
 import type { AmountHundredths } from '../money/money.ts';
+import { isoTime } from '../requests/iso-time.ts';
+import type { Metadata } from './metadata.ts';
+import type { OrderFieldName, ServiceType } from './order-fields.ts';
 
 /**
  * The fields that the merchant sent, validated: made by `parseOrder` or read from the store. Text is stored exactly as it was

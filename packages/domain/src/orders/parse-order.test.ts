@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderInput } from '../../testing/sample-orders.ts';
-import { fieldErrorCodes, fieldRules } from '../fields/field-rules.ts';
-import { additionalFieldNames, type OrderFieldName, orderFieldNames, serviceTypes } from '../fields/order-fields.ts';
 import { amountHundredthsMax, NumberText } from '../money/money.ts';
+import { fieldErrorCodes } from '../requests/field-rules.ts';
+import { fieldRules } from './order-field-rules.ts';
+import { additionalFieldNames, type OrderFieldName, orderFieldNames, serviceTypes } from './order-fields.ts';
 import { type OrderInput, parseOrder } from './parse-order.ts';
 
 const requiredFieldNames = orderFieldNames.filter(

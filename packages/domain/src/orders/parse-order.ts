@@ -1,16 +1,12 @@
-import { checkField, checkPrecision } from '../fields/check-field.ts';
-import { type FieldError, fieldRules } from '../fields/field-rules.ts';
-import { type Metadata, parseMetadata } from '../fields/metadata.ts';
-import {
-  type OrderFieldName,
-  orderFieldNames,
-  type RequestFieldName,
-  requestFieldNames,
-} from '../fields/order-fields.ts';
 import type { AmountHundredths } from '../money/money.ts';
+import { checkField, checkPrecision } from '../requests/check-field.ts';
+import type { FieldError } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
+import { type Metadata, parseMetadata } from './metadata.ts';
 import type { OrderFields } from './order.ts';
 import { parseExpiry } from './order-expiry.ts';
+import { fieldRules } from './order-field-rules.ts';
+import { type OrderFieldName, orderFieldNames, type RequestFieldName, requestFieldNames } from './order-fields.ts';
 
 /**
  * An order as an API received it: any values under the names of the API contract. The amount is a `NumberText` where the digits
@@ -56,8 +52,8 @@ export function parseOrder(
   ]);
 }
 
-function parseFields(input: OrderInput): Result<OrderFields, readonly FieldError[]> {
-  const errors: FieldError[] = [];
+function parseFields(input: OrderInput): Result<OrderFields, readonly FieldError<OrderFieldName>[]> {
+  const errors: FieldError<OrderFieldName>[] = [];
   const fields: Record<OrderFieldName, string | AmountHundredths | undefined> = { ...noFields };
   for (const field of orderFieldNames) {
     const checked = checkField(fieldRules[field], input[field]);

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { ChecksumMode } from '../accounts/account.ts';
 import type { Failure } from '../failure.ts';
-import type { OrderFieldName } from '../fields/order-fields.ts';
 import { formatAmount } from '../money/money.ts';
 import type { OrderFields } from '../orders/order.ts';
+import type { OrderFieldName } from '../orders/order-fields.ts';
 import { joinEscaped, signaturePrefix, signText } from '../signed-text.ts';
 
 /** The prefix of a checksum that the gateway can verify. */

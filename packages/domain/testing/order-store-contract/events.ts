@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import type { EventPosition } from '../../src/events/event-feed.ts';
 import type { Order } from '../../src/orders/order.ts';
 import { transitions } from '../../src/orders/order-states.ts';
-import type { EventPosition } from '../../src/orders/order-store.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { type OrderStoreSteps, timeoutMs } from './order-store-steps.ts';
 

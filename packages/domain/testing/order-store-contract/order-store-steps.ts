@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { AccountId } from '../../src/accounts/account.ts';
+import type { EventFeed } from '../../src/events/event-feed.ts';
 import type { Order } from '../../src/orders/order.ts';
 import { decide, type OrderAction, startFailure } from '../../src/orders/order-states.ts';
 import type { CreateOutcome, OrderStore } from '../../src/orders/order-store.ts';
@@ -8,7 +9,7 @@ import { sampleOrder } from '../sample-orders.ts';
 
 /** A store under test and what the suite needs to test it. */
 export interface OpenedOrderStore {
-  readonly store: OrderStore;
+  readonly store: OrderStore & EventFeed;
   /** Returns two new merchants without orders. */
   merchantIds(): Promise<[AccountId, AccountId]>;
   countOrders(merchantId: AccountId): Promise<number>;

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { ChecksumMode } from '@order-gateway/domain/accounts/account';
 import {
+  type ChecksumMode,
   type Credentials,
   createClientId,
   createClientSecret,
   hashSecret,
   liveSecretsMax,
-} from '@order-gateway/domain/accounts/credentials';
+} from '@order-gateway/domain/accounts';
 import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { patientConnectTimeoutMs } from '../connections/client.ts';

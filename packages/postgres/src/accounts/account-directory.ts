@@ -1,10 +1,4 @@
-import type {
-  Account,
-  AccountDirectory,
-  AccountId,
-  AccountLookup,
-  Merchant,
-} from '@order-gateway/domain/accounts/account';
+import type { Account, AccountDirectory, AccountId, AccountLookup, Merchant } from '@order-gateway/domain/accounts';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';

@@ -5,7 +5,7 @@ import {
   type Logo,
   type LogoType,
   noBrand,
-} from '@order-gateway/domain/accounts/brand';
+} from '@order-gateway/domain/accounts';
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { accounts, brands } from '../schema.ts';
 import type { Run } from './admin-connection.ts';

@@ -10,7 +10,7 @@ import {
 } from '@opentelemetry/api';
 
 /** A queue at one moment. A connection is used while it has a batch in flight. */
-export interface QueueState {
+interface QueueState {
   readonly waiting: number;
   readonly connections: number;
   readonly usedConnections: number;

@@ -30,7 +30,7 @@ export interface AddressedSocket {
 }
 
 /** A socket of the driver, which adds the TLS socket that it opens on top of it (docs/decisions/044-patch-the-driver.md). */
-export type DriverSocket = Socket & { readonly secured?: TLSSocket };
+type DriverSocket = Socket & { readonly secured?: TLSSocket };
 
 /**
  * Opens the sockets of a client: each connection attempt goes to the next host of the URL, as in the driver itself, but not

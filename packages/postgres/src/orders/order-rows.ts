@@ -1,9 +1,13 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { Metadata } from '@order-gateway/domain/fields/metadata';
-import type { OrderToken } from '@order-gateway/domain/links/order-token';
-import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway/domain/money/money';
-import type { Order, OrderStatus, RefusedPayment } from '@order-gateway/domain/orders/order';
-import { transitions } from '@order-gateway/domain/orders/order-states';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { OrderToken } from '@order-gateway/domain/links';
+import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway/domain/money';
+import {
+  type Metadata,
+  type Order,
+  type OrderStatus,
+  type RefusedPayment,
+  transitions,
+} from '@order-gateway/domain/orders';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from '../connections/client.ts';
 import { isLeaseLive, orders, type RefusedPaymentJson, statusUnlessExpired } from '../schema.ts';

@@ -1,5 +1,5 @@
-import type { AccountId, MerchantMode } from '@order-gateway/domain/accounts/account';
-import type { OrderEvent } from '@order-gateway/domain/orders/order-store';
+import type { AccountId, MerchantMode } from '@order-gateway/domain/accounts';
+import type { OrderEvent } from '@order-gateway/domain/events';
 import { createBatchQueue } from '../batches/batch-queue.ts';
 import {
   arrayLiteral,

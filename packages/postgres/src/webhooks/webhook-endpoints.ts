@@ -1,10 +1,6 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { EventType } from '@order-gateway/domain/orders/order-states';
-import {
-  type DeliveryStatus,
-  type EndpointStatus,
-  endpointsMax,
-} from '@order-gateway/domain/webhooks/webhook-endpoint';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { EventType } from '@order-gateway/domain/events';
+import { type DeliveryStatus, type EndpointStatus, endpointsMax } from '@order-gateway/domain/webhooks';
 import {
   and,
   asc,

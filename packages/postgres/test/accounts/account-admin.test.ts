@@ -1,10 +1,9 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import { liveSecretsMax } from '@order-gateway/domain/accounts/credentials';
+import { type AccountId, liveSecretsMax } from '@order-gateway/domain/accounts';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { connectTimeoutMs } from '../../src/connections/client.ts';
-import { openOrderStore } from '../../src/orders/order-store.ts';
+import { openOrderStore } from '../../src/order-store.ts';
 import { startDatabaseProxy } from '../../testing/database-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createClientId, hashSecret } from '@order-gateway/domain/accounts/credentials';
+import { createClientId, hashSecret } from '@order-gateway/domain/accounts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { openAccountDirectory, type PostgresAccountDirectory } from '../../src/accounts/account-directory.ts';

@@ -1,6 +1,5 @@
 import { hostname, userInfo } from 'node:os';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { AccountId, Credentials } from '@order-gateway/domain/accounts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { openAccountDirectory } from '../../src/accounts/account-directory.ts';

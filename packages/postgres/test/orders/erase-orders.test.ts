@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { Metadata } from '@order-gateway/domain/fields/metadata';
-import { erasedValues, erasureDigest, personalFieldNames } from '@order-gateway/domain/orders/erasure';
-import type { Order } from '@order-gateway/domain/orders/order';
-import { transitions } from '@order-gateway/domain/orders/order-states';
-import type { OrderInput } from '@order-gateway/domain/orders/parse-order';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import {
+  erasedValues,
+  erasureDigest,
+  type Metadata,
+  type Order,
+  type OrderInput,
+  personalFieldNames,
+  transitions,
+} from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
-import { type ErasureTarget, eraseOrders } from '../../src/orders/erase-orders.ts';
-import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { type ErasureTarget, eraseOrders } from '../../src/orders/operators/erase-orders.ts';
 import { createOrder } from '../../testing/contract-store.ts';
 import { runIntoDeadlock } from '../../testing/deadlock.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';

@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Order, OrderStatus } from '@order-gateway/domain/orders/order';
-import { transitions } from '@order-gateway/domain/orders/order-states';
-import type { CreateOutcome, LinkLookup, OrderStore } from '@order-gateway/domain/orders/order-store';
+import {
+  type CreateOutcome,
+  type LinkLookup,
+  type Order,
+  type OrderStatus,
+  type OrderStore,
+  transitions,
+} from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';

@@ -1,9 +1,7 @@
-import type { Order } from '@order-gateway/domain/orders/order';
-import { transitions } from '@order-gateway/domain/orders/order-states';
-import type { OrderPosition } from '@order-gateway/domain/orders/order-store';
+import { type Order, type OrderPosition, transitions } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
-import { openOrderStore } from '../../src/orders/order-store.ts';
+import { openOrderStore } from '../../src/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 

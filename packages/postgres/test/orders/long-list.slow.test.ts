@@ -1,6 +1,6 @@
-import type { OrderFilter, OrderPosition } from '@order-gateway/domain/orders/order-store';
+import type { OrderFilter, OrderPosition } from '@order-gateway/domain/orders';
 import { expect, test } from 'vitest';
-import { openOrderStore } from '../../src/orders/order-store.ts';
+import { openOrderStore } from '../../src/order-store.ts';
 import { createMerchantId } from '../../testing/contract-store.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 

@@ -1,8 +1,8 @@
-import { transitions } from '@order-gateway/domain/orders/order-states';
+import { transitions } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { exportOrders, importOrders } from '../../src/orders/order-archive.ts';
-import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { exportOrders, importOrders } from '../../src/orders/operators/order-archive.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { createMigratedDatabase } from '../../testing/migrated-database.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';

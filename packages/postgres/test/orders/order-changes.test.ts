@@ -1,8 +1,8 @@
-import type { Order } from '@order-gateway/domain/orders/order';
-import { orderAfter, transitions } from '@order-gateway/domain/orders/order-states';
+import { orderAfter } from '@order-gateway/domain/events';
+import { type Order, transitions } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { createMerchantId } from '../../testing/contract-store.ts';
 import { runIntoDeadlock } from '../../testing/deadlock.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';

@@ -1,7 +1,7 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 

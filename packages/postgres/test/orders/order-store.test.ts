@@ -1,13 +1,12 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { CreateOutcome } from '@order-gateway/domain/orders/order-store';
-import { idBlockSize } from '@order-gateway/domain/orders/service-order-id';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import { type CreateOutcome, idBlockSize } from '@order-gateway/domain/orders';
 import { describeOrderStore } from '@order-gateway/domain/testing/order-store-contract';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { expect, onTestFinished, test } from 'vitest';
-import { skipLock } from '../../src/orders/order-ids.ts';
-import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { skipLock } from '../../src/orders/writes/order-ids.ts';
 import { orders } from '../../src/schema.ts';
 import {
   countOrders as countOrdersOf,

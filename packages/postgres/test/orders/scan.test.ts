@@ -1,9 +1,9 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
-import type { Order } from '@order-gateway/domain/orders/order';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { Order } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
-import type { PostgresOrderStore } from '../../src/orders/order-store.ts';
-import { scanEvents, scanOrders } from '../../src/orders/scan.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { scanEvents, scanOrders } from '../../src/orders/operators/scan.ts';
 import { createOrder } from '../../testing/contract-store.ts';
 import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';

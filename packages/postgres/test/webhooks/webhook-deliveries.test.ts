@@ -1,4 +1,4 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   type ClaimedDelivery,

@@ -1,4 +1,4 @@
-import type { AccountId } from '@order-gateway/domain/accounts/account';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   type DeliveryFilter,

@@ -1,5 +1,5 @@
-import { failureDetail } from '@order-gateway/domain/failure';
-import { NumberText } from '@order-gateway/domain/money/money';
+import { failureDetail } from '@order-gateway/contract/errors';
+import { NumberText } from '@order-gateway/domain/money';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { acceptedValues, rejectedDocuments, rejectedValues } from '../../../test/helpers/attacks/json-corpus.ts';

@@ -1,5 +1,5 @@
 import type { Failure } from '@order-gateway/domain/failure';
-import { NumberText } from '@order-gateway/domain/money/money';
+import { NumberText } from '@order-gateway/domain/money';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Members } from '../../operations/operation.ts';
 

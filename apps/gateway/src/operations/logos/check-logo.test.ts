@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { getPriority } from 'node:os';
 import { deflateSync } from 'node:zlib';
-import { logoLimits } from '@order-gateway/domain/accounts/brand';
+import { logoLimits } from '@order-gateway/domain/accounts';
 import { expect, test } from 'vitest';
 import { mustSkip } from '../../../../../tools/skip-if-missing.ts';
 import { jpeg, pngChunk, pngOf, progressiveJpeg, webp } from '../../../test/helpers/images.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { type Logo, type LogoType, logoLimits } from '@order-gateway/domain/accounts/brand';
-import type { BrokenRule } from '@order-gateway/domain/fields/field-rules';
+import { type Logo, type LogoType, logoLimits } from '@order-gateway/domain/accounts';
+import type { BrokenRule } from '@order-gateway/domain/requests';
 import { failed, success } from '@order-gateway/domain/result';
 import { imageSize } from 'image-size';
 import { logoCheckLimits } from '../../limits.ts';

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { type Credentials, createClientId, createClientSecret } from '@order-gateway/domain/accounts/credentials';
+import { type Credentials, createClientId, createClientSecret } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { createRandomBytes } from '../../../src/secrets/random-bytes.ts';
 import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';

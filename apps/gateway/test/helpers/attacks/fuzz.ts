@@ -1,5 +1,5 @@
 import type { ClientHttp2Session } from 'node:http2';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect } from 'vitest';

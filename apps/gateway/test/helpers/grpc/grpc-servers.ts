@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OrderStore } from '@order-gateway/domain/orders/order-store';
+import type { OrderStore } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished } from 'vitest';
 import type { GatewayDeps } from '../../../src/gateway-deps.ts';

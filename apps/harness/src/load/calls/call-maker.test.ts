@@ -1,6 +1,5 @@
-import { parseOrder } from '@order-gateway/domain/orders/parse-order';
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
-import { protocols } from '@order-gateway/fixtures/operations';
+import { parseOrder } from '@order-gateway/domain/orders';
+import { loadFixtures, protocols } from '@order-gateway/fixtures';
 import { expect, test } from 'vitest';
 import { createCallMaker, kindOf, orderNumberOf } from './call-maker.ts';
 

@@ -1,10 +1,18 @@
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
-import type { FixtureCall } from '@order-gateway/fixtures/fixture';
-import { JsonNumber, type Members, writeJson } from '@order-gateway/fixtures/json-number';
-import type { FixtureSet } from '@order-gateway/fixtures/load-fixtures';
-import { carrierOf, jsonPath, operations, type Protocol, protocols } from '@order-gateway/fixtures/operations';
-import { fillCall } from '@order-gateway/fixtures/replay/fill-call';
-import type { OutgoingCall } from '@order-gateway/fixtures/wire/encodings';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import {
+  carrierOf,
+  type FixtureCall,
+  type FixtureSet,
+  JsonNumber,
+  jsonPath,
+  type Members,
+  operations,
+  type Protocol,
+  protocols,
+  writeJson,
+} from '@order-gateway/fixtures';
+import { fillCall } from '@order-gateway/fixtures/replay';
+import type { OutgoingCall } from '@order-gateway/fixtures/wire';
 import type { JournalRequest } from '../../audit/journal.ts';
 import { createOrders, metadataOf, orderIdPrefix } from '../../workload/orders.ts';
 import { seededAt } from '../../workload/seeded.ts';

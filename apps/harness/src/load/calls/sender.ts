@@ -1,7 +1,12 @@
-import { orderStatuses } from '@order-gateway/domain/orders/order';
-import type { OperationName } from '@order-gateway/fixtures/operations';
-import { type GatewayAddresses, openClients } from '@order-gateway/fixtures/wire/client';
-import type { CallResponse, HttpResponse, RpcResponse } from '@order-gateway/fixtures/wire/encodings';
+import { orderStatuses } from '@order-gateway/domain/orders';
+import type { OperationName } from '@order-gateway/fixtures';
+import {
+  type CallResponse,
+  type GatewayAddresses,
+  type HttpResponse,
+  openClients,
+  type RpcResponse,
+} from '@order-gateway/fixtures/wire';
 import { z } from 'zod';
 import type { LoadCall } from './call-maker.ts';
 

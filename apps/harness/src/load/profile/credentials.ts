@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { z } from 'zod';
 import { credentialsFromEnvironment } from '../../command/command.ts';
 

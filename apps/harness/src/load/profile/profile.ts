@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { protocols } from '@order-gateway/fixtures/operations';
+import { protocols } from '@order-gateway/fixtures';
 import { z } from 'zod';
 import { messageOf } from '../../command/command.ts';
 import { columns } from '../../command/text.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import { loadFixtures } from '@order-gateway/fixtures';
 import { expect, test } from 'vitest';
 import { createCallMaker } from '../calls/call-maker.ts';
 import { arrivalsOf, constantRate } from '../profile/arrivals.ts';

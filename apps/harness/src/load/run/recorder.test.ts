@@ -1,4 +1,4 @@
-import { JsonNumber } from '@order-gateway/fixtures/json-number';
+import { JsonNumber } from '@order-gateway/fixtures';
 import { expect, test } from 'vitest';
 import type { LoadCall } from '../calls/call-maker.ts';
 import type { Reply } from '../calls/sender.ts';

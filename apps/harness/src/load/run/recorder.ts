@@ -1,4 +1,4 @@
-import type { Protocol } from '@order-gateway/fixtures/operations';
+import type { Protocol } from '@order-gateway/fixtures';
 import type { Journal, JournalResponse } from '../../audit/journal.ts';
 import { type LoadCall, requestOf } from '../calls/call-maker.ts';
 import { isResponse, type Reply, timedOut } from '../calls/sender.ts';

@@ -1,5 +1,5 @@
-import type { Credentials } from '@order-gateway/domain/accounts/credentials';
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import { loadFixtures } from '@order-gateway/fixtures';
 import { createJournal } from '../../audit/journal.ts';
 import { messageOf } from '../../command/command.ts';
 import { numberOf } from '../../workload/orders.ts';

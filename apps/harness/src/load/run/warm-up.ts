@@ -4,7 +4,7 @@ import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo, Server } from 'node:net';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
-import { loadFixtures } from '@order-gateway/fixtures/load-fixtures';
+import { loadFixtures } from '@order-gateway/fixtures';
 import { createCallMaker } from '../calls/call-maker.ts';
 import { openSender } from '../calls/sender.ts';
 import { arrivalsOf } from '../profile/arrivals.ts';

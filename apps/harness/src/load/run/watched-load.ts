@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GatewayAddresses } from '@order-gateway/fixtures/wire/client';
+import type { GatewayAddresses } from '@order-gateway/fixtures/wire';
 import type { LoadCall } from '../calls/call-maker.ts';
 import { openSender, type Reply, type Sender } from '../calls/sender.ts';
 import type { Profile } from '../profile/profile.ts';

@@ -1,0 +1,4 @@
+export { type RandomBytes, randomBase62 } from '../base62.ts';
+export * from './account.ts';
+export * from './brand.ts';
+export * from './credentials.ts';

@@ -1,0 +1,54 @@
+import type { AccountId } from '../accounts/account.ts';
+import { fieldRules } from '../orders/order-field-rules.ts';
+import { type EventType, eventTypes } from '../orders/order-states.ts';
+import { type FieldError, textError } from '../requests/field-rules.ts';
+import {
+  cursorOf,
+  knownParameters,
+  type ListInput,
+  type ParsedList,
+  readCursor,
+  readLimit,
+  scopeOf,
+} from '../requests/list-parameters.ts';
+import { failed, success } from '../result.ts';
+import type { EventFilter, EventPosition } from './event-feed.ts';
+
+/** Checks the parameters of an event feed in the same way. Without a cursor the feed begins with the oldest event. */
+export function parseEventList(
+  merchantId: AccountId,
+  input: ListInput,
+): ParsedList<EventFilter & { readonly after: EventPosition }, EventPosition> {
+  const { values, errors } = knownParameters(input, ['type', 'order_id', 'limit', 'cursor']);
+  const filter = { types: readTypes(values.type, errors), orderId: readOrderId(values.order_id, errors) };
+  const limit = readLimit(values.limit, errors);
+  const scope = scopeOf('events', merchantId, filter);
+  const [position = '0', eventId = ''] =
+    readCursor(values.cursor, scope, /^(\d{1,15})\.((?:evt_[0-9a-f]{32})?)$/, errors) ?? [];
+  if (errors.length > 0) return failed(errors);
+  return success({
+    filter: { ...filter, after: { position: Number(position), eventId }, limit },
+    cursorAfter: ({ position, eventId }) => cursorOf(scope, position, eventId),
+  });
+}
+
+/** Types are a list, or a text with commas. An empty list is the same as an empty text. */
+function readTypes(value: unknown, errors: FieldError<string>[]): readonly EventType[] | undefined {
+  if (value === undefined) return undefined;
+  const texts = [value].flat().flatMap((one) => (typeof one === 'string' ? one.split(',').filter(Boolean) : [one]));
+  const types = eventTypes.filter((type) => texts.includes(type));
+  if (texts.some((text) => !(types as unknown[]).includes(text))) {
+    errors.push({ field: 'type', code: 'not_allowed', message: `must be some of ${eventTypes.join(', ')}` });
+  }
+  return types.length === 0 ? undefined : types;
+}
+
+function readOrderId(value: unknown, errors: FieldError<string>[]): string | undefined {
+  if (value === undefined) return undefined;
+  const broken =
+    typeof value === 'string'
+      ? textError(fieldRules.order_id, value)
+      : ({ code: 'wrong_type', message: 'must be a string' } as const);
+  if (broken !== undefined) errors.push({ field: 'order_id', ...broken });
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,2 @@
+export { minorUnitOf, orderCurrencyCodes } from './currency.ts';
+export * from './money.ts';

@@ -1,0 +1,13 @@
+export { erasedValues, erasureDigest, personalFieldNames } from './erasure.ts';
+export { type Metadata, metadataKeyPattern, metadataLimits, metadataValueRule } from './metadata.ts';
+export * from './order.ts';
+export * from './order-difference.ts';
+export { expiryOfNewOrder, expiryRangeError, lifetimeMs } from './order-expiry.ts';
+export * from './order-field-rules.ts';
+export * from './order-fields.ts';
+export * from './order-states.ts';
+export * from './order-store.ts';
+export * from './parse-order.ts';
+export * from './parse-order-key.ts';
+export * from './parse-order-list.ts';
+export * from './service-order-id.ts';

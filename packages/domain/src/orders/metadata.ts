@@ -1,0 +1,67 @@
+import { type FieldError, type TextRule, textError, textRule } from '../requests/field-rules.ts';
+import { failed, type Result, success } from '../result.ts';
+
+/** A merchant's own data of an order: texts under keys, sorted by key. */
+export type Metadata = Readonly<Record<string, string>>;
+
+/** The name of an error about metadata: the whole of it, or one of its values. */
+export type MetadataFieldName = 'metadata' | `metadata.${string}`;
+
+/** The limits of an order's metadata. */
+export const metadataLimits = { keys: 20, keyLength: 40, bytes: 8_192 } as const;
+
+/** The pairs by which a list can be filtered. */
+export const metadataFilterMax = 2;
+
+export const metadataKeyPattern = /^[A-Za-z0-9_.-]{1,40}$/;
+
+/** The rule of a value. */
+export const metadataValueRule: TextRule = textRule(500);
+
+const utf8 = new TextEncoder();
+
+/**
+ * Reads the optional member `metadata`. `undefined`: it was not sent, or has no keys, which Protobuf does not distinguish. A key that
+ * breaks its rule is not repeated in the error.
+ */
+export function parseMetadata(value: unknown): Result<Metadata | undefined, readonly FieldError<MetadataFieldName>[]> {
+  if (value === undefined || value === null) return success(undefined);
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    return failed([{ field: 'metadata', code: 'wrong_type', message: 'must be an object' }]);
+  }
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 0) return success(undefined);
+  const errors: FieldError<MetadataFieldName>[] = [];
+  if (entries.length > metadataLimits.keys) {
+    errors.push({ field: 'metadata', code: 'too_long', message: `must have at most ${metadataLimits.keys} keys` });
+  }
+  // Protobuf's runtime for JavaScript can't carry a key of this name.
+  if (entries.some(([key]) => !metadataKeyPattern.test(key) || key === '__proto__')) {
+    const message = `must have keys of 1 to ${metadataLimits.keyLength} characters A-Z a-z 0-9 _ . - (not __proto__)`;
+    errors.push({ field: 'metadata', code: 'bad_characters', message });
+  }
+  let bytes = 0;
+  for (const [key, text] of entries) {
+    if (!metadataKeyPattern.test(key)) continue;
+    const field = `metadata.${key}` as const;
+    if (typeof text !== 'string') {
+      errors.push({ field, code: 'wrong_type', message: 'must be a string' });
+      continue;
+    }
+    bytes += key.length + utf8.encode(text).length;
+    const broken = textError(metadataValueRule, text);
+    if (broken !== undefined) errors.push({ field, ...broken });
+  }
+  if (bytes > metadataLimits.bytes) {
+    const message = `must have at most ${metadataLimits.bytes} bytes of UTF-8 in all keys and values`;
+    errors.push({ field: 'metadata', code: 'too_long', message });
+  }
+  return errors.length === 0 ? success(Object.fromEntries(entries) as Metadata) : failed(errors);
+}
+
+/** Whether two orders have the same metadata. */
+export function isSameMetadata(a: Metadata | null, b: Metadata | null): boolean {
+  const [one, other] = [a ?? {}, b ?? {}];
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key]);
+}

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { validOrderInput } from '../../testing/sample-orders.ts';
+import { fieldErrorCodes } from '../requests/field-rules.ts';
+import { fieldRules } from './order-field-rules.ts';
+import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
+import { parseOrder } from './parse-order.ts';
+
+/** A text field, with a valid text of any length in code points, of astral characters where allowed. */
+interface TextField {
+  readonly field: OrderFieldName;
+  readonly ofLength: (length: number) => string;
+}
+
+const textFields: readonly TextField[] = [
+  { field: 'order_id', ofLength: (length) => '𝒪'.repeat(length) },
+  { field: 'order_note', ofLength: (length) => '😀'.repeat(length) },
+  { field: 'customer_name', ofLength: (length) => '𠜎'.repeat(length) },
+  { field: 'customer_email', ofLength: (length) => `${'😀'.repeat(length - 2)}@a` },
+  { field: 'customer_phone', ofLength: (length) => '1'.repeat(length) },
+  { field: 'customer_address_line1', ofLength: (length) => '🏠'.repeat(length) },
+  { field: 'customer_address_line2', ofLength: (length) => '🏢'.repeat(length) },
+  { field: 'customer_address_city', ofLength: (length) => '🌆'.repeat(length) },
+  { field: 'customer_address_state', ofLength: (length) => '🌳'.repeat(length) },
+  { field: 'customer_address_country', ofLength: (length) => '🌍'.repeat(length) },
+  { field: 'customer_address_postal_code', ofLength: (length) => '📮'.repeat(length) },
+  { field: 'order_checksum', ofLength: (length) => '~'.repeat(length) },
+  { field: 'return_url', ofLength: (length) => `http://a/${'😀'.repeat(length - 9)}` },
+];
+
+/** Parses an otherwise valid order with this value: `unchanged`, or the codes of all errors. */
+function outcomeOf(field: OrderFieldName, value: unknown): string {
+  const order = parseOrder(validOrderInput({ [field]: value }));
+  if (order.ok) return order.value.fields[field] === value ? 'unchanged' : 'changed';
+  return order.failure.map((error) => (error.field === field ? error.code : `${error.field} ${error.code}`)).join();
+}
+
+// The fixtures state the rule of each field, and packages/fixtures/src/parse-requests.test.ts compares parseOrder with them.
+// Here is what a fixture would state with too many calls.
+
+describe('the field rules', () => {
+  it('cover the sixteen fields of the API contract, in its order, before the additions', () => {
+    expect(orderFieldNames.slice(0, 16).join(' ')).toBe(
+      'order_id order_amount order_currency order_note service_type customer_name customer_email customer_phone ' +
+        'customer_address_line1 customer_address_line2 customer_address_city customer_address_state ' +
+        'customer_address_country customer_address_postal_code order_checksum return_url',
+    );
+    expect(Object.keys(fieldRules)).toStrictEqual([...orderFieldNames]);
+  });
+
+  it('use eleven error codes', () => {
+    expect(fieldErrorCodes.join(' ')).toBe(
+      'missing wrong_type blank too_long too_short not_allowed bad_format bad_characters too_precise out_of_range unknown_field',
+    );
+  });
+});
+
+it.each(textFields)('$field is too_long also if it is very long', ({ field, ofLength }) => {
+  expect(outcomeOf(field, ofLength(60_000))).toBe('too_long');
+});
+
+describe('the characters of a text', () => {
+  // C0 is 0 to 1F, DEL is 7F, C1 is 80 to 9F.
+  const controls = Array.from({ length: 0xa0 }, (_, code) => code)
+    .filter((code) => code < 0x20 || code >= 0x7f)
+    .map((code) => String.fromCharCode(code));
+
+  it.each(textFields)('of $field are not control characters, at any position', ({ field, ofLength }) => {
+    expect(controls).toHaveLength(65);
+    const text = ofLength(12);
+    const allowed = field === 'order_note' ? ['\t', '\n', '\r'] : [];
+    for (const control of controls) {
+      const outcome = allowed.includes(control) ? 'unchanged' : 'bad_characters';
+      expect(outcomeOf(field, control + text), JSON.stringify(control)).toBe(outcome);
+      expect(outcomeOf(field, text + control), JSON.stringify(control)).toBe(outcome);
+      expect(outcomeOf(field, text.slice(0, 2) + control + text.slice(2)), JSON.stringify(control)).toBe(outcome);
+    }
+  });
+
+  it.each(textFields)('of $field are well-formed Unicode', ({ field, ofLength }) => {
+    const text = ofLength(12);
+    for (const lone of ['\ud83d', '\ude00', '\ude00\ud83d', '\ud83d\ud83d\ude00', '\udfff', '\ud800']) {
+      expect(outcomeOf(field, lone + text), JSON.stringify(lone)).toBe('bad_characters');
+      expect(outcomeOf(field, text + lone), JSON.stringify(lone)).toBe('bad_characters');
+    }
+  });
+});
+
+describe('the message of an error', () => {
+  it.each(textFields)('states the rule of $field and never repeats the value', ({ field, ofLength }) => {
+    const secret = 'S3cr3t-Value';
+    for (const value of [`${secret}\0`, `${secret}\ud800`, secret + ofLength(3_000), [secret], { secret }]) {
+      const order = parseOrder(validOrderInput({ [field]: value }));
+      const messages = order.ok ? [] : order.failure.map(({ message }) => message);
+      expect(messages).toHaveLength(1);
+      expect(messages[0]).toMatch(/^must /);
+      expect(messages[0]).not.toContain(secret);
+    }
+  });
+});

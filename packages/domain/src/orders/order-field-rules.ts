@@ -1,0 +1,42 @@
+import { orderCurrencyCodes } from '../money/currency.ts';
+import { emailRule, type FieldRule, nameRule, patternFormat, textRule, urlRule } from '../requests/field-rules.ts';
+import { type OrderFieldName, serviceTypes } from './order-fields.ts';
+
+/** A `langtag` of RFC 5646, 2.1 (language, script, region, variants, extensions and private use), or none. */
+const languageTag =
+  /^(?:(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}|[A-Za-z]{4,8})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[0-9A-WY-Za-wy-z](?:-[A-Za-z0-9]{2,8})+)*(?:-[Xx](?:-[A-Za-z0-9]{1,8})+)?)?$/;
+
+/** The rules of all fields, used for validation and for the generated documentation. */
+export const fieldRules = {
+  order_id: textRule(128),
+  order_amount: { kind: 'amount' },
+  order_currency: {
+    kind: 'choice',
+    values: orderCurrencyCodes,
+    message: 'must be an upper-case ISO 4217 currency code that has a minor unit',
+  },
+  order_note: textRule(1_000, { multiline: true }),
+  service_type: { kind: 'choice', values: serviceTypes, message: `must be ${serviceTypes.join(' or ')}` },
+  customer_name: nameRule,
+  customer_email: emailRule,
+  customer_phone: textRule(32, {
+    lengthMin: 4,
+    characters: { pattern: /^[0-9 +\-.()/#*x]*$/, message: 'must contain only digits, spaces and + - . ( ) / # * x' },
+    format: patternFormat(/^(?:[^0-9]*[0-9]){4}/, 'must have at least 4 digits'),
+  }),
+  customer_address_line1: textRule(255),
+  customer_address_line2: textRule(255, { required: false }),
+  customer_address_city: textRule(100),
+  customer_address_state: textRule(100),
+  customer_address_country: textRule(100),
+  customer_address_postal_code: textRule(20),
+  order_checksum: textRule(256, {
+    characters: { pattern: /^[\x20-\x7e]*$/, message: 'must contain only printable ASCII characters' },
+  }),
+  return_url: urlRule,
+  // RFC 5646, 4.4.1 recommends room for 35 characters.
+  customer_locale: textRule(35, {
+    required: false,
+    format: patternFormat(languageTag, 'must be a well-formed language tag (BCP 47), such as de or pt-BR'),
+  }),
+} as const satisfies Record<OrderFieldName, FieldRule>;

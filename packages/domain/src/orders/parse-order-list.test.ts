@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AccountId } from '../accounts/account.ts';
+import { parseEventList } from '../events/parse-event-list.ts';
+import type { ListInput } from '../requests/list-parameters.ts';
+import { parseOrderList } from './parse-order-list.ts';
+
+const merchantId = 1 as AccountId;
+const position = { createdAtMs: 1_795_208_502_172, serviceOrderId: 7 };
+
+function errorsOf(input: ListInput, of = merchantId): string[] {
+  const list = parseOrderList(of, input);
+  return list.ok ? [] : list.failure.map(({ field, code }) => `${field} ${code}`);
+}
+
+function cursorOf(input: ListInput): string {
+  const list = parseOrderList(merchantId, input);
+  if (!list.ok) throw new Error('the list is not valid');
+  return list.value.cursorAfter(position);
+}
+
+const times = ['2026-01-01T00:00Z', '2026-01-01T01:00+01:00', '2027-01-01T00:00:00Z'];
+const anyFilters = fc.record(
+  {
+    status: fc.constantFrom('PAID', 'UN_PAID', ''),
+    created_from: fc.constantFrom(...times, ''),
+    created_to: fc.constantFrom(...times, ''),
+  },
+  { requiredKeys: [] },
+);
+
+/** The meaning of the filters, in any notation. */
+function meaningOf({ status, created_from, created_to }: ListInput): string {
+  return JSON.stringify([
+    status || null,
+    ...[created_from, created_to].map((time) => (time ? Date.parse(String(time)) : null)),
+  ]);
+}
+
+describe('parseOrderList', () => {
+  it('accepts a cursor with equal filters and any limit, and with no others', () => {
+    fc.assert(
+      fc.property(anyFilters, anyFilters, (one, other) => {
+        const cursor = cursorOf(one);
+        const sent = { ...other, cursor, limit: 5 };
+        const isSame = meaningOf(one) === meaningOf(other);
+        expect(errorsOf(sent)).toStrictEqual(isSame ? [] : ['cursor bad_format']);
+        if (!isSame) return;
+        expect(parseOrderList(merchantId, sent)).toMatchObject({ value: { filter: { after: position, limit: 5 } } });
+      }),
+    );
+  });
+
+  it('rejects the cursor of another merchant or list', () => {
+    expect(errorsOf({ cursor: cursorOf({}) }, 2 as AccountId)).toStrictEqual(['cursor bad_format']);
+    expect(parseEventList(merchantId, { cursor: cursorOf({}) }).ok).toBe(false);
+  });
+
+  it.each<[ListInput, string[]]>([
+    [{ order_status: 'PAID' }, ['order_status unknown_field']],
+    [{ order_status: '', limit: 0, x: 1 }, ['order_status unknown_field', 'x unknown_field', 'limit out_of_range']],
+    [{ status: '', created_from: '', created_to: null, limit: '', cursor: '' }, []],
+    [{ created_from: '1969-12-31T23:59:59Z' }, ['created_from out_of_range']],
+    [{ created_to: '9999-12-31T23:59:59-01:00' }, ['created_to out_of_range']],
+    [{ created_to: '2026-01-01T00:00 00:00' }, []],
+    [{ status: ['PAID', 'PAID'] }, ['status not_allowed']],
+    [{ created_from: times }, ['created_from wrong_type']],
+    [{ cursor: 5 }, ['cursor bad_format']],
+  ])('%j: %j', (input, errors) => {
+    expect(errorsOf(input)).toStrictEqual(errors);
+  });
+
+  it('never throws', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.constantFrom('status', 'created_from', 'limit', 'cursor', 'x'), fc.anything()),
+        (input) => {
+          const list = parseOrderList(merchantId, input);
+          if (list.ok) expect(list.value.filter.limit).toBeGreaterThan(0);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,66 @@
+import type { AccountId } from '../accounts/account.ts';
+import type { FieldError } from '../requests/field-rules.ts';
+import { timeMaxMs } from '../requests/iso-time.ts';
+import {
+  cursorError,
+  cursorOf,
+  knownParameters,
+  type ListInput,
+  type ParsedList,
+  readCursor,
+  readLimit,
+  readTime,
+  scopeOf,
+} from '../requests/list-parameters.ts';
+import { failed, success } from '../result.ts';
+import { type Metadata, metadataFilterMax, parseMetadata } from './metadata.ts';
+import { orderStatuses } from './order.ts';
+import type { OrderFilter, OrderPosition } from './order-store.ts';
+import { serviceOrderIdMax } from './service-order-id.ts';
+
+/** Checks the parameters of a list of orders. Returns the page, or all parameters that are unknown or not valid. */
+export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedList<OrderFilter, OrderPosition> {
+  const { values, errors } = knownParameters(input, [
+    'status',
+    'created_from',
+    'created_to',
+    'metadata',
+    'limit',
+    'cursor',
+  ]);
+  const status = orderStatuses.find((one) => one === values.status);
+  if (values.status !== undefined && status === undefined) {
+    errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${orderStatuses.join(', ')}` });
+  }
+  const filter = {
+    status,
+    createdFromMs: readTime('created_from', values.created_from, errors),
+    createdToMs: readTime('created_to', values.created_to, errors),
+    metadata: readMetadata(values.metadata, errors),
+  };
+  const limit = readLimit(values.limit, errors);
+  const scope = scopeOf('orders', merchantId, filter);
+  const [createdAt, id] = readCursor(values.cursor, scope, /^(\d{1,15})\.(\d{1,16})$/, errors) ?? [];
+  const after = createdAt === undefined ? undefined : { createdAtMs: Number(createdAt), serviceOrderId: Number(id) };
+  if (after !== undefined && (after.createdAtMs > timeMaxMs || after.serviceOrderId > serviceOrderIdMax)) {
+    errors.push(cursorError);
+  }
+  if (errors.length > 0) return failed(errors);
+  return success({
+    filter: { ...filter, after, limit },
+    cursorAfter: ({ createdAtMs, serviceOrderId }) => cursorOf(scope, createdAtMs, serviceOrderId),
+  });
+}
+
+/** The pairs of a filter. An empty value is the same as none. */
+function readMetadata(value: unknown, errors: FieldError<string>[]): Metadata | undefined {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  const pairs = isObject ? Object.fromEntries(Object.entries(value).filter(([, text]) => text !== '')) : value;
+  const parsed = parseMetadata(pairs);
+  if (!parsed.ok) errors.push(...parsed.failure);
+  else if (parsed.value !== undefined && Object.keys(parsed.value).length > metadataFilterMax) {
+    const message = `must have at most ${metadataFilterMax} keys in a filter`;
+    errors.push({ field: 'metadata', code: 'too_long', message });
+  } else return parsed.value;
+  return undefined;
+}

@@ -1,0 +1,128 @@
+import type { AmountHundredths } from '../money/money.ts';
+import { fieldRules } from '../orders/order-field-rules.ts';
+import { checkField, checkPrecision, missing } from '../requests/check-field.ts';
+import type { BrokenRule, FieldError, TextRule } from '../requests/field-rules.ts';
+import { checkTime } from '../requests/iso-time.ts';
+import { failed, type Result, success } from '../result.ts';
+
+/** The fields of a payment that a checkout system reports, in the order in which errors are listed. */
+export const paymentFieldNames = [
+  'order_token',
+  'payment_id',
+  'paid_at',
+  'order_amount',
+  'order_currency',
+  'attempt_id',
+] as const;
+
+/** One of {@link paymentFieldNames}. */
+export type PaymentFieldName = (typeof paymentFieldNames)[number];
+
+/** A payment as an API received it: any values under the names of the fields. The amount is as in `OrderInput`. */
+export type PaymentInput = Readonly<Partial<Record<PaymentFieldName, unknown>>>;
+
+/** The valid fields of a payment. */
+export interface PaymentFields {
+  /** Any text; one that is not a payment link's token finds no order. */
+  readonly orderToken: string;
+  readonly paymentId: string;
+  /** When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see `order-states.ts`. */
+  readonly paidAtMs: number;
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+  /** The attempt that took the payment; absent: it was not started by StartPayment. */
+  readonly attemptId: string | undefined;
+}
+
+/** How long a payment attempt claims an order, in seconds. */
+export const leaseSeconds = { min: 60, max: 3_600, byDefault: 900 } as const;
+
+/** A payment attempt as an API received it: any values under the names of the fields. */
+export type AttemptInput = Readonly<Partial<Record<'order_token' | 'attempt_id' | 'lease_seconds', unknown>>>;
+
+/** The valid fields of a payment attempt. */
+export interface AttemptFields {
+  readonly orderToken: string;
+  readonly attemptId: string;
+  readonly leaseSeconds: number;
+}
+
+/** The rule of payment_id and attempt_id. */
+const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
+
+/**
+ * Checks all fields of a payment; amount and currency follow the rules of an order's. An empty text counts as missing, because Protobuf
+ * does not distinguish it from an absent one. Returns the fields, or all invalid ones. Never throws.
+ */
+export function parsePayment(input: PaymentInput): Result<PaymentFields, readonly FieldError<PaymentFieldName>[]> {
+  const values = {
+    order_token: checkToken(input.order_token),
+    payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
+    paid_at: checkRequiredTime(absentIfEmpty(input.paid_at)),
+    order_amount: checkField(fieldRules.order_amount, input.order_amount),
+    order_currency: checkField(fieldRules.order_currency, absentIfEmpty(input.order_currency)),
+    attempt_id: checkField({ ...paymentIdRule, required: false }, input.attempt_id),
+  };
+  const tooPrecise = checkPrecision(values.order_amount, values.order_currency);
+  const checked = { ...values, order_amount: tooPrecise ?? values.order_amount };
+  const errors = paymentFieldNames.flatMap((field) => {
+    const value = checked[field];
+    return typeof value === 'object' ? [{ field, ...value }] : [];
+  });
+  if (errors.length > 0) return failed(errors);
+  return success({
+    orderToken: checked.order_token as string,
+    paymentId: checked.payment_id as string,
+    paidAtMs: checked.paid_at as number,
+    amount: checked.order_amount as AmountHundredths,
+    currency: checked.order_currency as string,
+    attemptId: (checked.attempt_id as string) || undefined,
+  });
+}
+
+/** Checks the fields of a payment attempt, as {@link parsePayment} does. Without lease_seconds the default applies. */
+export function parseAttempt(input: AttemptInput): Result<AttemptFields, readonly FieldError<string>[]> {
+  const orderToken = checkToken(input.order_token);
+  const attemptId = checkField(paymentIdRule, absentIfEmpty(input.attempt_id));
+  const seconds = checkLeaseSeconds(input.lease_seconds);
+  const checked = { order_token: orderToken, attempt_id: attemptId, lease_seconds: seconds };
+  const errors = Object.entries(checked).flatMap(([field, value]) =>
+    typeof value === 'object' ? [{ field, ...value }] : [],
+  );
+  if (errors.length > 0) return failed(errors);
+  return success({
+    orderToken: orderToken as string,
+    attemptId: attemptId as string,
+    leaseSeconds: seconds as number,
+  });
+}
+
+/** Protobuf's JSON form may write an integer as text. */
+function checkLeaseSeconds(value: unknown): number | BrokenRule {
+  if (value === undefined || value === null) return leaseSeconds.byDefault;
+  const { min, max } = leaseSeconds;
+  const seconds = typeof value === 'string' && /^-?\d{1,9}$/.test(value) ? Number(value) : value;
+  if (!Number.isInteger(seconds)) return { code: 'wrong_type', message: 'must be an integer' };
+  if (Number(seconds) >= min && Number(seconds) <= max) return Number(seconds);
+  return { code: 'out_of_range', message: `must be ${min} to ${max}` };
+}
+
+/** The text after `/payment/` in a payment link, or the error if the value is not one. */
+export function parseLinkToken(input: PaymentInput): Result<string, readonly FieldError<'order_token'>[]> {
+  const token = checkToken(input.order_token);
+  return typeof token === 'string' ? success(token) : failed([{ field: 'order_token', ...token }]);
+}
+
+function checkToken(value: unknown) {
+  const token = absentIfEmpty(value);
+  if (token === undefined || token === null) return missing;
+  return typeof token === 'string' ? token : ({ code: 'wrong_type', message: 'must be a string' } as const);
+}
+
+function checkRequiredTime(value: unknown) {
+  return value === undefined || value === null ? missing : checkTime(value);
+}
+
+function absentIfEmpty(value: unknown): unknown {
+  return value === '' ? undefined : value;
+}

@@ -1,0 +1,4 @@
+export { missing } from './check-field.ts';
+export * from './field-rules.ts';
+export { timePattern } from './iso-time.ts';
+export { pageLimit, parseCompleteList } from './list-parameters.ts';

@@ -1,0 +1,47 @@
+import type { BrokenRule } from './field-rules.ts';
+
+let latestMs = Number.NaN;
+let latestText = '';
+
+/**
+ * Formats milliseconds since 1970-01-01 UTC as ISO 8601: `2026-11-20T21:01:42.172Z`. The latest text is cached, because an order
+ * needs it several times and orders that arrive together share their millisecond.
+ */
+export function isoTime(ms: number): string {
+  if (ms !== latestMs) {
+    // biome-ignore lint/style/noRestrictedGlobals: formats the given time and reads no clock
+    latestText = new Date(ms).toISOString();
+    latestMs = ms;
+  }
+  return latestText;
+}
+
+/** RFC 3339, except that the seconds are optional. */
+export const timePattern = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+
+/** The last millisecond of the year 9999: later times have another form, which PostgreSQL does not read. */
+export const timeMaxMs = 253_402_300_799_999;
+
+/** The rule of a time, for error messages. */
+const timeMessage = 'must be an RFC 3339 time, such as 2026-11-20T21:01:42+00:00; the seconds are optional';
+
+/**
+ * Parses an RFC 3339 time of the years 0000 to 9999, such as `2026-11-20T21:01:42.172+00:00`, to milliseconds since 1970-01-01
+ * UTC; finer digits are dropped. Returns `undefined` for every other text, 30 February included. Before it uses the time, the
+ * caller checks that it is in the range of its rule: PostgreSQL does not read all of them.
+ */
+export function parseTime(text: string): number | undefined {
+  if (!timePattern.test(text)) return undefined;
+  try {
+    // biome-ignore lint/style/noRestrictedGlobals: parses the given text and reads no clock
+    return Temporal.Instant.from(text).epochMilliseconds;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The time that a field or parameter holds, in milliseconds since 1970-01-01 UTC, or the rule that its value breaks. */
+export function checkTime(value: unknown): number | BrokenRule {
+  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
+  return parseTime(value) ?? { code: 'bad_format', message: timeMessage };
+}

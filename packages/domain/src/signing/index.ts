@@ -1,0 +1,2 @@
+export * from './order-checksum.ts';
+export * from './return-url.ts';

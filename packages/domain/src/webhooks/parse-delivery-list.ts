@@ -1,0 +1,41 @@
+import type { AccountId } from '../accounts/account.ts';
+import type { EventPosition } from '../events/event-feed.ts';
+import {
+  cursorOf,
+  knownParameters,
+  type ListInput,
+  type ParsedList,
+  readCursor,
+  readLimit,
+  scopeOf,
+} from '../requests/list-parameters.ts';
+import { failed, success } from '../result.ts';
+import { type DeliveryStatus, deliveryStatuses } from './webhook-endpoint.ts';
+
+/** The filter of a list of deliveries. */
+export interface DeliveryListFilter {
+  readonly status: DeliveryStatus | undefined;
+  /** The id of an event. */
+  readonly after: string | undefined;
+}
+
+/** Checks the parameters of a list of an endpoint's deliveries in the same way. */
+export function parseDeliveryList(
+  merchantId: AccountId,
+  endpointId: string,
+  input: ListInput,
+): ParsedList<DeliveryListFilter, Pick<EventPosition, 'eventId'>> {
+  const { values, errors } = knownParameters(input, ['id', 'status', 'limit', 'cursor']);
+  const status = deliveryStatuses.find((one) => one === values.status);
+  if (values.status !== undefined && status === undefined) {
+    errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${deliveryStatuses.join(', ')}` });
+  }
+  const limit = readLimit(values.limit, errors);
+  const scope = scopeOf(`deliveries ${endpointId}`, merchantId, { status });
+  const [after] = readCursor(values.cursor, scope, /^(evt_[0-9a-f]{32})$/, errors) ?? [];
+  if (errors.length > 0) return failed(errors);
+  return success({
+    filter: { status, after, limit },
+    cursorAfter: ({ eventId }) => cursorOf(scope, eventId),
+  });
+}

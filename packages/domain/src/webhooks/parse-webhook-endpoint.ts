@@ -1,0 +1,76 @@
+import { type EventType, eventTypes } from '../orders/order-states.ts';
+import { checkField, missing } from '../requests/check-field.ts';
+import { type FieldError, urlRule } from '../requests/field-rules.ts';
+import { checkTime, timeMaxMs } from '../requests/iso-time.ts';
+import { failed, type Result, success } from '../result.ts';
+import { allEventTypes, type EndpointStatus, endpointStatuses } from './webhook-endpoint.ts';
+
+/** The settings of an endpoint. `undefined`: not sent. */
+export interface EndpointSettings {
+  readonly url: string | undefined;
+  /** `null`: all. */
+  readonly eventTypes: readonly EventType[] | null | undefined;
+  readonly status: EndpointStatus | undefined;
+}
+
+/** The settings as an API received them. */
+export type EndpointInput = Readonly<Partial<Record<'url' | 'event_types' | 'status', unknown>>>;
+
+/**
+ * Checks the settings of an endpoint; whether the URL's address is allowed is checked elsewhere. An empty list of types counts as
+ * absent, because Protobuf does not distinguish them. Returns the settings, or all invalid ones.
+ */
+export function parseEndpoint(
+  input: EndpointInput,
+  isNew: boolean,
+): Result<EndpointSettings, readonly FieldError<string>[]> {
+  const url = isAbsent(input.url) && !isNew ? undefined : checkField(urlRule, textOrAbsent(input.url));
+  const types = checkTypes(input.event_types);
+  const status = isAbsent(input.status) ? undefined : checkStatus(input.status);
+  const errors: FieldError<string>[] = [];
+  for (const [field, value] of Object.entries({ url, event_types: types, status })) {
+    if (isBroken(value)) errors.push({ field, ...value });
+  }
+  if (errors.length > 0) return failed(errors);
+  return success({ url, eventTypes: types, status } as EndpointSettings);
+}
+
+/** Checks a request to redeliver what failed since a time, which it returns in milliseconds since 1970-01-01 UTC. */
+export function parseFailedSince(value: unknown): Result<number, readonly FieldError<string>[]> {
+  const time = isAbsent(value) ? missing : checkTime(value);
+  if (typeof time === 'object') return failed([{ field: 'failed_since', ...time }]);
+  if (time >= 0 && time <= timeMaxMs) return success(time);
+  return failed([{ field: 'failed_since', code: 'out_of_range', message: 'must be in the years 1970 to 9999' }]);
+}
+
+function checkTypes(value: unknown) {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) return { code: 'wrong_type', message: 'must be a list' } as const;
+  if (value.length === 0) return undefined;
+  if (value.length === 1 && value[0] === allEventTypes) return null;
+  const types = eventTypes.filter((type) => value.includes(type));
+  const isKnown = value.every((type) => (eventTypes as readonly unknown[]).includes(type));
+  return isKnown
+    ? types
+    : ({
+        code: 'not_allowed',
+        message: `must contain only ${eventTypes.join(', ')}, or only ${allEventTypes}`,
+      } as const);
+}
+
+function checkStatus(value: unknown) {
+  const status = endpointStatuses.find((one) => one === value);
+  return status ?? ({ code: 'not_allowed', message: `must be ${endpointStatuses.join(' or ')}` } as const);
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+function textOrAbsent(value: unknown): unknown {
+  return value === '' ? undefined : value;
+}
+
+function isBroken(value: unknown): value is Omit<FieldError, 'field'> {
+  return typeof value === 'object' && value !== null && 'code' in value;
+}

@@ -1,0 +1,3 @@
+export { type AccountAdmin, createMerchant, openAccountAdmin } from './account-admin.ts';
+export { openAccountDirectory, type PostgresAccountDirectory } from './account-directory.ts';
+export type { StoredLogo } from './brands.ts';

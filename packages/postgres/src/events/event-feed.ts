@@ -1,0 +1,211 @@
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { EventFeed, EventFilter, EventPage, FeedEvent } from '@order-gateway/domain/events';
+import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { openListClient, openListQueue } from '../batches/list-queue.ts';
+import { arrayLiteral, type DatabaseClient, type DatabaseOptions } from '../connections/client.ts';
+import { redact, statementFailure } from '../connections/errors.ts';
+import { orderOf, storedColumns } from '../orders/order-rows.ts';
+import { eventFeeds, events, orders } from '../schema.ts';
+
+/** Events that one page reads, if they are filtered: some milliseconds of work. */
+const scannedMax = 10_000;
+
+/** Events that get their positions in one statement: some ten milliseconds of work. More than a page lists. */
+const positionedMax = 1_000;
+
+/** An event feed with its connection. */
+export interface PostgresEventFeed extends EventFeed {
+  /**
+   * Returns those of the merchants whose feeds have events after these positions; none while the database is not reachable. Rejects
+   * with an error without values.
+   */
+  findNewEvents(after: ReadonlyMap<AccountId, number>): Promise<ReadonlySet<AccountId>>;
+  /** Lets running calls finish, then closes the connection. */
+  close(): Promise<void>;
+}
+
+/** Lists events in PostgreSQL, on a connection of their own, so that they delay neither lookups nor new orders. */
+export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
+  const client = openListClient(options, prepareEvents);
+  const pages = openListQueue({ ...options, name: 'event lists' }, client, readEvents);
+  return {
+    listEvents: (merchantId, page, timeoutMs) => pages.add({ merchantId, ...page }, timeoutMs),
+    async findNewEvents(after) {
+      const values = {
+        merchantIds: arrayLiteral([...after.keys()], (id) => id),
+        positions: arrayLiteral([...after.values()], (position) => position),
+      };
+      try {
+        const rows = await client.run(({ findNew }) => findNew.execute(values));
+        return new Set(rows.map(({ merchantId }) => Number(merchantId) as AccountId));
+      } catch (error) {
+        if (statementFailure(error) === undefined) throw redact(error);
+        return new Set();
+      }
+    },
+    close: pages.close,
+  };
+}
+
+type EventRequest = EventFilter & { readonly merchantId: AccountId };
+type FeedClient = DatabaseClient<ReturnType<typeof prepareEvents>>;
+
+/** Reads a page of a feed. If it is not full, the events without a position get one first. */
+async function readEvents(client: FeedClient, page: EventRequest): Promise<EventPage> {
+  const read = await readPositioned(client, page);
+  if (read.kind !== 'found' || !read.lacksPositions || read.isCut || read.events.length === page.limit) return read;
+  await assignPositions(client, page.merchantId);
+  const complete = await readPositioned(client, page);
+  if (complete.kind !== 'found') return complete;
+  return { ...complete, isCut: complete.isCut || complete.lacksPositions };
+}
+
+async function readPositioned(
+  client: FeedClient,
+  { merchantId, types, orderId, after = { position: 0, eventId: '' }, limit }: EventRequest,
+) {
+  const rows = await client.run(({ list }) =>
+    list.execute({
+      ...{ merchantId, ...after, orderId: orderId ?? null, limit },
+      types: types === undefined ? null : arrayLiteral(types, (type) => type),
+      scannedMax: types === undefined && orderId === undefined ? limit : scannedMax,
+    }),
+  );
+  const [{ feed } = {}] = rows;
+  if (feed?.isKnown !== true) return { kind: 'cursor_expired' as const };
+  const stored = rows.flatMap(({ event }) => event ?? []);
+  const orderIds = arrayLiteral(stored, ({ orderId }) => orderId);
+  const found = stored.length === 0 ? [] : await client.run(({ find }) => find.execute({ merchantId, orderIds }));
+  const orderOfId = new Map(found.map((row) => [row.order_id, orderOf(row)]));
+  const events = stored.flatMap(({ orderId, createdAt, ...event }): FeedEvent[] => {
+    const order = orderOfId.get(orderId);
+    return order === undefined ? [] : [{ ...event, createdAtMs: createdAt.getTime(), order }];
+  });
+  const { position, eventId, isCut, lacksPositions } = feed;
+  if (stored.length === limit || position === null || eventId === null) {
+    return { kind: 'found' as const, events, scannedTo: stored.at(-1), isCut: false, lacksPositions };
+  }
+  return { kind: 'found' as const, events, scannedTo: { position: Number(position), eventId }, isCut, lacksPositions };
+}
+
+/**
+ * Gives positions to the oldest events of a merchant that have none. Its feed stays locked until they are committed: so a reader that sees
+ * a position sees all that are lower, and no event can appear before a cursor.
+ */
+async function assignPositions(client: FeedClient, merchantId: AccountId): Promise<void> {
+  const assigned = await client.run(({ assign }) => assign.execute({ merchantId }));
+  if (assigned.length > 0) return;
+  // Another process has done it, or the merchant has no feed yet.
+  await client.run(({ openFeed }) => openFeed.execute({ merchantId }));
+  await client.run(({ assign }) => assign.execute({ merchantId }));
+}
+
+/** The statements of the feeds. Those that read orders read nothing else, so that they run on one shard of a distributed table. */
+function prepareEvents(db: PostgresJsDatabase) {
+  const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
+  const [position, eventId] = [sql`${sql.placeholder('position')}::bigint`, sql`${sql.placeholder('eventId')}::text`];
+  const [types, orderId] = [sql`${sql.placeholder('types')}::text[]`, sql`${sql.placeholder('orderId')}::text`];
+  const scannedMax = sql.placeholder('scannedMax');
+  const isMerchants = eq(events.merchantId, merchantId);
+  const scanned = db.$with('scanned').as(
+    db
+      .select()
+      .from(events)
+      .where(and(isMerchants, gt(events.position, position)))
+      .orderBy(asc(events.position))
+      .limit(scannedMax),
+  );
+  const page = db
+    .$with('page')
+    .as(
+      db
+        .select()
+        .from(scanned)
+        .where(sql`(${types} is null or type = any(${types})) and (${orderId} is null or order_id = ${orderId})`)
+        .orderBy(asc(scanned.position))
+        .limit(sql.placeholder('limit')),
+    );
+  const last = (column: string) => sql.raw(`(select ${column} from scanned order by position desc limit 1)`);
+  // The event of the cursor must exist: then it is of this history of the database, and all later events have higher positions.
+  const feed = sql`(
+    select ${eventId} = '' or exists (
+      select 1 from ${events} where ${isMerchants} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
+    ) as is_known, exists (select 1 from ${events} where ${isMerchants} and ${isNull(events.position)}) as lacks_positions,
+      (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
+      ${last('position')} as last_position, ${last('event_id')} as last_event_id
+  ) as feed`;
+  // An array, which PostgreSQL looks up in the index of the events whatever it knows of the table.
+  const waiting = sql`array(
+    select ${events.eventId} from ${events} where ${isMerchants} and ${isNull(events.position)}
+    order by ${events.eventId} limit ${positionedMax}
+  )`;
+  const locked = db.$with('locked').as(
+    db
+      .update(eventFeeds)
+      .set({ lastPosition: sql`${eventFeeds.lastPosition} + cardinality(waiting.ids)` })
+      .from(sql`(select ${waiting} as ids) as waiting`)
+      .where(eq(eventFeeds.merchantId, merchantId))
+      .returning({
+        before: sql<string>`${eventFeeds.lastPosition} - cardinality(waiting.ids)`.as('before'),
+        ids: sql<string[]>`waiting.ids`.as('ids'),
+      }),
+  );
+  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('positions')}::bigint[]) as wanted (merchant_id, position)`;
+  return {
+    list: db
+      .with(scanned, page)
+      .select({
+        feed: {
+          isKnown: sql<boolean>`feed.is_known`,
+          lacksPositions: sql<boolean>`feed.lacks_positions`,
+          isCut: sql<boolean>`feed.is_cut`,
+          position: sql<string | null>`feed.last_position`,
+          eventId: sql<string | null>`feed.last_event_id`,
+        },
+        event: {
+          position: sql<number>`${page.position}`.mapWith(Number),
+          eventId: page.eventId,
+          type: page.type,
+          createdAt: page.createdAt,
+          orderId: page.order_id,
+        },
+      })
+      .from(feed)
+      .leftJoin(page, sql`true`)
+      .orderBy(asc(page.position))
+      .prepare('list_events'),
+    find: db
+      .select(storedColumns)
+      .from(orders)
+      .where(
+        sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = any(${sql.placeholder('orderIds')}::text[])`,
+      )
+      .prepare('find_orders_of_events'),
+    assign: db
+      .with(locked)
+      .update(events)
+      .set({ position: sql`${locked.before} + array_position(${locked.ids}, ${events.eventId})` })
+      .from(locked)
+      // Without a position still: another process may have assigned them while this one waited for the feed.
+      .where(and(isMerchants, sql`${events.eventId} = any(${locked.ids})`, isNull(events.position)))
+      .returning({ eventId: events.eventId })
+      .prepare('assign_positions'),
+    openFeed: db
+      .insert(eventFeeds)
+      .values({ merchantId: sql`${sql.placeholder('merchantId')}`, lastPosition: 0 })
+      .onConflictDoNothing()
+      .prepare('open_feed'),
+    findNew: db
+      .select({ merchantId: sql<string>`merchant_id` })
+      .from(
+        sql`(
+          select ${events.merchantId} from ${events} join ${wanted} on ${events.merchantId} = wanted.merchant_id and ${events.position} > wanted.position
+          union all
+          select ${events.merchantId} from ${events} where ${events.merchantId} = any(${sql.placeholder('merchantIds')}::bigint[]) and ${isNull(events.position)}
+        ) as found`,
+      )
+      .groupBy(sql`merchant_id`)
+      .prepare('find_new_events'),
+  };
+}

@@ -1,0 +1,55 @@
+import type { OrderStore } from '@order-gateway/domain/orders';
+import { openEventFeed, type PostgresEventFeed } from './events/event-feed.ts';
+import { withExpiryStored } from './orders/reads/expired-orders.ts';
+import { openOrderLists } from './orders/reads/order-lists.ts';
+import { type OrderQueries, openOrderQueries } from './orders/reads/order-queries.ts';
+import { openOrderChanges } from './orders/writes/order-changes.ts';
+import { type CreationOptions, openCreations, openDistributedCreations } from './orders/writes/order-creations.ts';
+import { openSweeps, type Sweeps } from './orders/writes/sweeps.ts';
+
+/** How a store is opened. */
+export interface OrderStoreOptions extends CreationOptions {
+  /** Whether merchants may be on different servers. */
+  readonly isDistributed?: boolean | undefined;
+}
+
+/** An order store with its connections. */
+export interface PostgresOrderStore
+  extends OrderStore,
+    Omit<PostgresEventFeed, 'close'>,
+    Pick<Sweeps, 'expire' | 'deleteOldEvents'>,
+    Pick<OrderQueries, 'findLogo'> {
+  /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
+  oldestOrderMs(): number;
+  /** Lets running calls finish, then closes the connections. */
+  close(): Promise<void>;
+}
+
+/** Stores orders in PostgreSQL. */
+export function openOrderStore({
+  batchMax,
+  waitingMax,
+  isDistributed = false,
+  ...database
+}: OrderStoreOptions): PostgresOrderStore {
+  const openOrderCreations = isDistributed ? openDistributedCreations : openCreations;
+  const creations = openOrderCreations({ ...database, batchMax, waitingMax });
+  const { expireOrder, ...changes } = openOrderChanges({ ...database, isDistributed });
+  const sweeps = openSweeps(database);
+  const queries = openOrderQueries({ ...database, isDistributed }, expireOrder);
+  const lists = openOrderLists(database, expireOrder);
+  const feed = openEventFeed(database);
+  return {
+    ...queries,
+    ...changes,
+    ...sweeps,
+    ...lists,
+    ...feed,
+    create: withExpiryStored(creations, expireOrder),
+    oldestOrderMs: creations.oldestMs,
+    async close() {
+      await Promise.all([creations.close(), queries.close(), lists.close(), feed.close()]);
+      await Promise.all([changes.close(), sweeps.close()]);
+    },
+  };
+}

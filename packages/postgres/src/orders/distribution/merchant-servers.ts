@@ -1,0 +1,75 @@
+import type { AccountId } from '@order-gateway/domain/accounts';
+import { getTableName, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { createBatchQueue, type QueueFailure } from '../../batches/batch-queue.ts';
+import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } from '../../connections/client.ts';
+import { orders } from '../../schema.ts';
+
+/** Merchants in one read, and merchants that may wait for it. */
+const batchMax = 1_024;
+const waitingMax = 4_096;
+
+/** When a server is read again. An order that goes to a wrong one is sent on by it, which costs only speed. */
+const knownMs = 10_000;
+const knownMax = 100_000;
+
+interface FoundServer {
+  readonly kind: 'found';
+  /** The number of a server in the metadata of Citus; 0 is the coordinator. */
+  readonly server: number;
+}
+
+/** Finds which server of a Citus cluster has the orders of a merchant. */
+export interface MerchantServers {
+  /** Resolves within `timeoutMs`. */
+  find(merchantId: AccountId, timeoutMs: number): Promise<FoundServer | QueueFailure>;
+  /** Lets running calls finish, then closes the connection. */
+  close(): Promise<void>;
+}
+
+/** Reads the metadata of Citus, on a separate connection: they are on the coordinator, so this works while a worker is lost. */
+export function openMerchantServers(options: DatabaseOptions): MerchantServers {
+  const queue = createBatchQueue<DatabaseClient<Statements>, AccountId, FoundServer>({
+    name: 'merchant servers',
+    meter: options.meter,
+    clients: [openClient({ ...options, applicationName: 'order-gateway merchant servers' }, prepareStatements)],
+    ...{ batchMax, waitingMax },
+    async run(client, merchantIds) {
+      const rows = await client.run((find) => find(arrayLiteral(merchantIds, (id) => id)));
+      const serverOf = new Map(rows.map(({ id, server }) => [Number(id), server]));
+      return merchantIds.map((id) => ({ kind: 'found', server: serverOf.get(id) ?? 0 }));
+    },
+  });
+  const known = new Map<AccountId, { readonly found: FoundServer; readonly readAt: number }>();
+  const read = async (merchantId: AccountId, timeoutMs: number) => {
+    const found = await queue.add(merchantId, timeoutMs);
+    if (found.kind !== 'found') return found;
+    if (known.size >= knownMax) known.clear();
+    known.set(merchantId, { found, readAt: performance.now() });
+    return found;
+  };
+  return {
+    async find(merchantId, timeoutMs) {
+      const last = known.get(merchantId);
+      if (last === undefined) return read(merchantId, timeoutMs);
+      if (performance.now() - last.readAt > knownMs) {
+        known.set(merchantId, { ...last, readAt: performance.now() });
+        read(merchantId, timeoutMs).catch(() => {});
+      }
+      return last.found;
+    },
+    close: queue.close,
+  };
+}
+
+type Statements = ReturnType<typeof prepareStatements>;
+
+/** A table that is not distributed has no row in `pg_dist_partition`. */
+function prepareStatements(db: PostgresJsDatabase) {
+  return (ids: string) =>
+    db.execute<{ id: string; server: number }>(sql`
+      select merchant.id, groupid as server
+      from unnest(${ids}::bigint[]) as merchant (id)
+      join pg_dist_partition on logicalrelid = '${sql.raw(getTableName(orders))}'::regclass
+      join pg_dist_placement on shardid = get_shard_id_for_distribution_column(logicalrelid, merchant.id)`);
+}

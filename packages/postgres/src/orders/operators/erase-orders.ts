@@ -1,0 +1,143 @@
+import { hash } from 'node:crypto';
+import { erasedValues, erasureDigest, type Order, personalFieldNames } from '@order-gateway/domain/orders';
+import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
+import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
+import { isConcurrencyFailure } from '../../connections/errors.ts';
+import { accounts, orderMetadata, orders } from '../../schema.ts';
+import { orderOf } from '../order-rows.ts';
+
+/** Orders that one statement erases: a tenth of a second's work. */
+const batchMax = 500;
+
+/** Which orders to erase. */
+export type ErasureTarget =
+  | { readonly by: 'order'; readonly clientId: string; readonly orderId: string }
+  /** All orders with this customer_email, whatever its case. There is no index of it: every order is read. */
+  | { readonly by: 'email'; readonly email: string }
+  /** All orders created before. */
+  | { readonly by: 'age'; readonly before: Date };
+
+/** How orders are erased. */
+export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
+  /** Makes the digests: 32 bytes, from SECRETS_KEY. */
+  readonly key: Uint8Array;
+  /** Who acts, for the audit log; absent: the user of the operating system. */
+  readonly actor?: string | undefined;
+  /** Stops after the batch that is in flight. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Erases the personal fields of orders, batch by batch, and records each batch in the audit log by the same statement, without
+ * anything of a customer. Orders that were erased before stay as they are. Returns how many were erased now. Only the search for an
+ * e-mail address has no time limit. Rejects with an error without values; what was erased until then stays erased.
+ */
+export function eraseOrders(
+  { url, key, actor = systemActor(), signal }: ErasureOptions,
+  target: ErasureTarget,
+): Promise<number> {
+  const isSlow = target.by === 'email';
+  const options = {
+    ...{ url, applicationName: 'order-gateway erasure' },
+    ...(isSlow && { statementTimeoutMs: noStatementTimeoutMs }),
+  };
+  return withConnection(options, async (connection) => {
+    const { db } = connection;
+    const run = <Rows>(statement: () => Promise<Rows>) => (isSlow ? statement() : connection.run(statement));
+    // The first statement connects, which has a deadline.
+    await connection.run(() => db.execute(sql`select`));
+    let count = 0;
+    for (;;) {
+      const found = await run(() => findBatch(db, target));
+      try {
+        if (found.length > 0) count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target }));
+        if (found.length < batchMax || signal?.aborted) return count;
+      } catch (error) {
+        // The sweep of expired orders locks the same orders in another sequence, so the two can deadlock.
+        if (!isConcurrencyFailure(error)) throw error;
+      }
+    }
+  });
+}
+
+function findBatch(db: PostgresJsDatabase, target: ErasureTarget) {
+  return db
+    .select()
+    .from(orders)
+    .where(and(isNull(orders.erasedDigest), conditionOf(target)))
+    .orderBy(asc(orders.createdAt))
+    .limit(batchMax)
+    .execute();
+}
+
+async function eraseBatch(
+  db: PostgresJsDatabase,
+  found: readonly Order[],
+  { key, actor, target }: { readonly key: Uint8Array; readonly actor: string; readonly target: ErasureTarget },
+): Promise<number> {
+  const erasures = found.map(({ merchantId, fields }) => ({
+    ...{ merchantId, orderId: fields.order_id, returnUrl: erasedValues(fields).return_url },
+    digest: `\\x${Buffer.from(erasureDigest(key, merchantId, fields)).toString('hex')}`,
+  }));
+  const array = (pick: keyof (typeof erasures)[number], type: string) =>
+    sql`${arrayLiteral(erasures, (erasure) => erasure[pick])}::${sql.raw(type)}[]`;
+  const pairs = found.flatMap(({ merchantId, serviceOrderId, createdAtMs, metadata }) =>
+    Object.entries(metadata ?? {}).map(([key, value]) => ({
+      ...{ merchantId, serviceOrderId, createdAt: new Date(createdAtMs).toISOString() },
+      digest: `\\x${hash('sha256', `${key}=${value}`)}`,
+    })),
+  );
+  if (pairs.length > 0) {
+    const pairArray = (pick: keyof (typeof pairs)[number], type: string) =>
+      sql`${arrayLiteral(pairs, (pair) => pair[pick])}::${sql.raw(type)}[]`;
+    // First, because the pairs can be found by the text only.
+    await db.execute(sql`
+      delete from ${orderMetadata} using unnest(${pairArray('merchantId', 'bigint')}, ${pairArray('digest', 'bytea')},
+        ${pairArray('createdAt', 'timestamptz')}, ${pairArray('serviceOrderId', 'bigint')})
+        as pair (merchant_id, pair_digest, created_at, service_order_id)
+      where ${orderMetadata}.merchant_id = pair.merchant_id and ${orderMetadata}.pair_digest = pair.pair_digest
+        and ${orderMetadata}.created_at = pair.created_at and ${orderMetadata}.service_order_id = pair.service_order_id`);
+  }
+  const erasure = sql`
+    update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, metadata = null, ${emptied}
+    from unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')}, ${array('returnUrl', 'text')},
+      ${array('digest', 'bytea')}) as erasure (merchant_id, order_id, return_url, digest)
+    where ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
+      and ${isNull(orders.erasedDigest)}
+    returning ${orders}.order_id`;
+  const action = { actor, name: 'orders.erase', ...recordOf(target) };
+  const details = sql`jsonb_build_object('orders', (select count(*) from acted))`;
+  return (await runRecorded(db, erasure, action, { details })).length;
+}
+
+const emptied = sql.join(
+  personalFieldNames.filter((name) => name !== 'return_url').map((name) => sql`${sql.identifier(name)} = ''`),
+  sql`, `,
+);
+
+function conditionOf(target: ErasureTarget): SQL | undefined {
+  switch (target.by) {
+    case 'order': {
+      const merchantId = sql`(select ${accounts.id} from ${accounts} where ${accounts.clientId} = ${target.clientId})`;
+      return and(inArray(orders.merchantId, merchantId), eq(orders.order_id, target.orderId));
+    }
+    case 'email':
+      return sql`lower(${orders.customer_email}) = lower(${target.email})`;
+    case 'age':
+      return lt(orders.createdAt, target.before);
+  }
+}
+
+/** What the audit log says of a target: never the address. */
+function recordOf(target: ErasureTarget) {
+  switch (target.by) {
+    case 'order':
+      return { clientId: target.clientId, details: { by: target.by, order_id: target.orderId } };
+    case 'email':
+      return { details: { by: target.by } };
+    case 'age':
+      return { details: { by: target.by, before: target.before.toISOString() } };
+  }
+}

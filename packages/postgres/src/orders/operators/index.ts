@@ -1,0 +1,5 @@
+export { type ErasureTarget, eraseOrders } from './erase-orders.ts';
+export { exportOrders, importOrders } from './order-archive.ts';
+export { findOrderHistories, type OrderHistory } from './order-history.ts';
+export { listRefusedPayments } from './refused-payments.ts';
+export { type ScannedOrder, type StoredEvent, scanEvents, scanOrders } from './scan.ts';

@@ -1,0 +1,108 @@
+import { sql } from 'drizzle-orm';
+import {
+  arrayLiteral,
+  noStatementTimeoutMs,
+  openConnection,
+  patientConnectTimeoutMs,
+} from '../../connections/client.ts';
+import { DatabaseError, failsWithAnyValues, redact, statementFailure } from '../../connections/errors.ts';
+import { orderMetadata, orders, pairDigest, payments, refusedPayments } from '../../schema.ts';
+import { readPages } from './scan.ts';
+
+const applicationName = 'order-gateway archive';
+
+/** Orders read or restored in one statement: about a megabyte. */
+const pageOrders = 1_000;
+
+/** Orders created from one time on and before another, in milliseconds since 1970-01-01 UTC. */
+export interface CreatedRange {
+  readonly fromMs: number;
+  readonly beforeMs: number;
+}
+
+/** The result of an import. */
+export interface Restored {
+  readonly restored: number;
+  /** Orders that are stored already. They stay as they are. */
+  readonly existing: number;
+}
+
+/**
+ * Reads all orders of a range, as one line of JSON each, in pages by service order id. PostgreSQL writes the lines, so that amounts
+ * and columns that this version does not know stay exact. Reads the complete index once; no time limit. Rejects with an error
+ * without values.
+ */
+export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRange): AsyncGenerator<string[], void> {
+  const [from, before] = [fromMs, beforeMs].map((ms) => new Date(ms).toISOString());
+  const pages = readPages<{ id: string; merchant: string; line: string }>(
+    { url, applicationName, pageMax: pageOrders },
+    (db, after) =>
+      db.execute(sql`
+        select service_order_id as id, merchant_id as merchant, to_jsonb(${orders})::text as line from ${orders}
+        where (service_order_id, merchant_id) > (${after?.id ?? '0'}::bigint, ${after?.merchant ?? '0'}::bigint)
+          and created_at >= ${from}::timestamptz and created_at < ${before}::timestamptz
+        order by service_order_id, merchant_id limit ${pageOrders}`),
+  );
+  for await (const page of pages) yield page.map(({ line }) => line);
+}
+
+/**
+ * Stores the orders of lines that {@link exportOrders} wrote, for the merchants and checkout systems with the same ids. An order whose order_id its
+ * merchant has is left as it is, so that an import can be repeated. Rejects with an error without values, which
+ * names the line that can't be stored, or with that of the lines; what was restored before it stays.
+ */
+export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
+  const connection = openConnection({
+    ...{ url, applicationName, statementTimeoutMs: noStatementTimeoutMs },
+    connectTimeoutMs: patientConnectTimeoutMs,
+  });
+  const counts = { restored: 0, existing: 0 };
+  const insert = (page: readonly string[]) =>
+    connection.db.execute(sql`
+      with restored as (
+        insert into ${orders} select row.* from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line,
+          jsonb_populate_record(null::${orders}, line::jsonb) as row
+        on conflict (merchant_id, order_id) do nothing returning *
+      ), refused as (
+        select merchant_id, order_id, payment.* from restored, jsonb_to_recordset(refused_payments) as payment (
+          checkout_id bigint, payment_id text, amount numeric, currency text, paid_at timestamptz, code text, refused_at timestamptz)
+      ), paid as (
+        insert into ${payments}
+          select checkout_id, payment_id, merchant_id, order_id from restored where checkout_id is not null
+          union all select checkout_id, payment_id, merchant_id, order_id from refused where checkout_id is not null
+        on conflict do nothing
+      ), owed as (
+        insert into ${refusedPayments} select * from refused on conflict do nothing
+      ), paired as (
+        insert into ${orderMetadata} select merchant_id, ${pairDigest(sql`pair.key`, sql`pair.value`)}, created_at, service_order_id
+        from restored, jsonb_each_text(metadata) as pair on conflict do nothing
+      ) select 1 from restored`);
+  const store = async (page: readonly string[]): Promise<void> => {
+    try {
+      const rows = await insert(page);
+      counts.restored += rows.length;
+      counts.existing += page.length - rows.length;
+    } catch (error) {
+      if (statementFailure(error) !== undefined || failsWithAnyValues(error)) throw redact(error);
+      if (page.length === 1) {
+        const number = counts.restored + counts.existing + 1;
+        throw new DatabaseError(`line ${number}: ${redact(error).message}`);
+      }
+      // One by one, to find the line.
+      for (const line of page) await store([line]);
+    }
+  };
+  try {
+    let page: string[] = [];
+    for await (const line of lines) {
+      page.push(line);
+      if (page.length < pageOrders) continue;
+      await store(page);
+      page = [];
+    }
+    if (page.length > 0) await store(page);
+    return counts;
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,97 @@
+import { and, desc, eq, gte, or, type SQL, sql } from 'drizzle-orm';
+import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
+import {
+  accounts,
+  events,
+  isEventOfDelivery,
+  isLeaseLive,
+  orders,
+  refusedPayments,
+  webhookDeliveries,
+} from '../../schema.ts';
+
+/** Nothing of the customer. */
+const shownColumns = {
+  merchantId: orders.merchantId,
+  clientId: accounts.clientId,
+  merchantName: accounts.name,
+  orderId: orders.order_id,
+  serviceOrderId: orders.serviceOrderId,
+  orderStatus: orders.orderStatus,
+  orderAmount: orders.order_amount,
+  orderCurrency: orders.order_currency,
+  createdAt: orders.createdAt,
+  expiresAt: orders.expiresAt,
+  paidAt: orders.paidAt,
+  paymentId: orders.paymentId,
+  cancelledAt: orders.cancelledAt,
+  leaseEndsAt: sql<Date | null>`case when ${isLeaseLive} then ${orders.leaseEndsAt} end`.mapWith(orders.leaseEndsAt),
+};
+
+/** An order, its refused payments, and its events with their deliveries, the oldest first. */
+export type OrderHistory = Awaited<ReturnType<typeof findOrderHistories>>[number];
+
+/**
+ * Finds the orders of all merchants with this order_id, service_order_id or order_token, the newest first, without customers' data.
+ * Events are stored for 30 days. Rejects with an error without values.
+ */
+export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: string) {
+  const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
+  return withConnection(options, async ({ db, run }) => {
+    // The first statement connects, which has a deadline.
+    await run(() => db.execute(sql`select`));
+    const isKey: (SQL | undefined)[] = [
+      // All merchants, so that the index of their order_ids is used.
+      sql`(${orders.merchantId}, ${orders.order_id}) in (select id, ${key}::text from ${accounts})`,
+      eq(orders.orderToken, key),
+      /^\d{1,15}$/.test(key) ? eq(orders.serviceOrderId, Number(key)) : undefined,
+    ];
+    const found = await db
+      .select(shownColumns)
+      .from(orders)
+      .innerJoin(accounts, eq(accounts.id, orders.merchantId))
+      .where(or(...isKey))
+      .orderBy(desc(orders.createdAt));
+    return Promise.all(
+      found.map(async (order) => ({
+        order,
+        refusedPayments: await db
+          .select({
+            paymentId: refusedPayments.paymentId,
+            amount: refusedPayments.amount,
+            currency: refusedPayments.currency,
+            paidAt: refusedPayments.paidAt,
+            code: refusedPayments.code,
+            refusedAt: refusedPayments.refusedAt,
+          })
+          .from(refusedPayments)
+          .where(and(eq(refusedPayments.merchantId, order.merchantId), eq(refusedPayments.order_id, order.orderId)))
+          .orderBy(refusedPayments.refusedAt),
+        events: await db
+          .select({
+            eventId: events.eventId,
+            type: events.type,
+            createdAt: events.createdAt,
+            delivery: {
+              endpointId: webhookDeliveries.endpointId,
+              attempts: webhookDeliveries.attempts,
+              lastResult: webhookDeliveries.lastResult,
+              lastAttemptAt: webhookDeliveries.lastAttemptAt,
+              deliveredAt: webhookDeliveries.deliveredAt,
+              nextAttemptAt: webhookDeliveries.nextAttemptAt,
+            },
+          })
+          .from(events)
+          .leftJoin(webhookDeliveries, isEventOfDelivery)
+          .where(
+            and(
+              eq(events.merchantId, order.merchantId),
+              eq(events.order_id, order.orderId),
+              gte(events.createdAt, order.createdAt),
+            ),
+          )
+          .orderBy(events.eventId),
+      })),
+    );
+  });
+}

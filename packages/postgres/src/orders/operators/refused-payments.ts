@@ -1,0 +1,32 @@
+import { desc, eq, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
+import { accounts, refusedPayments } from '../../schema.ts';
+
+/** Lists the latest refused payments of all orders, the newest first. Rejects with an error without values. */
+export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number) {
+  const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
+  const checkouts = alias(accounts, 'checkouts');
+  return withConnection(options, async ({ db, run }) => {
+    // The first statement connects, which has a deadline.
+    await run(() => db.execute(sql`select`));
+    return db
+      .select({
+        refusedAt: refusedPayments.refusedAt,
+        code: refusedPayments.code,
+        amount: refusedPayments.amount,
+        currency: refusedPayments.currency,
+        paidAt: refusedPayments.paidAt,
+        paymentId: refusedPayments.paymentId,
+        checkoutClientId: checkouts.clientId,
+        clientId: accounts.clientId,
+        mode: accounts.mode,
+        orderId: refusedPayments.order_id,
+      })
+      .from(refusedPayments)
+      .innerJoin(accounts, eq(accounts.id, refusedPayments.merchantId))
+      .leftJoin(checkouts, eq(checkouts.id, refusedPayments.checkoutId))
+      .orderBy(desc(refusedPayments.refusedAt), desc(refusedPayments.paymentId))
+      .limit(limit);
+  });
+}

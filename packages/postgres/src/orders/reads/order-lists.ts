@@ -1,0 +1,165 @@
+import type { AccountId } from '@order-gateway/domain/accounts';
+import { type OrderFilter, type OrderStore, orderStatuses, transitions } from '@order-gateway/domain/orders';
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { openListClient, openListQueue } from '../../batches/list-queue.ts';
+import { arrayLiteral, type DatabaseOptions } from '../../connections/client.ts';
+import { isExpired, orderMetadata, orders, pairDigest } from '../../schema.ts';
+import { orderColumns, orderOf } from '../order-rows.ts';
+import { type ExpireOrder, unlessUnstored, withExpiryStored } from './expired-orders.ts';
+
+/** Orders with a pair of metadata that one page reads, if it has another condition: some milliseconds of work. */
+const scannedMax = 1_000;
+
+/** The part of an order store that lists orders. */
+export interface OrderLists extends Pick<OrderStore, 'list'> {
+  /** Lets running calls finish, then closes the connection. */
+  close(): Promise<void>;
+}
+
+/** Lists orders in PostgreSQL, on a connection of their own, so that they delay neither lookups nor new orders. */
+export function openOrderLists(options: DatabaseOptions, expireOrder: ExpireOrder): OrderLists {
+  const orderPages = openListQueue(
+    { ...options, name: 'order lists' },
+    openListClient(options, (db) => ({ list: prepareOrders(db), listByMetadata: prepareOrdersByMetadata(db) })),
+    async (client, page: OrderFilter & { merchantId: AccountId }) => {
+      const { merchantId, status, createdFromMs, metadata, limit } = page;
+      const range = {
+        ...{ merchantId, status: status ?? null, limit },
+        createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
+        ...upperBoundOf(page),
+      };
+      if (metadata === undefined) {
+        const statuses = arrayLiteral(status === undefined ? orderStatuses : [status], (one) => one);
+        const rows = await client.run(({ list }) => list.execute({ ...range, statuses }));
+        return unlessUnstored(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
+      }
+      const [[key, value] = ['', ''], [secondKey, secondValue] = [null, null]] = Object.entries(metadata);
+      const rows = await client.run(({ listByMetadata }) =>
+        listByMetadata.execute({
+          ...{ ...range, key, value, secondKey, secondValue },
+          metadata: JSON.stringify(metadata),
+          // Every order of a lone pair is listed.
+          scannedMax: secondKey === null && status === undefined ? limit : scannedMax,
+        }),
+      );
+      const listed = rows.flatMap(({ order }) => order ?? []);
+      const [end] = rows;
+      const scannedTo = end?.isCut
+        ? { createdAtMs: Number(end.createdAtMs), serviceOrderId: Number(end.serviceOrderId) }
+        : undefined;
+      return unlessUnstored(listed, { kind: 'found' as const, orders: listed.map(orderOf), scannedTo });
+    },
+  );
+  const listOrders = withExpiryStored(orderPages, expireOrder);
+  return {
+    list: (merchantId, filter, timeoutMs) => listOrders({ merchantId, ...filter }, timeoutMs),
+    close: orderPages.close,
+  };
+}
+
+/** The one position that all listed orders stand before: of two bounds PostgreSQL would scan the index from the wider one. */
+function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTime: string; readonly beforeId: number } {
+  if (after !== undefined && after.createdAtMs < (createdToMs ?? Number.POSITIVE_INFINITY)) {
+    return { beforeTime: new Date(after.createdAtMs).toISOString(), beforeId: after.serviceOrderId };
+  }
+  // Ids are positive: no order of that millisecond stands before this.
+  return { beforeTime: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(), beforeId: 0 };
+}
+
+/**
+ * One range of `orders_list` for each status, so that a page costs the same wherever it stands and however rare the status is.
+ * Orders past their expiry that are still stored as unpaid are read from `orders_unpaid_expiry`: `offset 0` makes PostgreSQL
+ * read them first.
+ */
+function prepareOrders(db: PostgresJsDatabase) {
+  const status = sql`${sql.placeholder('status')}::text`;
+  const limit = sql.placeholder('limit');
+  const isMerchants = eq(orders.merchantId, sql.placeholder('merchantId'));
+  const isOnPage = and(
+    isMerchants,
+    sql`${orders.createdAt} >= ${sql.placeholder('createdFrom')}::timestamptz`,
+    sql`(${orders.createdAt}, ${orders.serviceOrderId}) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)`,
+  );
+  const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
+  const order = sql.join(newestFirst, sql`, `);
+  const page = sql`(
+    select listed.* from unnest(${sql.placeholder('statuses')}::text[]) as wanted(status) cross join lateral (
+      select order_id from ${orders}
+      where ${isOnPage} and ${orders.orderStatus} = wanted.status and (${status} is null or (${isExpired}) is not true)
+      order by ${order} limit ${limit}
+    ) as listed
+    union all
+    select order_id from (select * from ${orders} where ${isMerchants} and ${isExpired} offset 0) as ${orders}
+    where ${status} = 'EXPIRED' and ${isOnPage}
+  ) as page`;
+  return db
+    .select(orderColumns)
+    .from(orders)
+    .innerJoin(page, and(isMerchants, sql`page.order_id = ${orders.order_id}`))
+    .orderBy(...newestFirst)
+    .limit(limit)
+    .prepare('list_orders');
+}
+
+/**
+ * Reads one range of the rows of a pair, of two pairs the one that has fewer there, and then the orders that also have the other pair,
+ * which are compared with all conditions. At most `scannedMax` rows are read. The first row says whether there are more, and where the range ends.
+ */
+function prepareOrdersByMetadata(db: PostgresJsDatabase) {
+  const limit = sql.placeholder('limit');
+  const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
+  const [status, scannedMax] = [sql`${sql.placeholder('status')}::text`, sql`${sql.placeholder('scannedMax')}::int`];
+  const secondKey = sql`${sql.placeholder('secondKey')}::text`;
+  const digest = pairDigest(sql`${sql.placeholder('key')}::text`, sql`${sql.placeholder('value')}::text`);
+  const secondDigest = pairDigest(secondKey, sql`${sql.placeholder('secondValue')}::text`);
+  const rowsOf = (wanted: SQL) => sql`
+    select created_at, service_order_id from ${orderMetadata}
+    where ${eq(orderMetadata.merchantId, merchantId)} and pair_digest = ${wanted}
+      and created_at >= ${sql.placeholder('createdFrom')}::timestamptz
+      and (created_at, service_order_id) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)
+    order by created_at desc, service_order_id desc limit ${scannedMax}`;
+  // The other pair is looked up in its index too. A page reads no more orders than it shows, unless they are compared with a status.
+  const hasOther = sql`(${secondKey} is null or exists (
+    select 1 from ${orderMetadata}
+    where ${eq(orderMetadata.merchantId, merchantId)} and ${orderMetadata.pairDigest} = other
+      and ${orderMetadata.createdAt} = scanned.created_at and ${orderMetadata.serviceOrderId} = scanned.service_order_id
+  ))`;
+  const newest = sql`case when ${status} is null then ${limit}::int else ${scannedMax} end`;
+  const scan = sql`(
+    with first as materialized (${rowsOf(digest)}), second as materialized (${rowsOf(secondDigest)}),
+    choice as (
+      select ${secondKey} is null or (select count(*) from first) <= (select count(*) from second) as is_first
+    ),
+    scanned as (
+      select first.*, ${secondDigest} as other from first, choice where is_first
+      union all select second.*, ${digest} from second, choice where not is_first
+    )
+    select array(
+        select service_order_id from (select * from scanned order by created_at desc, service_order_id desc offset 0) as scanned
+        where ${hasOther} order by created_at desc, service_order_id desc limit ${newest}
+      ) as ids,
+      count(*) = ${scannedMax} as is_cut,
+      (array_agg(created_at order by created_at, service_order_id))[1] as last_created_at,
+      (array_agg(service_order_id order by created_at, service_order_id))[1] as last_id
+    from scanned
+  ) as scan`;
+  const isOnPage = and(
+    eq(orders.merchantId, merchantId),
+    sql`${orders.serviceOrderId} = any(scan.ids)`,
+    sql`${orders.metadata} @> ${sql.placeholder('metadata')}::jsonb`,
+    sql`(${status} is null or ${status} = case when ${isExpired} then ${transitions.expire.to} else ${orders.orderStatus} end)`,
+  );
+  return db
+    .select({
+      isCut: sql<boolean>`scan.is_cut`,
+      createdAtMs: sql<number | null>`(extract(epoch from scan.last_created_at) * 1000)::float8`,
+      serviceOrderId: sql<string | null>`scan.last_id`,
+      order: orderColumns,
+    })
+    .from(scan)
+    .leftJoin(orders, isOnPage)
+    .orderBy(desc(orders.createdAt), desc(orders.serviceOrderId))
+    .limit(limit)
+    .prepare('list_orders_by_metadata');
+}

@@ -1,0 +1,371 @@
+import type { AccountId } from '@order-gateway/domain/accounts';
+import { merchantIdOf, type OrderToken } from '@order-gateway/domain/links';
+import type {
+  FindOutcome,
+  LinkedOrder,
+  LinkLookup,
+  OrderLookup,
+  OrderStore,
+  PaymentLookup,
+} from '@order-gateway/domain/orders';
+import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
+import type { AnyPgColumn } from 'drizzle-orm/pg-core';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { brandOfMerchant, type StoredLogo } from '../../accounts/brands.ts';
+import { createBatchQueue } from '../../batches/batch-queue.ts';
+import {
+  arrayLiteral,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+  plansEveryRun,
+} from '../../connections/client.ts';
+import {
+  accounts,
+  brands,
+  orders,
+  payments,
+  type RefusedPaymentJson,
+  refusedPayments,
+  webhookEndpoints,
+} from '../../schema.ts';
+import { orderColumns, orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
+import { type ExpireOrder, type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
+
+/** Connections for the lookups of clients. One lookup takes a fraction of a millisecond. */
+const connections = 2;
+
+/** For pages, as anyone can request them, which must slow down neither clients' lookups nor new orders. */
+const pageConnections = 1;
+
+/** Lookups in one batch: they share a statement for each kind of key. */
+const batchMax = 128;
+
+/** Lookups that may wait for a connection: a tenth of a second's work. Any more are `overloaded` at once. */
+const waitingMax = 1_024;
+const pagesWaitingMax = 256;
+
+/** How long a page may show its merchant as it was: reading it takes a fifth of a page's time. */
+const merchantCachedMs = 500;
+const merchantsCachedMax = 1_000;
+
+/** The same for logos, which a browser loads once. */
+const logosWaitingMax = 64;
+
+/** The part of an order store that finds single orders. */
+export interface OrderQueries
+  extends Pick<
+    OrderStore,
+    'findByOrderId' | 'findByServiceOrderId' | 'findByToken' | 'findForPage' | 'findForPayment'
+  > {
+  /** Finds a logo by its digest, on the connection for pages. */
+  findLogo(digest: string, timeoutMs: number): Promise<FindOutcome<{ readonly logo: StoredLogo }>>;
+  /** Lets running calls finish, then closes the connections. */
+  close(): Promise<void>;
+}
+
+type Key = 'order_id' | 'serviceOrderId' | 'orderToken';
+
+type Statements = ReturnType<typeof prepareStatements>;
+
+type MerchantRow = Awaited<ReturnType<typeof readMerchants>>[number];
+
+type FindMerchants = (client: SharedClient, ids: readonly AccountId[]) => Promise<readonly MerchantRow[]>;
+
+/** An order, and its merchant if it was looked up by its token. */
+type FoundOrder = FindOutcome<Pick<LinkedOrder, 'order'> & Partial<Pick<LinkedOrder, 'merchant'>>>;
+
+interface Lookup {
+  readonly by: Key;
+  readonly merchantId: AccountId;
+  readonly value: string;
+}
+
+/** The parameters of a payment's lookup, as {@link OrderQueries.findForPayment} has them. */
+interface PaymentKey {
+  readonly token: OrderToken;
+  readonly checkoutId: AccountId;
+  readonly paymentId: string;
+}
+
+interface OrderQueriesOptions extends DatabaseOptions {
+  /** Whether merchants may be on different servers: then a batch is of one merchant, so that a lost server fails no other. */
+  readonly isDistributed: boolean;
+}
+
+/** Finds orders in PostgreSQL. */
+export function openOrderQueries(options: OrderQueriesOptions, expireOrder: ExpireOrder): OrderQueries {
+  const clients = openClients(options, 'lookups', connections);
+  const queue = createLookups(options, { name: 'lookups', clients, waitingMax }, readMerchants);
+  const pageClients = openClients(options, 'pages', pageConnections);
+  const pages = createLookups(
+    options,
+    { name: 'pages', clients: pageClients, waitingMax: pagesWaitingMax },
+    createMerchantCache(),
+  );
+  const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
+    name: 'logos',
+    meter: options.meter,
+    clients: shared(pageClients),
+    batchMax: 1,
+    waitingMax: logosWaitingMax,
+    run: async (client, digests) => Promise.all(digests.map((digest) => findLogo(client, digest))),
+  });
+  const payments = createBatchQueue<SharedClient, PaymentKey, PaymentLookup | Unstored<PaymentLookup>>({
+    name: 'payments',
+    meter: options.meter,
+    clients: shared(clients),
+    batchMax: 1,
+    waitingMax,
+    run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
+  });
+  const find = withExpiryStored(queue, expireOrder);
+  const findForReport = withExpiryStored(payments, expireOrder);
+  const findOrder = async (lookup: Lookup, timeoutMs: number): Promise<OrderLookup> => {
+    const outcome = await find(lookup, timeoutMs);
+    return outcome.kind === 'found' ? { kind: 'found', order: outcome.order } : outcome;
+  };
+  return {
+    findByOrderId: (merchantId, orderId, timeoutMs) =>
+      findOrder({ by: 'order_id', merchantId, value: orderId }, timeoutMs),
+    findByServiceOrderId: (merchantId, serviceOrderId, timeoutMs) =>
+      findOrder({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
+    findByToken: findLinkBy(find),
+    findForPage: findLinkBy(withExpiryStored(pages, expireOrder)),
+    findForPayment: (token, payment, timeoutMs) => findForReport({ token, ...payment }, timeoutMs),
+    findLogo: logos.add,
+    async close() {
+      await Promise.all([payments.close(), logos.close()]);
+      await Promise.all([queue.close(), pages.close()]);
+    },
+  };
+}
+
+type SharedClient = Pick<DatabaseClient<Statements>, 'run' | 'close'>;
+
+/** Clients that another queue closes. */
+function shared(clients: readonly DatabaseClient<Statements>[]): SharedClient[] {
+  return clients.map(({ run }) => ({ run, close: async () => {} }));
+}
+
+/** Turns a lookup into one of payment links. */
+function findLinkBy(find: (lookup: Lookup, timeoutMs: number) => Promise<FoundOrder>) {
+  return async (token: OrderToken, timeoutMs: number): Promise<LinkLookup> => {
+    const found = await find(byToken(token), timeoutMs);
+    if (found.kind !== 'found') return found;
+    const { order, merchant } = found;
+    return merchant === undefined ? { kind: 'unknown' } : { kind: 'found', order, merchant };
+  };
+}
+
+function byToken(token: OrderToken): Lookup {
+  return { by: 'orderToken', merchantId: merchantIdOf(token), value: token };
+}
+
+function openClients(options: OrderQueriesOptions, name: string, count: number): DatabaseClient<Statements>[] {
+  const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
+  return Array.from({ length: count }, () => openClient(connection, (db) => prepareStatements(db, options)));
+}
+
+/** Lookups that arrive together share a prepared statement, which uses one index. */
+function createLookups(
+  { meter, isDistributed }: OrderQueriesOptions,
+  queue: {
+    readonly name: string;
+    readonly clients: readonly DatabaseClient<Statements>[];
+    readonly waitingMax: number;
+  },
+  findMerchants: FindMerchants,
+) {
+  return createBatchQueue<DatabaseClient<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
+    ...queue,
+    meter,
+    batchMax,
+    ...(isDistributed && { ownerOf: ({ merchantId }: Lookup) => merchantId, separatesOwners: true }),
+    run: (client, batch) => findBatch(client, batch, findMerchants),
+  });
+}
+
+/**
+ * Statements that read orders read nothing else, so that one shard of a distributed table answers a lookup. One statement for a batch
+ * of each kind of key, and one for a lone lookup, which takes half of the work for an array of one.
+ */
+function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueriesOptions) {
+  const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
+  const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
+  const values = sql.placeholder('values');
+  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
+  // Citus does not see the merchants in the pairs.
+  const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
+  const isOneOf = (column: AnyPgColumn) =>
+    sql`${onServer} (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}::${sql.raw(column.getSQLType())}[]))`;
+  const isMerchants = eq(orders.merchantId, merchantId);
+  return {
+    order_id: {
+      one: find('find_one_by_order_id', sql`${isMerchants} and ${orders.order_id} = ${value}`),
+      batch: find('find_by_order_id', isOneOf(orders.order_id)),
+    },
+    serviceOrderId: {
+      one: find('find_one_by_service_order_id', sql`${isMerchants} and ${orders.serviceOrderId} = ${value}`),
+      batch: find('find_by_service_order_id', isOneOf(orders.serviceOrderId)),
+    },
+    orderToken: {
+      one: find('find_one_by_token', sql`${isMerchants} and ${orders.orderToken} = ${value}`),
+      batch: find('find_by_token', isOneOf(orders.orderToken)),
+    },
+    accounts: db
+      .select({
+        id: accounts.id,
+        facts: {
+          name: accounts.name,
+          mode: accounts.mode,
+          isDisabled: isNotNull(accounts.disabledAt) as SQL<boolean>,
+        },
+        brand: brandOfMerchant,
+        nowMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
+      })
+      .from(accounts)
+      .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
+      .prepare('find_merchants'),
+    /** Of each merchant's oldest endpoint, which signs returns. */
+    signingSecrets: db
+      .selectDistinctOn([webhookEndpoints.merchantId], {
+        id: webhookEndpoints.merchantId,
+        signingSecret: webhookEndpoints.signingSecret,
+      })
+      .from(webhookEndpoints)
+      .where(sql`${webhookEndpoints.merchantId} = any(${sql.placeholder('merchantIds')}::bigint[])`)
+      .orderBy(webhookEndpoints.merchantId, webhookEndpoints.createdAt, webhookEndpoints.endpointId)
+      .prepare('find_signing_secrets'),
+    payment: db
+      .select({ merchantId: payments.merchantId, orderId: payments.order_id })
+      .from(payments)
+      .where(
+        and(
+          eq(payments.checkoutId, sql.placeholder('checkoutId')),
+          eq(payments.paymentId, sql.placeholder('paymentId')),
+        ),
+      )
+      .prepare('find_payment'),
+    refused: db
+      .select({ refused: sql<RefusedPaymentJson>`to_jsonb(${refusedPayments}.*)` })
+      .from(refusedPayments)
+      .where(
+        and(
+          eq(refusedPayments.merchantId, merchantId),
+          eq(refusedPayments.order_id, sql.placeholder('orderId')),
+          eq(refusedPayments.checkoutId, sql.placeholder('checkoutId')),
+          eq(refusedPayments.paymentId, sql.placeholder('paymentId')),
+        ),
+      )
+      .prepare('find_refused_payment'),
+    logo: db
+      .select({ type: brands.logoType, image: brands.logo })
+      .from(brands)
+      .where(eq(brands.logoDigest, sql.placeholder('digest')))
+      .limit(1)
+      .prepare('find_logo'),
+  };
+}
+
+async function findLogo(client: SharedClient, digest: string): Promise<FindOutcome<{ readonly logo: StoredLogo }>> {
+  const [row] = await client.run(({ logo }) => logo.execute({ digest }));
+  if (!row?.image || row.type === null) return { kind: 'unknown' };
+  return { kind: 'found', logo: { type: row.type, image: row.image } };
+}
+
+/**
+ * The payment is read before its order: one that is stored between the two is seen with its order, and one of another order fails
+ * the change. On Citus, a payment can be stored for an order which it has not changed yet: it is not known then.
+ */
+async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
+  const reading = client.run(({ payment }) => payment.execute({ ...key }));
+  const link = readLinks(client, [byToken(key.token)], readMerchants);
+  const [[payment], [row], [merchant]] = await Promise.all([reading, ...link]);
+  if (row === undefined || merchant === undefined) return { kind: 'unknown' };
+  const { merchantId, order_id: orderId } = row;
+  const isOfOrder = payment?.merchantId === merchantId && payment.orderId === orderId;
+  const hasPaid = row.checkoutId === key.checkoutId && row.paymentId === key.paymentId;
+  const [stored] =
+    isOfOrder && !hasPaid ? await client.run(({ refused }) => refused.execute({ ...key, merchantId, orderId })) : [];
+  const refused = stored === undefined ? null : refusedPaymentOf(stored.refused);
+  const isKnown = isOfOrder ? hasPaid || refused !== null : payment !== undefined;
+  return unlessUnstored<PaymentLookup>([row], { ...linkOf(row, merchant), isKnown, refused, nowMs: merchant.nowMs });
+}
+
+/** Reads the orders of lookups by the same kind of key, and the merchants of links: all statements are sent at once. */
+function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchants: FindMerchants) {
+  const ids = lookups.map(({ merchantId }) => merchantId);
+  const merchantIds = arrayLiteral(ids, (id) => id);
+  const [lone] = lookups.length === 1 ? lookups : [];
+  const by = lookups[0]?.by ?? 'order_id';
+  return [
+    client.run(({ [by]: { one, batch } }) =>
+      lone === undefined
+        ? batch.execute({ merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
+        : one.execute({ ...lone }),
+    ),
+    by === 'orderToken' ? findMerchants(client, ids) : [],
+  ] as const;
+}
+
+/** Reads the merchants of links, and the secrets that sign their returns. */
+async function readMerchants(client: SharedClient, ids: readonly number[]) {
+  const merchantIds = arrayLiteral(ids, (id) => id);
+  const [accounts, secrets] = await Promise.all([
+    client.run(({ accounts }) => accounts.execute({ merchantIds })),
+    client.run(({ signingSecrets }) => signingSecrets.execute({ merchantIds })),
+  ]);
+  const secretOf = new Map(secrets.map(({ id, signingSecret }) => [id, signingSecret]));
+  return accounts.map((merchant) => ({ ...merchant, signingSecret: secretOf.get(merchant.id) ?? null }));
+}
+
+/** Reads only the merchants that were not read a moment ago. */
+function createMerchantCache(): FindMerchants {
+  const cache = new Map<number, { readonly merchant: MerchantRow; readonly readAtMs: number }>();
+  return async (client, ids) => {
+    const readAtMs = performance.now();
+    const found = new Map<number, MerchantRow>();
+    for (const id of ids) {
+      const known = cache.get(id);
+      if (known !== undefined && readAtMs - known.readAtMs < merchantCachedMs) found.set(id, known.merchant);
+    }
+    const missing = ids.filter((id) => !found.has(id));
+    if (missing.length === 0) return [...found.values()];
+    const read = await readMerchants(client, missing);
+    if (cache.size + read.length > merchantsCachedMax) cache.clear();
+    for (const merchant of read) cache.set(merchant.id, { merchant, readAtMs });
+    return [...found.values(), ...read];
+  };
+}
+
+/** The outcome of a lookup that found this order and its merchant. */
+function linkOf(order: ReadRow, { facts, signingSecret, brand }: MerchantRow): LinkLookup & { readonly kind: 'found' } {
+  return { kind: 'found', order: orderOf(order), merchant: { ...facts, signingSecret, brand } };
+}
+
+async function findBatch(
+  client: DatabaseClient<Statements>,
+  batch: readonly Lookup[],
+  findMerchants: FindMerchants,
+): Promise<(FoundOrder | Unstored<FoundOrder>)[]> {
+  const found = new Map<string, FoundOrder | Unstored<FoundOrder>>();
+  for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
+    const [rows, accounts] = await Promise.all(readLinks(client, lookups, findMerchants));
+    const merchantOf = new Map(accounts.map((merchant) => [merchant.id, merchant]));
+    for (const row of rows) {
+      const merchant = merchantOf.get(row.merchantId);
+      const outcome = merchant ? linkOf(row, merchant) : { kind: 'found' as const, order: orderOf(row) };
+      found.set(keyOfRow(by, row), unlessUnstored<FoundOrder>([row], outcome));
+    }
+  }
+  return batch.map((lookup) => found.get(keyOf(lookup)) ?? { kind: 'unknown' });
+}
+
+function keyOf({ by, merchantId, value }: Lookup): string {
+  return `${by} ${merchantId} ${value}`;
+}
+
+function keyOfRow(by: Key, row: ReadRow): string {
+  return `${by} ${row.merchantId} ${row[by]}`;
+}

@@ -1,0 +1,228 @@
+import { formatAmount } from '@order-gateway/domain/money';
+import {
+  type Order,
+  type OrderPayment,
+  type OrderStore,
+  type StoreOutcome,
+  type Transition,
+  transitions,
+} from '@order-gateway/domain/orders';
+import { and, eq, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { createBatchQueue } from '../../batches/batch-queue.ts';
+import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
+import { isDuplicate } from '../../connections/errors.ts';
+import { isExpired, isLeaseLive, orders, payments } from '../../schema.ts';
+import type { ExpireOrder } from '../reads/expired-orders.ts';
+import { changeOrder, expireOrderNow, nowInMs, type OrderFunction, refusePayment } from './plpgsql-functions.ts';
+
+/** Connections for changes: each waits for a commit, which four share. */
+const connections = 4;
+
+/** For expiries that a read stores, as anyone can request a page: they must not slow down changes. */
+const expiryConnections = 1;
+
+/** Changes that may wait for a connection: a second's work. Any more are `overloaded` at once. */
+const waitingMax = 2_048;
+
+/** The part of an order store that changes orders. */
+export interface OrderChanges
+  extends Pick<OrderStore, 'change' | 'refusePayment' | 'startPayment' | 'endPayment' | 'expireNow'> {
+  readonly expireOrder: ExpireOrder;
+  /** Lets running calls finish, then closes the connections. */
+  close(): Promise<void>;
+}
+
+interface OrderChangesOptions extends DatabaseOptions {
+  /** Whether an order and its payment may be on different servers. */
+  readonly isDistributed: boolean;
+}
+
+type Statements = ReturnType<typeof prepareStatements>;
+
+/** Changes one order, and returns a row if it did. */
+type Change = (statements: Statements) => Promise<readonly ChangedRow[]>;
+
+interface ChangedRow {
+  readonly order_id?: string;
+  readonly leaseEndsAt?: Date | null;
+}
+
+type RowOutcome = StoreOutcome<{ readonly kind: 'changed'; readonly endsAtMs?: number }>;
+
+/** Changes the states of orders in PostgreSQL: the change, its event and its deliveries are one transaction. */
+export function openOrderChanges({ isDistributed, ...options }: OrderChangesOptions): OrderChanges {
+  const open = (name: string) =>
+    openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
+  const openQueue = (name: string, connections: number) =>
+    createBatchQueue<DatabaseClient<Statements>, Change, RowOutcome>({
+      name,
+      meter: options.meter,
+      clients: Array.from({ length: connections }, () => open(name)),
+      batchMax: 1,
+      waitingMax,
+      async run(client, [change]) {
+        if (change === undefined) return [];
+        try {
+          const [row] = await client.run(change);
+          if (row === undefined) return [{ kind: 'conflict' }];
+          return [{ kind: 'changed', ...(row.leaseEndsAt && { endsAtMs: row.leaseEndsAt.getTime() }) }];
+        } catch (error) {
+          // The payment has since paid another order, or was refused for this one.
+          if (isDuplicate(error)) return [{ kind: 'conflict' }];
+          throw error;
+        }
+      },
+    });
+  const changes = openQueue('changes', connections);
+  const expiries = openQueue('expiries', expiryConnections);
+  /**
+   * The change and the payment of a checkout system, which makes it one that no other order can have. Where they are on different
+   * servers, the payment is stored first: if nothing follows, the next report of it finds it with this order
+   * (docs/decisions/064-one-server-per-operation.md).
+   */
+  const withPayment =
+    (
+      kind: 'change' | 'refuse',
+      payment: Pick<OrderPayment, 'checkoutId' | 'paymentId'> | null,
+      values: Values,
+    ): Change =>
+    async (statements) => {
+      const { alone, withPayment } = statements[kind];
+      const isClaim = payment !== null && payment.checkoutId !== null;
+      if (isClaim && !isDistributed) return changed(await withPayment.execute(values));
+      if (isClaim && !(await claimPayment(statements, values))) return [];
+      return changed(await alone.execute(values));
+    };
+  const stateChange = ({ from, to, event }: Transition, order: Order): Change => {
+    const { payment, cancelledAtMs } = order;
+    return withPayment('change', payment, {
+      ...keyOf(order),
+      ...{ from_status: from, to_status: to, event_type: event },
+      ...paymentValues(payment),
+      cancelled_at: cancelledAtMs === null ? null : new Date(cancelledAtMs).toISOString(),
+    });
+  };
+  return {
+    change: ({ transition, order }, timeoutMs) => changes.add(stateChange(transition, order), timeoutMs),
+    refusePayment({ order, payment }, timeoutMs) {
+      const { amount, currency, code } = payment;
+      const values = {
+        ...{ ...keyOf(order), from_status: order.orderStatus },
+        ...paymentValues(payment),
+        ...{ amount: formatAmount(amount), currency, code },
+      };
+      return changes.add(withPayment('refuse', payment, values), timeoutMs);
+    },
+    async startPayment(order, attempt, leaseSeconds, timeoutMs) {
+      const values = { ...keyOf(order), ...attempt, leaseSeconds };
+      const outcome = await changes.add(({ startPayment }) => startPayment.execute(values), timeoutMs);
+      return outcome.kind === 'changed' ? { endsAtMs: 0, ...outcome } : outcome;
+    },
+    expireNow: (order, timeoutMs) =>
+      changes.add(async ({ expireNow }) => changed(await expireNow.execute(keyOf(order))), timeoutMs),
+    endPayment: (order, attempt, timeoutMs) =>
+      changes.add(({ endPayment }) => endPayment.execute({ ...keyOf(order), ...attempt }), timeoutMs),
+    expireOrder: (order, timeoutMs) => expiries.add(stateChange(transitions.expire, order), timeoutMs),
+    async close() {
+      await Promise.all([changes.close(), expiries.close()]);
+    },
+  };
+}
+
+type Values = Readonly<Record<string, string | number | null>>;
+
+function keyOf({ merchantId, fields }: Order) {
+  return { merchant_id: merchantId, order_id: fields.order_id };
+}
+
+function paymentValues(payment: OrderPayment | null) {
+  return {
+    checkout_id: payment?.checkoutId ?? null,
+    payment_id: payment?.paymentId ?? null,
+    paid_at: payment === null ? null : new Date(payment.paidAtMs).toISOString(),
+  };
+}
+
+/** Stores a payment for an order, unless it is stored for another one. */
+async function claimPayment({ claimPayment, findClaim }: Statements, values: Values): Promise<boolean> {
+  const claimed = await claimPayment.execute(values);
+  return claimed.length > 0 || (await findClaim.execute(values)).length > 0;
+}
+
+/** The row of a function that changes orders, if it changed any. */
+function changed(rows: readonly { readonly changed: number }[]): readonly ChangedRow[] {
+  return rows.filter(({ changed }) => changed > 0).map(() => ({}));
+}
+
+function prepareStatements(db: PostgresJsDatabase) {
+  const isOrder = and(
+    eq(orders.merchantId, sql.placeholder('merchant_id')),
+    eq(orders.order_id, sql.placeholder('order_id')),
+  );
+  const isAttempts = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
+  const payment = sql`${sql.placeholder('checkout_id')}::bigint, ${sql.placeholder('payment_id')}::text`;
+  const order = sql`${sql.placeholder('merchant_id')}::bigint, ${sql.placeholder('order_id')}::text`;
+  const one = sql<number>`changed`.as('changed');
+  const change = ({ name, call }: OrderFunction) => {
+    const called = db.$with('called').as(db.select({ changed: one }).from(call));
+    // A key that is in use fails the statement, so that nothing is changed.
+    const recorded = db
+      .$with('recorded')
+      .as(
+        db
+          .insert(payments)
+          .select(sql`select ${payment}, ${order} from called where changed > 0`)
+          .returning({ paymentId: payments.paymentId }),
+      );
+    return {
+      alone: db.select({ changed: one }).from(call).prepare(name),
+      withPayment: db
+        .with(called, recorded)
+        .select({ changed: called.changed })
+        .from(called)
+        .prepare(`${name}_with_payment`),
+    };
+  };
+  return {
+    change: change(changeOrder),
+    refuse: change(refusePayment),
+    expireNow: change(expireOrderNow).alone,
+    claimPayment: db
+      .insert(payments)
+      .select(sql`select ${payment}, ${order}`)
+      .onConflictDoNothing()
+      .returning({ paymentId: payments.paymentId })
+      .prepare('claim_payment'),
+    findClaim: db
+      .select({ paymentId: payments.paymentId })
+      .from(payments)
+      .where(
+        sql`(${payments.checkoutId}, ${payments.paymentId}, ${payments.merchantId}, ${payments.order_id}) = (${payment}, ${order})`,
+      )
+      .prepare('find_claim'),
+    startPayment: db
+      .update(orders)
+      .set({
+        leaseCheckoutId: sql`${sql.placeholder('checkoutId')}`,
+        leaseAttemptId: sql`${sql.placeholder('attemptId')}`,
+        leaseEndsAt: sql`greatest(${orders.leaseEndsAt}, ${nowInMs} + ${sql.placeholder('leaseSeconds')}::int * interval '1 second')`,
+      })
+      .where(
+        and(
+          isOrder,
+          eq(orders.orderStatus, transitions.pay.from),
+          sql`(${isExpired}) is not true`,
+          sql`(${isAttempts} or ${isLeaseLive} is not true)`,
+        ),
+      )
+      .returning({ leaseEndsAt: orders.leaseEndsAt })
+      .prepare('start_payment'),
+    endPayment: db
+      .update(orders)
+      .set({ leaseEndsAt: nowInMs })
+      .where(and(isOrder, eq(orders.orderStatus, transitions.pay.from), isAttempts, isLeaseLive))
+      .returning({ order_id: orders.order_id })
+      .prepare('end_payment'),
+  };
+}

@@ -1,0 +1,289 @@
+import type { CreateOutcome, Metadata, NewOrder, Order } from '@order-gateway/domain/orders';
+import { type SQL, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { type BatchQueue, createBatchQueue } from '../../batches/batch-queue.ts';
+import {
+  arrayLiteral,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+  plansEveryRun,
+  serverStatementTimeoutMs,
+} from '../../connections/client.ts';
+import { isDuplicate, redact, statementFailure } from '../../connections/errors.ts';
+import { orderMetadata, orders, pairDigest } from '../../schema.ts';
+import { openMerchantServers } from '../distribution/merchant-servers.ts';
+import {
+  columnArrays,
+  conflictTarget,
+  type NewOrderRow,
+  orderColumns,
+  orderOf,
+  rowOf,
+  rowPlaceholders,
+  rowsAsJson,
+  unnestedRows,
+  unnestedRowsWithMetadata,
+} from '../order-rows.ts';
+import { type Unstored, unlessUnstored } from '../reads/expired-orders.ts';
+import { openOrderIds } from './order-ids.ts';
+import { insertOrders } from './plpgsql-functions.ts';
+
+/** Batches in flight on the inserting connection: the next is already there when one is done, and none waits for the network. */
+const batchesInFlight = 2;
+
+/** A batch may wait behind another on its connection: both must end before the client takes the connection for dead. */
+const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight);
+
+/** How often a batch is inserted whose ids are in use: the second block is checked when it is reserved. */
+const insertAttemptsMax = 3;
+
+/** The defaults are those of docs/decisions/013-batches.md. */
+export interface CreationOptions extends DatabaseOptions {
+  /** Orders in one statement: 1,024 unless given. */
+  readonly batchMax?: number | undefined;
+  /** Orders that may wait for their batch to leave, 4,096 unless given; any more are `overloaded` at once. */
+  readonly waitingMax?: number | undefined;
+}
+
+/** Creates orders. `close` lets those that wait finish, and closes the connections. */
+export type Creations = BatchQueue<NewOrder, CreateOutcome | Unstored<CreateOutcome>>;
+
+type Statements = ReturnType<typeof prepareInserts>;
+type Inserts = DatabaseClient<Statements>;
+type Replays = DatabaseClient<ReturnType<typeof prepareFind>>;
+
+/**
+ * Orders that arrive together share one insert and its commit; every call gets its outcome after that commit. An order is
+ * created by one statement without a transaction around it. A second statement reads it only if its merchant had one with the
+ * same order_id: a single statement that does both misses rows that another session just committed. `server` is the one of a
+ * Citus cluster that has all of the orders.
+ */
+export function openCreations(
+  { batchMax = 1_024, waitingMax = 4_096, ...database }: CreationOptions,
+  server?: number,
+): Creations {
+  const isDistributed = server !== undefined;
+  const inserts = openClient(
+    {
+      ...{ ...database, applicationName: 'order-gateway orders', statementTimeoutMs },
+      // Citus sees which server a function is for only in a plan made for its values.
+      ...(isDistributed && { settings: plansEveryRun }),
+    },
+    (db) => prepareInserts(db, isDistributed),
+  );
+  // Separate, as the plans of the inserts are cached and no insert should wait for a read.
+  const replays = openClient(
+    { ...database, applicationName: 'order-gateway replays', statementTimeoutMs, settings: plansEveryRun },
+    (db) => prepareFind(db, isDistributed),
+  );
+  const queue: Creations = createBatchQueue({
+    name: isDistributed ? `orders ${server}` : 'orders',
+    meter: database.meter,
+    clients: Array.from({ length: batchesInFlight }, () => inserts),
+    batchMax,
+    waitingMax,
+    ownerOf: ({ merchantId }: NewOrder) => merchantId,
+    run: (_inserts: Inserts, batch: readonly NewOrder[]) => createBatch(inserts, replays, batch, isDistributed),
+  });
+  return {
+    ...queue,
+    async close() {
+      await queue.close();
+      await replays.close();
+    },
+  };
+}
+
+/** Where merchants are on different servers, each server has its own queue and connections, so that a lost one delays no other. */
+export function openDistributedCreations(options: CreationOptions): Creations {
+  const servers = openMerchantServers(options);
+  const creationsOf = new Map<number, Creations>();
+  return {
+    async add(order, timeoutMs) {
+      const endsAt = performance.now() + timeoutMs;
+      const found = await servers.find(order.merchantId, timeoutMs);
+      if (found.kind !== 'found') return found;
+      const creations = creationsOf.getOrInsertComputed(found.server, (server) => openCreations(options, server));
+      return creations.add(order, endsAt - performance.now());
+    },
+    oldestMs: () => Math.max(0, ...creationsOf.values().map(({ oldestMs }) => oldestMs())),
+    async close() {
+      await Promise.all([servers, ...creationsOf.values()].map(({ close }) => close()));
+    },
+  };
+}
+
+/** The inserts return the service order ids of the orders that did not exist before. */
+function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
+  const returned = { serviceOrderId: orders.serviceOrderId };
+  const inserted = db.$with('inserted').as(
+    db
+      .insert(orders)
+      .select(unnestedRowsWithMetadata)
+      .onConflictDoNothing(conflictTarget)
+      .returning({
+        ...returned,
+        merchantId: orders.merchantId,
+        createdAt: orders.createdAt,
+        metadata: orders.metadata,
+      }),
+  );
+  const paired = db.$with('paired').as(
+    db
+      .insert(orderMetadata)
+      .select(
+        sql`select merchant_id, ${pairDigest(sql`pair.key`, sql`pair.value`)}, created_at, service_order_id from inserted, jsonb_each_text(metadata) as pair`,
+      )
+      .returning({ merchantId: orderMetadata.merchantId }),
+  );
+  return {
+    ids: openOrderIds(db, isDistributed),
+    /** A lone order does without the arrays, which take a tenth of the time of its insert. */
+    insertOne: db
+      .insert(orders)
+      .values(rowPlaceholders)
+      .onConflictDoNothing(conflictTarget)
+      .returning(returned)
+      .prepare('insert_order'),
+    insert: db
+      .insert(orders)
+      .select(unnestedRows)
+      .onConflictDoNothing(conflictTarget)
+      .returning(returned)
+      .prepare('insert_orders'),
+    /** A batch without metadata does not pay for this one. */
+    insertWithMetadata: db
+      .with(inserted, paired)
+      .select({ serviceOrderId: inserted.serviceOrderId })
+      .from(inserted)
+      .prepare('insert_orders_with_metadata'),
+    insertOnServer: db
+      .select({ serviceOrderId: sql`${sql.identifier(orders.serviceOrderId.name)}`.mapWith(orders.serviceOrderId) })
+      .from(insertOrders.call)
+      .prepare(insertOrders.name),
+  };
+}
+
+/** Equality with one key is half of the server's work for an array of one, and on a distributed table a question to one server. */
+function prepareFind(db: PostgresJsDatabase, isDistributed: boolean) {
+  const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
+  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
+  const wanted = sql`unnest(${merchantIds}, ${sql.placeholder('orderIds')}::text[])`;
+  const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
+  const [merchantId, orderId] = [sql.placeholder('merchantId'), sql.placeholder('orderId')];
+  return {
+    one: find('find_order', sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = ${orderId}`),
+    batch: find(
+      'find_orders',
+      sql`${onServer} (${orders.merchantId}, ${orders.order_id}) in (select * from ${wanted})`,
+    ),
+  };
+}
+
+/** Inserts a batch and reads the orders of it that existed already, those of merchants on different servers separately. */
+async function createBatch(
+  inserts: Inserts,
+  replays: Replays,
+  batch: readonly NewOrder[],
+  isDistributed: boolean,
+): Promise<(CreateOutcome | Unstored<CreateOutcome> | Error)[]> {
+  const { orders, created } = await inserts.run((statements) => insertBatch(statements, batch, isDistributed));
+  const others = orders.filter((order) => !created.has(order.serviceOrderId));
+  const outcomes = new Map<Order, CreateOutcome | Unstored<CreateOutcome> | Error>();
+  const find = async (wanted: readonly Order[]) => {
+    const outcomeOf = await findExisting(replays, wanted);
+    for (const order of wanted) outcomes.set(order, outcomeOf(order));
+  };
+  const groups = isDistributed ? [...Map.groupBy(others, ({ merchantId }) => merchantId).values()] : [others];
+  await Promise.all(groups.filter(({ length }) => length > 0).map(find));
+  return orders.map((order) => outcomes.get(order) ?? { kind: 'created', order });
+}
+
+/** Inserts a batch with ids of this connection. Returns the orders, and the ids of those that did not exist before. */
+async function insertBatch(
+  statements: Statements,
+  batch: readonly NewOrder[],
+  isDistributed: boolean,
+  attempts = insertAttemptsMax,
+): Promise<{ readonly orders: readonly Order[]; readonly created: ReadonlySet<number> }> {
+  const { ids } = statements;
+  const orders: Order[] = [];
+  for (const order of batch) {
+    const id = ids.take();
+    orders.push({ ...order, serviceOrderId: typeof id === 'number' ? id : await id });
+  }
+  try {
+    const inserted = await insert(statements, orders, isDistributed);
+    // By its own id only: the driver has returned rows of other statements (issue 1120).
+    return { orders, created: new Set(inserted.map(({ serviceOrderId }) => serviceOrderId)) };
+  } catch (error) {
+    if (attempts === 1 || !isDuplicate(error)) throw error;
+    // Nothing is stored. The ids are in use, as after a restore: their key is the only other one.
+    ids.drop();
+    return insertBatch(statements, batch, isDistributed, attempts - 1);
+  }
+}
+
+/** Inserts orders in one statement. Returns the ids of those that did not exist before. */
+function insert(statements: Statements, orders: readonly Order[], isDistributed: boolean) {
+  const { insert, insertOne, insertWithMetadata, insertOnServer } = statements;
+  // All sessions lock rows in the same order, so that two batches with the same order_ids cannot deadlock.
+  const rows = orders.map(rowOf).sort(byKey);
+  const [first] = rows;
+  const hasMetadata = orders.some(({ metadata }) => metadata !== null);
+  if (rows.length === 1 && first !== undefined && !hasMetadata) return insertOne.execute({ ...first });
+  if (isDistributed) {
+    return insertOnServer.execute({
+      merchant_id: first?.merchantId,
+      new_orders: rowsAsJson(rows, metadataOf(rows, orders)),
+    });
+  }
+  if (!hasMetadata) return insert.execute(columnArrays(rows));
+  const metadata = arrayLiteral(metadataOf(rows, orders), (one) => one && JSON.stringify(one));
+  return insertWithMetadata.execute({ ...columnArrays(rows), metadata });
+}
+
+/** The metadata of rows, in their order. */
+function metadataOf(rows: readonly NewOrderRow[], orders: readonly Order[]): (Metadata | null)[] {
+  const byId = new Map(orders.map(({ serviceOrderId, metadata }) => [serviceOrderId, metadata]));
+  return rows.map(({ serviceOrderId }) => byId.get(serviceOrderId) ?? null);
+}
+
+/** The outcome of each order that was not inserted. A failure to read them does not affect those that were. */
+async function findExisting(
+  replays: Replays,
+  wanted: readonly Order[],
+): Promise<(order: Order) => CreateOutcome | Unstored<CreateOutcome> | Error> {
+  try {
+    const [lone] = wanted.length === 1 ? wanted : [];
+    const rows = await replays.run(({ one, batch }) =>
+      lone === undefined
+        ? batch.execute({
+            merchantIds: arrayLiteral(wanted, (order) => order.merchantId),
+            orderIds: arrayLiteral(wanted, (order) => order.fields.order_id),
+          })
+        : one.execute({ merchantId: lone.merchantId, orderId: lone.fields.order_id }),
+    );
+    const existing = new Map(
+      rows.map((row) => {
+        const order = orderOf(row);
+        return [keyOf(order), unlessUnstored<CreateOutcome>([row], { kind: 'exists', order })];
+      }),
+    );
+    // Missing only if it was deleted between the two statements; sent again, the order will be created.
+    return (order) => existing.get(keyOf(order)) ?? { kind: 'unavailable' };
+  } catch (error) {
+    const outcome = statementFailure(error) === undefined ? redact(error) : ({ kind: 'unavailable' } as const);
+    return () => outcome;
+  }
+}
+
+function keyOf(order: Order): string {
+  return `${order.merchantId} ${order.fields.order_id}`;
+}
+
+function byKey(a: NewOrderRow, b: NewOrderRow): number {
+  if (a.merchantId !== b.merchantId) return a.merchantId - b.merchantId;
+  return a.order_id < b.order_id ? -1 : a.order_id > b.order_id ? 1 : 0;
+}

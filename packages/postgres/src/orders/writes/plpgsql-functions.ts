@@ -1,0 +1,268 @@
+import { transitions } from '@order-gateway/domain/orders';
+import { and, eq, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { type AnyPgColumn, PgDialect } from 'drizzle-orm/pg-core';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { plansEveryRun } from '../../connections/client.ts';
+import {
+  events,
+  isExpired,
+  isLeaseLive,
+  orderMetadata,
+  orders,
+  pairDigest,
+  refusedPayments,
+  webhookDeliveries,
+  webhookEndpoints,
+} from '../../schema.ts';
+import { conflictTarget, newRow } from '../order-rows.ts';
+
+/** Refused payments that a read of an order shows. */
+const refusedPaymentsMax = 20;
+
+/** The time of the database in whole milliseconds, as the columns have it, which would round it up. */
+export const nowInMs = sql`date_trunc('milliseconds', now())`;
+
+/** 13 digits of the time in microseconds, so that ids sort by time, and 19 random ones. */
+const newEventId = sql`'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
+
+/** The columns by which an update finds orders. Every function begins with `merchant_id`, by which Citus sends it to a server. */
+const orderKey = { merchant_id: 'bigint', order_id: 'text' };
+
+/** A variable of the functions. */
+const changedAt = sql.raw('changed_at');
+
+/** Builds statements without a database. */
+const db = drizzle.mock();
+
+/**
+ * Writes orders of one server. A function, because Citus sends one to the server of the merchant that is its first parameter, but
+ * makes a statement that does the same a distributed transaction (docs/decisions/064-one-server-per-operation.md).
+ */
+export interface OrderFunction {
+  readonly name: string;
+  /** Creates or replaces the function. */
+  readonly definition: string;
+  /** A table that calls it with placeholders named as its parameters. */
+  readonly call: SQL;
+}
+
+function orderFunction(
+  name: string,
+  parameters: Readonly<Record<string, string>>,
+  { returns, column, body }: { readonly returns: string; readonly column: string; readonly body: string },
+): OrderFunction {
+  const settings = Object.entries(plansEveryRun).map(([setting, to]) => `set ${setting} = ${to}`);
+  const definition = `create or replace function ${name} (${Object.entries(parameters)
+    .map((parameter) => parameter.join(' '))
+    .join(', ')})
+returns ${returns} language plpgsql ${settings.join(' ')} as $$
+#variable_conflict use_column
+${body}
+end $$`;
+  const values = Object.entries(parameters).map(
+    ([parameter, type]) => sql`${sql.placeholder(parameter)}::${sql.raw(type)}`,
+  );
+  const call = sql`${sql.raw(name)}(${sql.join(values, sql`, `)}) as call (${sql.identifier(column)})`;
+  return { name, definition, call };
+}
+
+/**
+ * Changes the orders of one merchant, and stores an event of each with its deliveries. The column `changed` of its call is the
+ * number of orders it changed.
+ */
+function changeFunction(
+  name: string,
+  parameters: Readonly<Record<string, string>>,
+  define: (value: (parameter: string) => SQL) => {
+    /** A query for the time of the change, which the statements after it know as {@link changedAt}. Absent: now. */
+    readonly time?: SQL;
+    /** An update of orders that returns their `order_id`. */
+    readonly update: SQLWrapper;
+    readonly event: SQL;
+    /** Another statement for each changed order. */
+    readonly also?: SQL;
+  },
+): OrderFunction {
+  const value = (parameter: string) => sql.raw(`${name}.${parameter}`);
+  const { time, update, event, also } = define(value);
+  const { merchantId, endpointId, eventTypes, disabledAt } = webhookEndpoints;
+  const insertEvent = sql`insert into ${events} (merchant_id, event_id, type, created_at, order_id)
+      values (${value('merchant_id')}, new_event_id, ${event}, ${changedAt}, changed_id)`;
+  const insertDeliveries = sql`insert into ${webhookDeliveries} (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
+      select ${merchantId}, ${endpointId}, new_event_id, 0, now() from ${webhookEndpoints}
+      where ${merchantId} = ${value('merchant_id')} and ${isNull(disabledAt)} and (${isNull(eventTypes)} or ${event} = any(${eventTypes}))`;
+  const statements = [insertEvent, insertDeliveries, ...(also ? [also] : [])];
+  const body = `declare
+  changed_id text;
+  changed_at timestamptz(3) := now();
+  new_event_id text;
+  changed int := 0;
+begin
+${time ? `  changed_at := (${textOf(time)});\n` : ''}  for changed_id in ${textOf(update)} loop
+    new_event_id := ${textOf(newEventId)};
+${statements.map((statement) => `    ${textOf(statement)};\n`).join('')}    changed := changed + 1;
+  end loop;
+  return changed;`;
+  return orderFunction(name, parameters, { returns: 'int', column: 'changed', body });
+}
+
+function textOf(statement: SQLWrapper): string {
+  return new PgDialect().sqlToQuery(statement.getSQL().inlineParams()).sql;
+}
+
+function isOrder(value: (parameter: string) => SQL): SQL | undefined {
+  return and(eq(orders.merchantId, value('merchant_id')), eq(orders.order_id, value('order_id')));
+}
+
+const returned = { order_id: orders.order_id };
+
+/** Stores a transition of the domain, if the order is still in its state `from`. */
+export const changeOrder = changeFunction(
+  'change_order',
+  {
+    ...orderKey,
+    ...{ from_status: 'text', to_status: 'text', event_type: 'text' },
+    ...{ paid_at: 'timestamptz', payment_id: 'text', checkout_id: 'bigint', cancelled_at: 'timestamptz' },
+  },
+  (value) => {
+    const to = value('to_status');
+    // The end of the lease stays with an expired order: a payment counts if it was made before.
+    const unlessExpired = (column: AnyPgColumn) => sql`case when ${to} = ${transitions.expire.to} then ${column} end`;
+    const update = db
+      .update(orders)
+      .set({
+        orderStatus: to,
+        paidAt: value('paid_at'),
+        paymentId: value('payment_id'),
+        checkoutId: value('checkout_id'),
+        cancelledAt: value('cancelled_at'),
+        leaseCheckoutId: unlessExpired(orders.leaseCheckoutId),
+        leaseAttemptId: unlessExpired(orders.leaseAttemptId),
+        leaseEndsAt: unlessExpired(orders.leaseEndsAt),
+      })
+      .where(
+        and(
+          isOrder(value),
+          eq(orders.orderStatus, value('from_status')),
+          // Past its expiry, an unpaid order can only expire. A read has seen that, on Citus by another server's clock.
+          sql`(${to} = ${transitions.expire.to} or (${isExpired}) is not true)`,
+          // During a lease, an unpaid order can only be paid. The lease may have begun since the read.
+          sql`(${to} = ${transitions.pay.to} or ${isLeaseLive} is not true)`,
+        ),
+      )
+      .returning(returned);
+    return { update, event: value('event_type') };
+  },
+);
+
+/** Lets an order expire before its time. */
+export const expireOrderNow = changeFunction('expire_order_now', orderKey, (value) => ({
+  update: db
+    .update(orders)
+    .set({ orderStatus: transitions.expire.to, expiresAt: nowInMs })
+    .where(
+      and(
+        isOrder(value),
+        eq(orders.orderStatus, transitions.expire.from),
+        sql`(${isExpired}) is not true`,
+        sql`${isLeaseLive} is not true`,
+      ),
+    )
+    .returning(returned),
+  event: sql`${transitions.expire.event}`,
+}));
+
+/** Stores the expiry of those of a merchant's orders that have expired. */
+export const expireOrders = changeFunction(
+  'expire_orders',
+  { merchant_id: 'bigint', order_ids: 'text[]' },
+  (value) => ({
+    update: db
+      .update(orders)
+      .set({ orderStatus: transitions.expire.to })
+      .where(
+        and(
+          eq(orders.merchantId, value('merchant_id')),
+          sql`${orders.order_id} = any(${value('order_ids')})`,
+          isExpired,
+        ),
+      )
+      .returning(returned),
+    event: sql`${transitions.expire.event}`,
+  }),
+);
+
+/** Stores a refused payment, if the order is still in a state. */
+export const refusePayment = changeFunction(
+  'refuse_payment',
+  {
+    ...{ ...orderKey, from_status: 'text', checkout_id: 'bigint', payment_id: 'text' },
+    ...{ amount: 'numeric', currency: 'text', paid_at: 'timestamptz(3)', code: 'text' },
+  },
+  (value) => {
+    // In the order of the table, and as an object of `orders.refused_payments`.
+    const columns = ['checkout_id', 'payment_id', 'amount', 'currency', 'paid_at', 'code'];
+    const members = columns.map((column) => sql`'${sql.raw(column)}', ${value(column)}`);
+    const { refusedPayments: stored } = orders;
+    const kept = sql`case when jsonb_array_length(${stored}) < ${refusedPaymentsMax} then ${stored} else coalesce(${stored} - 0, '[]') end`;
+    const object = sql`jsonb_build_object(${sql.join([...members, sql`'refused_at', ${changedAt}`], sql`, `)})`;
+    const update = db
+      .update(orders)
+      .set({ refusedPayments: sql`${kept} || ${object}` })
+      .where(and(isOrder(value), eq(orders.orderStatus, value('from_status'))))
+      .returning(returned);
+    const names = columns.map((column) => sql.identifier(column));
+    return {
+      // Later than the previous one of the order, so that the event of each shows it as the last.
+      time: sql`select greatest(now(), (${stored} -> -1 ->> 'refused_at')::timestamptz + interval '1 millisecond')
+      from ${orders} where ${isOrder(value)} for update`,
+      update,
+      event: sql`'order.payment_refused'`,
+      also: sql`insert into ${refusedPayments} (merchant_id, order_id, ${sql.join(names, sql`, `)}, refused_at)
+      values (${value('merchant_id')}, changed_id, ${sql.join(columns.map(value), sql`, `)}, ${changedAt})`,
+    };
+  },
+);
+
+const ofNewOrder = (column: string) => sql.raw(`new_order.${column}`);
+
+/** One row per statement: Citus sends such an insert straight to the shard, and all others by way of files. */
+const insertOrder = db.insert(orders).values(newRow(ofNewOrder)).onConflictDoNothing(conflictTarget);
+
+const insertPair = db.insert(orderMetadata).values({
+  merchantId: ofNewOrder('merchant_id'),
+  pairDigest: sql`new_digest`,
+  createdAt: ofNewOrder('created_at'),
+  serviceOrderId: ofNewOrder('service_order_id'),
+});
+
+/**
+ * Stores new orders of merchants on one server, with their metadata: an array of JSON objects, whose members are named as the
+ * columns. The call returns the `service_order_id` of each order that did not exist before.
+ */
+export const insertOrders = orderFunction(
+  'insert_orders',
+  { merchant_id: 'bigint', new_orders: 'json' },
+  {
+    returns: 'setof bigint',
+    column: orders.serviceOrderId.name,
+    body: `declare
+  new_order ${textOf(sql`${orders}`)};
+  new_digest ${orderMetadata.pairDigest.getSQLType()};
+begin
+  for new_order in select * from json_populate_recordset(null::${textOf(sql`${orders}`)}, insert_orders.new_orders) loop
+    ${textOf(insertOrder)};
+    if found then
+      return next ${textOf(ofNewOrder('service_order_id'))};
+      for new_digest in select ${textOf(pairDigest(sql`key`, sql`value`))} from jsonb_each_text(${textOf(ofNewOrder('metadata'))}) loop
+        ${textOf(insertPair)};
+      end loop;
+    end if;
+  end loop;`,
+  },
+);
+
+/** What creates the functions. The migrations contain it. */
+export const orderFunctions = [changeOrder, expireOrderNow, expireOrders, refusePayment, insertOrders].map(
+  ({ definition }) => definition,
+);

@@ -1,0 +1,95 @@
+import { and, eq, lt, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { arrayLiteral, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
+import { isConcurrencyFailure, isConnectionLost, redact } from '../../connections/errors.ts';
+import { events, isExpired, orders, webhookDeliveries } from '../../schema.ts';
+import { expireOrders } from './plpgsql-functions.ts';
+
+/** Orders that expire, or events that are deleted, at a time: a tenth of a second's work. */
+const sweptMax = 500;
+
+/** How long events are stored. */
+const eventLifetime = sql`interval '30 days'`;
+
+/** What a run of a background job did. */
+interface Swept {
+  readonly count: number;
+  /** Whether nothing is left to do. */
+  readonly isDone: boolean;
+}
+
+/** The background jobs of an order store. */
+export interface Sweeps {
+  /**
+   * Stores that orders have passed their expiry, with their events: at most {@link sweptMax}. Rejects with an error without values;
+   * a database that can't be reached has nothing to do.
+   */
+  expire(): Promise<Swept>;
+  /** Deletes events that are older than 30 days, and their deliveries: at most {@link sweptMax}. Rejects as `expire` does. */
+  deleteOldEvents(): Promise<Swept>;
+  /** Lets running calls finish, then closes the connection. */
+  close(): Promise<void>;
+}
+
+/** Opens the background jobs, on one connection. Where merchants are on different servers, each change is a transaction of one of them. */
+export function openSweeps(options: DatabaseOptions): Sweeps {
+  const client = openClient(
+    { ...options, applicationName: 'order-gateway sweeps', settings: plansEveryRun },
+    prepareStatements,
+  );
+  const sweep = async (job: 'expire' | 'deleteOldEvents'): Promise<Swept> => {
+    let count = 0;
+    try {
+      const due = await client.run(({ [job]: { find } }) => find.execute());
+      for (const [merchantId, rows] of Map.groupBy(due, ({ merchantId }) => merchantId)) {
+        const ids = arrayLiteral(rows, ({ id }) => id);
+        count += await client.run(({ [job]: { change } }) => change(merchantId, ids));
+      }
+      return { count, isDone: due.length < sweptMax };
+    } catch (error) {
+      // Two sweeps, or a sweep and an erasure, may lock the same orders in another order.
+      if (isConcurrencyFailure(error)) return { count, isDone: false };
+      if (!isConnectionLost(error)) throw redact(error);
+      return { count, isDone: true };
+    }
+  };
+  return { expire: () => sweep('expire'), deleteOldEvents: () => sweep('deleteOldEvents'), close: client.close };
+}
+
+function prepareStatements(db: PostgresJsDatabase) {
+  const [merchantId, ids] = [sql.placeholder('merchant_id'), sql.placeholder('ids')];
+  const expire = db.select({ changed: sql<number>`changed` }).from(expireOrders.call).prepare(expireOrders.name);
+  const deleteOld = (table: typeof events | typeof webhookDeliveries) =>
+    db.delete(table).where(and(eq(table.merchantId, merchantId), sql`${table.eventId} = any(${ids}::text[])`));
+  const deleteDeliveries = deleteOld(webhookDeliveries).prepare('delete_deliveries');
+  const deleteEvents = deleteOld(events).returning({ eventId: events.eventId }).prepare('delete_events');
+  return {
+    expire: {
+      find: db
+        .select({ merchantId: orders.merchantId, id: orders.order_id })
+        .from(orders)
+        .where(isExpired)
+        .orderBy(orders.expiresAt)
+        .limit(sweptMax)
+        .prepare('find_expired_orders'),
+      change: async (merchant_id: number, order_ids: string) => {
+        const [called] = await expire.execute({ merchant_id, order_ids });
+        return called?.changed ?? 0;
+      },
+    },
+    deleteOldEvents: {
+      find: db
+        .select({ merchantId: events.merchantId, id: events.eventId })
+        .from(events)
+        .where(lt(events.createdAt, sql`now() - ${eventLifetime}`))
+        .orderBy(events.createdAt)
+        .limit(sweptMax)
+        .prepare('find_old_events'),
+      // The events last, as those that are left are found again.
+      change: async (merchant_id: number, ids: string) => {
+        await deleteDeliveries.execute({ merchant_id, ids });
+        return (await deleteEvents.execute({ merchant_id, ids })).length;
+      },
+    },
+  };
+}
