@@ -10,7 +10,7 @@ import {
   type WebhookDeliveries,
 } from '@order-gateway/postgres/webhooks';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
-import { eventResponse } from '../operations/order-response.ts';
+import { eventResponse } from '../operations/events.ts';
 import type { SigningSecrets } from '../secrets/signing-secrets.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { type Sender, webhookRequest } from './send.ts';

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
-import { returnLink } from '../operations/order-response.ts';
+import { returnLink } from '../operations/payments.ts';
 import { findPaymentLink } from '../operations/stored-orders.ts';
 import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';

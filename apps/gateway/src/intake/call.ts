@@ -6,11 +6,10 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../operations/operation.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { RecordCall } from '../telemetry/metrics.ts';
 import type { CallSpan, Tracing } from '../telemetry/tracing.ts';
 import type { Permit } from './admission.ts';
 import type { CallBody } from './body/call-body.ts';
-import { type CallLog, isServerError } from './call-log.ts';
+import { type CallLog, isServerError, type RecordCall } from './call-record.ts';
 import type { Peer } from './peers/connection-limit.ts';
 
 export interface CallDeps {

@@ -1,11 +1,13 @@
 import { EventService } from '@order-gateway/contract/gateway/v1/event_service_pb';
-import type { AccountId, Merchant } from '@order-gateway/domain/accounts';
-import { type EventPosition, type OrderEvent, parseEventList } from '@order-gateway/domain/events';
+import type { AccountId, Merchant, MerchantMode } from '@order-gateway/domain/accounts';
+import { type EventPosition, type OrderEvent, orderAfter, parseEventList } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import { formatTime } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
 import { type Caller, type Members, type Operation, type OperationDeps, operationsOf } from './operation.ts';
-import { eventResponse } from './order-response.ts';
+import { orderRecord } from './orders.ts';
 import { retryAfter, storageFailure } from './retry-after.ts';
 
 /** The number of events that a stream reads at a time. For a slow reader, no more of them are kept in memory. */
@@ -141,5 +143,15 @@ export function createWatchEvents({
         else streams.delete(id);
       }
     },
+  };
+}
+
+/** An event as in feeds and webhooks, with the order after the change. */
+export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl) {
+  return {
+    id: event.eventId,
+    type: event.type,
+    timestamp: formatTime(event.createdAtMs),
+    data: orderRecord(orderAfter(event), mode, baseUrl),
   };
 }

@@ -1,11 +1,13 @@
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
-import type { Merchant } from '@order-gateway/domain/accounts';
+import type { Merchant, MerchantMode } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
-import { createOrderToken } from '@order-gateway/domain/links';
+import { type BaseUrl, createOrderToken, paymentLink } from '@order-gateway/domain/links';
+import { formatAmount } from '@order-gateway/domain/money';
 import {
   decide,
   expiryOfNewOrder,
   expiryRangeError,
+  formatTime,
   newOrder,
   type Order,
   type OrderInput,
@@ -15,11 +17,11 @@ import {
   parseOrder,
   parseOrderKey,
   parseOrderList,
+  type RefusedPayment,
 } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing';
 import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
-import { orderRecord, orderResponse } from './order-response.ts';
 import { storageFailure } from './retry-after.ts';
 import { type ChangedOrder, changeOrder, type FoundOrder, findOrder } from './stored-orders.ts';
 
@@ -139,4 +141,55 @@ export function cancelOrder(
     () => findOrder(deps, caller, key),
     ({ order }) => decide(order, { kind: 'cancel' }, deps.now()),
   );
+}
+
+export type OrderResponse = ReturnType<typeof orderResponse>;
+export type OrderRecord = ReturnType<typeof orderRecord>;
+
+/** The six fields of the response to a creation, in the order of the API. */
+export function orderResponse(order: Order, baseUrl: BaseUrl) {
+  return {
+    service_order_id: order.serviceOrderId,
+    created_at: formatTime(order.createdAtMs),
+    order_id: order.fields.order_id,
+    order_status: order.orderStatus,
+    order_token: order.orderToken,
+    payment_link: paymentLink(baseUrl, order.orderToken),
+  };
+}
+
+/** The order in every other response, without the customer's data. Fields without a value are `undefined`. */
+export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
+  const { fields, payment, lease, refusedPayments } = order;
+  return {
+    ...orderResponse(order, baseUrl),
+    mode,
+    // At most 15 digits, which a double represents exactly.
+    order_amount: Number(formatAmount(fields.order_amount)),
+    order_currency: fields.order_currency,
+    order_note: fields.order_note,
+    service_type: fields.service_type,
+    order_expires_at: formatOptional(order.expiresAtMs),
+    paid_at: formatOptional(payment?.paidAtMs ?? null),
+    payment_id: payment?.paymentId,
+    cancelled_at: formatOptional(order.cancelledAtMs),
+    payment_in_progress_until: formatOptional(lease?.isLive ? lease.endsAtMs : null),
+    refused_payments: refusedPayments.length === 0 ? undefined : refusedPayments.map(refusedPaymentRecord),
+    metadata: order.metadata ?? undefined,
+  };
+}
+
+function refusedPaymentRecord({ paymentId, amount, currency, paidAtMs, code, refusedAtMs }: RefusedPayment) {
+  return {
+    payment_id: paymentId,
+    amount: Number(formatAmount(amount)),
+    currency,
+    paid_at: formatTime(paidAtMs),
+    code,
+    refused_at: formatTime(refusedAtMs),
+  };
+}
+
+function formatOptional(ms: number | null): string | undefined {
+  return ms === null ? undefined : formatTime(ms);
 }

@@ -18,8 +18,9 @@ import {
   parsePayment,
 } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
+import { returnUrlFor } from '@order-gateway/domain/signing';
 import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
-import { checkoutOrder } from './order-response.ts';
+import { orderRecord } from './orders.ts';
 import { storageFailure } from './retry-after.ts';
 import {
   type ChangedOrder,
@@ -142,4 +143,24 @@ export async function recordPayment(
   if (!isRefused || attemptId === undefined) return recorded;
   const ended = await endPayment(deps, caller, { order_token: orderToken, attempt_id: attemptId });
   return ended.ok ? recorded : ended;
+}
+
+/** An order as checkout systems see it, with more members than `CheckoutOrder`, which drops them. */
+function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
+  const { order, merchant } = link;
+  const record = orderRecord(order, merchant.mode, deps.baseUrl());
+  return { ...record, merchant_name: merchant.name, return_url: returnLink(deps, link) };
+}
+
+/**
+ * The complete URL at which the customer returns to the merchant, with the order's current status. It is signed if the
+ * merchant has a signing secret that SECRETS_KEY can decrypt.
+ */
+export function returnLink(
+  { signingSecrets, now }: Pick<OperationDeps, 'signingSecrets' | 'now'>,
+  { order, merchant }: LinkedOrder,
+): string {
+  const { signingSecret } = merchant;
+  const secret = signingSecret === null ? undefined : signingSecrets?.decrypt(order.merchantId, signingSecret);
+  return returnUrlFor(order, secret && { secret, signedAtSeconds: Math.floor(now() / 1_000) });
 }

@@ -2,7 +2,8 @@ import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventType } from '@order-gateway/domain/events';
 import type { BaseUrl, OrderToken } from '@order-gateway/domain/links';
 import { newOrder, type Order, parseOrder, type RefusedPayment } from '@order-gateway/domain/orders';
-import { eventResponse, orderResponse } from '../operations/order-response.ts';
+import { eventResponse } from '../operations/events.ts';
+import { orderResponse } from '../operations/orders.ts';
 
 /** The order that the reference shows. A test compares it with the fixture of the API's own example. */
 export const exampleOrder = {

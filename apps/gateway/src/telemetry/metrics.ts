@@ -155,14 +155,3 @@ export function refusalCounter(meter: Meter) {
 
 /** Every label is a name of ours, never a client's text. */
 export type CallLabels = Readonly<Record<'protocol' | 'operation' | 'code', string>>;
-
-/** Counts a call that ended. */
-export type RecordCall = ReturnType<typeof callRecorder>;
-
-/** The metrics of the calls in all protocols. */
-export function callRecorder(meter: Meter) {
-  const durations = meter.createHistogram('order_gateway.call.duration.seconds', {
-    description: 'From the headers of a call to the end of its response',
-  });
-  return (labels: CallLabels, durationMs: number) => durations.record(durationMs / 1_000, labels);
-}

@@ -8,7 +8,7 @@ import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
-import type { OrderResponse } from '../../src/operations/order-response.ts';
+import type { OrderResponse } from '../../src/operations/orders.ts';
 import { localAmount, type PageLanguage } from '../../src/payment-page/localization.ts';
 import { giveSigningSecret, type RunningGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, pressPay } from '../helpers/send-order.ts';

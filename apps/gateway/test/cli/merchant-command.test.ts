@@ -8,7 +8,7 @@ import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import type postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
-import type { OrderRecord } from '../../src/operations/order-response.ts';
+import type { OrderRecord } from '../../src/operations/orders.ts';
 import { describe } from '../../src/start/process.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';

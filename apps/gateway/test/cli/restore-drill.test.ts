@@ -10,7 +10,7 @@ import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
-import type { OrderResponse } from '../../src/operations/order-response.ts';
+import type { OrderResponse } from '../../src/operations/orders.ts';
 import { endProcesses, newDataDir, startProcess } from '../helpers/gateway-process.ts';
 import { type RunningGateway, runGateway } from '../helpers/running-gateway.ts';
 import { answerOf, callJson, postOrder } from '../helpers/send-order.ts';

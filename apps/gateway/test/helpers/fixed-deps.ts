@@ -5,7 +5,7 @@ import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memor
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createAdmission } from '../../src/intake/admission.ts';
 import { createBodyReader } from '../../src/intake/body/call-body.ts';
-import { createCallLog } from '../../src/intake/call-log.ts';
+import { createCallLog } from '../../src/intake/call-record.ts';
 import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
 import { createCheckLogo } from '../../src/operations/logos/check-logo.ts';

@@ -6,7 +6,7 @@ import { fromJson } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import type { OrderResponse } from '../../src/operations/order-response.ts';
+import type { OrderResponse } from '../../src/operations/orders.ts';
 
 // The calls of a merchant's backend. Programs that tests start use this too, so nothing here imports vitest.
 

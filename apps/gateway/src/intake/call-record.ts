@@ -1,6 +1,8 @@
+import type { Meter } from '@opentelemetry/api';
 import { errorCatalogue } from '@order-gateway/contract/errors';
 import type { FailureCode } from '@order-gateway/domain/failure';
 import type { Logger } from '../telemetry/logger.ts';
+import type { CallLabels } from '../telemetry/metrics.ts';
 
 /** The log line of a call: no header, no body, nothing that a customer typed. */
 interface CallLine {
@@ -63,4 +65,15 @@ export function createCallLog(logger: Logger) {
       if (!isCounted || hasLine(line)) logger[levelOf(line.code)](line, 'call');
     },
   };
+}
+
+/** Counts a call that ended. */
+export type RecordCall = ReturnType<typeof callRecorder>;
+
+/** The metrics of the calls in all protocols. */
+export function callRecorder(meter: Meter) {
+  const durations = meter.createHistogram('order_gateway.call.duration.seconds', {
+    description: 'From the headers of a call to the end of its response',
+  });
+  return (labels: CallLabels, durationMs: number) => durations.record(durationMs / 1_000, labels);
 }
