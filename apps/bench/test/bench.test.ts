@@ -10,11 +10,19 @@ import { allGood, bench, outcomes, ownFolder, program } from './run-bench.ts';
 test('contenders are compared, and nothing is left behind', async () => {
   // Every contender runs in test:slow.
   const lacksWrk = mustSkip('fastify in the bench', missing('wrk'));
-  const { stdout, sections } = await bench('--only', 'gateway-grpc,fastify', '--rounds', '1', '--seconds', '1');
   const names = ['gateway-grpc', ...(lacksWrk ? [] : ['fastify'])];
-  expect(sections.map(outcomes)).toEqual([names, ['gateway-grpc', 'insert'], ['gateway-grpc']].map(allGood));
-  for (const name of names) expect(stdout).toContain(`| ${name} `);
-});
+  let seconds = 1;
+  const outcomesOfLongerRun = async () => {
+    const args = ['--only', 'gateway-grpc,fastify', '--rounds', '1', '--seconds', String(seconds)];
+    const { stdout, sections } = await bench(...args);
+    for (const name of names) expect(stdout).toContain(`| ${name} `);
+    // A slow machine may store nothing in a second.
+    seconds *= 4;
+    return sections.map(outcomes);
+  };
+  const expected = [names, ['gateway-grpc', 'insert'], ['gateway-grpc']].map(allGood);
+  await expect.poll(outcomesOfLongerRun, { timeout: 300_000 }).toEqual(expected);
+}, 400_000);
 
 test('a signal stops the load and every program, and nothing is left behind', async () => {
   const TMPDIR = await ownFolder();

@@ -95,11 +95,14 @@ async function send(load: Load): Promise<LoadResult> {
   };
   if (rate === undefined) await Promise.all(Array.from({ length: concurrency }, callUntilEnd));
   else {
-    while (performance.now() < endsAt) {
-      const scheduled = ((performance.now() - startedAt) * rate) / 1_000;
+    let now: number;
+    do {
+      now = performance.now();
+      // Calls that are due at the end are sent, however late this program runs.
+      const scheduled = ((Math.min(now, endsAt) - startedAt) * rate) / 1_000;
       while (sent < scheduled) void callOnce(startedAt + (sent * 1_000) / rate);
       await sleep(tickMs);
-    }
+    } while (now < endsAt);
     while (inFlight > 0 && performance.now() < endsAt + lastResponsesMs) await sleep(tickMs);
     failed += inFlight;
   }
