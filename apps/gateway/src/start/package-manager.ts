@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 // A supervisor that starts the gateway with npx signals npx alone, and npx does not forward SIGTERM to what pnpm runs
-// (docs/decisions/067-stop-with-the-package-manager.md).
+// (docs/decisions/069-stop-with-the-package-manager.md).
 
 const checkEveryMs = 1_000;
 

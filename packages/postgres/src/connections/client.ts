@@ -4,7 +4,7 @@ import postgres, { type Notice } from 'postgres';
 import { parseConnectionUrl } from './connection-url.ts';
 import { ConnectionLost, ConnectionStuck, isConnectionLost, redact } from './errors.ts';
 import { type ServerProbe, watchSession } from './session-watch.ts';
-import { type AddressedSocket, createSocketOpener, type SocketTarget } from './sockets.ts';
+import { type Address, createAddresses, type OpenedSocket, openSocket, type SocketTarget } from './sockets.ts';
 
 /** How long opening a session may take: it takes milliseconds, on a busy server some hundred, and a server that hangs accepts it. */
 export const connectTimeoutMs = 1_500;
@@ -113,13 +113,13 @@ export function openClient<Statements>(
   options: ConnectionOptions,
   prepare: (db: PostgresJsDatabase) => Statements,
 ): DatabaseClient<Statements> {
-  const openSocket = createSocketOpener();
+  const nextAddress = createAddresses();
   const opened = options.meter?.createCounter('order_gateway.database.connections', {
     description: 'Connections opened: the first of each client, and those that replace a lost one',
   });
   const open = () => {
     opened?.add(1, { client: options.applicationName });
-    const connection = openConnection(options, openSocket);
+    const connection = openConnection(options, nextAddress);
     return { connection, statements: prepare(connection.db) };
   };
   let current = open();
@@ -150,11 +150,12 @@ export function openClient<Statements>(
  * sends no startup message and hangs, and a client that was ended keeps connecting for its waiting statements. So a client is
  * used for one connection and destroyed with it.
  */
-export function openConnection(options: ConnectionOptions, openSocket = createSocketOpener()): Connection {
+export function openConnection(options: ConnectionOptions, nextAddress = createAddresses()): Connection {
   const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {}, probe } = options;
-  const connectSeconds = (options.connectTimeoutMs ?? connectTimeoutMs) / 1_000;
-  const { driverUrl, ssl } = parseConnectionUrl(url);
-  let current: AddressedSocket | undefined;
+  const timeoutMs = options.connectTimeoutMs ?? connectTimeoutMs;
+  const { driverUrl, tls } = parseConnectionUrl(url);
+  let address: Address | undefined;
+  let opened: OpenedSocket | undefined;
   let isOver = false;
   const running = new Set<(error: Error) => void>();
   const fail = (error: Error) => {
@@ -162,10 +163,8 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   };
   const destroy = () => {
     isOver = true;
-    // The driver only ends a socket, which a hung server never notices. With TLS, only the TLS socket may be destroyed: a write to
-    // a destroyed socket below it ends the process (docs/decisions/044-patch-the-driver.md).
-    const socket = current?.socket;
-    (socket?.secured ?? socket)?.destroy();
+    // The driver only ends a socket, which a hung server never notices.
+    opened?.destroy();
     void client.end({ timeout: 0 });
     // The driver forgets statements that wait for a connection. It rejects the others with the reason, before this.
     setImmediate(() => fail(new ConnectionLost()));
@@ -173,7 +172,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   // The driver's types lack `socket`, which its README documents under "Custom socket".
   const driverOptions = {
     max: 1,
-    connect_timeout: connectSeconds,
+    connect_timeout: timeoutMs / 1_000,
     // The default is up to an hour, after which a statement would wait for a new connection.
     max_lifetime: null,
     idle_timeout: 0,
@@ -194,11 +193,13 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
       DateStyle: 'ISO, MDY',
       ...settings,
     },
-    ssl: ssl(() => current?.host ?? ''),
+    ssl: false,
     // While it connects, the driver calls this again until a host accepts the connection.
     socket: async (target: SocketTarget) => {
-      current = await openSocket(target, () => isOver);
-      return current.socket;
+      address = await nextAddress(target);
+      if (isOver) throw new ConnectionLost();
+      opened = openSocket(address, tls, timeoutMs);
+      return opened.socket;
     },
   };
   const client = postgres(driverUrl, driverOptions);
@@ -207,7 +208,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
     fail(new ConnectionLost(silentMessage));
     destroy();
   };
-  const watched = { db, address: () => current?.address, isOver: () => isOver, onLost };
+  const watched = { db, address: () => address, isOver: () => isOver, onLost };
   const watch = probe && watchSession(watched, probe);
   return {
     db,

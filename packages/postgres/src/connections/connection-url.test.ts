@@ -10,8 +10,10 @@ writeFileSync(noCertificate, 'empty');
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const tlsOf = (url: string) => {
-  const ssl = parseConnectionUrl(url).ssl(() => 'db.example.com');
-  return typeof ssl === 'object' ? 'verified' : ssl;
+  const { tls } = parseConnectionUrl(url);
+  if (tls === undefined) return false;
+  if (tls.isOptional) return 'prefer';
+  return tls.optionsFor('db.example.com').rejectUnauthorized === false ? 'require' : 'verified';
 };
 
 test.each([

@@ -14,11 +14,18 @@ export interface ConnectionUrl {
   readonly driverUrl: string;
   /** The host and port, or several of them, and the database: without user and password. */
   readonly name: string;
-  /**
-   * The driver's `ssl`. `hostOf` returns the host that it connects to: without a server name, as for an IP address, Node.js would
-   * compare the certificate with `localhost`.
-   */
-  ssl(hostOf: () => string): false | 'allow' | 'prefer' | 'require' | ConnectionOptions;
+  /** How to secure a connection; absent: not at all. */
+  readonly tls: TlsSettings | undefined;
+}
+
+/** How a connection is secured, as `sslmode`, `sslnegotiation` and `sslrootcert` say. */
+export interface TlsSettings {
+  /** Whether a server that rejects TLS is used without it. */
+  readonly isOptional: boolean;
+  /** Whether TLS begins at once, without asking the server. */
+  readonly isDirect: boolean;
+  /** The options of TLS to a host. Node.js compares the certificate with `localhost` if it has no server name, as for an IP address. */
+  optionsFor(host: string): ConnectionOptions;
 }
 
 /** A connection URL is not valid; the message completes "DATABASE_URL …" and contains no password. */
@@ -45,15 +52,23 @@ export function parseConnectionUrl(text: string): ConnectionUrl {
   return {
     driverUrl: `${text.split('?')[0]}?${parameters}`,
     name: `${hosts.includes(':') || hosts.includes(',') ? hosts : `${hosts}:5432`}${path}`,
-    ssl(hostOf) {
-      if (mode === 'disable') return false;
-      if (mode !== 'verify-ca' && mode !== 'verify-full') return mode;
-      return {
-        ...(root !== undefined && { ca: root }),
-        checkServerIdentity: (_name, certificate) =>
-          mode === 'verify-ca' ? undefined : checkServerIdentity(hostOf(), certificate),
-      };
-    },
+    tls:
+      mode === 'disable'
+        ? undefined
+        : {
+            isOptional: mode === 'prefer',
+            isDirect: (parameters.get('sslnegotiation') || process.env.PGSSLNEGOTIATION) === 'direct',
+            optionsFor: (host) => tlsOptions(mode, host, root),
+          },
+  };
+}
+
+function tlsOptions(mode: TlsMode, host: string, root: string | undefined): ConnectionOptions {
+  if (mode !== 'verify-ca' && mode !== 'verify-full') return { rejectUnauthorized: false };
+  return {
+    ...(root !== undefined && { ca: root }),
+    checkServerIdentity: (_name, certificate) =>
+      mode === 'verify-ca' ? undefined : checkServerIdentity(host, certificate),
   };
 }
 

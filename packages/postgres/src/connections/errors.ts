@@ -7,6 +7,17 @@ export class ConnectionLost extends Error {
   }
 }
 
+/** A connection was not opened in time. */
+export class ConnectionTimedOut extends ConnectionLost {
+  constructor() {
+    super('no connection to the database: CONNECT_TIMEOUT');
+  }
+}
+
+/** The message where a server rejects TLS that is required. */
+export const noTlsMessage =
+  'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network';
+
 /**
  * The session can't be ended by its server, as it waits for a synchronous standby or a disk. Whether its statement was executed
  * is unknown; others are not sent.
@@ -52,7 +63,7 @@ const tlsCodes = /^ERR_(SSL|TLS)_|CERT|CRL|^(UNABLE_TO|INVALID)_|^HOSTNAME_MISMA
 const unknownAuthorityCodes = /SELF_SIGNED|^UNABLE_TO_(GET|VERIFY)/;
 
 /** Node.js' message where a server without TLS closes the connection on the TLS handshake; its code is only ECONNRESET. */
-const noTlsMessage = 'before secure TLS connection was established';
+const tlsClosedMessage = 'before secure TLS connection was established';
 
 /**
  * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions, insufficient
@@ -138,9 +149,7 @@ export function redact(error: unknown): Error {
 function messageFor(cause: Error): string {
   const code = codeOf(cause);
   if (cause instanceof ConnectionLost) return cause.message;
-  if (cause.message.includes(noTlsMessage)) {
-    return 'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network';
-  }
+  if (cause.message.includes(tlsClosedMessage)) return noTlsMessage;
   if (hasNoConnection(cause)) return `no connection to the database: ${code}`;
   if (unknownAuthorityCodes.test(code))
     return `no secure connection to the database: ${code}; set sslrootcert to the certificate file of its authority`;

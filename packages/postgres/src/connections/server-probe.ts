@@ -8,7 +8,7 @@ import {
   type SessionState,
   serverStart,
 } from './session-watch.ts';
-import { type Address, connectTo } from './sockets.ts';
+import type { Address } from './sockets.ts';
 
 /** A result is shared for this long, so that the clients of a process together open at most four sessions a second. */
 const resultSharedMs = 250;
@@ -58,7 +58,7 @@ async function findServer(url: string, address: Address): Promise<Found> {
   const connection = openConnection(probing, async () => {
     if (!isTried) {
       isTried = true;
-      return connectTo(address);
+      return address;
     }
     // With several hosts in its URL the driver would try again and again.
     giveUp('no server');

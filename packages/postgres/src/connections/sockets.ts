@@ -1,7 +1,10 @@
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { connect, isIP, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TLSSocket } from 'node:tls';
-import { ConnectionLost } from './errors.ts';
+import { connect as connectTls } from 'node:tls';
+import type { TlsSettings } from './connection-url.ts';
+import { ConnectionLost, ConnectionTimedOut, noTlsMessage } from './errors.ts';
 
 /** The shortest time between two connection attempts of a client, so that a database that is down is not flooded. */
 const reconnectPauseMs = 100;
@@ -18,49 +21,101 @@ export type Address =
   | { readonly path: string }
   | { readonly host: string | undefined; readonly port: number | undefined };
 
-/** Opens a socket for the driver. Throws if the connection that needs it has ended by then. */
-export type OpenSocket = (target: SocketTarget, isOver: () => boolean) => Promise<AddressedSocket>;
-
-/** A socket, and where it leads. */
-export interface AddressedSocket {
-  readonly address: Address;
-  /** Absent for a Unix socket. */
-  readonly host: string | undefined;
-  readonly socket: DriverSocket;
-}
-
-/** A socket of the driver, which adds the TLS socket that it opens on top of it (docs/decisions/044-patch-the-driver.md). */
-type DriverSocket = Socket & { readonly secured?: TLSSocket };
+/** Chooses where the next socket of a client leads. */
+export type NextAddress = (target: SocketTarget) => Promise<Address>;
 
 /**
- * Opens the sockets of a client: each connection attempt goes to the next host of the URL, as in the driver itself, but not
- * more often than every {@link reconnectPauseMs}. The driver adds TLS to them.
+ * Chooses the addresses of a client: each connection attempt goes to the next host of the URL, as in the driver itself, but not
+ * more often than every {@link reconnectPauseMs}.
  */
-export function createSocketOpener(): OpenSocket {
+export function createAddresses(): NextAddress {
   let attempts = 0;
   let mayConnectAt = 0;
-  return async ({ host: hosts, port: ports, path }, isOver) => {
+  return async ({ host: hosts, port: ports, path }) => {
     const now = performance.now();
     mayConnectAt = Math.max(now, mayConnectAt);
     const pauseMs = mayConnectAt - now;
     mayConnectAt += reconnectPauseMs;
     // Waits even if the pause is 0: an error that `connect` raises at once must not be emitted before the driver listens.
     await sleep(pauseMs);
-    if (isOver()) throw new ConnectionLost();
     const index = attempts % hosts.length;
     attempts += 1;
-    return connectTo(path ? { path } : { host: hosts[index], port: ports[index] });
+    return path ? { path } : { host: hosts[index], port: ports[index] };
   };
 }
 
-/** Opens a socket to an address. */
-export function connectTo(address: Address): AddressedSocket {
-  const socket = connect('path' in address ? address : { ...address, port: address.port ?? 0, noDelay: true });
+/** A connection attempt. The driver (3.4.9) gets its socket after the TLS handshake, and opens no TLS itself. */
+export interface OpenedSocket {
+  /** Resolves to what the driver takes for the connection. If the attempt fails, so does the driver's first write. */
+  readonly socket: Promise<Duplex>;
+  /** Ends the attempt, which fails with the reason, or the connection. */
+  destroy(reason?: ConnectionLost): void;
+}
+
+/** Opens a socket to an address. With TLS, connecting and the handshake take at most `timeoutMs` milliseconds. */
+export function openSocket(address: Address, tls: TlsSettings | undefined, timeoutMs: number): OpenedSocket {
+  const plain = connect('path' in address ? address : { ...address, port: address.port ?? 0, noDelay: true });
+  let current: Socket = plain;
   // The driver would reconnect to a server that closes each new connection until the deadline of the statement.
-  socket.once('end', () => {
-    if (socket.bytesRead === 0) socket.destroy(new ConnectionLost());
+  plain.once('end', () => {
+    if (plain.bytesRead === 0) plain.destroy(new ConnectionLost());
   });
-  // The driver takes the server name for TLS from the socket.
-  const host = 'host' in address ? address.host : undefined;
-  return { address, host, socket: Object.assign(socket, address) };
+  // With TLS, only the TLS socket may be destroyed: a write to a destroyed socket below it ends the process with EBADF.
+  const ending = new AbortController();
+  const destroy = (reason = new ConnectionLost()) => {
+    ending.abort(reason);
+    current.destroy();
+  };
+  if (tls === undefined) return { socket: Promise.resolve(plain), destroy };
+  const host = 'host' in address ? (address.host ?? '') : '';
+  const begin = () => {
+    const options = { ...tls.optionsFor(host), ...(tls.isDirect && { ALPNProtocols: ['postgresql'] }) };
+    current = connectTls({ socket: plain, ...(!isIP(host) && { servername: host }), ...options });
+    return current;
+  };
+  const timer = setTimeout(() => destroy(new ConnectionTimedOut()), timeoutMs);
+  const socket = secure(plain, tls, begin, ending.signal)
+    .catch((error) => {
+      destroy();
+      return failingStream(error);
+    })
+    .finally(() => clearTimeout(timer));
+  return { socket, destroy };
+}
+
+/** SSLRequest, and the response of a server that uses TLS (PostgreSQL 18, 54.2.10). */
+const tlsRequest = Buffer.of(0, 0, 0, 8, 4, 210, 22, 47);
+const tlsAccepted = 'S';
+
+/** Secures a socket. Returns the TLS socket, or the socket itself if the server rejects TLS and need not use it. */
+async function secure(
+  plain: Socket,
+  { isOptional, isDirect }: TlsSettings,
+  begin: () => Socket,
+  signal: AbortSignal,
+): Promise<Socket> {
+  // An error may be emitted before the driver listens, and would end the process. `destroyed` shows it then.
+  plain.on('error', () => {});
+  await once(plain, 'connect', { signal });
+  if (!isDirect) {
+    plain.write(tlsRequest);
+    const [response] = await once(plain, 'data', { signal });
+    // Whatever else came is not encrypted, and must not be taken for a part of the session (CVE-2021-23222).
+    if (response.length !== 1) throw new ConnectionLost();
+    if (String(response) !== tlsAccepted && isOptional) return plain;
+    if (String(response) !== tlsAccepted) throw new ConnectionLost(noTlsMessage);
+  }
+  const secured = begin();
+  secured.on('error', () => {});
+  await once(secured, 'secureConnect', { signal });
+  if (secured.destroyed) throw new ConnectionLost();
+  return secured;
+}
+
+/**
+ * A stream that fails with the driver's first write. If no socket is opened, the driver does not try the next host, and if one
+ * ends before that write, the driver writes nothing to the next.
+ */
+function failingStream(error: Error): Duplex {
+  return new Duplex({ read() {}, write: (_chunk, _encoding, done) => done(error) });
 }

@@ -159,6 +159,31 @@ test('a database without TLS is used with prefer and gives a clear error with re
   );
 });
 
+test('no socket stays open to a host that rejects TLS, and was followed by another', async () => {
+  const proxy = await startChangingProxy(plain.url, (chunk) => chunk);
+  onTestFinished(() => proxy.close());
+  const hosts = [proxy.url, secure.url].map((url) => `localhost:${new URL(url).port}`).join();
+  const url = `${secure.url.replace(/127\.0\.0\.1:\d+/, hosts)}?sslmode=require`;
+  const client = openClient({ url, applicationName: 'rejected' }, (db) => db);
+  onTestFinished(() => client.close());
+  await client.run((db) => db.execute(sql`select 1`));
+  expect(proxy.received()).toBeGreaterThan(0);
+  await expect.poll(() => proxy.sockets.size).toBe(0);
+});
+
+test('of several hosts, those that cannot be reached, reject TLS or have no valid certificate are skipped', async () => {
+  const { port } = new URL(secure.url);
+  const other = await startTestServer();
+  onTestFinished(other.stop);
+  await enableTls(other.url, selfSigned('database.example'));
+  const authorities = await rootFile(certificate);
+  const failing = ['localhost:1', `localhost:${new URL(plain.url).port}`, `localhost:${new URL(other.url).port}`];
+  for (const first of failing) {
+    const url = secure.url.replace(/127\.0\.0\.1:\d+/, `${first},localhost:${port}`);
+    expect(await usesTls(`${url}?${authorities}`).catch((error) => `${first}: ${redact(error).message}`)).toBe(true);
+  }
+});
+
 test.each([
   [0, 'end'],
   [0, 'reset'],

@@ -24,7 +24,7 @@ export function trackSockets(server: Server): () => void {
   server.on('secureConnection', track);
   return () => {
     // Destroys the later ones first: a TLS socket must not write to a destroyed socket below it
-    // (docs/decisions/044-patch-the-driver.md).
+    // (docs/decisions/070-secure-the-drivers-sockets.md).
     for (const socket of [...sockets].reverse()) socket.destroy();
   };
 }
