@@ -4,9 +4,11 @@ import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_p
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { checksumOf } from '@order-gateway/domain/signing';
 import { validOrderFields, validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
+import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import type postgres from 'postgres';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
 import type { OrderRecord } from '../../src/operations/orders.ts';
 import { describe } from '../../src/start/process.ts';
@@ -18,10 +20,12 @@ import { answerOf, callJson, credentialHeaders, orderMessage, postOrder } from '
 const gateway = useGateway();
 
 /** Runs `pnpm merchant` in this process, on the running gateway's database. `error` is what it reports. */
-async function merchant(...args: string[]): Promise<{ output: string; error: string }> {
+const merchant = (...args: string[]) => merchantOf(gateway.accounts, ...args);
+
+async function merchantOf(accounts: AccountAdmin, ...args: string[]): Promise<{ output: string; error: string }> {
   let output = '';
   const program = merchantCommands(
-    (work) => work(gateway.accounts),
+    (work) => work(accounts),
     (line) => {
       output += `${line}\n`;
     },
@@ -84,6 +88,75 @@ test('merchant create and secret add, list and revoke: up to five secrets work, 
     false,
   ]);
   expect(JSON.stringify(secrets)).not.toContain('sk_');
+});
+
+/** A time as commands print it. */
+const time = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/.source;
+
+test('merchant create, rename, disable, enable, checksum, limit and lifetime say what they did, and list and log show it', async () => {
+  const name = '😀'.repeat(255);
+  const created = await merchant('create', '--name', name);
+  const [clientId = ''] = /app_[0-9A-Za-z]{24}/.exec(created.output) ?? [];
+  expect(created.output).toMatch(
+    new RegExp(`^Created live merchant ${name}\\n[^]*client secret: sk_[0-9A-Za-z]{43}\\n`),
+  );
+  const lifetimes = { '1m': 60, '30m': 1_800, '366d': 31_622_400, '7d': 604_800, '24h': 86_400 };
+  for (const [args, text] of [
+    [['rename', clientId, '--name', 'Corner Shop'], `${clientId} is now Corner Shop.`],
+    [['disable', clientId], `${clientId} is disabled.`],
+    [['enable', clientId], `${clientId} is enabled.`],
+    [['checksum', 'required', clientId], expect.stringContaining('required')],
+    [['limit', clientId, 'none'], `${clientId} now has no separate rate limit.`],
+    [['limit', clientId, '250'], `${clientId} now may make 250 calls per second.`],
+    [['lifetime', clientId, 'none'], `Orders of ${clientId} without order_expires_at now do not expire.`],
+    ...Object.entries(lifetimes).map(([lifetime, seconds]): [string[], string] => [
+      ['lifetime', clientId, lifetime],
+      `Orders of ${clientId} without order_expires_at now expire after ${seconds} seconds.`,
+    ]),
+  ] as const) {
+    const { output, error } = await merchant(...args);
+    expect([output.trimEnd(), error]).toEqual([text, '']);
+  }
+  const [header = '', ...rows] = (await merchant('list')).output.trimEnd().split('\n');
+  expect(header.split(/ {2,}/)).toEqual(['CLIENT ID', 'KIND', 'STATE', 'CHECKSUM', 'LIVE SECRETS', 'CREATED', 'NAME']);
+  const row = rows.find((line) => line.startsWith(clientId)) ?? '';
+  expect(row).toMatch(new RegExp(`^${clientId} +live +enabled +required +1 +${time} +Corner Shop$`));
+  expect(await printed('list')).toContainEqual({
+    ...{ client_id: clientId, name: 'Corner Shop', kind: 'live', checksum_mode: 'required', live_secrets: 1 },
+    ...{ default_lifetime_seconds: 86_400, rate_limit: 250, disabled_at: null, created_at: expect.any(String) },
+  });
+  const entries = await printed('log', clientId);
+  const renamed = { time: expect.any(String), action: 'rename', client_id: clientId, who: expect.any(String) };
+  expect(entries).toContainEqual({ ...renamed, details: { name: 'Corner Shop' } });
+  const logged = (await merchant('log', clientId)).output.trimEnd().split('\n');
+  expect(logged[0]?.split(/ {2,}/)).toEqual(['TIME', 'ACTION', 'CLIENT ID', 'WHO', 'DETAILS']);
+  expect(logged).toHaveLength(entries.length + 1);
+});
+
+const empty = useTestDatabase();
+
+test.each(['list', 'log'])('merchant %s says that there is nothing to list, and prints no JSON', async (command) => {
+  const accounts = openAccountAdmin({ url: empty.url });
+  onTestFinished(() => accounts.close());
+  expect((await merchantOf(accounts, command)).output).toMatch(/^(There are no|The .+ is empty)/);
+  expect((await merchantOf(accounts, command, '--json')).output).toBe('');
+});
+
+test('merchant secret: an end may have any offset, and the list shows the state of each secret', async () => {
+  const { clientId } = await gateway.accounts.create('Rotating');
+  const [added] = await printed('secret', 'add', clientId, '--ends', '2096-02-29T23:30:00.5-08:00');
+  const ended = await addSecret(clientId);
+  expect(added).toMatchObject({ id: expect.any(String), client_secret: expect.stringMatching(/^sk_/) });
+  expect((await merchant('secret', 'revoke', clientId, `${ended.id}`)).output).toBe(
+    `Secret ${ended.id} of ${clientId} ends now.\n`,
+  );
+  const sooner = await merchant('secret', 'revoke', clientId, `${added?.id}`, '--ends', '2096-01-31T12:00:00Z');
+  expect(sooner.output).toBe(`Secret ${added?.id} of ${clientId} ends at 2096-01-31 12:00:00 UTC.\n`);
+  const [header, first, second, third] = (await merchant('secret', 'list', clientId)).output.trimEnd().split('\n');
+  expect(header?.split(/ {2,}/)).toEqual(['NUMBER', 'CREATED', 'STATE']);
+  expect(first).toMatch(new RegExp(`^\\d+ +${time} +works$`));
+  expect(second).toMatch(new RegExp(`^${added?.id} +${time} +works until 2096-01-31 12:00:00 UTC$`));
+  expect(third).toMatch(new RegExp(`^${ended.id} +${time} +ended ${time}$`));
 });
 
 test('merchant create --test: a test merchant, whose orders say so', async () => {
@@ -197,6 +270,9 @@ test('commands for an account that does not exist, or is of another kind, say so
   const unknown = 'app_000000000000000000000000';
   for (const args of [
     ['log', unknown],
+    ['enable', unknown],
+    ['limit', unknown, '1'],
+    ['lifetime', unknown, '24h'],
     ['secret', 'revoke', unknown, '1'],
     ['checksum', 'required', gateway.checkout.credentials.clientId],
   ]) {
