@@ -6,6 +6,7 @@ import { createConnectionEvents, createServerProbe, openWriteCheck } from '@orde
 import { openMerchantManagement } from '@order-gateway/postgres/merchant-management';
 import { openOrderStore } from '@order-gateway/postgres/order-store';
 import { eraseOrders } from '@order-gateway/postgres/orders/operators';
+import { queueLimits } from '@order-gateway/postgres/queue-limits';
 import { openWebhookDeliveries } from '@order-gateway/postgres/webhooks';
 import { startBackgroundJobs } from './background-jobs.ts';
 import type { Config } from './config.ts';
@@ -48,14 +49,13 @@ export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | '
   /** Whether the orders may be distributed over several servers. */
   readonly hasCitus?: boolean;
   readonly drainDelayMs: number;
-  /** The number of orders that may wait for their batch; absent: the order store's default. */
-  readonly ordersWaitingMax?: number | undefined;
-  /** Tests shorten these times. */
-  readonly unauthenticatedLimits?: typeof unauthenticatedLimits | undefined;
 };
 
+/** The limits that tests replace. */
+const defaultLimits = { unauthenticated: unauthenticatedLimits, orders: queueLimits.orders };
+
 /** Opens the stores and both ports of a gateway on a migrated database. */
-export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics) {
+export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics, limits = defaultLimits) {
   const tls = config.tls && (await openTls(config.tls, logger));
   /** The scheme of the URLs of both ports. */
   const scheme = tls === undefined ? 'http' : 'https';
@@ -72,7 +72,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     probe: createServerProbe(config.databaseUrl),
   };
   const directory = openAccountDirectory(database);
-  const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax, isDistributed: config.hasCitus });
+  const store = openOrderStore({ ...database, limits: limits.orders, isDistributed: config.hasCitus });
   const writeCheck = openWriteCheck(database);
   const management = config.selfService ? openMerchantManagement(database) : undefined;
   const { webhookAddresses } = config;
@@ -100,7 +100,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     rateLimit: createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
     unauthenticatedCalls: createUnauthenticatedCalls({
-      limits: config.unauthenticatedLimits ?? unauthenticatedLimits,
+      limits: limits.unauthenticated,
       monotonicNow,
     }),
     rejectionPause: createRejectionPause({ limits: rejectionLimits, monotonicNow }),

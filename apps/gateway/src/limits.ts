@@ -1,6 +1,7 @@
 import { fieldRules } from '@order-gateway/domain/orders';
 
-// Every bound of the two servers in one place, each with its reason.
+// Every bound of the servers in one place, each with its reason. Those of the database's queues are in `queue-limits.ts` of
+// packages/postgres, and those of fields and lists in packages/domain, because they are part of the API.
 
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
@@ -73,6 +74,46 @@ export const connectionsMax = Math.min(10_000, Math.floor(openFilesMax * 0.4));
  * after a second while others open 2,000 a second.
  */
 export const backlogMax = 4_096;
+
+/** Connections of the admin port: only scrapers and operators connect. */
+export const adminConnectionsMax = 100;
+
+/** The limits of checking credentials in one process (docs/decisions/004-credential-cache.md). */
+export const credentialLimits = {
+  /**
+   * How long a cached account is valid. A revoked secret must stop within 1 s in every process, and this limit needs no
+   * message between processes. The rest of the second is for the lookup itself.
+   */
+  cacheLifeMs: 800,
+  /** An account in use is refreshed in the background at this age, so that no request of a busy merchant waits. */
+  refreshAgeMs: 400,
+  /** Cached accounts, about 1 KB each. The ones read longest ago are dropped first. Unknown ids are never cached. */
+  cachedAccountsMax: 10_000,
+  /**
+   * Pending lookups of ids that are not cached: half a second of a flood of unknown ids, in which a merchant's first call may
+   * be. Above it the call is `overloaded` immediately. Lookups are batched, so these take a handful of statements.
+   */
+  uncachedLookupsMax: 4_096,
+  /**
+   * Credentials that do not match are rejected this long after their lookup began. Finding an account takes longer than
+   * finding none, which many calls would reveal. This is far above the time of a lookup.
+   */
+  rejectedAfterMs: 25,
+  /** Cached hashes of secrets that were valid. */
+  hashedSecretsMax: 10_000,
+};
+
+/** Buckets of each rate limit. With more, the one used longest ago is dropped. */
+export const rateBucketsMax = 10_000;
+
+/**
+ * Log lines per second for each code and account, or for all unauthenticated callers: a flood's lines would cost more than
+ * its responses.
+ */
+export const callLinesPerSecond = 10;
+
+/** Logos kept in memory, at most 8 MB: a busy merchant's is loaded with every first page of a customer. */
+export const cachedLogosMax = 32;
 
 /** When calls are rejected as overloaded, or wait, before their work begins (docs/decisions/037-overload.md). */
 export const admissionLimits = {
@@ -291,6 +332,10 @@ export const eventWatchLimits = {
   streamsPerMerchant: 10,
   streamMs: 3_600_000,
   heartbeatMs: 10_000,
+  /** Events that a stream reads at a time. For a slow reader, no more of them are kept in memory. */
+  streamPageMax: 100,
+  /** The wait before a merchant with too many streams tries again: one may end by then. */
+  streamsRetryAfterMs: 1_000,
   /** How often new events of other processes are looked for, and the pause between two looks under load. */
   pollEveryMs: 500,
   pollPauseMs: 20,

@@ -9,11 +9,9 @@ import { brandsOn } from './accounts/brands.ts';
 import { createBatchQueue, type QueueFailure } from './batches/batch-queue.ts';
 import { type DatabaseClient, type DatabaseOptions, patientConnectTimeoutMs } from './connections/client.ts';
 import { isCallerEnded } from './connections/errors.ts';
+import { queueLimits } from './queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
-
-/** Calls that may wait for the connection: a second's work. Any more are `overloaded` at once. */
-const waitingMax = 128;
 
 /** What a merchant manages. */
 export type Managed = ReturnType<typeof webhookEndpointsOn> &
@@ -56,7 +54,7 @@ export function openMerchantManagement(options: DatabaseOptions): MerchantManage
     meter: options.meter,
     clients: [openAdministration(options, 'management')],
     batchMax: 1,
-    waitingMax,
+    waitingMax: queueLimits.management.waitingMax,
     run: (client, works) => Promise.all(works.map((work) => work(runOn(client)))),
   });
   return {

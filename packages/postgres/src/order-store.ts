@@ -26,14 +26,9 @@ export interface PostgresOrderStore
 }
 
 /** Stores orders in PostgreSQL. */
-export function openOrderStore({
-  batchMax,
-  waitingMax,
-  isDistributed = false,
-  ...database
-}: OrderStoreOptions): PostgresOrderStore {
+export function openOrderStore({ limits, isDistributed = false, ...database }: OrderStoreOptions): PostgresOrderStore {
   const openOrderCreations = isDistributed ? openDistributedCreations : openCreations;
-  const creations = openOrderCreations({ ...database, batchMax, waitingMax });
+  const creations = openOrderCreations({ ...database, limits });
   const { expireOrder, ...changes } = openOrderChanges({ ...database, isDistributed });
   const sweeps = openSweeps(database);
   const queries = openOrderQueries({ ...database, isDistributed }, expireOrder);

@@ -1,13 +1,11 @@
 import { createServer } from 'node:http';
 import { schemaVersion } from '@order-gateway/postgres/schema-version';
+import { adminConnectionsMax } from '../limits.ts';
 import { bind, type PortServer } from '../network/listen.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { commit, version } from '../version.ts';
 
 const versions = JSON.stringify({ version, commit, schema: schemaVersion });
-
-/** Only scrapers and operators connect. */
-const connectionsMax = 100;
 
 /**
  * The admin port: `GET /metrics` in Prometheus's text format, and `GET /version` with the version, the commit and the latest
@@ -20,7 +18,7 @@ export function createAdminServer({ scrape }: Metrics): PortServer {
     else if (path === '/version') response.writeHead(200, { 'content-type': 'application/json' }).end(versions);
     else response.writeHead(404).end();
   });
-  server.maxConnections = connectionsMax;
+  server.maxConnections = adminConnectionsMax;
   return {
     listen: (port, host) => bind(server, { port, host }),
     close: () =>

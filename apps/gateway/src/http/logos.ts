@@ -3,6 +3,7 @@ import { failed, success } from '@order-gateway/domain/result';
 import type { StoredLogo } from '@order-gateway/postgres/accounts';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { cachedLogosMax } from '../limits.ts';
 import { storageFailure } from '../operations/retry-after.ts';
 import { sendFailure } from './requests.ts';
 
@@ -14,14 +15,11 @@ const headers = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Logos kept in memory, at most 8 MB: a busy merchant's is loaded with every first page of a customer. */
-const cachedMax = 32;
-
 /** The logos of merchants' brands, whose names contain the digests of their images. */
 export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const cache = new Map<string, StoredLogo>();
   const keep = (digest: string, logo: StoredLogo) => {
-    const [oldest] = cache.size < cachedMax ? [] : cache.keys();
+    const [oldest] = cache.size < cachedLogosMax ? [] : cache.keys();
     if (oldest !== undefined) cache.delete(oldest);
     cache.set(digest, logo);
     return success(logo);

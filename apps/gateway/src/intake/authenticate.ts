@@ -10,6 +10,7 @@ import {
 } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
+import { credentialLimits } from '../limits.ts';
 import { storageFailure } from '../operations/retry-after.ts';
 import { settledWithin } from '../settled-within.ts';
 
@@ -27,32 +28,8 @@ type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[K
 /** Checks the credentials of a request within the time given. Missing, unknown and wrong ones get the same failure. */
 export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Account, Failure>>;
 
-/**
- * How long a cached account is valid. A revoked secret must stop within 1 s in every process, and this limit needs no
- * message between processes. The rest of the second is for the lookup itself.
- */
-const cacheLifeMs = 800;
-
-/** An account in use is refreshed in the background at this age, so that no request of a busy merchant waits. */
-const refreshAgeMs = 400;
-
-/** Cached accounts, about 1 KB each; the ones read longest ago are dropped first. Unknown ids are never cached. */
-const cachedClientsMax = 10_000;
-
-/**
- * Pending lookups of ids that are not cached: half a second of a flood of unknown ids, in which a merchant's first call may
- * be. Above it the call is `overloaded` immediately. Lookups are batched, so these take a handful of statements.
- */
-const uncachedLookupsMax = 4_096;
-
-/**
- * Credentials that do not match are rejected this long after their lookup began. Finding an account takes longer than
- * finding none, which many calls would reveal. This is far above the time of a lookup.
- */
-const rejectedAfterMs = 25;
-
-/** Cached hashes of secrets that were valid. */
-const hashedSecretsMax = 10_000;
+const { cacheLifeMs, refreshAgeMs, cachedAccountsMax, uncachedLookupsMax, rejectedAfterMs, hashedSecretsMax } =
+  credentialLimits;
 
 /**
  * Creates the check. Only a success can come from the cache. Credentials that don't match are looked up first, so that an
@@ -87,7 +64,7 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
   const store = (clientId: string, stored: StoredAccount, readAtMs: number) => {
     cache.delete(clientId);
     cache.set(clientId, { stored, readAtMs });
-    if (cache.size > cachedClientsMax) cache.delete(cache.keys().next().value as string);
+    if (cache.size > cachedAccountsMax) cache.delete(cache.keys().next().value as string);
   };
 
   return async ({ clientId, clientSecret }, timeoutMs) => {

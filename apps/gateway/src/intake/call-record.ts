@@ -1,6 +1,7 @@
 import type { Meter } from '@opentelemetry/api';
 import { errorCatalogue } from '@order-gateway/contract/errors';
 import type { FailureCode } from '@order-gateway/domain/failure';
+import { callLinesPerSecond } from '../limits.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { CallLabels } from '../telemetry/metrics.ts';
 
@@ -12,14 +13,6 @@ interface CallLine {
 }
 
 export type CallLog = ReturnType<typeof createCallLog>;
-
-/**
- * Lines per second for each code and account, or for all unauthenticated callers: a flood's lines would cost more than its
- * responses.
- */
-const linesMax = 10;
-
-const countEveryMs = 1_000;
 
 /** Successes and bugs are always logged: their number is limited otherwise. */
 const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 'accepted', 'internal']);
@@ -43,18 +36,19 @@ export function createCallLog(logger: Logger) {
 
   const logCounts = () => {
     for (const { line, count } of counts.values()) {
-      if (count > linesMax) logger[levelOf(line.code)]({ ...line, count: count - linesMax }, 'calls not logged');
+      if (count > callLinesPerSecond)
+        logger[levelOf(line.code)]({ ...line, count: count - callLinesPerSecond }, 'calls not logged');
     }
     counts.clear();
   };
 
   const hasLine = ({ merchant_id, checkout_id, code }: CallLine): boolean => {
-    if (counts.size === 0) setTimeout(logCounts, countEveryMs).unref();
+    if (counts.size === 0) setTimeout(logCounts, 1_000).unref();
     const key = `${code} ${merchant_id ?? checkout_id}`;
     const counted = counts.get(key) ?? { line: { merchant_id, checkout_id, code }, count: 0 };
     counted.count += 1;
     counts.set(key, counted);
-    return counted.count <= linesMax;
+    return counted.count <= callLinesPerSecond;
   };
 
   return {

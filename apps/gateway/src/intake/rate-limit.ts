@@ -1,13 +1,11 @@
 import type { Account, AccountId } from '@order-gateway/domain/accounts';
+import { rateBucketsMax } from '../limits.ts';
 
 /** Counts a call under a key. Returns the milliseconds to wait if the key exceeds its average rate. */
 export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | undefined;
 
 /** Counts a call. Returns the milliseconds to wait if the account exceeds its limit in this process. */
 export type RateLimit = ReturnType<typeof createRateLimit>;
-
-/** With more buckets than this, the one used longest ago is dropped. */
-const bucketsMax = 10_000;
 
 /** A token bucket for each key, with the calls of one second. */
 export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBuckets<Key> {
@@ -22,7 +20,7 @@ export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBucket
     bucket.filledAtMs = nowMs;
     buckets.delete(key);
     buckets.set(key, bucket);
-    if (buckets.size > bucketsMax) buckets.delete(buckets.keys().next().value as Key);
+    if (buckets.size > rateBucketsMax) buckets.delete(buckets.keys().next().value as Key);
     if (bucket.calls < 1) return ((1 - bucket.calls) * 1_000) / callsPerSecond;
     bucket.calls -= 1;
     return undefined;

@@ -10,12 +10,6 @@ import { type Caller, type Members, type Operation, type OperationDeps, operatio
 import { orderRecord } from './orders.ts';
 import { retryAfter, storageFailure } from './retry-after.ts';
 
-/** The number of events that a stream reads at a time. For a slow reader, no more of them are kept in memory. */
-const pageMax = 100;
-
-/** Another stream may end by then. */
-const tooManyRetryAfterMs = 1_000;
-
 type ListEventsDeps = Pick<OperationDeps, 'store' | 'eventWatch'>;
 
 export function eventOperations(deps: ListEventsDeps & Pick<OperationDeps, 'baseUrl'>): Operation[] {
@@ -109,7 +103,11 @@ export function createWatchEvents({
       // A secret can be revoked, and a merchant disabled, while the stream is open.
       const authenticated = await authenticate();
       if (!authenticated.ok) return yield authenticated;
-      const listed = await store.listEvents(id, { ...filter, after, limit: pageMax }, callTimeoutMs);
+      const listed = await store.listEvents(
+        id,
+        { ...filter, after, limit: eventWatchLimits.streamPageMax },
+        callTimeoutMs,
+      );
       if (listed.kind === 'cursor_expired') return yield failed({ kind: listed.kind });
       if (listed.kind !== 'found') return yield failed(storageFailure(listed.kind));
       for (const event of listed.events) {
@@ -132,7 +130,7 @@ export function createWatchEvents({
       const { id } = watcher.account;
       const open = streams.get(id) ?? 0;
       if (open >= eventWatchLimits.streamsPerMerchant) {
-        return yield failed({ kind: 'rate_limited', retryAfterMs: retryAfter(tooManyRetryAfterMs) });
+        return yield failed({ kind: 'rate_limited', retryAfterMs: retryAfter(eventWatchLimits.streamsRetryAfterMs) });
       }
       streams.set(id, open + 1);
       try {

@@ -8,6 +8,7 @@ import { parseBaseUrl, parseCheckoutTemplate, pathPrefixOf } from '@order-gatewa
 import { createSigningSecret, formatSigningSecret } from '@order-gateway/domain/webhooks';
 import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
+import { queueLimits } from '@order-gateway/postgres/queue-limits';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
@@ -94,8 +95,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const gateway = await openGateway(
     {
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
-      ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
-      unauthenticatedLimits: options.unauthenticatedLimits ?? noUnauthenticatedLimits,
+      rateLimit: options.rateLimit,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
       ...{ securityContact: options.securityContact, demo },
       drainDelayMs: 0,
@@ -108,6 +108,13 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     },
     logger,
     metrics,
+    {
+      unauthenticated: options.unauthenticatedLimits ?? noUnauthenticatedLimits,
+      orders: {
+        ...queueLimits.orders,
+        ...(options.ordersWaitingMax !== undefined && { waitingMax: options.ordersWaitingMax }),
+      },
+    },
   );
   const close = async () => {
     await gateway.close();

@@ -3,22 +3,8 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
 import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } from '../connections/client.ts';
+import { queueLimits } from '../queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
-
-/** Connections for lookups: one takes a fraction of a millisecond, and the gateway caches most of them. */
-const connections = 2;
-
-/**
- * Lookups in one batch, which share a statement of a millisecond or two. A flood of made-up ids makes a process so busy that a
- * response of the database waits ten times as long; with batches of 128 the queue only grew.
- */
-const batchMax = 1_024;
-
-/**
- * Lookups that may wait for a connection; any more are `overloaded` at once. More than the accounts that a gateway caches and the
- * unknown ones that it looks up together, so that the latter do not exclude merchants.
- */
-const waitingMax = 16_384;
 
 /** The longest that a call may take: no call waits for a later lookup. */
 const lookupTimeoutMs = 5_000;
@@ -36,11 +22,11 @@ export function openAccountDirectory(options: DatabaseOptions): PostgresAccountD
   const queue = createBatchQueue<DatabaseClient<FindAccounts>, string, AccountLookup>({
     name: 'accounts',
     meter: options.meter,
-    clients: Array.from({ length: connections }, () =>
+    clients: Array.from({ length: queueLimits.accounts.connections }, () =>
       openClient({ ...options, applicationName: 'order-gateway accounts' }, prepareFindAccounts),
     ),
-    batchMax,
-    waitingMax,
+    batchMax: queueLimits.accounts.batchMax,
+    waitingMax: queueLimits.accounts.waitingMax,
     run: findBatch,
   });
   return {

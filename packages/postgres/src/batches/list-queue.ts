@@ -1,9 +1,7 @@
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } from '../connections/client.ts';
+import { queueLimits } from '../queue-limits.ts';
 import { createBatchQueue } from './batch-queue.ts';
-
-/** Pages that may wait for the connection of their kind: half a second's work. Any more are `overloaded` at once. */
-const waitingMax = 256;
 
 /** The connection of one kind of lists. */
 export function openListClient<Statements>(options: DatabaseOptions, prepare: (db: PostgresJsDatabase) => Statements) {
@@ -21,7 +19,7 @@ export function openListQueue<Statement, Request, Page>(
     meter,
     clients: [client],
     batchMax: 1,
-    waitingMax,
+    waitingMax: queueLimits.lists.waitingMax,
     run: (client, requests) => Promise.all(requests.map((request) => read(client, request))),
   });
 }

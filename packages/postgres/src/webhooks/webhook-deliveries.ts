@@ -10,10 +10,8 @@ import {
 } from '../connections/client.ts';
 import { redact, statementFailure } from '../connections/errors.ts';
 import { orderOf } from '../orders/order-rows.ts';
+import { queueLimits } from '../queue-limits.ts';
 import { prepareDeliveries } from './delivery-statements.ts';
-
-/** Results that may wait for the connection: more than deliveries that a process has in flight. */
-const waitingMax = 4_096;
 
 /** How long the storing of a result may take. If it fails, the event is delivered again. */
 const recordTimeoutMs = 5_000;
@@ -109,8 +107,7 @@ export function openWebhookDeliveries({
     name: 'webhooks',
     meter: options.meter,
     clients: [client],
-    batchMax: 128,
-    waitingMax,
+    ...queueLimits.deliveries,
     async run(client, attempts) {
       const merchantOf = ({ delivery }: RecordedAttempt) => (isDistributed ? delivery.merchantId : undefined);
       for (const [merchantId, group] of Map.groupBy(attempts, merchantOf)) {

@@ -7,6 +7,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { skipLock } from '../../src/orders/writes/order-ids.ts';
+import { queueLimits } from '../../src/queue-limits.ts';
 import { orders } from '../../src/schema.ts';
 import {
   countOrders as countOrdersOf,
@@ -176,7 +177,7 @@ test('an order is created only by its own row, even if the database sends a resp
     return changed;
   });
   onTestFinished(() => proxy.close());
-  const store = openStore({ url: proxy.url, batchMax: 1 });
+  const store = openStore({ url: proxy.url, limits: { ...queueLimits.orders, batchMax: 1 } });
   await store.create(sampleOrder(merchantId, { order_id: 'before' }), enoughMs);
   isDoubled = true;
   const unknownMerchant = 9_000_000_000 as AccountId;
@@ -202,7 +203,7 @@ test('a database that was read-only for a while creates orders again', async () 
 
 test('an order over the queue limit is overloaded at once', async () => {
   const merchantId = await newMerchantId();
-  const store = openStore({ waitingMax: 3 });
+  const store = openStore({ limits: { ...queueLimits.orders, waitingMax: 3 } });
   const kinds = await Promise.all(
     Array.from({ length: 5 }, (_, index) =>
       store.create(sampleOrder(merchantId, { order_id: `line-${index}` }), enoughMs),
@@ -238,7 +239,9 @@ test.each([
   'after $kills backend kills under $processes stores no acknowledged order is lost and no call hangs',
   async ({ kills, processes }) => {
     const merchantId = await newMerchantId();
-    const racers = Array.from({ length: processes }, () => openStore({ batchMax: 4 }));
+    const racers = Array.from({ length: processes }, () =>
+      openStore({ limits: { ...queueLimits.orders, batchMax: 4 } }),
+    );
     const create = (orderId: string, index: number) =>
       (racers[index % processes] ?? openStore()).create(sampleOrder(merchantId, { order_id: orderId }), enoughMs);
     const acknowledged: string[] = [];

@@ -3,11 +3,8 @@ import { getTableName, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue, type QueueFailure } from '../../batches/batch-queue.ts';
 import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } from '../../connections/client.ts';
+import { queueLimits } from '../../queue-limits.ts';
 import { orders } from '../../schema.ts';
-
-/** Merchants in one read, and merchants that may wait for it. */
-const batchMax = 1_024;
-const waitingMax = 4_096;
 
 /** When a server is read again. An order that goes to a wrong one is sent on by it, which costs only speed. */
 const knownMs = 10_000;
@@ -33,7 +30,7 @@ export function openMerchantServers(options: DatabaseOptions): MerchantServers {
     name: 'merchant servers',
     meter: options.meter,
     clients: [openClient({ ...options, applicationName: 'order-gateway merchant servers' }, prepareStatements)],
-    ...{ batchMax, waitingMax },
+    ...queueLimits.merchantServers,
     async run(client, merchantIds) {
       const rows = await client.run((find) => find(arrayLiteral(merchantIds, (id) => id)));
       const serverOf = new Map(rows.map(({ id, server }) => [Number(id), server]));

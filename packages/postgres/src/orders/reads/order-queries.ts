@@ -20,6 +20,7 @@ import {
   openClient,
   plansEveryRun,
 } from '../../connections/client.ts';
+import { queueLimits } from '../../queue-limits.ts';
 import {
   accounts,
   brands,
@@ -32,25 +33,9 @@ import {
 import { orderColumns, orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
 import { type ExpireOrder, type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 
-/** Connections for the lookups of clients. One lookup takes a fraction of a millisecond. */
-const connections = 2;
-
-/** For pages, as anyone can request them, which must slow down neither clients' lookups nor new orders. */
-const pageConnections = 1;
-
-/** Lookups in one batch: they share a statement for each kind of key. */
-const batchMax = 128;
-
-/** Lookups that may wait for a connection: a tenth of a second's work. Any more are `overloaded` at once. */
-const waitingMax = 1_024;
-const pagesWaitingMax = 256;
-
 /** How long a page may show its merchant as it was: reading it takes a fifth of a page's time. */
 const merchantCachedMs = 500;
 const merchantsCachedMax = 1_000;
-
-/** The same for logos, which a browser loads once. */
-const logosWaitingMax = 64;
 
 /** The part of an order store that finds single orders. */
 export interface OrderQueries
@@ -95,20 +80,16 @@ interface OrderQueriesOptions extends DatabaseOptions {
 
 /** Finds orders in PostgreSQL. */
 export function openOrderQueries(options: OrderQueriesOptions, expireOrder: ExpireOrder): OrderQueries {
-  const clients = openClients(options, 'lookups', connections);
-  const queue = createLookups(options, { name: 'lookups', clients, waitingMax }, readMerchants);
-  const pageClients = openClients(options, 'pages', pageConnections);
-  const pages = createLookups(
-    options,
-    { name: 'pages', clients: pageClients, waitingMax: pagesWaitingMax },
-    createMerchantCache(),
-  );
+  const clients = openClients(options, 'lookups');
+  const queue = createLookups(options, { name: 'lookups', clients }, readMerchants);
+  const pageClients = openClients(options, 'pages');
+  const pages = createLookups(options, { name: 'pages', clients: pageClients }, createMerchantCache());
   const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
     name: 'logos',
     meter: options.meter,
     clients: shared(pageClients),
     batchMax: 1,
-    waitingMax: logosWaitingMax,
+    waitingMax: queueLimits.logos.waitingMax,
     run: async (client, digests) => Promise.all(digests.map((digest) => findLogo(client, digest))),
   });
   const payments = createBatchQueue<SharedClient, PaymentKey, PaymentLookup | Unstored<PaymentLookup>>({
@@ -116,7 +97,7 @@ export function openOrderQueries(options: OrderQueriesOptions, expireOrder: Expi
     meter: options.meter,
     clients: shared(clients),
     batchMax: 1,
-    waitingMax,
+    waitingMax: queueLimits.lookups.waitingMax,
     run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
   });
   const find = withExpiryStored(queue, expireOrder);
@@ -162,25 +143,27 @@ function byToken(token: OrderToken): Lookup {
   return { by: 'orderToken', merchantId: merchantIdOf(token), value: token };
 }
 
-function openClients(options: OrderQueriesOptions, name: string, count: number): DatabaseClient<Statements>[] {
+function openClients(options: OrderQueriesOptions, name: 'lookups' | 'pages'): DatabaseClient<Statements>[] {
   const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
-  return Array.from({ length: count }, () => openClient(connection, (db) => prepareStatements(db, options)));
+  return Array.from({ length: queueLimits[name].connections }, () =>
+    openClient(connection, (db) => prepareStatements(db, options)),
+  );
 }
 
 /** Lookups that arrive together share a prepared statement, which uses one index. */
 function createLookups(
   { meter, isDistributed }: OrderQueriesOptions,
   queue: {
-    readonly name: string;
+    readonly name: 'lookups' | 'pages';
     readonly clients: readonly DatabaseClient<Statements>[];
-    readonly waitingMax: number;
   },
   findMerchants: FindMerchants,
 ) {
   return createBatchQueue<DatabaseClient<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
     ...queue,
     meter,
-    batchMax,
+    batchMax: queueLimits.lookups.batchMax,
+    waitingMax: queueLimits[queue.name].waitingMax,
     ...(isDistributed && { ownerOf: ({ merchantId }: Lookup) => merchantId, separatesOwners: true }),
     run: (client, batch) => findBatch(client, batch, findMerchants),
   });

@@ -12,18 +12,10 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../../batches/batch-queue.ts';
 import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
 import { isDuplicate } from '../../connections/errors.ts';
+import { queueLimits } from '../../queue-limits.ts';
 import { isExpired, isLeaseLive, orders, payments } from '../../schema.ts';
 import type { ExpireOrder } from '../reads/expired-orders.ts';
 import { changeOrder, expireOrderNow, nowInMs, type OrderFunction, refusePayment } from './plpgsql-functions.ts';
-
-/** Connections for changes: each waits for a commit, which four share. */
-const connections = 4;
-
-/** For expiries that a read stores, as anyone can request a page: they must not slow down changes. */
-const expiryConnections = 1;
-
-/** Changes that may wait for a connection: a second's work. Any more are `overloaded` at once. */
-const waitingMax = 2_048;
 
 /** The part of an order store that changes orders. */
 export interface OrderChanges
@@ -54,13 +46,13 @@ type RowOutcome = StoreOutcome<{ readonly kind: 'changed'; readonly endsAtMs?: n
 export function openOrderChanges({ isDistributed, ...options }: OrderChangesOptions): OrderChanges {
   const open = (name: string) =>
     openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
-  const openQueue = (name: string, connections: number) =>
+  const openQueue = (name: 'changes' | 'expiries') =>
     createBatchQueue<DatabaseClient<Statements>, Change, RowOutcome>({
       name,
       meter: options.meter,
-      clients: Array.from({ length: connections }, () => open(name)),
+      clients: Array.from({ length: queueLimits[name].connections }, () => open(name)),
       batchMax: 1,
-      waitingMax,
+      waitingMax: queueLimits[name].waitingMax,
       async run(client, [change]) {
         if (change === undefined) return [];
         try {
@@ -74,8 +66,8 @@ export function openOrderChanges({ isDistributed, ...options }: OrderChangesOpti
         }
       },
     });
-  const changes = openQueue('changes', connections);
-  const expiries = openQueue('expiries', expiryConnections);
+  const changes = openQueue('changes');
+  const expiries = openQueue('expiries');
   /**
    * The change and the payment of a checkout system, which makes it one that no other order can have. Where they are on different
    * servers, the payment is stored first: if nothing follows, the next report of it finds it with this order

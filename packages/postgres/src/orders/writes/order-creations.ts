@@ -11,6 +11,7 @@ import {
   serverStatementTimeoutMs,
 } from '../../connections/client.ts';
 import { isDuplicate, redact, statementFailure } from '../../connections/errors.ts';
+import { queueLimits } from '../../queue-limits.ts';
 import { orderMetadata, orders, pairDigest } from '../../schema.ts';
 import { openMerchantServers } from '../distribution/merchant-servers.ts';
 import {
@@ -38,12 +39,9 @@ const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight
 /** How often a batch is inserted whose ids are in use: the second block is checked when it is reserved. */
 const insertAttemptsMax = 3;
 
-/** The defaults are those of docs/decisions/013-batches.md. */
 export interface CreationOptions extends DatabaseOptions {
-  /** Orders in one statement: 1,024 unless given. */
-  readonly batchMax?: number | undefined;
-  /** Orders that may wait for their batch to leave, 4,096 unless given; any more are `overloaded` at once. */
-  readonly waitingMax?: number | undefined;
+  /** Replaces the bounds of {@link queueLimits}. */
+  readonly limits?: { readonly batchMax: number; readonly waitingMax: number } | undefined;
 }
 
 /** Creates orders. `close` lets those that wait finish, and closes the connections. */
@@ -60,7 +58,7 @@ type Replays = DatabaseClient<ReturnType<typeof prepareFind>>;
  * Citus cluster that has all of the orders.
  */
 export function openCreations(
-  { batchMax = 1_024, waitingMax = 4_096, ...database }: CreationOptions,
+  { limits = queueLimits.orders, ...database }: CreationOptions,
   server?: number,
 ): Creations {
   const isDistributed = server !== undefined;
@@ -81,8 +79,7 @@ export function openCreations(
     name: isDistributed ? `orders ${server}` : 'orders',
     meter: database.meter,
     clients: Array.from({ length: batchesInFlight }, () => inserts),
-    batchMax,
-    waitingMax,
+    ...limits,
     ownerOf: ({ merchantId }: NewOrder) => merchantId,
     run: (_inserts: Inserts, batch: readonly NewOrder[]) => createBatch(inserts, replays, batch, isDistributed),
   });
