@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { createCommand } from '@order-gateway/command';
+import { InvalidArgumentError, Option } from 'commander';
 import { compare, compareGrowth } from './compare.ts';
 import { contenderNames, programOf } from './contenders.ts';
 import { reportOf } from './measure/report.ts';
@@ -9,8 +10,10 @@ import { isInstalled } from './programs.ts';
 
 // A program that measures the gateway and its peers on a separate database. `pnpm bench --help` lists the options.
 
-const options = new Command('pnpm bench')
-  .description('Compares the gateway with other services, bare servers and pgbench, on a separate PostgreSQL.')
+const options = createCommand(
+  'pnpm bench',
+  'Compares the gateway with other services, bare servers and pgbench, on a separate PostgreSQL.',
+)
   .option('--rounds <number>', 'interleaved rounds', positiveInteger, 5)
   .option('--seconds <number>', 'seconds of load for each contender and round', positiveInteger, 8)
   .addOption(
@@ -19,6 +22,13 @@ const options = new Command('pnpm bench')
       .default(contenderNames, 'all'),
   )
   .option('--growth <rows>', 'compare only the gateway, on an empty table and on a filled one', positiveInteger)
+  .addHelpText(
+    'after',
+    `
+Programs: wrk for the contenders over JSON, and pgbench. Contenders whose
+program is missing are skipped.
+Exit codes: 0 measured; 1 it failed or was stopped; 2 an argument is wrong.`,
+  )
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .parse()
   .opts<{ rounds: number; seconds: number; only: readonly string[]; growth?: number }>();

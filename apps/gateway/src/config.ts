@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { nameAndMeaning } from '@order-gateway/command/columns';
 import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
 import { ConnectionUrlError, parseConnectionUrl } from '@order-gateway/postgres/connections';
@@ -14,8 +15,8 @@ import { StartError } from './start/process.ts';
 /** The values of the variables that {@link startUsage} explains. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
-/** The text of `pnpm start --help`. docs/operations.md says more. */
-export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
+/** A line for each variable, or for several: the names, the meaning and the default. docs/operations.md says more. */
+export const variableHelp = `
   HOST                  the address to listen on (127.0.0.1)
   HTTP_PORT, GRPC_PORT  the ports; 0 selects a free one (8080, 9090)
   ADMIN_PORT            the port of /metrics for Prometheus; 0 selects a free one (9464)
@@ -39,8 +40,29 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, such as http://localhost:4318 (no traces)
   OTEL_TRACES_SAMPLER           which calls are traced, as in OpenTelemetry (parentbased_traceidratio)
   OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
-DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 `;
+
+/** The text of `pnpm start --help`. */
+export const startUsage = `Usage: pnpm start [options]
+
+Starts the gateway, with the configuration in environment variables.
+
+Options:
+  -h, --help     show this help
+  -V, --version  show the version
+
+Variables:
+${variableHelp.trim().split('\n').map(inColumns).join('\n')}
+
+DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
+Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
+argument is wrong.
+`;
+
+function inColumns(line: string): string {
+  const [, names = '', meaning = ''] = /^ *([A-Z_]+(?:, [A-Z_]+)*) +(.+)$/.exec(line) ?? [];
+  return nameAndMeaning(names, meaning, 26);
+}
 
 /** The names of all variables. */
 const variableNames: readonly string[] = startUsage.match(/\b(?:HOST|MIGRATE|WORKERS|[A-Z]+(?:_[A-Z]+)+)\b/g) ?? [];

@@ -26,6 +26,7 @@ import { createWorkers, type Workers } from './workers/workers.ts';
 await run(async () => {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);
+  if (argument === '--version' || argument === '-V') return void process.stdout.write(`${version}\n`);
   if (argument !== undefined) throw new UsageError(`Unknown argument ${argument}. See pnpm start --help.`);
   const config = readConfig(process.env);
   const output = standardOutput();

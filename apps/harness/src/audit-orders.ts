@@ -1,16 +1,20 @@
-import { Command } from 'commander';
+import { createCommand } from '@order-gateway/command';
 import { auditErrors, auditJournal, formatAudit } from './audit/audit.ts';
 import { exitCodes, runCommand, UsageError, usage } from './command/command.ts';
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
 
-const command = new Command('pnpm audit-orders')
-  .description('Checks that the database has every acknowledged order of a load run once, with its changes and events.')
+const command = createCommand(
+  'pnpm audit-orders',
+  'Checks that the database has every acknowledged order of a load run once, with its changes and events.',
+)
   .requiredOption('--journal <file>', 'the journal that `load --journal FILE` wrote')
   .addHelpText(
     'after',
     `
-Environment: DATABASE_URL or DATA_DIR, as for the gateway (default: the embedded PostgreSQL in .data).
-Exit codes: 0 no error; 1 an error, or a line of the journal cannot be read; 2 nothing could be compared.`,
+Environment: DATABASE_URL or DATA_DIR, as for the gateway (default: the embedded
+PostgreSQL in .data).
+Exit codes: 0 no error; 1 an error, or a line of the journal cannot be read; 2
+nothing could be compared.`,
   );
 
 await runCommand(command, async () => {

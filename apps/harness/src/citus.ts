@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { createCommand } from '@order-gateway/command';
 import { missingCitus, pgConfig, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { distribute } from '@order-gateway/postgres/testing/distributed-database';
-import { Command } from 'commander';
 import { exitCodes, onEndSignal, parseNumber, runCommand, UsageError } from './command/command.ts';
 
 interface Flags {
@@ -15,8 +15,10 @@ interface Flags {
   readonly distribute?: true;
 }
 
-const command = new Command('pnpm citus')
-  .description('Runs a Citus cluster for development on this machine until Ctrl-C, which removes it with its data.')
+const command = createCommand(
+  'pnpm citus',
+  'Runs a Citus cluster for development on this machine until Ctrl-C, which removes it with its data.',
+)
   .option('--source <folder>', 'the source of Citus, to build and install if it is not installed')
   .option('--workers <n>', 'the number of workers', parseNumber, 2)
   .option('--port <n>', 'the port of the coordinator; those of the workers follow (default: free ports)', parseNumber)
@@ -24,8 +26,11 @@ const command = new Command('pnpm citus')
   .addHelpText(
     'after',
     `
-Environment: PG_CONFIG, the pg_config of the PostgreSQL for which Citus is built (default: the one in the PATH).
-packages/dev-postgres/README.md lists what a build needs.`,
+Environment: PG_CONFIG, the pg_config of the PostgreSQL for which Citus is built
+(default: the one in the PATH). packages/dev-postgres/README.md lists the
+programs that a build needs.
+Exit codes: 0 after Ctrl-C; 1 it failed; 2 Citus is not installed, or an
+argument is wrong.`,
   );
 
 const ended = Promise.withResolvers<void>();

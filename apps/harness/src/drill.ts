@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createCommand } from '@order-gateway/command';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
-import { Command, Option } from 'commander';
+import { Option } from 'commander';
 import { auditErrors, auditJournal } from './audit/audit.ts';
 import { exitCodes, onEndSignal, parseNumber, runCommand } from './command/command.ts';
 import { startPatroni } from './failover/patroni.ts';
@@ -46,17 +47,25 @@ interface Flags {
   readonly rounds: number;
 }
 
-const command = new Command('pnpm drill')
-  .description(
-    'Fails over from a primary to its standby under the load of two gateways, over TLS, and audits the acknowledged orders.',
-  )
+const command = createCommand(
+  'pnpm drill',
+  'Fails over from a primary to its standby under the load of two gateways, over TLS, and audits the acknowledged orders.',
+)
   .addOption(
     new Option('--topology <name>', 'how the gateways find the primary')
       .choices(Object.keys(topologies))
       .default('direct'),
   )
   .addOption(new Option('--fault <name>', 'the fault of the primary; all of them by default').choices(faults))
-  .option('--rounds <number>', 'the number of rounds for each fault', parseNumber, 1);
+  .option('--rounds <number>', 'the number of rounds for each fault', parseNumber, 1)
+  .addHelpText(
+    'after',
+    `
+Programs: PostgreSQL with pg_basebackup, and openssl; for some topologies also
+haproxy, pgbouncer or patroni. docs/failover.md says more.
+Exit codes: 0 no order was lost and each failover was quick enough; 1 otherwise,
+or it failed; 2 an argument is wrong; 130 interrupted.`,
+  );
 
 await runCommand(command, async () => {
   const { topology, fault, rounds } = command.opts<Flags>();

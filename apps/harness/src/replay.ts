@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
+import { createCommand } from '@order-gateway/command';
 import { type FixtureSet, fixturesFolder, loadFixtures, merchantNames } from '@order-gateway/fixtures';
 import type { Merchants } from '@order-gateway/fixtures/replay';
 import { type GatewayAddresses, openClients } from '@order-gateway/fixtures/wire';
-import { Command, Option } from 'commander';
+import { Option } from 'commander';
 import {
   credentialsFromEnvironment,
   exitCodes,
@@ -26,24 +27,27 @@ interface ReplayFlags {
 }
 
 const command = withGatewayOptions(
-  new Command('pnpm replay').description('Sends all fixtures in every protocol and compares the responses.'),
+  createCommand('pnpm replay', 'Sends all fixtures in every protocol and compares the responses.'),
 )
   .addOption(new Option('--fixtures <dir>', 'a folder of fixtures').default(fixturesFolder, 'packages/fixtures/data'))
   .option('--only <text>', 'only fixtures whose file or name contains the text')
   .addHelpText(
     'after',
     `
-Calls to a running gateway carry the credentials in CLIENT_ID and CLIENT_SECRET. Some fixtures need further accounts, in
-variables with these prefixes, and are skipped without them:
+Calls to a running gateway carry the credentials in CLIENT_ID and CLIENT_SECRET.
+Some fixtures need further accounts, in variables with these prefixes, and are
+skipped without them:
   SECOND_     another merchant
   STRICT_     a merchant whose checksums are required
   TEST_       a test merchant
   EXPIRING_   a merchant with a short default lifetime, for which fixtures wait
-  MANAGED_    a merchant whose webhook endpoints and client secrets the fixtures change
+  MANAGED_    a merchant whose webhook endpoints and client secrets the fixtures
+              change
   NOTIFIED_   a merchant whose webhook endpoints the fixtures change
   FULL_       a merchant with the maximum number of endpoints and secrets
   CHECKOUT_, SECOND_CHECKOUT_   checkout systems
-Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing was sent.`,
+Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing
+was sent.`,
   );
 
 const interrupted = new AbortController();

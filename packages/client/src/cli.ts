@@ -7,11 +7,20 @@ import { version } from './version.ts';
 
 // The only file that needs Node.js.
 
-const usage = `Usage: order-gateway-client listen --forward-to URL [--types order.paid,order.expired] [--replay EVENT_ID]
+const usage = `Usage: order-gateway-client listen --forward-to URL [options]
 
 Reads the merchant's events and posts each one to URL, signed like a webhook.
-Environment: CLIENT_ID, CLIENT_SECRET, BASE_URL, and optionally SIGNING_SECRET (whsec_...).
---help shows this text, and --version the version.`;
+
+Options:
+  --forward-to URL   where to post the events, such as http://localhost:3000
+  --types LIST       only these types, such as order.paid,order.expired
+  --replay EVENT_ID  post this event once, and end
+  -h, --help         show this help
+  -V, --version      show the version
+
+Environment: CLIENT_ID, CLIENT_SECRET, BASE_URL, and optionally SIGNING_SECRET
+(whsec_...).
+Exit codes: 0 ended; 1 it failed; 2 an argument is wrong.`;
 
 function randomSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
@@ -22,6 +31,7 @@ const informed = new Map([
   ['--help', usage],
   ['-h', usage],
   ['--version', version],
+  ['-V', version],
 ]);
 
 function readArguments() {

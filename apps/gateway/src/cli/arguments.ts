@@ -1,9 +1,15 @@
+import { createCommand } from '@order-gateway/command';
 import { isClientId, merchantNameRule } from '@order-gateway/domain/accounts';
 import { lifetimeMs } from '@order-gateway/domain/orders';
 import { textError } from '@order-gateway/domain/requests';
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
 import { UsageError, usageExitCode } from '../start/process.ts';
+
+const environmentHelp = `
+Environment: DATABASE_URL or DATA_DIR, as for the gateway (default: the embedded
+PostgreSQL in .data).
+Exit codes: 0 done; 1 it failed; 2 an argument is wrong, and nothing was done.`;
 
 export const jsonHelp = 'print JSON, one object per line';
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
@@ -11,9 +17,9 @@ export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:
 
 /** A program that prints its help after a wrong argument, and then ends with the exit code for it. */
 export function createProgram(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
+  return createCommand(name, description)
     .showHelpAfterError()
+    .addHelpText('after', environmentHelp)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));
 }
 

@@ -1,3 +1,4 @@
+import { helpFormat } from '@order-gateway/command';
 import { type ChecksumMode, checksumModes, liveSecretsMax } from '@order-gateway/domain/accounts';
 import type { AccountAdmin } from '@order-gateway/postgres/accounts';
 import { Argument, type Command } from 'commander';
@@ -7,7 +8,6 @@ import {
   accountCommand,
   actorOf,
   actorOption,
-  clientIdHelp,
   createProgram,
   jsonHelp,
   nameOption,
@@ -102,17 +102,14 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     set(clientId, (accounts) => accounts.enable(clientId), `${clientId} is enabled.`),
   );
 
-  program
-    .command('checksum')
-    .description("Sets how the merchant's order checksums are verified.")
+  accountCommand(program, 'checksum', "Sets how the merchant's order checksums are verified.")
     .addArgument(
       new Argument(
         '<MODE>',
         'versioned: a checksum that begins with v1= must be valid; required: every order needs a valid one',
       ).choices(checksumModes),
     )
-    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
-    .action((mode: ChecksumMode, clientId: string) => {
+    .action((clientId: string, mode: ChecksumMode) => {
       const sentence = `Order checksums of ${clientId} are now ${mode}.`;
       return set(clientId, (accounts) => accounts.setChecksumMode(clientId, mode), sentence);
     });
@@ -248,7 +245,7 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
 function recordedProgram(name: string, description: string): Command {
   return createProgram(name, description)
     .addOption(actorOption())
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ ...helpFormat, showGlobalOptions: true })
     .configureOutput({
       // Someone may have typed a secret by mistake.
       outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),

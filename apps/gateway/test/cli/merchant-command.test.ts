@@ -105,7 +105,7 @@ test('merchant create, rename, disable, enable, checksum, limit and lifetime say
     [['rename', clientId, '--name', 'Corner Shop'], `${clientId} is now Corner Shop.`],
     [['disable', clientId], `${clientId} is disabled.`],
     [['enable', clientId], `${clientId} is enabled.`],
-    [['checksum', 'required', clientId], expect.stringContaining('required')],
+    [['checksum', clientId, 'required'], expect.stringContaining('required')],
     [['limit', clientId, 'none'], `${clientId} now has no separate rate limit.`],
     [['limit', clientId, '250'], `${clientId} now may make 250 calls per second.`],
     [['lifetime', clientId, 'none'], `Orders of ${clientId} without order_expires_at now do not expire.`],
@@ -274,7 +274,7 @@ test('commands for an account that does not exist, or is of another kind, say so
     ['limit', unknown, '1'],
     ['lifetime', unknown, '24h'],
     ['secret', 'revoke', unknown, '1'],
-    ['checksum', 'required', gateway.checkout.credentials.clientId],
+    ['checksum', gateway.checkout.credentials.clientId, 'required'],
   ]) {
     const error = `There is no account ${args.find((arg) => /^(app|chk)_/.test(arg))}.`;
     expect(await merchant(...args)).toEqual({ output: '', error });

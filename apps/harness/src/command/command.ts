@@ -19,7 +19,7 @@ export function messageOf(error: unknown): string {
 export async function runCommand(command: Command, main: () => Promise<number>): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   try {
-    command.exitOverride().showHelpAfterError('Add --help for all options.').helpOption('-h, --help', 'show this help');
+    command.exitOverride().showHelpAfterError('Add --help for all options.');
     command.parse();
     process.exitCode = await main();
   } catch (error) {

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { basename } from 'node:path';
-import { Command, Option } from 'commander';
+import { createCommand } from '@order-gateway/command';
+import { type Command, Option } from 'commander';
 import { parseNumber, parseSeconds, withGatewayOptions } from '../../command/command.ts';
 import { arrivalsOf, constantRate, type Phase } from './arrivals.ts';
 import {
@@ -32,10 +33,10 @@ export interface LoadFlags {
 }
 
 export function loadCommand(): Command {
-  const command = new Command('pnpm load')
-    .description(
-      'Sends orders to a gateway at a given rate, measures the responses, and compares them with thresholds.',
-    )
+  const command = createCommand(
+    'pnpm load',
+    'Sends orders to a gateway at a given rate, measures the responses, and compares them with thresholds.',
+  )
     .allowExcessArguments()
     .action((_flags, { args: [excess] }) => {
       if (excess !== undefined)
@@ -83,9 +84,11 @@ export function loadCommand(): Command {
 Profiles:
 ${listProfiles()}
 
-Options override the profile. Calls to a running gateway carry the credentials of --credentials, or of CLIENT_ID and
-CLIENT_SECRET. Payments carry those of a checkout system in CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
-Exit codes: 0 all thresholds met; 1 a threshold missed, or the run failed; 2 nothing was sent; 130 interrupted.`,
+Options override the profile. Calls to a running gateway carry the credentials
+of --credentials, or of CLIENT_ID and CLIENT_SECRET. Payments carry those of a
+checkout system in CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
+Exit codes: 0 all thresholds met; 1 a threshold missed, or the run failed; 2
+nothing was sent; 130 interrupted.`,
     );
 }
 

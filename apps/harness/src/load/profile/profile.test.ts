@@ -5,9 +5,10 @@ import { listProfiles, loadProfile, parseProfile } from './profile.ts';
 const names = ['burst', 'lifecycle', 'smoke', 'soak', 'steady'];
 
 test('the profiles are listed with their purposes', () => {
-  const lines = listProfiles().split('\n');
-  expect(lines.map((line) => line.trim().split(/\s/)[0])).toEqual(names);
-  for (const line of lines) expect(line.length).toBeGreaterThan(40);
+  // A purpose continues on further lines, which begin with more spaces.
+  const listed = [...listProfiles().matchAll(/^ {2}(\S+) +(.+(?:\n {3,}.+)*)/gm)];
+  expect(listed.map(([, name]) => name)).toEqual(names);
+  for (const [, , purpose = ''] of listed) expect(purpose.length).toBeGreaterThan(40);
 });
 
 test.for(names)('the profile %s is valid and has all four thresholds', (name) => {

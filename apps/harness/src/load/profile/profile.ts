@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { nameAndMeaning } from '@order-gateway/command/columns';
 import { protocols } from '@order-gateway/fixtures';
 import { z } from 'zod';
 import { messageOf } from '../../command/command.ts';
-import { columns } from '../../command/text.ts';
 import { arrivalsOf } from './arrivals.ts';
 
 const profilesFolder = fileURLToPath(new URL('../../../profiles', import.meta.url));
@@ -93,7 +93,9 @@ function profileNames(): string[] {
 
 /** The available profiles, each with its purpose. */
 export function listProfiles(): string {
-  return columns(profileNames().map((name) => ['', name, loadProfile(name).about]));
+  return profileNames()
+    .map((name) => nameAndMeaning(name, loadProfile(name).about, 13))
+    .join('\n');
 }
 
 /**

@@ -1,0 +1,33 @@
+import { Command } from 'commander';
+import manifest from '../../../package.json' with { type: 'json' };
+import { helpColumns } from './columns.ts';
+
+/** Commander wraps only columns that are wide enough. */
+export const helpFormat = { helpWidth: helpColumns, minWidthToWrap: 24 } as const;
+
+/** A command or one of its subcommands. */
+class ProjectCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new ProjectCommand(name);
+  }
+
+  /** Commander reports a missing option before an unknown one, which may be the missing one with a typing error. */
+  override parseOptions(args: string[]) {
+    const parsed = super.parseOptions(args);
+    if (parsed.unknown.length > 0) for (const option of this.options) option.mandatory = false;
+    return parsed;
+  }
+}
+
+/**
+ * A command of this repository: its help has at most 80 columns and the same words for `--help` everywhere, and `--version`
+ * prints the version of the gateway. Subcommands made with `command()` have the same help, without `--version`.
+ */
+export function createCommand(name: string, description: string): Command {
+  return new ProjectCommand(name)
+    .description(description)
+    .configureHelp(helpFormat)
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand('help [command]', 'show the help of a command')
+    .version(manifest.version, '-V, --version', 'show the version');
+}

@@ -1,0 +1,71 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
+
+/** The programs with a help text, by the name in their usage: the scripts that run a file, and the client's. */
+const programs = new Map([
+  ...Object.entries(manifest.scripts).flatMap(([name, script]): [string, string][] => {
+    const [, file] = /^node .*?(apps\/\w+\/src\/\S+)$/.exec(script) ?? [];
+    return file === undefined ? [] : [[`pnpm ${name}`, file]];
+  }),
+  ['order-gateway-client', 'packages/client/src/cli.ts'],
+]);
+
+async function run(file: string, args: readonly string[]) {
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  // No terminal decides about the width, and no argument lets a program open a database.
+  const env = { PATH, NODE_COMPILE_CACHE, DATABASE_URL: 'postgres://127.0.0.1:1/none' };
+  const running = promisify(execFile)(process.execPath, [file, ...args], { env, timeout: 60_000 });
+  return running.then(
+    (output) => ({ code: 0, ...output }),
+    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+  );
+}
+
+/** The help of a command and of its subcommands, by the command's name. */
+async function helpOf(name: string, file: string, path: readonly string[] = []): Promise<[string, string][]> {
+  const { code, stdout } = await run(file, [...path, '--help']);
+  expect([name, path, code]).toEqual([name, path, 0]);
+  const [, list = ''] = /^Commands:\n((?: .+\n)+)/m.exec(stdout) ?? [];
+  const subcommands = [...list.matchAll(/^ {2}(\S+)/gm)].map(([, word = '']) => word).filter((word) => word !== 'help');
+  const found: [string, string][] = [[[name, ...path].join(' '), stdout]];
+  for (const word of subcommands) found.push(...(await helpOf(name, file, [...path, word])));
+  return found;
+}
+
+test('the README lists every command', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  const [, list = ''] = /COMMAND --help` for each command: ((?:`[\w-]+`[,.]\s+)+)/.exec(readme) ?? [];
+  const listed = [...list.matchAll(/`([\w-]+)`/g)].map(([, name]) => `pnpm ${name}`);
+  expect(listed.toSorted()).toEqual([...programs.keys()].filter((name) => name.startsWith('pnpm')).toSorted());
+});
+
+test.each([...programs])(
+  '%s: help texts have one form, and --version is that of the release',
+  async (name, file) => {
+    const texts = await helpOf(name, file);
+    for (const [command, text] of texts) {
+      expect(text, command).toMatch(new RegExp(`^Usage: ${command}\\b`));
+      expect(text, command).toMatch(/^ {2}-h, --help +show this help$/m);
+      expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
+      const [usage = ''] = text.split('\n', 1);
+      const position = [...usage.matchAll(/[<[]([A-Z_]+)[>\]]/g)].findIndex(([, argument]) => argument === 'CLIENT_ID');
+      expect(position, command).toBeLessThanOrEqual(0);
+    }
+    const [[, help] = ['', '']] = texts;
+    expect(help).toMatch(/^ {2}-V, --version +show the version$/m);
+    expect(help).toMatch(/^Exit codes: 0 /m);
+    expect(await run(file, ['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+    // Also where an argument or an option is missing.
+    const [last = name] = texts.at(-1) ?? [];
+    const path = last.slice(name.length).split(' ').filter(Boolean);
+    const { code, stderr } = await run(file, [...path, '--wrong']);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^(?:error: unknown|Unknown) (?:option|argument) '?--wrong/),
+    ]);
+  },
+  600_000,
+);
