@@ -3,160 +3,240 @@ import type { EventFeed, FeedEvent } from '../src/events/event-feed.ts';
 import type { OrderToken } from '../src/links/order-token.ts';
 import type { Order, OrderPayment } from '../src/orders/order.ts';
 import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/orders/order-states.ts';
-import type { LinkLookup, OrderPosition, OrderStore } from '../src/orders/order-store.ts';
+import type { CreateOutcome, LinkLookup, OrderPosition, OrderStore, PaymentLookup } from '../src/orders/order-store.ts';
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore, EventFeed {
-  /** Returns the merchant's orders, oldest first. */
+  /** Returns the merchant's orders, oldest first, after a sweep of those that have expired. */
   ordersOf(merchantId: AccountId): readonly Order[];
+  /** Returns everything that is stored, as a text that differs if anything differs. */
+  contents(): string;
 }
 
-/** Returns an order store for the tests of its users. `nameOf` returns the merchants' names. */
+/** Executes one statement, at a time that it chooses. Statements do not overlap. */
+export type ExecuteStatement = <Result>(name: string, execute: () => Result) => Promise<Result>;
+
+/** An order as a statement reads it: with its status by the clock, and whether an expiry is not stored yet. */
+interface ReadOrder {
+  readonly order: Order;
+  readonly isUnstored: boolean;
+}
+
+type PaymentId = Pick<OrderPayment, 'checkoutId' | 'paymentId'>;
+
+/**
+ * Returns an order store for the tests of its users. `nameOf` returns the merchants' names. Each method makes the same statements
+ * as the store in PostgreSQL, with the same conditions, so that `execute` can let others happen between any two of them.
+ */
 export function createInMemoryOrderStore(
   nameOf: (merchantId: AccountId) => string = (merchantId) => `Merchant ${merchantId}`,
   now: () => number = Date.now,
+  execute: ExecuteStatement = async (_, statement) => statement(),
 ): InMemoryOrderStore {
   const ordersByMerchant = new Map<AccountId, Map<string, Order>>();
+  const payments = new Map<string, Order>();
   const events: FeedEvent[] = [];
   // As a varint and as digits, every id has the same length.
   let lastServiceOrderId = 2 ** 40;
+
+  const stored = ({ merchantId, fields }: Order) => ordersByMerchant.get(merchantId)?.get(fields.order_id);
+  const allOrders = () => [...ordersByMerchant.values()].flatMap((orders) => [...orders.values()]);
   const replace = (order: Order) => ordersByMerchant.get(order.merchantId)?.set(order.fields.order_id, order);
-  const store = (order: Order, event: EventType) => {
+  const replaceWithEvent = (order: Order, type: EventType, createdAtMs = now()) => {
     replace(order);
     const position = events.length + 1;
-    events.push({
-      position,
-      eventId: `evt_${String(position).padStart(32, '0')}`,
-      type: event,
-      createdAtMs: now(),
-      order,
-    });
-    return order;
+    const eventId = `evt_${String(position).padStart(32, '0')}`;
+    events.push({ position, eventId, type, createdAtMs, order });
   };
-  /** Stores that the order has expired, unless this is stored already. */
-  const asOfNow = (stored: Order): Order => {
-    const lease = stored.lease && { ...stored.lease, isLive: stored.lease.endsAtMs > now() };
-    const order = { ...stored, lease };
-    const orderStatus = statusAsOf(order, now());
-    return orderStatus === order.orderStatus ? order : store({ ...order, orderStatus }, transitions.expire.event);
+  const isLive = ({ lease }: Order) => lease !== null && lease.endsAtMs > now();
+  const read = (order: Order): ReadOrder => {
+    const lease = order.lease && { ...order.lease, isLive: isLive(order) };
+    const orderStatus = statusAsOf({ ...order, lease }, now());
+    return { order: { ...order, lease, orderStatus }, isUnstored: orderStatus !== order.orderStatus };
   };
-  const ordersOf = (merchantId: AccountId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])].map(asOfNow);
-  const find = (merchantId: AccountId, orderId: string) => {
-    const order = ordersByMerchant.get(merchantId)?.get(orderId);
-    return order && asOfNow(order);
-  };
-  const lookup = (order: Order | undefined) =>
-    order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
-  const findByToken = async (token: OrderToken): Promise<LinkLookup> => {
-    const stored = [...ordersByMerchant.values()]
-      .flatMap((orders) => [...orders.values()])
-      .find(({ orderToken }) => orderToken === token);
-    if (stored === undefined) return { kind: 'unknown' };
-    // Only this one: a read must not store the expiry of other orders.
-    const order = asOfNow(stored);
-    const merchant = {
-      name: nameOf(order.merchantId),
-      mode: 'live',
-      isDisabled: false,
-      signingSecret: null,
-      brand: null,
-    } as const;
-    return { kind: 'found', order, merchant };
+  const isExpired = (order: Order) => read(order).isUnstored;
+  const expire = (order: Order): boolean => {
+    const current = stored(order);
+    if (current?.orderStatus !== transitions.expire.from || isLive(current)) return false;
+    replaceWithEvent({ ...current, orderStatus: transitions.expire.to }, transitions.expire.event);
+    return true;
   };
 
-  const isKnown = ({ checkoutId, paymentId }: Pick<OrderPayment, 'checkoutId' | 'paymentId'>) =>
-    checkoutId !== null &&
-    [...ordersByMerchant.values()]
-      .flatMap((orders) => [...orders.values()])
-      .flatMap(({ payment, refusedPayments }) => [...(payment ? [payment] : []), ...refusedPayments])
-      .some((payment) => payment.checkoutId === checkoutId && payment.paymentId === paymentId);
+  const keyOf = ({ checkoutId, paymentId }: PaymentId) => `${checkoutId} ${paymentId}`;
+  const isPaymentStored = (payment: PaymentId) => payment.checkoutId !== null && payments.has(keyOf(payment));
+  const storePayment = (payment: PaymentId, order: Order) => {
+    if (payment.checkoutId !== null) payments.set(keyOf(payment), order);
+  };
+
+  /** Stores the expiry of each order that was read past it. If another change was faster, the read is repeated. */
+  const withExpiryStored = async <Outcome>(
+    readAll: () => Promise<{ readonly rows: readonly ReadOrder[]; readonly outcome: Outcome }>,
+  ): Promise<Outcome> => {
+    for (;;) {
+      const { rows, outcome } = await readAll();
+      const changed: boolean[] = [];
+      for (const { order, isUnstored } of rows) {
+        if (isUnstored) changed.push(await execute('expire', () => expire(order)));
+      }
+      if (changed.every(Boolean)) return outcome;
+    }
+  };
+  const findRow = (isWanted: (order: Order) => boolean) =>
+    withExpiryStored(async () => {
+      const row = await execute('find order', () => {
+        const order = allOrders().find(isWanted);
+        return order && read(order);
+      });
+      return { rows: row ? [row] : [], outcome: row?.order };
+    });
+  const find = async (isWanted: (order: Order) => boolean) => {
+    const order = await findRow(isWanted);
+    return order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
+  };
+  const linkOf = (order: Order) => ({
+    ...({ kind: 'found', order } as const),
+    merchant: {
+      ...({ name: nameOf(order.merchantId), mode: 'live', isDisabled: false } as const),
+      ...{ signingSecret: null, brand: null },
+    },
+  });
+  const findByToken = async (token: OrderToken): Promise<LinkLookup> => {
+    const order = await findRow(({ orderToken }) => orderToken === token);
+    return order === undefined ? { kind: 'unknown' } : linkOf(order);
+  };
 
   return {
-    // There is no await between the lookup and the write, so concurrent calls cannot interleave.
-    async create(order) {
-      const orders = ordersByMerchant.get(order.merchantId) ?? new Map<string, Order>();
-      const first = find(order.merchantId, order.fields.order_id);
-      if (first !== undefined) return { kind: 'exists', order: first };
-      lastServiceOrderId += 1;
-      const stored = { ...order, serviceOrderId: lastServiceOrderId };
-      ordersByMerchant.set(order.merchantId, orders.set(order.fields.order_id, stored));
-      return { kind: 'created', order: stored };
-    },
-    findByOrderId: async (merchantId, orderId) => lookup(find(merchantId, orderId)),
-    findByServiceOrderId: async (merchantId, serviceOrderId) =>
-      lookup(ordersOf(merchantId).find((order) => order.serviceOrderId === serviceOrderId)),
+    create: (order) =>
+      withExpiryStored<CreateOutcome>(async () => {
+        const created = await execute('insert order', () => {
+          const orders = ordersByMerchant.get(order.merchantId) ?? new Map<string, Order>();
+          if (orders.has(order.fields.order_id)) return undefined;
+          lastServiceOrderId += 1;
+          const inserted = { ...order, serviceOrderId: lastServiceOrderId };
+          ordersByMerchant.set(order.merchantId, orders.set(order.fields.order_id, inserted));
+          return inserted;
+        });
+        if (created !== undefined) return { rows: [], outcome: { kind: 'created', order: created } };
+        const row = await execute('find order', () => read(stored({ ...order, serviceOrderId: 0 }) as Order));
+        return { rows: [row], outcome: { kind: 'exists', order: row.order } };
+      }),
+    findByOrderId: (merchantId, orderId) =>
+      find((order) => order.merchantId === merchantId && order.fields.order_id === orderId),
+    findByServiceOrderId: (merchantId, serviceOrderId) =>
+      find((order) => order.merchantId === merchantId && order.serviceOrderId === serviceOrderId),
     findByToken,
     findForPage: findByToken,
-    async findForPayment(token, payment) {
-      const link = await findByToken(token);
-      if (link.kind !== 'found') return link;
-      const refused = link.order.refusedPayments.find(
-        ({ checkoutId, paymentId }) => checkoutId === payment.checkoutId && paymentId === payment.paymentId,
-      );
-      return { ...link, isKnown: isKnown(payment), refused: refused ?? null, nowMs: now() };
-    },
-    async change({ transition, order }) {
-      const { merchantId, fields } = order;
-      const current = find(merchantId, fields.order_id);
-      if (current?.orderStatus !== transition.from) return { kind: 'conflict' };
-      if (current.lease?.isLive && transition.action === 'cancel') return { kind: 'conflict' };
-      if (order.payment !== null && isKnown(order.payment)) return { kind: 'conflict' };
-      store(order, transition.event);
-      return { kind: 'changed' };
-    },
-    async refusePayment({ order, payment }) {
-      const current = find(order.merchantId, order.fields.order_id);
-      if (current?.orderStatus !== order.orderStatus || isKnown(payment)) return { kind: 'conflict' };
-      const refusedPayments = [...current.refusedPayments, { ...payment, refusedAtMs: now() }];
-      store({ ...current, refusedPayments }, 'order.payment_refused');
-      return { kind: 'changed' };
-    },
-    async startPayment({ merchantId, fields }, attempt, leaseSeconds) {
-      const current = find(merchantId, fields.order_id);
-      const isClaimed = current?.lease?.isLive && !isHeldBy(current.lease, attempt);
-      if (current?.orderStatus !== 'UN_PAID' || isClaimed) return { kind: 'conflict' };
-      const endsAtMs = Math.max(current.lease?.endsAtMs ?? 0, now() + leaseSeconds * 1_000);
-      replace({ ...current, lease: { ...attempt, endsAtMs, isLive: true } });
-      return { kind: 'changed', endsAtMs };
-    },
-    async expireNow({ merchantId, fields }) {
-      const current = find(merchantId, fields.order_id);
-      if (current?.orderStatus !== 'UN_PAID' || current.lease?.isLive) return { kind: 'conflict' };
-      store({ ...current, orderStatus: 'EXPIRED', expiresAtMs: now() }, transitions.expire.event);
-      return { kind: 'changed' };
-    },
-    async endPayment({ merchantId, fields }, attempt) {
-      const current = find(merchantId, fields.order_id);
-      if (current === undefined || !isHeldBy(current.lease, attempt)) return { kind: 'conflict' };
-      replace({ ...current, lease: { ...attempt, endsAtMs: now(), isLive: false } });
-      return { kind: 'changed' };
-    },
-    async list(
+    findForPayment: (token, payment) =>
+      withExpiryStored<PaymentLookup>(async () => {
+        const paid = await execute('find payment', () => payments.get(keyOf(payment)));
+        const found = await execute('find order', () => {
+          const order = allOrders().find(({ orderToken }) => orderToken === token);
+          return order && { row: read(order), nowMs: now() };
+        });
+        if (found === undefined) return { rows: [], outcome: { kind: 'unknown' } };
+        const { row, nowMs } = found;
+        const { order } = row;
+        const isOfOrder = paid?.merchantId === order.merchantId && paid.fields.order_id === order.fields.order_id;
+        const isSame = ({ checkoutId, paymentId }: PaymentId) =>
+          checkoutId === payment.checkoutId && paymentId === payment.paymentId;
+        const hasPaid = order.payment !== null && isSame(order.payment);
+        const refused =
+          isOfOrder && !hasPaid
+            ? await execute('find refused payment', () => stored(order)?.refusedPayments.find(isSame) ?? null)
+            : null;
+        const isKnown = isOfOrder ? hasPaid || refused !== null : paid !== undefined;
+        return { rows: [row], outcome: { ...linkOf(order), isKnown, refused, nowMs } };
+      }),
+    change: ({ transition, order }) =>
+      execute('change', () => {
+        const current = stored(order);
+        if (current?.orderStatus !== transition.from || isExpired(current)) return { kind: 'conflict' };
+        if (isLive(current) && transition.action === 'cancel') return { kind: 'conflict' };
+        if (order.payment !== null && isPaymentStored(order.payment)) return { kind: 'conflict' };
+        const { orderStatus, payment, cancelledAtMs } = order;
+        replaceWithEvent({ ...current, orderStatus, payment, cancelledAtMs, lease: null }, transition.event);
+        if (payment !== null) storePayment(payment, order);
+        return { kind: 'changed' };
+      }),
+    refusePayment: ({ order, payment }) =>
+      execute('refuse payment', () => {
+        const current = stored(order);
+        if (current?.orderStatus !== order.orderStatus || isPaymentStored(payment)) return { kind: 'conflict' };
+        const previousMs = current.refusedPayments.at(-1)?.refusedAtMs ?? 0;
+        const refusedAtMs = Math.max(now(), previousMs + 1);
+        const refusedPayments = [...current.refusedPayments, { ...payment, refusedAtMs }];
+        replaceWithEvent({ ...current, refusedPayments }, 'order.payment_refused', refusedAtMs);
+        storePayment(payment, order);
+        return { kind: 'changed' };
+      }),
+    startPayment: (order, attempt, leaseSeconds) =>
+      execute('start payment', () => {
+        const current = stored(order);
+        if (current?.orderStatus !== 'UN_PAID' || isExpired(current)) return { kind: 'conflict' };
+        if (isLive(current) && !isHeldBy(read(current).order.lease, attempt)) return { kind: 'conflict' };
+        const endsAtMs = Math.max(current.lease?.endsAtMs ?? 0, now() + leaseSeconds * 1_000);
+        replace({ ...current, lease: { ...attempt, endsAtMs, isLive: true } });
+        return { kind: 'changed', endsAtMs };
+      }),
+    expireNow: (order) =>
+      execute('expire now', () => {
+        const current = stored(order);
+        if (current?.orderStatus !== 'UN_PAID' || isExpired(current) || isLive(current)) return { kind: 'conflict' };
+        const expired = { ...current, orderStatus: transitions.expire.to, expiresAtMs: now() };
+        replaceWithEvent(expired, transitions.expire.event);
+        return { kind: 'changed' };
+      }),
+    endPayment: (order, attempt) =>
+      execute('end payment', () => {
+        const current = stored(order);
+        if (current?.orderStatus !== 'UN_PAID' || !isHeldBy(read(current).order.lease, attempt)) {
+          return { kind: 'conflict' };
+        }
+        replace({ ...current, lease: { ...attempt, endsAtMs: now(), isLive: false } });
+        return { kind: 'changed' };
+      }),
+    list: (
       merchantId,
       { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, metadata = {}, after, limit },
-    ) {
-      const listed = ordersOf(merchantId)
-        .filter(({ orderStatus }) => status === undefined || orderStatus === status)
-        .filter(({ createdAtMs }) => createdAtMs >= createdFromMs && createdAtMs < createdToMs)
-        .filter((order) => Object.entries(metadata).every(([key, value]) => order.metadata?.[key] === value))
-        .filter((order) => after === undefined || compare(after, order) < 0)
-        .sort(compare);
-      return { kind: 'found', orders: listed.slice(0, limit) };
-    },
+    ) =>
+      withExpiryStored(async () => {
+        const rows = await execute('list orders', () =>
+          [...(ordersByMerchant.get(merchantId)?.values() ?? [])]
+            .map(read)
+            .filter(({ order: { orderStatus } }) => status === undefined || orderStatus === status)
+            .filter(({ order: { createdAtMs } }) => createdAtMs >= createdFromMs && createdAtMs < createdToMs)
+            .filter(({ order }) => Object.entries(metadata).every(([key, value]) => order.metadata?.[key] === value))
+            .filter(({ order }) => after === undefined || compare(after, order) < 0)
+            .sort((a, b) => compare(a.order, b.order))
+            .slice(0, limit),
+        );
+        return { rows, outcome: { kind: 'found', orders: rows.map(({ order }) => order) } };
+      }),
     async listEvents(merchantId, { types, orderId, after, limit }) {
       if (after && after.eventId !== '' && !events.some(({ eventId }) => eventId === after.eventId)) {
         return { kind: 'cursor_expired' };
       }
-      const listed = events
-        .filter(({ type }) => types === undefined || types.includes(type))
-        .filter(({ order }) => orderId === undefined || order.fields.order_id === orderId)
-        .filter(({ order }) => order.merchantId === merchantId)
-        .filter(({ position }) => position > (after?.position ?? 0))
-        .flatMap((event) => ({ ...event, order: find(merchantId, event.order.fields.order_id) ?? event.order }));
-      const page = listed.slice(0, limit);
-      return { kind: 'found', events: page, scannedTo: page.at(-1) };
+      const page = await execute('list events', () =>
+        events
+          .filter(({ type }) => types === undefined || types.includes(type))
+          .filter(({ order }) => orderId === undefined || order.fields.order_id === orderId)
+          .filter(({ order }) => order.merchantId === merchantId)
+          .filter(({ position }) => position > (after?.position ?? 0))
+          .slice(0, limit),
+      );
+      const found = await execute('find orders', () => page.map(({ order }) => stored(order) ?? order));
+      const listed = page.map((event, index) => ({ ...event, order: found[index] ?? event.order }));
+      return { kind: 'found', events: listed, scannedTo: page.at(-1) };
     },
-    ordersOf,
+    ordersOf(merchantId) {
+      const orders = () => [...(ordersByMerchant.get(merchantId)?.values() ?? [])];
+      for (const order of orders().filter(isExpired)) expire(order);
+      return orders().map((order) => read(order).order);
+    },
+    contents() {
+      const stored = [allOrders(), [...payments.keys()], events];
+      return JSON.stringify(stored, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+    },
   };
 }
 

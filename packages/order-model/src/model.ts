@@ -215,7 +215,9 @@ function expiryOf({ expiresAtMs, lease }: State): Period {
 function endings(state: State, { request, during }: Call, stored: StoredOrder | null): Ending[] {
   const { content, status, lease } = state;
   if (request.kind === 'create') {
-    if (content !== null) return [{ state, outcome: content === request.content ? 'replayed' : 'order_id_conflict' }];
+    // The expiry is compared only if it is sent.
+    const isSame = content === request.content && (request.expiresAtMs ?? state.expiresAtMs) === state.expiresAtMs;
+    if (content !== null) return [{ state, outcome: isSame ? 'replayed' : 'order_id_conflict' }];
     const { expiresAtMs = stored?.expiresAtMs ?? null } = request;
     return [{ state: { ...state, content: request.content, expiresAtMs }, outcome: 'created' }];
   }

@@ -1,0 +1,237 @@
+import type { Account, AccountId, Merchant } from '@order-gateway/domain/accounts';
+import { createOrderToken } from '@order-gateway/domain/links';
+import type { OrderStore } from '@order-gateway/domain/orders';
+import { formatTime, type Order } from '@order-gateway/domain/orders';
+import { createInMemoryOrderStore, type ExecuteStatement } from '@order-gateway/domain/testing/in-memory-order-store';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import type { Call, Request, Response } from '@order-gateway/order-model/model';
+import { attemptIdOf, identityOf, storedOrderOf } from '@order-gateway/order-model/observed';
+import { describeUnexplained } from '@order-gateway/order-model/report';
+import { findUnexplained } from '@order-gateway/order-model/search';
+import { createOperations } from '../../../src/operations/all.ts';
+import type { Caller } from '../../../src/operations/operation.ts';
+import { simulatePayment } from '../../../src/payment-page/simulate-payment.ts';
+import { credentials, fixedDeps, merchant } from '../fixed-deps.ts';
+import { createMemoryLogger } from '../memory-logger.ts';
+import { NoResponse, type World } from './explore.ts';
+
+/** A call about the one order, by the name of its operation. */
+export interface SentCall {
+  readonly operation: string;
+  readonly account: Account;
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly request: Request;
+}
+
+const startMs = 1_790_000_000_000;
+const expiresAtMs = startMs + 90_000;
+
+/** When the customer paid: before the expiry. */
+const paidAtMs = startMs + 1_000;
+
+/** The clock of the second gateway is ahead: by its clock the order has expired from the start. */
+const aheadMs = 100_000;
+
+/** The clock's steps: past the expiry, and past the end of a lease. */
+const ticksMs = [95_000, 70_000];
+
+const leaseSeconds = 60;
+const testMerchant: Merchant = { ...merchant, mode: 'test' };
+const orderToken = createOrderToken(merchant.id, (count) => new Uint8Array(count).fill(7));
+const plain = validOrderInput({ order_expires_at: formatTime(expiresAtMs), customer_locale: 'nl-NL' });
+
+/** A creation of the order, with other fields. */
+export function create(changes: Readonly<Record<string, unknown>> & { order_expires_at?: string } = {}): SentCall {
+  const members = { ...plain, ...changes };
+  const { order_checksum: _, order_expires_at: expiry, ...content } = members;
+  const request = { kind: 'create', content: contentOf(content), expiresAtMs: Date.parse(expiry) } as const;
+  return { operation: 'CreateOrder', account: testMerchant, members, request };
+}
+
+function contentOf(fields: Readonly<Record<string, unknown>>): string {
+  const named = { ...plain };
+  const differing = Object.entries(fields).filter(([name, value]) => named[name as keyof typeof named] !== value);
+  return differing.length === 0 ? 'the order' : JSON.stringify(differing);
+}
+
+/** Every kind of call, each of one of two checkout systems where it is one's. */
+export const calls: Readonly<Record<string, SentCall>> = {
+  create: create(),
+  'create another': create({ order_amount: 1, order_note: 'another' }),
+  read: {
+    operation: 'GetOrder',
+    account: testMerchant,
+    members: { order_id: plain.order_id },
+    request: { kind: 'read' },
+  },
+  cancel: {
+    ...{ operation: 'CancelOrder', account: testMerchant },
+    ...{ members: { order_id: plain.order_id }, request: { kind: 'cancel' } },
+  },
+  'pay by 2': pay(2),
+  'pay by 3': pay(3),
+  'pay by 2 with its attempt': pay(2, { attempt_id: 'a' }),
+  'pay another amount by 3': pay(3, { payment_id: 'q', order_amount: 1 }),
+  'start by 2': claim('StartPayment', 2),
+  'start by 3': claim('StartPayment', 3),
+  'end by 2': claim('EndPayment', 2),
+  'simulate an expiry': { operation: 'expire', account: testMerchant, members: {}, request: { kind: 'expire' } },
+};
+
+function checkout(id: number): Account {
+  return { kind: 'checkout', id: id as AccountId, name: `Checkout ${id}` };
+}
+
+function pay(id: number, changes: Readonly<Record<string, string | number>> = {}): SentCall {
+  const paid = { order_token: orderToken, payment_id: 'p', paid_at: formatTime(paidAtMs) };
+  const members = { ...paid, order_amount: plain.order_amount, order_currency: plain.order_currency, ...changes };
+  const amount = Number(members.order_amount).toFixed(2);
+  const payment = {
+    checkout: String(id),
+    paymentId: members.payment_id,
+    paidAtMs,
+    amount,
+    currency: plain.order_currency,
+  };
+  const attempt = 'attempt_id' in changes ? attemptIdOf({ checkoutId: id, attemptId: 'a' }) : undefined;
+  return { operation: 'RecordPayment', account: checkout(id), members, request: { kind: 'pay', payment, attempt } };
+}
+
+function claim(operation: 'StartPayment' | 'EndPayment', id: number): SentCall {
+  const attempt = attemptIdOf({ checkoutId: id, attemptId: 'a' });
+  const members = { order_token: orderToken, attempt_id: 'a' };
+  if (operation === 'EndPayment') {
+    return { operation, account: checkout(id), members, request: { kind: 'end', attempt } };
+  }
+  const request = { kind: 'start', attempt, leaseMs: leaseSeconds * 1_000 } as const;
+  return { operation, account: checkout(id), members: { ...members, lease_seconds: leaseSeconds }, request };
+}
+
+/** The database as gateways see it: a statement without a response is `unavailable`. */
+function overLostResponses(store: OrderStore): OrderStore {
+  return new Proxy(store, {
+    get(target, name: keyof OrderStore) {
+      const method = target[name] as (...parameters: unknown[]) => Promise<unknown>;
+      return async (...parameters: unknown[]) => {
+        const outcome = await method(...parameters).catch((error: unknown) => {
+          if (error instanceof NoResponse) return { kind: 'unavailable' };
+          throw error;
+        });
+        const link = outcome as { readonly kind: string; readonly merchant?: object };
+        return link.merchant === undefined ? link : { ...link, merchant: { ...link.merchant, mode: 'test' } };
+      };
+    },
+  });
+}
+
+/** The two gateways of a world. They are made once, because nothing in them changes but their store and their clock. */
+function openGateways(world: () => { readonly store: OrderStore; readonly nowMs: number }) {
+  const store = new Proxy({} as OrderStore, { get: (_, name: keyof OrderStore) => world().store[name] });
+  return [0, aheadMs].map((ms) => {
+    const deps = { ...fixedDeps(logger), store, now: () => world().nowMs + ms };
+    const operations = new Map(createOperations(deps).map((operation) => [operation.method.name, operation]));
+    return async ({ operation, account, members }: SentCall): Promise<Response | undefined> => {
+      const caller = callerOf(account);
+      if (operation === 'expire') {
+        const expired = await simulatePayment(deps, caller, orderToken, 'expire');
+        if (!expired.ok) return responseTo(expired.failure.kind, undefined);
+        return responseTo('ok', { order: { order_status: expired.value.order.orderStatus } });
+      }
+      const handled = await operations.get(operation)?.handle(members, caller);
+      if (handled === undefined) throw new Error(`there is no operation ${operation}`);
+      return handled.ok
+        ? responseTo(handled.value.outcome, handled.value.body, operation === 'GetOrder')
+        : responseTo(handled.failure.kind, undefined);
+    };
+  });
+}
+
+/** Lets two gateways with different clocks handle calls about one order, which exists if `isCreated`. The clock may pass its expiry. */
+export function orderWorld(
+  sent: readonly SentCall[],
+  { isCreated, ticks }: { readonly isCreated: boolean; readonly ticks: number },
+) {
+  // Of all schedules only the latest is continued.
+  let active: { readonly store: OrderStore; nowMs: number };
+  const gateways = openGateways(() => active);
+  let first: Order | undefined;
+  return async (execute: ExecuteStatement): Promise<World<Response | undefined>> => {
+    let isOpen = false;
+    const executeOnceOpen: ExecuteStatement = async (name, statement) =>
+      isOpen ? execute(name, statement) : statement();
+    const memory = createInMemoryOrderStore(undefined, () => world.nowMs, executeOnceOpen);
+    const world = { store: overLostResponses(memory), nowMs: startMs };
+    active = world;
+    if (isCreated && first === undefined) await gateways[0]?.(create());
+    else if (isCreated && first !== undefined) await memory.create(first, 0);
+    first = memory.ordersOf(merchant.id)[0];
+    isOpen = true;
+    const tick = async (ms: number) => {
+      await execute('the clock', () => {
+        world.nowMs += ms;
+      });
+      return undefined;
+    };
+    return {
+      tasks: [
+        // The second gateway rejects a new order that expires so soon by its clock.
+        ...sent.map((call, index) => async () => gateways[isCreated ? index % 2 : 0]?.(call)),
+        ...ticksMs.slice(0, ticks).map((ms) => () => tick(ms)),
+      ],
+      fallible: sent.length,
+      clock: () => world.nowMs,
+      contents: memory.contents,
+      check(ran) {
+        const calls = sent.flatMap((call, index): Call[] => {
+          const { sentAt, receivedAt, sentMs, receivedMs, result } = ran[index] as (typeof ran)[number];
+          if (sentAt === Infinity) return [];
+          const [receivedOrNever, toMs] = result === undefined ? [Infinity, Infinity] : [receivedAt, receivedMs];
+          const during = { fromMs: sentMs, toMs };
+          return [{ sentAt, receivedAt: receivedOrNever, during, request: call.request, response: result }];
+        });
+        const times = { sentAt: -2, receivedAt: -1, during: { fromMs: startMs, toMs: startMs } };
+        if (isCreated) calls.push({ ...times, request: create().request, response: { outcome: 'created' } });
+        const [order] = memory.ordersOf(merchant.id);
+        const events = JSON.parse(memory.contents())[2];
+        const stored = order === undefined ? null : storedOrderOf(order, events, contentOf(storedContent(order)));
+        if (findUnexplained({ calls, stored }) !== undefined) throw new Error(describeUnexplained({ calls, stored }));
+      },
+    };
+  };
+}
+
+const { logger } = createMemoryLogger();
+
+/** The fields of a stored order as they were sent. */
+function storedContent({ fields, metadata }: Order) {
+  const { order_checksum: _, order_amount: amount, ...texts } = fields;
+  return { ...texts, order_amount: Number(amount) / 100, ...(metadata && { metadata }) };
+}
+
+function callerOf(account: Account): Caller<Merchant> {
+  return {
+    ...{ account: account as Merchant, ...credentials, timeLeftMs: () => 5_000, concerns() {} },
+    ...{ waitMs: 0, isStrict: false },
+    pause: (wait) => wait(new AbortController().signal),
+  };
+}
+
+/** Failures after which a call may have had its effect. */
+const unknownOutcomes = ['unavailable', 'overloaded', 'deadline_exceeded'];
+
+/** The response as the model sees it; `undefined` if its outcome is unknown. */
+function responseTo(outcome: string, body: object | undefined, isRead = false): Response | undefined {
+  if (unknownOutcomes.includes(outcome)) return undefined;
+  if (body === undefined) return { outcome };
+  const { order = body, lease_ends_at: leaseEndsAt } = Object(body);
+  const { order_status: status, payment_id: paymentId = null, refused_payments, order_token } = order;
+  const isWhole = order.mode !== undefined && !('merchant_name' in order);
+  const refusedIds = (refused_payments ?? []).map((refused: { payment_id: string }) => refused.payment_id);
+  const shown = {
+    status,
+    ...(order_token !== undefined && order_token !== '' && { identity: identityOf(order) }),
+    // A change shows the refused payments that were read before it, so only those of a read are compared.
+    ...(isWhole && { paymentId, ...(isRead && { refusedIds }) }),
+  };
+  return { outcome, shown, ...(leaseEndsAt !== undefined && { leaseEndsAtMs: Date.parse(leaseEndsAt) }) };
+}
