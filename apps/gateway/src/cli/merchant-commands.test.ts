@@ -54,7 +54,7 @@ describe('checkout with wrong arguments', () => {
   afterEach(() => expect(open).not.toHaveBeenCalled());
 
   test('a blank name', async () => {
-    const message = '--name must contain a character that is not white space.';
+    const message = '--name must contain a visible character.';
     await expect(checkout('create', '--name', ' ')).rejects.toThrow(new UsageError(message));
   });
 
@@ -76,8 +76,8 @@ describe('merchant with wrong arguments', () => {
   afterEach(() => expect(open).not.toHaveBeenCalled());
 
   test.each([
-    [['create', '--name', '  '], '--name must contain a character that is not white space.'],
-    [['create', '--name', 'a\nb'], '--name must not contain control characters.'],
+    [['create', '--name', '  '], '--name must contain a visible character.'],
+    [['create', '--name', 'a\nb'], '--name must not contain control characters (U+000A at position 2).'],
     [['create', '--name', '😀'.repeat(256)], '--name must be at most 255 characters.'],
     [['secret', 'list', clientSecret], 'CLIENT_ID must be a client id shown by `merchant list`.'],
     [['secret', 'add', clientId, '--ends', '2026-12-31T12:00:00Z'], '--ends must be in the future.'],

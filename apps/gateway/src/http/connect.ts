@@ -70,6 +70,7 @@ export async function connectRoutes(
         request.rpcRequest = received;
         return;
       }
+      call.hasJsonBody = isJson;
       request.rpcBody = received.value;
       request.rpcRequest = await readBody(method, received.value, { headers, hasEnvelope, isJson });
       if (isJson && request.rpcRequest !== undefined) {

@@ -43,6 +43,7 @@ export function operationRoutes(
         if (!received.ok) return sendFailure(reply, received.failure, deps);
         const members = hasBody ? readJsonBody(received.value) : success(queryMembers(request, maps));
         if (!members.ok) return sendFailure(reply, members.failure, deps);
+        call.hasJsonBody = hasBody;
         const waitMs = call.waitMs();
         if (waitMs > 0) request.raw.socket.setTimeout(waitMs + responseTakenTimeoutMs);
         const sent = hasPathParameters ? { ...members.value, ...Object(request.params) } : members.value;

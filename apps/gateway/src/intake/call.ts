@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { errorCatalogue } from '@order-gateway/contract/errors';
+import { errorsOf } from '@order-gateway/contract/operations';
 import { type Account, type RandomBytes, randomBase62 } from '@order-gateway/domain/accounts';
 import type { Failure, FailureCode } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -11,6 +12,7 @@ import type { Permit } from './admission.ts';
 import type { CallBody } from './body/call-body.ts';
 import { type CallLog, isServerError, type RecordCall } from './call-record.ts';
 import type { Peer } from './peers/connection-limit.ts';
+import { readPreferences } from './preferences.ts';
 
 export interface CallDeps {
   readonly randomBytes: RandomBytes;
@@ -51,12 +53,14 @@ export class Call implements Deadline {
   /** The method and route of the HTTP request, or the path of the RPC; absent: unknown. Never a text of the client. */
   httpMethod: string | undefined;
   route: string | undefined;
+  /** Whether the message of the call is the body of the request, in JSON. */
+  hasJsonBody = false;
   /** The client of the call, and its connection. */
   readonly peer: Peer;
   /** The credentials that were sent, not verified. */
   readonly credentials: { readonly clientId: string | undefined; readonly clientSecret: string | undefined };
   readonly #deps: CallDeps;
-  readonly #prefer: string | undefined;
+  readonly #preferences: ReadonlyMap<string, string> | undefined;
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
   /** Whether the client causes its deadline to pass: it allows too little time, or sends its message too slowly. */
@@ -80,7 +84,7 @@ export class Call implements Deadline {
     this.protocol = protocol;
     this.peer = peer;
     this.#deps = deps;
-    this.#prefer = headers.prefer?.toString();
+    this.#preferences = headers.prefer === undefined ? undefined : readPreferences(headers.prefer.toString());
     this.credentials = {
       clientId: headers['x-client-id']?.toString(),
       clientSecret: headers['x-client-secret']?.toString(),
@@ -143,28 +147,33 @@ export class Call implements Deadline {
       const concerns = (order: NotedOrder) => this.concerns(order);
       const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.pause(wait);
       const preferences = { waitMs: this.waitMs(), isStrict: this.#isStrict() };
+      const unknown = preferences.isStrict ? unknownMembersFailure(operation, members) : undefined;
+      if (unknown !== undefined) return failed(unknown);
       const reply = await operation.handle(members, {
         ...{ account, clientId, clientSecret, timeLeftMs, concerns },
         ...preferences,
         pause,
       });
       if (!reply.ok) return reply;
-      const response = respond(reply.value);
+      const response = respond(
+        preferences.isStrict ? { preferenceApplied: 'handling=strict', ...reply.value } : reply.value,
+      );
       this.succeed(reply.value.outcome);
       return success(response);
     });
   }
 
-  /** Whether the preference `handling` is `strict`. Only HTTP has preferences (RFC 7240, 4.4). */
+  /**
+   * Whether the preference `handling` is `strict`, for a message in JSON. Only HTTP has preferences (RFC 7240, 4.4), and Protobuf does
+   * not name the members that it does not know.
+   */
   #isStrict(): boolean {
-    if (this.#prefer === undefined || this.protocol !== 'json') return false;
-    return /(?:^|[,\s])handling\s*=\s*"?strict"?\s*(?:[;,]|$)/i.test(this.#prefer);
+    return this.hasJsonBody && this.#preferences?.get('handling')?.toLowerCase() === 'strict';
   }
 
-  /** The time of the preference `wait` in milliseconds, up to the maximum. Only HTTP has preferences (RFC 7240, 4.3). */
+  /** The time of the preference `wait` in milliseconds, up to the maximum (RFC 7240, 4.3). Only the JSON API has it. */
   waitMs(): number {
-    if (this.#prefer === undefined || this.protocol !== 'json') return 0;
-    const [, seconds = 0] = /(?:^|[,\s])wait\s*=\s*"?(\d{1,9})"?\s*(?:[;,]|$)/i.exec(this.#prefer) ?? [];
+    const [seconds = 0] = /^\d{1,9}$/.exec((this.protocol === 'json' && this.#preferences?.get('wait')) || '') ?? [];
     return 1_000 * Math.min(Number(seconds), eventWatchLimits.waitSecondsMax);
   }
 
@@ -247,6 +256,15 @@ export class Call implements Deadline {
       duration_ms: Math.round(durationMs * 1_000) / 1_000,
     });
   }
+}
+
+/** The failure of a call with members that its operation does not have, so that a misspelled one is noticed. */
+function unknownMembersFailure({ method, fieldErrors }: Operation, members: Members): Failure | undefined {
+  const unknown = Object.keys(members).filter((name) => !method.input.fields.some(({ jsonName }) => jsonName === name));
+  if (unknown.length === 0) return undefined;
+  const kind = errorsOf(method).includes('invalid_request') ? 'invalid_request' : 'invalid_order';
+  const errors = unknown.map((field) => ({ field, code: 'unknown_field', message: 'is unknown' }) as const);
+  return { kind, errors: [...(fieldErrors?.(members) ?? []), ...errors] };
 }
 
 /** The canonical name of the status that a gRPC client gets; absent where Connect or the platform chose it. */

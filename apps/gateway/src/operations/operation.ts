@@ -4,6 +4,7 @@ import type { EventFeed } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import type { NewOrder, Order, OrderStore } from '@order-gateway/domain/orders';
+import type { FieldError } from '@order-gateway/domain/requests';
 import type { Result } from '@order-gateway/domain/result';
 import type { MerchantManagement } from '@order-gateway/postgres/merchant-management';
 import type { AllowedAddresses } from '../network/ip-address.ts';
@@ -71,7 +72,7 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly clientId: string;
   /** The client secret of the request: the key of its `v1=` checksum. */
   readonly clientSecret: string;
-  /** Whether the caller prefers unknown members to be rejected. */
+  /** Whether the caller prefers errors to be rejected that can be ignored. Unknown members are, before the operation. */
   readonly isStrict: boolean;
   /** How long the caller prefers to wait for a first result, in milliseconds; 0: does not wait. */
   readonly waitMs: number;
@@ -101,6 +102,8 @@ export interface Operation {
   readonly method: DescMethodUnary;
   // A method, so that an operation can require the kind of account that its contract names, which the intake guarantees.
   handle(members: Members, caller: Caller): Promise<Result<Reply, Failure>>;
+  /** The errors of the members, to be reported with unknown ones. Absent: the unknown ones are reported alone. */
+  readonly fieldErrors?: ((members: Members) => readonly FieldError<string>[]) | undefined;
 }
 
 /** A handler for each method of a service that is no stream. */
@@ -108,14 +111,16 @@ export type Handlers<Methods, Handle> = {
   readonly [Name in keyof Methods as Methods[Name] extends { methodKind: 'unary' } ? Name : never]: Handle;
 };
 
-/** The operations of a service. */
+/** The operations of a service. `fieldErrors` has those of {@link Operation}. */
 export function operationsOf<Methods extends Readonly<Record<string, DescMethod>>>(
   { method: methods }: { readonly method: Methods },
   handlers: Handlers<Methods, Operation['handle']>,
+  fieldErrors: Readonly<Record<string, Operation['fieldErrors']>> = {},
 ): Operation[] {
   return Object.entries<Operation['handle']>(handlers).map(([name, handle]) => ({
     method: methods[name] as DescMethodUnary,
     handle,
+    fieldErrors: fieldErrors[name],
   }));
 }
 

@@ -21,7 +21,14 @@ import {
 } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing';
-import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
+import {
+  type Caller,
+  type Handlers,
+  type Operation,
+  type OperationDeps,
+  operationsOf,
+  outcomeOf,
+} from './operation.ts';
 import { storageFailure } from './retry-after.ts';
 import { type ChangedOrder, changeOrder, type FoundOrder, findOrder } from './stored-orders.ts';
 
@@ -35,14 +42,13 @@ interface CreatedOrder {
 
 export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'baseUrl'>): Operation[] {
   const recordOf = (order: Order, { account }: Caller<Merchant>) => orderRecord(order, account.mode, deps.baseUrl());
-  return operationsOf(OrderService, {
+  const handlers: Handlers<typeof OrderService.method, Operation['handle']> = {
     async createOrder(members, caller: Caller<Merchant>) {
       const created = await createOrder(deps, caller, members);
       if (!created.ok) return created;
       const { order, replayed } = created.value;
-      const preferenceApplied = caller.isStrict ? 'handling=strict' : undefined;
-      const outcome = replayed ? 'replayed' : 'created';
-      return success({ body: orderResponse(order, deps.baseUrl()), outcome, preferenceApplied });
+      const body = orderResponse(order, deps.baseUrl());
+      return success({ body, outcome: replayed ? 'replayed' : 'created' });
     },
 
     async getOrder(members, caller: Caller<Merchant>) {
@@ -76,7 +82,13 @@ export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'bas
       const orders = page.map((order) => recordOf(order, caller));
       return success({ body: { orders, next_cursor: end && cursorAfter(end) }, outcome: 'ok' });
     },
-  });
+  };
+  return operationsOf(OrderService, handlers, { createOrder: strictErrors });
+}
+
+function strictErrors(input: OrderInput) {
+  const parsed = parseOrder(input, { isStrict: true });
+  return parsed.ok ? [] : parsed.failure;
 }
 
 /** Creates an order, or finds the same order if it was stored before. */

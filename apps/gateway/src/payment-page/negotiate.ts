@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { fieldRules } from '@order-gateway/domain/orders';
+import { canonicalLocale, fieldRules } from '@order-gateway/domain/orders';
 import { textError } from '@order-gateway/domain/requests';
 import Negotiator from 'negotiator';
 import { type PageLocale, pageLanguages, pageLocales } from './localization.ts';
@@ -48,7 +48,8 @@ const preferenceFor = (tag: string) => new Negotiator({ headers: { 'accept-langu
 
 /** A value of the query, if it is a language tag; otherwise an empty text. */
 function tagIn(value: unknown): string {
-  return typeof value === 'string' && textError(fieldRules.customer_locale, value) === undefined ? value : '';
+  if (typeof value !== 'string' || textError(fieldRules.customer_locale, value) !== undefined) return '';
+  return canonicalLocale(value);
 }
 
 /** The first preferred language that the page speaks, with the region of its first tag that has one. */

@@ -77,14 +77,15 @@ const requestId: Parameter = {
   description: 'Your own id for the request: 1 to 128 of A-Z a-z 0-9 . _ -. The response repeats it, or has a new one.',
 };
 
-/** The preferences (RFC 7240) that methods honour. */
+/** The preference (RFC 7240) of every method with a body. */
+const strictHandling: Parameter = {
+  ...{ name: 'prefer', in: 'header', required: false, schema: { ...text, enum: ['handling=strict'] } },
+  description:
+    '`handling=strict` rejects unknown members as `unknown_field`, and an invalid `customer_locale`. Without it, they are ignored.',
+};
+
+/** The preferences of methods without a body. */
 const preferences: Readonly<Record<string, readonly Parameter[]>> = {
-  CreateOrder: [
-    {
-      ...{ name: 'prefer', in: 'header', required: false, schema: { ...text, enum: ['handling=strict'] } },
-      description: '`handling=strict` rejects unknown members as `unknown_field`. Without it, they are ignored.',
-    },
-  ],
   ListEvents: [
     {
       ...{ name: 'prefer', in: 'header', required: false, schema: { ...text, pattern: '^wait=[0-9]+$' } },
@@ -171,7 +172,7 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
         const value = field.fieldKind === 'map' ? text : schema;
         return { name, in: location, required: location === 'path', description, schema: value };
       }),
-      ...(preferences[method.name] ?? []),
+      ...(hasBody ? [strictHandling] : (preferences[method.name] ?? [])),
       requestId,
     ],
     'x-codeSamples': sdkSamples(method.localName, baseUrl),

@@ -98,6 +98,8 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   },
   'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
   'Event.type': { enum: eventTypes },
+  // An invalid one is ignored.
+  'CreateOrderRequest.customer_locale': { type: ['string', 'null'] },
   'CreateOrderRequest.order_expires_at': { ...sentTime, type: ['string', 'null'] },
   'GetOrderRequest.order_id': lengthOf(fieldRules.order_id),
   'CancelOrderRequest.order_id': lengthOf(fieldRules.order_id),
@@ -279,7 +281,7 @@ function ruleSchema(rule: FieldRule): JsonSchema {
   const { required, lengthMax, characters, format } = rule;
   const allOf: JsonSchema[] = [
     { description: 'no control characters', not: { type: 'string', pattern: forbiddenControls(rule).source } },
-    ...(required ? [{ description: 'at least one character that is not white space', pattern: nonBlank.source }] : []),
+    ...(required ? [{ description: 'at least one visible character', pattern: nonBlank.source }] : []),
     ...[characters, format].flatMap((part) =>
       part === undefined ? [] : [{ description: part.message, pattern: part.pattern.source }],
     ),

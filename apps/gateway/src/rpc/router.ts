@@ -69,7 +69,8 @@ function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
   return async (message: Message, context: HandlerContext): Promise<Message> => {
     const { call, request = success(readMessage(message)) } = rpcCallOf(context);
     const performed = request.ok
-      ? await call.perform(operation, request.value, ({ body, outcome }) => {
+      ? await call.perform(operation, request.value, ({ body, outcome, preferenceApplied }) => {
+          if (preferenceApplied !== undefined) context.responseHeader.set('preference-applied', preferenceApplied);
           if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
           return buildMessage(body);
         })

@@ -60,6 +60,17 @@ describe('requests', () => {
     expect(JSON.parse(init.body)).toEqual({ ...order, order_amount: 10, order_checksum: checksum });
   });
 
+  test('every call with a body asks for strict handling, and no other', async () => {
+    const { client, sent } = clientWith(Array.from({ length: 5 }, () => json(200, { queued: 0, has_more: false })));
+    await client.createWebhookEndpoint({ url: 'https://shop.example.com' });
+    await client.updateWebhookEndpoint('we_1', { status: 'disabled' });
+    await client.redeliverFailedWebhooks('we_1', '2026-11-20T21:01:42Z');
+    await client.updateBrand({ color: '#0b5fff' });
+    await client.cancelOrder('order-1');
+    const preferences = sent.map(({ init }) => Reflect.get(Object(init.headers), 'prefer'));
+    expect(preferences).toEqual([...Array.from({ length: 4 }, () => 'handling=strict'), undefined]);
+  });
+
   test('createOrder sends any amount as the gateway reads it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.bigInt({ min: 1n, max: 999_999_999_999_999n }), async (amount) => {

@@ -39,8 +39,7 @@ export function createClient(options: ClientOptions): GatewayClient {
       const order_checksum = await orderChecksum({ order_amount, ...others }, options.clientSecret);
       // JSON.stringify cannot write a number with two decimals.
       const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...others, order_checksum }).slice(1)}`;
-      // A misspelt order_expires_at would make an order that never expires.
-      return send('POST', '/order', body, { isStrict: true });
+      return send('POST', '/order', body);
     },
     async getOrder(orderId) {
       return send('GET', pathOf(orderId));

@@ -21,8 +21,6 @@ export interface ClientOptions {
 export type Send = <Json>(method: Method, path: string, body?: string, options?: SendOptions) => Promise<Json>;
 
 interface SendOptions {
-  /** Whether the gateway rejects members that it does not know. */
-  readonly isStrict?: boolean;
   /** How long the gateway may wait for an event. */
   readonly waitSeconds?: number | undefined;
   /** Whether the request may be sent again while its outcome is unknown. */
@@ -58,16 +56,19 @@ export function createSend(options: ClientOptions): Send {
   };
 
   async function attempt({ method, path, body, options }: Sent, earlierUnknown: boolean): Promise<Partial<Problem>> {
-    const { isStrict, waitSeconds = 0 } = options;
-    // RFC 7240.
-    const prefer = isStrict ? 'handling=strict' : options.waitSeconds === undefined ? undefined : `wait=${waitSeconds}`;
+    const { waitSeconds = 0 } = options;
+    // RFC 7240. A misspelt order_expires_at would make an order that never expires.
+    const preferences = [
+      ...(body === undefined ? [] : ['handling=strict']),
+      ...(options.waitSeconds === undefined ? [] : [`wait=${waitSeconds}`]),
+    ];
     const outcomeUnknown = (executed: boolean) => earlierUnknown || (executed && method !== 'GET');
     const request: RequestInit = {
       method,
       headers: {
         ...credentials,
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(prefer !== undefined && { prefer }),
+        ...(preferences.length > 0 && { prefer: preferences.join(', ') }),
       },
       body: body ?? null,
       // A redirect would carry the secret to another address.

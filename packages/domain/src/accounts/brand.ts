@@ -1,5 +1,5 @@
 import { checkField } from '../requests/check-field.ts';
-import { emailRule, type FieldError, type TextRule, urlRule } from '../requests/field-rules.ts';
+import { emailRule, type FieldError, patternFormat, type TextRule, urlRule } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** The formats of a logo. */
@@ -49,7 +49,7 @@ const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
 export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
   color: {
     ...{ kind: 'text', required: false, lengthMin: 0, lengthMax: 7 },
-    format: { pattern: colorForm, matches: (text) => colorForm.test(text), message: colorMessage },
+    format: patternFormat(colorForm, /[^#0-9A-Fa-f]/u, colorMessage),
   },
   support_email: { ...emailRule, required: false },
   support_url: optionalUrl,

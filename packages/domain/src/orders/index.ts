@@ -1,4 +1,5 @@
 export { erasedValues, erasureDigest, personalFieldNames } from './erasure.ts';
+export { canonicalLocale } from './locale.ts';
 export { type Metadata, metadataKeyPattern, metadataLimits, metadataValueRule } from './metadata.ts';
 export * from './order.ts';
 export * from './order-difference.ts';

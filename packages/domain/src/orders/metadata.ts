@@ -1,4 +1,4 @@
-import { type FieldError, type TextRule, textError, textRule } from '../requests/field-rules.ts';
+import { type FieldError, refusal, type TextRule, textError, textRule } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** A merchant's own data of an order: texts under keys, sorted by key. */
@@ -14,6 +14,7 @@ export const metadataLimits = { keys: 20, keyLength: 40, bytes: 8_192 } as const
 export const metadataFilterMax = 2;
 
 export const metadataKeyPattern = /^[A-Za-z0-9_.-]{1,40}$/;
+const refusedInKey = /[^A-Za-z0-9_.-]/;
 
 /** The rule of a value. */
 export const metadataValueRule: TextRule = textRule(500);
@@ -22,7 +23,7 @@ const utf8 = new TextEncoder();
 
 /**
  * Reads the optional member `metadata`. `undefined`: it was not sent, or has no keys, which Protobuf does not distinguish. A key that
- * breaks its rule is not repeated in the error.
+ * breaks its rule is not repeated in the error, except for a refused character.
  */
 export function parseMetadata(value: unknown): Result<Metadata | undefined, readonly FieldError<MetadataFieldName>[]> {
   if (value === undefined || value === null) return success(undefined);
@@ -36,9 +37,11 @@ export function parseMetadata(value: unknown): Result<Metadata | undefined, read
     errors.push({ field: 'metadata', code: 'too_long', message: `must have at most ${metadataLimits.keys} keys` });
   }
   // Protobuf's runtime for JavaScript can't carry a key of this name.
-  if (entries.some(([key]) => !metadataKeyPattern.test(key) || key === '__proto__')) {
-    const message = `must have keys of 1 to ${metadataLimits.keyLength} characters A-Z a-z 0-9 _ . - (not __proto__)`;
-    errors.push({ field: 'metadata', code: 'bad_characters', message });
+  const wrongKeys = entries.map(([key]) => key).filter((key) => !metadataKeyPattern.test(key) || key === '__proto__');
+  if (wrongKeys.length > 0) {
+    const message = `must have keys of 1 to ${metadataLimits.keyLength} characters A-Z a-z 0-9 _ . -, not __proto__`;
+    const key = wrongKeys.find((key) => refusedInKey.test(key)) ?? '';
+    errors.push({ field: 'metadata', ...refusal(message, key, key.search(refusedInKey)) });
   }
   let bytes = 0;
   for (const [key, text] of entries) {

@@ -96,4 +96,12 @@ describe('the message of an error', () => {
       expect(messages[0]).not.toContain(secret);
     }
   });
+
+  it.each([
+    ['customer_name', 'Ada\u0007', 'must not contain control characters (U+0007 at position 4)'],
+    ['customer_email', 'customer@shop.com\u200b', 'must not contain invisible characters (U+200B at position 18)'],
+    ['return_url', 'ftp://a', 'must be an absolute http or https URL without user, password, backslash or white space'],
+  ] as const)('names the refused character of %s %j', (field, value, message) => {
+    expect(parseOrder(validOrderInput({ [field]: value }))).toMatchObject({ failure: [{ field, message }] });
+  });
 });

@@ -1,10 +1,23 @@
 import { orderCurrencyCodes } from '../money/currency.ts';
-import { emailRule, type FieldRule, nameRule, patternFormat, textRule, urlRule } from '../requests/field-rules.ts';
+import { emailRule, type FieldRule, nameRule, textRule, urlRule } from '../requests/field-rules.ts';
 import { type OrderFieldName, serviceTypes } from './order-fields.ts';
 
-/** A `langtag` of RFC 5646, 2.1 (language, script, region, variants, extensions and private use), or none. */
+/** A `langtag` of RFC 5646, 2.1 (language, script, region, variants, extensions and private use), or none; `_` counts as `-`. */
 const languageTag =
   /^(?:(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}|[A-Za-z]{4,8})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[0-9A-WY-Za-wy-z](?:-[A-Za-z0-9]{2,8})+)*(?:-[Xx](?:-[A-Za-z0-9]{1,8})+)?)?$/;
+
+/**
+ * A part of a phone number as people write, dial and paste it: digits, spaces and dashes of all scripts, the direction marks with which
+ * phones copy a number, and the word for an extension.
+ */
+const phonePart = /[\p{Nd}\p{Zs}\p{Pd}\p{Bidi_Control}+\u2212.()/#*x]|[Ee][Xx][Tt]/uy;
+
+function refusedInPhone(value: string): number {
+  phonePart.lastIndex = 0;
+  let end = 0;
+  while (end < value.length && phonePart.test(value)) end = phonePart.lastIndex;
+  return end < value.length ? end : -1;
+}
 
 /** The rules of all fields, used for validation and for the generated documentation. */
 export const fieldRules = {
@@ -21,8 +34,17 @@ export const fieldRules = {
   customer_email: emailRule,
   customer_phone: textRule(32, {
     lengthMin: 4,
-    characters: { pattern: /^[0-9 +\-.()/#*x]*$/, message: 'must contain only digits, spaces and + - . ( ) / # * x' },
-    format: patternFormat(/^(?:[^0-9]*[0-9]){4}/, 'must have at least 4 digits'),
+    characters: {
+      // The rule's characters of ASCII, and all others.
+      pattern: /^(?:[^ -~]|[0-9 +\-.()/#*x]|[Ee][Xx][Tt])*$/,
+      refusedAt: refusedInPhone,
+      message: 'must contain only digits, spaces, dashes, + . ( ) / # * x and the word ext',
+    },
+    format: {
+      pattern: /^(?:[ -/:-~]*[^ -/:-~]){4}/,
+      matches: (value) => /^(?:\P{Nd}*\p{Nd}){4}/u.test(value),
+      message: 'must have at least 4 digits',
+    },
   }),
   customer_address_line1: textRule(255),
   customer_address_line2: textRule(255, { required: false }),
@@ -31,12 +53,21 @@ export const fieldRules = {
   customer_address_country: textRule(100),
   customer_address_postal_code: textRule(20),
   order_checksum: textRule(256, {
-    characters: { pattern: /^[\x20-\x7e]*$/, message: 'must contain only printable ASCII characters' },
+    characters: {
+      pattern: /^[\x20-\x7e]*$/,
+      refusedAt: (value) => value.search(/[^\x20-\x7e]/),
+      message: 'must contain only printable ASCII characters',
+    },
   }),
   return_url: urlRule,
   // RFC 5646, 4.4.1 recommends room for 35 characters.
   customer_locale: textRule(35, {
     required: false,
-    format: patternFormat(languageTag, 'must be a well-formed language tag (BCP 47), such as de or pt-BR'),
+    format: {
+      pattern: languageTag,
+      matches: (value) => languageTag.test(value.replaceAll('_', '-')),
+      refused: /[^A-Za-z0-9_-]/u,
+      message: 'must be a well-formed language tag (BCP 47), such as de or pt-BR',
+    },
   }),
 } as const satisfies Record<OrderFieldName, FieldRule>;

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderInput } from '../../testing/sample-orders.ts';
 import { amountHundredthsMax, NumberText } from '../money/money.ts';
+import { isBlank } from '../requests/characters.ts';
 import { fieldErrorCodes } from '../requests/field-rules.ts';
 import { fieldRules } from './order-field-rules.ts';
 import { additionalFieldNames, type OrderFieldName, orderFieldNames, serviceTypes } from './order-fields.ts';
@@ -21,7 +22,7 @@ function anyText(lengthMax: number) {
   return fc
     .string({ unit: 'binary', minLength: 1, maxLength: Math.min(lengthMax, 40) })
     .map((text) => text.replaceAll(/\p{Cc}/gu, ' '))
-    .filter((text) => text.trim() !== '');
+    .filter((text) => !isBlank(text));
 }
 
 const anyHundredths = fc.bigInt({ min: 1n, max: amountHundredthsMax });
@@ -43,7 +44,7 @@ const anyValidInput = fc.record({
   customer_address_country: anyText(100),
   customer_address_postal_code: anyText(20)
     .map((text) => Array.from(text).slice(-20).join(''))
-    .filter((text) => text.trim() !== ''),
+    .filter((text) => !isBlank(text)),
   order_checksum: fc.stringMatching(/^[!-~]{1,60}$/),
   return_url: fc.webUrl({ withQueryParameters: true, withFragments: true, size: 'small' }),
 });

@@ -2,11 +2,12 @@ import type { AmountHundredths } from '../money/money.ts';
 import { checkField, checkPrecision } from '../requests/check-field.ts';
 import type { FieldError } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
+import { canonicalLocale } from './locale.ts';
 import { type Metadata, parseMetadata } from './metadata.ts';
 import type { OrderFields } from './order.ts';
 import { parseExpiry } from './order-expiry.ts';
 import { fieldRules } from './order-field-rules.ts';
-import { type OrderFieldName, orderFieldNames, type RequestFieldName, requestFieldNames } from './order-fields.ts';
+import { type OrderFieldName, orderFieldNames, type RequestFieldName } from './order-fields.ts';
 
 /**
  * An order as an API received it: any values under the names of the API contract. The amount is a `NumberText` where the digits
@@ -31,35 +32,35 @@ const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undef
 
 /**
  * Checks all members. Returns the order, or all invalid members in the order of the API contract, each with the first rule that it
- * breaks. If `isStrict`, unknown members are invalid too. Never throws.
+ * breaks. A `customer_locale` is stored in its canonical form. An invalid one is ignored, because it is only a hint, except if `isStrict`.
+ * Never throws.
  */
 export function parseOrder(
   input: OrderInput,
   { isStrict = false }: { readonly isStrict?: boolean } = {},
 ): Result<ParsedOrder, readonly FieldError<string>[]> {
-  const fields = parseFields(input);
+  const fields = parseFields(input, isStrict);
   const expiry = parseExpiry(input.order_expires_at);
   const metadata = parseMetadata(input.metadata);
-  const unknown = isStrict ? unknownMembers(input) : [];
-  if (fields.ok && expiry.ok && metadata.ok && unknown.length === 0) {
+  if (fields.ok && expiry.ok && metadata.ok) {
     return success({ fields: fields.value, expiresAtMs: expiry.value, metadata: metadata.value });
   }
   return failed([
     ...(fields.ok ? [] : fields.failure),
     ...(expiry.ok ? [] : [expiry.failure]),
     ...(metadata.ok ? [] : metadata.failure),
-    ...unknown,
   ]);
 }
 
-function parseFields(input: OrderInput): Result<OrderFields, readonly FieldError<OrderFieldName>[]> {
+function parseFields(input: OrderInput, isStrict: boolean): Result<OrderFields, readonly FieldError<OrderFieldName>[]> {
   const errors: FieldError<OrderFieldName>[] = [];
   const fields: Record<OrderFieldName, string | AmountHundredths | undefined> = { ...noFields };
   for (const field of orderFieldNames) {
     const checked = checkField(fieldRules[field], input[field]);
-    if (typeof checked === 'object') errors.push({ field, ...checked });
-    else fields[field] = checked;
+    if (typeof checked !== 'object') fields[field] = checked;
+    else if (field !== 'customer_locale' || isStrict) errors.push({ field, ...checked });
   }
+  fields.customer_locale = canonicalLocale(String(fields.customer_locale ?? ''));
   // True if there are no errors; until then a field may be undefined.
   const parsed = fields as OrderFields;
   const tooPrecise = checkPrecision(parsed.order_amount, parsed.order_currency);
@@ -68,11 +69,4 @@ function parseFields(input: OrderInput): Result<OrderFields, readonly FieldError
     errors.sort((a, b) => orderFieldNames.indexOf(a.field) - orderFieldNames.indexOf(b.field));
   }
   return errors.length === 0 ? success(parsed) : failed(errors);
-}
-
-/** An error for each unknown member, so that a misspelled optional field is noticed. */
-function unknownMembers(input: Readonly<Record<string, unknown>>): FieldError<string>[] {
-  return Object.keys(input)
-    .filter((name) => !(requestFieldNames as readonly string[]).includes(name))
-    .map((field) => ({ field, code: 'unknown_field', message: 'is unknown' }));
 }

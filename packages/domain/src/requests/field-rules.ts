@@ -1,3 +1,5 @@
+import { characterAt, invisible, invisibleRanges, isBlank, loneSurrogate } from './characters.ts';
+
 /** The error codes of an invalid field. */
 export const fieldErrorCodes = [
   'missing',
@@ -16,7 +18,7 @@ export const fieldErrorCodes = [
 /** One of {@link fieldErrorCodes}. */
 export type FieldErrorCode = (typeof fieldErrorCodes)[number];
 
-/** One invalid field of an order, or parameter of a request. The message states the rule and never repeats the value. */
+/** One invalid field of an order, or parameter of a request. The message states the rule. Of the value it has only a refused character. */
 export interface FieldError<Name extends string = string> {
   readonly field: Name;
   readonly code: FieldErrorCode;
@@ -35,12 +37,19 @@ export interface TextRule {
   readonly lengthMax: number;
   /** Whether line breaks and tabs are allowed; all other control characters never are. */
   readonly multiline?: true;
-  /** Matches a text of allowed characters only. */
-  readonly characters?: { readonly pattern: RegExp; readonly message: string };
+  /** The characters. `pattern` is the published part of the rule, which every valid text matches. */
+  readonly characters?: {
+    readonly pattern: RegExp;
+    /** The index of the first character that is not allowed; -1: none. */
+    readonly refusedAt: (value: string) => number;
+    readonly message: string;
+  };
   /** Checks the format. `pattern` is the published part of the check; `matches` may check more. */
   readonly format?: {
     readonly pattern: RegExp;
     readonly matches: (value: string) => boolean;
+    /** Finds a character that no valid text has. */
+    readonly refused?: RegExp;
     readonly message: string;
   };
 }
@@ -56,9 +65,9 @@ export function textRule(lengthMax: number, others: Partial<TextRule> = {}): Tex
   return { kind: 'text', required: true, lengthMin: 1, lengthMax, ...others };
 }
 
-/** A format that a pattern describes completely. */
-export function patternFormat(pattern: RegExp, message: string): NonNullable<TextRule['format']> {
-  return { pattern, message, matches: (value) => pattern.test(value) };
+/** A format that a pattern describes completely. `refused` finds a character that no valid text has. */
+export function patternFormat(pattern: RegExp, refused: RegExp, message: string): NonNullable<TextRule['format']> {
+  return { pattern, refused, message, matches: (value) => pattern.test(value) };
 }
 
 /**
@@ -67,8 +76,10 @@ export function patternFormat(pattern: RegExp, message: string): NonNullable<Tex
  */
 const urlForm = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/;
 
-/** Finds the character that a required text must contain. */
-export const nonBlank = /\S/;
+/** The published part of the rule that a text is not blank. */
+export const nonBlank = new RegExp(`[^${invisibleRanges}]`);
+
+const mailInvisible = new RegExp(`(?!\\s)${invisible.source}|\\ufeff`, 'u');
 
 // Ranges instead of \p{Cc}: the OpenAPI document contains these patterns, and many validators compile them without the flag `u`.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
@@ -86,7 +97,12 @@ export const nameRule = textRule(255);
 
 /** The rule of an e-mail address. 254 characters are the longest that an SMTP path can carry (RFC 5321, 4.5.3.1.3, less the angle brackets). */
 export const emailRule = textRule(254, {
-  format: patternFormat(/^[^\s@]+@[^\s@]+$/, 'must have one @ with text on both sides and no white space'),
+  characters: {
+    pattern: new RegExp(`^[^${invisibleRanges}]*$`),
+    refusedAt: (value) => value.search(mailInvisible),
+    message: 'must not contain invisible characters',
+  },
+  format: patternFormat(/^[^\s@]+@[^\s@]+$/, /\s/, 'must have one @ with text on both sides and no white space'),
 });
 
 /** The rule of an http or https URL. */
@@ -94,6 +110,7 @@ export const urlRule = textRule(2_048, {
   format: {
     pattern: urlForm,
     matches: (value) => urlForm.test(value) && URL.canParse(value),
+    refused: /[\s\\]/,
     message: 'must be an absolute http or https URL without user, password, backslash or white space',
   },
 });
@@ -102,19 +119,24 @@ export const urlRule = textRule(2_048, {
 export function textError(rule: TextRule, value: string): BrokenRule | undefined {
   if (value === '' && !rule.required) return undefined;
   if (!isPlain(value)) {
-    if (!value.isWellFormed()) return { code: 'bad_characters', message: 'must be well-formed Unicode' };
-    if (forbiddenControls(rule).test(value))
-      return { code: 'bad_characters', message: 'must not contain control characters' };
-    if (rule.required && !nonBlank.test(value))
-      return { code: 'blank', message: 'must contain a character that is not white space' };
+    if (!value.isWellFormed()) return refusal('must be well-formed Unicode', value, value.search(loneSurrogate));
+    const control = value.search(forbiddenControls(rule));
+    if (control >= 0) return refusal('must not contain control characters', value, control);
+    if (rule.required && isBlank(value)) return { code: 'blank', message: 'must contain a visible character' };
   }
   const length = codePointCount(value);
   if (length > rule.lengthMax) return { code: 'too_long', message: `must be at most ${rule.lengthMax} characters` };
   if (length < rule.lengthMin) return { code: 'too_short', message: `must be at least ${rule.lengthMin} characters` };
-  if (rule.characters?.pattern.test(value) === false)
-    return { code: 'bad_characters', message: rule.characters.message };
-  if (rule.format?.matches(value) === false) return { code: 'bad_format', message: rule.format.message };
-  return undefined;
+  const { characters, format } = rule;
+  const refusedAt = characters?.refusedAt(value) ?? -1;
+  if (characters !== undefined && refusedAt >= 0) return refusal(characters.message, value, refusedAt);
+  if (format === undefined || format.matches(value)) return undefined;
+  return { ...refusal(format.message, value, format.refused ? value.search(format.refused) : -1), code: 'bad_format' };
+}
+
+/** The error of a text for the character at an index, which it names; -1: none. */
+export function refusal(message: string, value: string, index: number): BrokenRule {
+  return { code: 'bad_characters', message: index < 0 ? message : `${message} (${characterAt(value, index)})` };
 }
 
 /** Whether a text is printable ASCII and not only spaces. Most are, and need no further character checks. */

@@ -1,0 +1,17 @@
+/** One preference: name, value as a token or in quotes, and parameters, which none of ours has. Every character can begin only one part. */
+const preference =
+  /\s*([!#$%&'*+.^_`|~\w-]+)\s*(?:=\s*(?:([^\s",;]*)|"((?:[^"\\]|\\.)*)")\s*)?(?:;(?:[^",]|"(?:[^"\\]|\\.)*")*)?(?:,|$)/y;
+
+/**
+ * Reads the header Prefer (RFC 7240, 2): the values by their lower-case names. If a preference is given twice, the first counts. What
+ * follows a part that is not well-formed is ignored.
+ */
+export function readPreferences(prefer: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  preference.lastIndex = 0;
+  for (let found = preference.exec(prefer); found?.[0]; found = preference.exec(prefer)) {
+    const [, name = '', token, quoted] = found;
+    values.getOrInsert(name.toLowerCase(), token ?? quoted?.replaceAll(/\\(.)/g, '$1') ?? '');
+  }
+  return values;
+}

@@ -1,0 +1,18 @@
+/**
+ * Writes a well-formed language tag in the recommended case (RFC 5646, 2.1.1), `zh-Hans-CN`, with hyphens where `_` was sent, as
+ * POSIX, Java and many shop systems write it. Any other text stays what it is but for these.
+ */
+export function canonicalLocale(tag: string): string {
+  let isLanguage = true;
+  let isAfterSingleton = false;
+  const subtags = tag.split(/[-_]/).map((subtag) => {
+    const lower = subtag.toLowerCase();
+    const isPlain = isLanguage || isAfterSingleton;
+    isLanguage = false;
+    isAfterSingleton ||= subtag.length === 1;
+    if (isPlain || !/^[a-z]+$/.test(lower)) return lower;
+    if (lower.length === 2) return lower.toUpperCase();
+    return lower.length === 4 ? lower.charAt(0).toUpperCase() + lower.slice(1) : lower;
+  });
+  return subtags.join('-');
+}
