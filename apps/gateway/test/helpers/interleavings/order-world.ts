@@ -1,6 +1,5 @@
 import type { Account, AccountId, Merchant } from '@order-gateway/domain/accounts';
 import { createOrderToken } from '@order-gateway/domain/links';
-import type { OrderStore } from '@order-gateway/domain/orders';
 import { formatTime, type Order } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore, type ExecuteStatement } from '@order-gateway/domain/testing/in-memory-order-store';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
@@ -9,7 +8,7 @@ import { attemptIdOf, identityOf, storedOrderOf } from '@order-gateway/order-mod
 import { describeUnexplained } from '@order-gateway/order-model/report';
 import { findUnexplained } from '@order-gateway/order-model/search';
 import { createOperations } from '../../../src/operations/all.ts';
-import type { Caller } from '../../../src/operations/operation.ts';
+import type { Caller, OperationDeps } from '../../../src/operations/operation.ts';
 import { simulatePayment } from '../../../src/payment-page/simulate-payment.ts';
 import { credentials, fixedDeps, merchant } from '../fixed-deps.ts';
 import { createMemoryLogger } from '../memory-logger.ts';
@@ -22,6 +21,8 @@ export interface SentCall {
   readonly members: Readonly<Record<string, unknown>>;
   readonly request: Request;
 }
+
+type Store = OperationDeps['store'];
 
 const startMs = 1_790_000_000_000;
 const expiresAtMs = startMs + 90_000;
@@ -108,9 +109,9 @@ function claim(operation: 'StartPayment' | 'EndPayment', id: number): SentCall {
 }
 
 /** The database as gateways see it: a statement without a response is `unavailable`. */
-function overLostResponses(store: OrderStore): OrderStore {
+function overLostResponses(store: Store): Store {
   return new Proxy(store, {
-    get(target, name: keyof OrderStore) {
+    get(target, name: keyof Store) {
       const method = target[name] as (...parameters: unknown[]) => Promise<unknown>;
       return async (...parameters: unknown[]) => {
         const outcome = await method(...parameters).catch((error: unknown) => {
@@ -125,8 +126,8 @@ function overLostResponses(store: OrderStore): OrderStore {
 }
 
 /** The two gateways of a world. They are made once, because nothing in them changes but their store and their clock. */
-function openGateways(world: () => { readonly store: OrderStore; readonly nowMs: number }) {
-  const store = new Proxy({} as OrderStore, { get: (_, name: keyof OrderStore) => world().store[name] });
+function openGateways(world: () => { readonly store: Store; readonly nowMs: number }) {
+  const store = new Proxy({} as Store, { get: (_, name: keyof Store) => world().store[name] });
   return [0, aheadMs].map((ms) => {
     const deps = { ...fixedDeps(logger), store, now: () => world().nowMs + ms };
     const operations = new Map(createOperations(deps).map((operation) => [operation.method.name, operation]));
@@ -152,7 +153,7 @@ export function orderWorld(
   { isCreated, ticks }: { readonly isCreated: boolean; readonly ticks: number },
 ) {
   // Of all schedules only the latest is continued.
-  let active: { readonly store: OrderStore; nowMs: number };
+  let active: { readonly store: Store; nowMs: number };
   const gateways = openGateways(() => active);
   let first: Order | undefined;
   return async (execute: ExecuteStatement): Promise<World<Response | undefined>> => {
