@@ -51,7 +51,7 @@ export function siteBar(baseUrl: string, current: string): Html {
 }
 
 /** The line of a guide that stands for the list of error codes, which has one source. */
-const errorListLine = /^\[[^\]]+\]\(\.\.\/packages\/domain\/src\/failure\.ts\)$/m;
+const errorListLine = /^\[[^\]]+\]\(\.\.\/packages\/contract\/src\/errors\.ts\)$/m;
 
 /** Every error code in Markdown, with an anchor to which the `type` of a problem document leads. */
 function errorList(): string {

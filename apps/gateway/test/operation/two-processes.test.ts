@@ -46,7 +46,7 @@ async function merchant(...args: string[]): Promise<string> {
 
 test('a secret works in every process as soon as it is added, and in none a second after it was revoked', async () => {
   expect((await statusesWith(credentials.clientSecret)).sort()).toEqual([200, 201]);
-  const { number, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
+  const { id, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
   expect(await statusesWith(added)).toEqual([200, 200]);
 
   // Kept in use, because an idle merchant would have been dropped from the processes' memory by then.
@@ -54,7 +54,7 @@ test('a secret works in every process as soon as it is added, and in none a seco
   const inUse = (async () => {
     while (revoking) await Promise.all([statusesWith(added), sleep(50)]);
   })();
-  await merchant('secret', 'revoke', credentials.clientId, `${number}`);
+  await merchant('secret', 'revoke', credentials.clientId, id);
   await sleep(1_000);
   expect(await statusesWith(added)).toEqual([401, 401]);
   revoking = false;
