@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import manifest from '../package.json' with { type: 'json' };
+import { pnpm } from './pnpm.ts';
+import { findProgram } from './skip-if-missing.ts';
+
+// Makes the artifacts of a release from the commit HEAD in dist/: the image, the packages, the sources, and what describes them.
+// docs/releasing.md explains them. BASE_IMAGE names another base image, such as that of .ci/base-image.
+
+const root = join(import.meta.dirname, '..');
+const dist = join(root, 'dist');
+const { name, version } = manifest;
+
+const run = (program: string, args: readonly string[], cwd = root) =>
+  execFileSync(program, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1e9 });
+const text = (program: string, ...args: string[]) => run(program, args).toString().trim();
+const runPnpm = (...args: string[]) => run('sh', ['-c', `${pnpm} "$@"`, 'sh', ...args]).toString();
+
+const commit = text('git', 'rev-parse', 'HEAD');
+const committedAt = text('git', 'log', '-1', '--format=%ct');
+
+const digest = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+/** The folder of the commit's files, as a user gets them. */
+function exportSources(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'order-gateway-dist-'));
+  const archive = join(dist, `${name}-${version}.tar.gz`);
+  run('git', ['archive', `--prefix=${name}-${version}/`, '--output', archive, commit]);
+  run('tar', ['--extract', '--gzip', '--file', archive, '--directory', folder]);
+  return join(folder, `${name}-${version}`);
+}
+
+/** The image as an OCI layout in a tar file. Times are those of the commit, so that two builds are equal. */
+function buildImage(sources: string): void {
+  if (findProgram('buildah') === undefined) {
+    process.stderr.write('SKIPPED: the image: buildah is not installed\n');
+    return;
+  }
+  const base = process.env.BASE_IMAGE === undefined ? [] : ['--build-arg', `BASE_IMAGE=${process.env.BASE_IMAGE}`];
+  const certificates = process.env.NODE_EXTRA_CA_CERTS;
+  const secret = certificates === undefined ? [] : ['--secret', `id=ca,src=${certificates}`];
+  const tag = `${name}:${version}`;
+  const build = ['build', '--timestamp', committedAt, '--build-arg', `VERSION=${version}`, '--tag', tag];
+  run('buildah', [...build, ...base, ...secret, sources]);
+  run('buildah', ['push', tag, `oci-archive:${join(dist, `${name}-${version}.oci.tar`)}:${version}`]);
+}
+
+interface Licensed {
+  readonly name: string;
+  readonly versions: readonly string[];
+  readonly paths: readonly string[];
+}
+
+/** The licences of all packages in the image, with their texts. */
+function writeLicences(): void {
+  const byLicence: Record<string, Licensed[]> = JSON.parse(
+    runPnpm('--filter', 'gateway...', 'licenses', 'list', '--prod', '--json'),
+  );
+  const sections = Object.entries(byLicence).flatMap(([licence, packages]) =>
+    packages.flatMap(({ name, versions, paths }) =>
+      paths.map((path, index) => {
+        const file = readdirSync(path).find((file) => /^(licen[cs]e|copying)/i.test(file));
+        const content = file === undefined ? '' : `\n${readFileSync(join(path, file), 'utf8').trim()}\n`;
+        return `${name} ${versions[index] ?? ''}: ${licence}\n${content}`;
+      }),
+    ),
+  );
+  writeFileSync(join(dist, 'THIRD-PARTY-LICENCES.txt'), sections.toSorted().join(`\n${'-'.repeat(80)}\n\n`));
+}
+
+/** What was built from what, as an in-toto statement with SLSA's predicate. It is not signed: the workflow of a release signs. */
+function writeProvenance(): void {
+  const files = readdirSync(dist).toSorted();
+  const lockFile = digest(join(root, 'pnpm-lock.yaml'));
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: files.map((file) => ({ name: file, digest: { sha256: digest(join(dist, file)) } })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: `https://github.com/in-toto/attestation/tree/main/spec/predicates#${name}-dist`,
+        externalParameters: { revision: commit },
+        internalParameters: { node: process.versions.node, packageManager: manifest.packageManager },
+        resolvedDependencies: [
+          { name: 'sources', digest: { gitCommit: commit } },
+          { name: 'pnpm-lock.yaml', digest: { sha256: lockFile } },
+        ],
+      },
+      runDetails: { builder: { id: process.env.GITHUB_WORKFLOW_REF ?? 'a local build' } },
+    },
+  };
+  writeFileSync(join(dist, `${name}-${version}.intoto.jsonl`), `${JSON.stringify(statement)}\n`);
+}
+
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist);
+const sources = exportSources();
+try {
+  buildImage(sources);
+} finally {
+  rmSync(join(sources, '..'), { recursive: true });
+}
+for (const library of ['client', 'contract'])
+  runPnpm('--filter', `@order-gateway/${library}`, 'pack', '--pack-destination', dist);
+for (const folder of globSync('packages/{client,contract}/dist', { cwd: root })) rmSync(folder, { recursive: true });
+const sbom = join(dist, `${name}-${version}.cdx.json`);
+runPnpm(
+  '--filter',
+  'gateway',
+  'sbom',
+  '--prod',
+  '--sbom-format',
+  'cyclonedx',
+  '--sbom-type',
+  'application',
+  '--out',
+  sbom,
+);
+writeLicences();
+writeProvenance();
+const sums = readdirSync(dist)
+  .toSorted()
+  .map((file) => `${digest(join(dist, file))}  ${file}\n`);
+writeFileSync(join(dist, 'SHA256SUMS'), sums.join(''));
+process.stdout.write(sums.join(''));
+if (text('git', 'status', '--porcelain') !== '')
+  process.stderr.write('Changes that are not committed are not included.\n');
