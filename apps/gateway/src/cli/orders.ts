@@ -26,7 +26,7 @@ import {
   parseTime,
   timeForm,
 } from './arguments.ts';
-import { print, readable, startList } from './output.ts';
+import { print, readable, snakeCased, startList } from './output.ts';
 import { withDatabase } from './with-accounts.ts';
 
 // The commands of `pnpm orders`. Errors are as with those of `pnpm merchant`.
@@ -77,7 +77,7 @@ program
       // A payment link is stored as its token only.
       const histories = await findOrderHistories({ url }, text.replace(/^.*\/payment\//, ''));
       if (histories.length === 0) throw new StartError('There is no such order.');
-      for (const history of histories) print(json ? JSON.stringify(history) : describeOrder(history));
+      for (const history of histories) print(json ? snakeCased(history) : describeOrder(history));
     }),
   );
 

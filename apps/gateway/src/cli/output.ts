@@ -35,3 +35,15 @@ export function startList(
 export function readable(time: Date): string {
   return `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
+
+/** An object as JSON, with the names of all members in snake case, as those of the API. */
+export function snakeCased(facts: object): string {
+  return JSON.stringify(facts, (_name, value: unknown) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    const members = Object.entries(value).map(([name, member]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      member,
+    ]);
+    return Object.fromEntries(members);
+  });
+}

@@ -62,7 +62,7 @@ test('an order is shown by each of its names, with its history and without the c
     expect((await orders('show', name)).stdout, name).toBe(shown.stdout);
   }
   const { order, events } = JSON.parse((await orders('show', order_id, '--json')).stdout);
-  expect([order.orderStatus, events.map(({ type }: { type: string }) => type)]).toEqual([
+  expect([order.order_status, events.map(({ type }: { type: string }) => type)]).toEqual([
     'CANCELLED',
     ['order.cancelled'],
   ]);
@@ -94,8 +94,8 @@ test('refused payments are listed, newest first, and shown with their order', as
   expect((await orders('show', 'refusing')).stdout).toMatch(
     /refused payment +less .* payment_mismatch .*\nrefused payment +more /,
   );
-  const { refusedPayments } = JSON.parse((await orders('show', 'refusing', '--json')).stdout);
-  expect(refusedPayments).toMatchObject([{ paymentId: 'less' }, { paymentId: 'more' }]);
+  const { refused_payments } = JSON.parse((await orders('show', 'refusing', '--json')).stdout);
+  expect(refused_payments).toMatchObject([{ payment_id: 'less' }, { payment_id: 'more' }]);
   expect(await orders('refused', '--limit', '0')).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^NUMBER must/),

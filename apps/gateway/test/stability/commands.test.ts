@@ -1,0 +1,82 @@
+import { afterEach, expect, test } from 'vitest';
+import { endProcesses, runProgram } from '../helpers/gateway-process.ts';
+import { giveSigningSecret, testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
+import { createOrder, postPayment } from '../helpers/send-order.ts';
+import { startWebhookReceiver } from '../helpers/webhook-receiver.ts';
+import { brokenFacts } from './facts.ts';
+
+const gateway = useGateway();
+afterEach(endProcesses);
+
+/** The paths of all members in the lines of JSON that a command prints, such as `endpoints[].url`. */
+function keysOf(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => keysOf(item, `${path}[]`));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => {
+    const own = path === '' ? key : `${path}.${key}`;
+    return [own, ...keysOf(member, own)];
+  });
+}
+
+const variables = () => ({
+  DATABASE_URL: gateway.databaseUrl,
+  SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
+  WEBHOOK_ALLOW_PRIVATE: '1',
+});
+
+test('every key that a command printed with --json in the last release is still there', async () => {
+  const receiver = await startWebhookReceiver();
+  const { clientId } = gateway.credentials;
+  await giveSigningSecret(gateway.databaseUrl, clientId, receiver.url);
+  const paid = await createOrder(gateway, 'ORDER-1');
+  for (const payment_id of ['first', 'second']) await postPayment(gateway.checkout, paid.order_token, { payment_id });
+  const commands: readonly (readonly [string, ...string[]])[] = [
+    ['merchant', 'create', '--name', 'Shop', '--test'],
+    ['merchant', 'list'],
+    ['merchant', 'secret', 'add', clientId],
+    ['merchant', 'secret', 'list', clientId],
+    ['merchant', 'brand', clientId, '--color', '#0b5fff'],
+    ['merchant', 'webhook', 'deliveries', clientId],
+    ['merchant', 'webhook', 'remove', clientId],
+    ['merchant', 'webhook', 'set', clientId, receiver.url],
+    ['merchant', 'webhook', 'show', clientId],
+    ['merchant', 'webhook', 'rotate', clientId],
+    ['merchant', 'webhook', 'test', clientId],
+    ['merchant', 'log'],
+    ['checkout', 'create', '--name', 'Checkout'],
+    ['orders', 'show', 'ORDER-1'],
+    ['orders', 'refused'],
+    ['orders', 'erase', clientId, 'ORDER-1'],
+  ];
+  const facts: string[] = [];
+  for (const [program, ...args] of commands) {
+    const { code, stdout, stderr } = await runProgram(`src/cli/${program}.ts`, [...args, '--json'], variables());
+    expect([program, args, code, stderr.replace(/^Database: .*\n/, '')]).toEqual([program, args, 0, '']);
+    const name = [program, ...args.filter((argument) => /^[a-z]+$/.test(argument))].slice(0, 3).join(' ');
+    for (const line of stdout.trim().split('\n')) {
+      if (line !== '') facts.push(...keysOf(JSON.parse(line)).map((key) => `${name}: ${key}`));
+    }
+  }
+  await receiver.close();
+  expect(await brokenFacts('commands', facts)).toEqual([]);
+});
+
+/** The commands and options of a program, and of those below it. */
+async function helpOf(program: string, path: readonly string[] = []): Promise<string[]> {
+  const { stdout } = await runProgram(`src/cli/${program}.ts`, [...path, '--help'], variables());
+  const name = [program, ...path].join(' ');
+  const [, commands = ''] = /^Commands:\n((?: .*\n)+)/m.exec(stdout) ?? [];
+  const names = [...commands.matchAll(/^ {2}([a-z]+)\b/gm)].map(([, command = '']) => command);
+  const options = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => `${name} ${option}`);
+  const below = await Promise.all(
+    names.filter((command) => command !== 'help').map((command) => helpOf(program, [...path, command])),
+  );
+  return [name, ...options, ...below.flat()];
+}
+
+test('every command and option of the last release is still there', async () => {
+  const facts: string[] = [];
+  for (const program of ['merchant', 'checkout', 'orders', 'migrate']) facts.push(...(await helpOf(program)));
+  expect(facts.length).toBeGreaterThan(40);
+  expect(await brokenFacts('options', facts)).toEqual([]);
+});
