@@ -103,8 +103,9 @@ try {
 } finally {
   rmSync(join(sources, '..'), { recursive: true });
 }
-for (const library of ['client', 'contract'])
-  runPnpm('--filter', `@order-gateway/${library}`, 'pack', '--pack-destination', dist);
+// npm does not apply publishConfig.exports, and pnpm needs a version of every package of the workspace that another one uses.
+run('npm', ['pack', '--pack-destination', dist], join(root, 'packages/client'));
+runPnpm('--filter', '@order-gateway/contract', 'pack', '--pack-destination', dist);
 for (const folder of globSync('packages/{client,contract}/dist', { cwd: root })) rmSync(folder, { recursive: true });
 const sbom = join(dist, `${name}-${version}.cdx.json`);
 runPnpm(
