@@ -12,82 +12,34 @@ import type { TlsFiles } from './network/tls.ts';
 import { parseSecretsKeys } from './secrets/secrets-keys.ts';
 import { StartError } from './start/process.ts';
 
-/** The values of the variables that {@link startUsage} explains. */
-export type Config = Readonly<ReturnType<typeof readConfig>>;
-
-/** A line for each variable, or for several: the names, the meaning and the default. docs/operations.md says more. */
-export const variableHelp = `
-  HOST                  the address to listen on (127.0.0.1)
-  HTTP_PORT, GRPC_PORT  the ports; 0 selects a free one (8080, 9090)
-  ADMIN_PORT            the port of /metrics for Prometheus; 0 selects a free one (9464)
-  WORKERS               the number of processes that share both ports, or auto for one per core (1)
-  BASE_URL              the public address of the gateway (http://localhost: and the HTTP port)
-  DATABASE_URL          postgres://... (an embedded PostgreSQL)
-  DATA_DIR              the embedded PostgreSQL's data (.data/)
-  MIGRATE               off: never changes the schema, so run pnpm migrate first (on)
-  CHECKOUT_URL          the address of the payment page's Pay button, with {order_token} (no button)
-  SECURITY_CONTACT      the mailto: or https: URI in /.well-known/security.txt for reporting a vulnerability (no such file)
-  RATE_LIMIT            the calls per second that each merchant may make in one process (no limit)
-  SECRETS_KEY           encrypts signing secrets: 32 bytes in base64, earlier keys after commas (a file in DATA_DIR; with DATABASE_URL none)
-  RETENTION_DAYS        erases customers' data from older orders; requires SECRETS_KEY (never)
-  WEBHOOK_ALLOW_PRIVATE 1: also sends webhooks over http and to private addresses, for development (0; without DATABASE_URL only to this machine)
-  SELF_SERVICE          off: only operators manage webhook endpoints, client secrets and brands, not merchants over the API (on)
-  DRAIN_DELAY_MS        how long a stopping gateway accepts requests while its health checks fail (5000; 0 on a terminal)
-  TLS_CERT_FILE, TLS_KEY_FILE  serve both ports over TLS with these PEM files, read again when they change (no TLS)
-  TLS_CLIENT_CA_FILE    gRPC clients need a certificate signed by this authority (none)
-  TRUST_PROXY           the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies (none)
-  LOG_LEVEL             error, warn or info (info)
-  OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, such as http://localhost:4318 (no traces)
-  OTEL_TRACES_SAMPLER           which calls are traced, as in OpenTelemetry (parentbased_traceidratio)
-  OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
-`;
-
-/** The text of `pnpm start --help`. */
-export const startUsage = `Usage: pnpm start [options]
-
-Starts the gateway, with the configuration in environment variables.
-
-Options:
-  -h, --help     show this help
-  -V, --version  show the version
-
-Variables:
-${variableHelp.trim().split('\n').map(inColumns).join('\n')}
-
-DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
-Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
-argument is wrong.
-`;
-
-function inColumns(line: string): string {
-  const [, names = '', meaning = ''] = /^ *([A-Z_]+(?:, [A-Z_]+)*) +(.+)$/.exec(line) ?? [];
-  return nameAndMeaning(names, meaning, 26);
+/** An environment variable. Its value is absent if it is not set. */
+interface Variable<Value> {
+  readonly name: string;
+  readonly help: string;
+  /** What applies without the variable, in the help. */
+  readonly standard: string;
+  readonly standardValue: Value | undefined;
+  /** What is allowed, as the end of a sentence. */
+  readonly rule: string;
+  readonly parse: (text: string) => Value | undefined;
 }
 
-/** The names of all variables. */
-const variableNames: readonly string[] = startUsage.match(/\b(?:HOST|MIGRATE|WORKERS|[A-Z]+(?:_[A-Z]+)+)\b/g) ?? [];
-
-/** Variables that other programs read for the same purpose. */
-const foreignNames: Readonly<Record<string, string>> = {
-  ...{ PORT: 'HTTP_PORT', METRICS_PORT: 'ADMIN_PORT', PROMETHEUS_PORT: 'ADMIN_PORT' },
-  ...{ PUBLIC_URL: 'BASE_URL', POSTGRES_URL: 'DATABASE_URL', DB_URL: 'DATABASE_URL' },
-};
-
-/** A name is similar if it differs by at most one edit for this many letters. */
-const lettersPerEdit = 5;
-
-/** Variables that the gateway does not read, but that are similar to one that it reads, each with the latter. */
-export function similarVariables(env: Readonly<Record<string, string | undefined>>) {
-  return Object.keys(env).flatMap((variable) => {
-    if (variableNames.includes(variable) || !env[variable]) return [];
-    const isSimilar = (name: string) => distance(variable, name) <= name.length / lettersPerEdit;
-    const meant = foreignNames[variable] ?? variableNames.find(isSimilar);
-    return meant === undefined ? [] : [{ variable, meant }];
-  });
+/** A variable without which there is no value; `standard` says what applies then. */
+function optional<Value>(
+  name: string,
+  standard: string,
+  help: string,
+  rule: string,
+  parse: Variable<Value>['parse'],
+): Variable<Value> {
+  return { name, help, standard, standardValue: undefined, rule, parse };
 }
 
-/** Their values are never shown. Each can be read from the file that the variable with `_FILE` names. */
-const secretNames: ReadonlySet<string> = new Set(['DATABASE_URL', 'SECRETS_KEY']);
+/** A variable with the value of `standard` if it is not set. */
+function standard<Value>(...variable: Parameters<typeof optional<Value>>) {
+  const [, text, , , parse] = variable;
+  return { ...optional(...variable), standardValue: parse(text) as Value };
+}
 
 /** The values of `OTEL_TRACES_SAMPLER` in OpenTelemetry's specification. */
 const samplerNames = [
@@ -99,122 +51,288 @@ const samplerNames = [
   'parentbased_traceidratio',
 ] as const;
 
-const logLevels = { error: 'error', warn: 'warn', info: 'info' } as const;
-
-/** A larger number is a typing error: each worker has 18 database connections. */
+/** Each worker opens 18 database connections, so a larger number is almost certainly a mistake. */
 const workersMax = 128;
+
+/** Calls per second: the least and the most. */
+const rates = [1, 1_000_000] as const;
 
 /** Characters of a wrong value that an error shows. */
 const shownMax = 100;
+
+function port(name: string, text: string, help: string) {
+  return standard(name, text, help, 'must be a port from 0 to 65535', wholeNumber(0, 65_535));
+}
+
+function onOrOff(name: string, help: string) {
+  return standard(name, 'on', help, 'must be on or off', choice({ on: true, off: false }));
+}
+
+function optionalNumber(name: string, text: string, help: string, [min, max]: readonly [number, number], unit = '') {
+  return optional(name, text, help, `must be a whole number${unit} from ${min} to ${max}`, wholeNumber(min, max));
+}
+
+/** All variables, each by the name of its value. docs/operations.md says more. */
+const variables = {
+  host: standard('HOST', '127.0.0.1', 'the address to listen on', 'must be an address or a host name', (text) =>
+    /\s/.test(text) ? undefined : text,
+  ),
+  httpPort: port('HTTP_PORT', '8080', 'the port of the JSON API and the pages; 0 selects a free one'),
+  grpcPort: port('GRPC_PORT', '9090', 'the port of gRPC; 0 selects a free one'),
+  adminPort: port('ADMIN_PORT', '9464', 'the port of /metrics for Prometheus; 0 selects a free one'),
+  workers: standard(
+    'WORKERS',
+    '1',
+    'the number of processes that share both ports, or auto for one per core',
+    `must be auto or a whole number from 1 to ${workersMax}`,
+    parseWorkers,
+  ),
+  /**
+   * Absent: `http://localhost:` (https with TLS), or HOST's address if `localhost` does not reach it, and the port that was
+   * bound.
+   */
+  baseUrl: optional(
+    'BASE_URL',
+    'http://localhost: and the HTTP port',
+    'the public address of the gateway',
+    'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
+    parseBaseUrl,
+  ),
+  /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
+  databaseUrl: optional(
+    'DATABASE_URL',
+    'an embedded PostgreSQL',
+    'postgres://...',
+    '',
+    (text) => parseConnectionUrl(text) && text,
+  ),
+  dataDir: {
+    ...optional('DATA_DIR', '.data/', "the embedded PostgreSQL's data", 'must be a folder', (text) => resolve(text)),
+    standardValue: defaultDataDir,
+  },
+  migrate: onOrOff('MIGRATE', 'off: never changes the schema, so run pnpm migrate first'),
+  checkoutTemplate: optional(
+    'CHECKOUT_URL',
+    'no button',
+    "the address of the payment page's Pay button, with {order_token}",
+    'must be an absolute http or https URL with {order_token} once in its path or query',
+    parseCheckoutTemplate,
+  ),
+  securityContact: optional(
+    'SECURITY_CONTACT',
+    'no such file',
+    'the mailto: or https: URI in /.well-known/security.txt for reporting a vulnerability',
+    'must be a URI such as mailto:security@example.com or https://example.com/security',
+    (text) => (/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text) ? text : undefined),
+  ),
+  rateLimit: optionalNumber(
+    'RATE_LIMIT',
+    'no limit',
+    'the calls per second that each merchant may make in one process',
+    rates,
+  ),
+  /** Absent: see `findSecretsKeys`. */
+  secretsKeys: optional(
+    'SECRETS_KEY',
+    'a file in DATA_DIR; with DATABASE_URL none',
+    'encrypts signing secrets: 32 bytes in base64, earlier keys after commas',
+    'must be 32 bytes in base64, or several such keys separated by commas',
+    parseSecretsKeys,
+  ),
+  retentionDays: optionalNumber(
+    'RETENTION_DAYS',
+    'never',
+    "erases customers' data from older orders; requires SECRETS_KEY",
+    [1, 36_500],
+    ' of days',
+  ),
+  /** Absent: depends on the database. */
+  webhookAddresses: optional(
+    'WEBHOOK_ALLOW_PRIVATE',
+    '0; without DATABASE_URL only to this machine',
+    '1: also sends webhooks over http and to private addresses, for development',
+    'must be 0 or 1',
+    choice<AllowedAddresses>({ 0: 'public', 1: 'any' }),
+  ),
+  selfService: onOrOff(
+    'SELF_SERVICE',
+    'off: only operators manage webhook endpoints, client secrets and brands, not merchants over the API',
+  ),
+  /** Absent: 0 on a terminal, otherwise the default of limits.ts. */
+  drainDelayMs: optionalNumber(
+    'DRAIN_DELAY_MS',
+    '5000; 0 on a terminal',
+    'how long a stopping gateway accepts requests while its health checks fail',
+    [0, 600_000],
+  ),
+  tlsCertFile: optional(
+    'TLS_CERT_FILE',
+    'no TLS',
+    'serves both ports over TLS with this certificate in PEM, read again when it changes',
+    '',
+    asText,
+  ),
+  tlsKeyFile: optional('TLS_KEY_FILE', 'no TLS', 'the key of the certificate, likewise', '', asText),
+  tlsClientCaFile: optional(
+    'TLS_CLIENT_CA_FILE',
+    'none',
+    'gRPC clients need a certificate signed by this authority',
+    '',
+    asText,
+  ),
+  /** Validated, but kept as text, which can be sent to a worker; {@link parseTrustProxy} returns a function. */
+  trustProxy: optional(
+    'TRUST_PROXY',
+    'none',
+    'the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies',
+    'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
+    (text) => parseTrustProxy(text) && text,
+  ),
+  /** Calls are logged at level info, and those that fail with a 5xx status at level error. */
+  logLevel: standard(
+    'LOG_LEVEL',
+    'info',
+    'error, warn or info',
+    'must be one of error, warn, info',
+    choice({ error: 'error', warn: 'warn', info: 'info' }),
+  ),
+  // Only its presence matters: OpenTelemetry reads the collector's settings itself.
+  hasCollector: optional(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'no traces',
+    'sends traces to this OpenTelemetry collector, such as http://localhost:4318',
+    'must be an http or https URL',
+    (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
+  ),
+  samplerName: standard(
+    'OTEL_TRACES_SAMPLER',
+    'parentbased_traceidratio',
+    'which calls are traced, as in OpenTelemetry',
+    `must be one of ${samplerNames.join(', ')}`,
+    (text) => samplerNames.find((name) => name === text),
+  ),
+  sampledShare: standard(
+    'OTEL_TRACES_SAMPLER_ARG',
+    '1',
+    'the share of calls that are traced, 0 to 1',
+    'must be a number from 0 to 1',
+    (text) => (/^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined),
+  ),
+};
+
+/** Their values are never shown. Each can be read from the file that the variable with `_FILE` names. */
+const secretNames: readonly string[] = ['DATABASE_URL', 'SECRETS_KEY'];
+
+const variableNames: readonly string[] = [
+  ...Object.values(variables).map(({ name }) => name),
+  ...secretNames.map((name) => `${name}_FILE`),
+];
+
+/** A line for each variable: the name, the meaning and the default. */
+export const variableHelp = Object.values(variables)
+  .map(({ name, help, standard }) => `  ${name} ${help} (${standard})\n`)
+  .join('');
+
+/** The text of `pnpm start --help`. */
+export const startUsage = `Usage: pnpm start [options]
+
+Starts the gateway, with the configuration in environment variables.
+
+Options:
+  -h, --help     show this help
+  -V, --version  show the version
+
+Variables:
+${Object.values(variables)
+  .map(({ name, help, standard }) => nameAndMeaning(name, `${help} (${standard})`, 26))
+  .join('\n')}
+
+DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
+Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
+argument is wrong.
+`;
+
+/** Variables that other programs read for the same purpose. */
+const foreignNames: Readonly<Record<string, string>> = {
+  PORT: 'HTTP_PORT',
+  METRICS_PORT: 'ADMIN_PORT',
+  PROMETHEUS_PORT: 'ADMIN_PORT',
+  PUBLIC_URL: 'BASE_URL',
+  POSTGRES_URL: 'DATABASE_URL',
+  DB_URL: 'DATABASE_URL',
+};
+
+/** A name is similar if it differs by at most one edit for this many letters. */
+const lettersPerEdit = 5;
+
+/** Variables that the gateway does not read, but that are similar to one that it reads, each with the latter. */
+export function similarVariables(env: Environment) {
+  return Object.keys(env).flatMap((variable) => {
+    if (variableNames.includes(variable) || !env[variable]) return [];
+    const isSimilar = (name: string) => distance(variable, name) <= name.length / lettersPerEdit;
+    const meant = foreignNames[variable] ?? variableNames.find(isSimilar);
+    return meant === undefined ? [] : [{ variable, meant }];
+  });
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+type Values = {
+  readonly [Key in keyof typeof variables]:
+    | Exclude<ReturnType<(typeof variables)[Key]['parse']>, undefined>
+    | (typeof variables)[Key]['standardValue'];
+};
+
+/** The values of the variables that {@link startUsage} explains. */
+export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /**
  * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems, one
  * per line: the variable, what is allowed, and the value unless it is a secret.
  */
-export function readConfig(env: Readonly<Record<string, string | undefined>>) {
+export function readConfig(env: Environment) {
   const problems: string[] = [];
-  /** The value of a variable; `undefined` if it is not set, or not valid. */
-  const read = <Value>(name: string, parse: (text: string) => Value | undefined, rule: string): Value | undefined => {
+  const read = <Value>({ name, parse, rule, standardValue }: Variable<Value>): Value | undefined => {
     try {
-      const text = secretNames.has(name) ? readSecret(env, name) : env[name];
-      if (text === undefined || text === '') return undefined;
+      const isSecret = secretNames.includes(name);
+      const text = isSecret ? readSecret(env, name) : env[name];
+      if (text === undefined || text === '') return standardValue;
       const value = parse(text);
-      if (value === undefined) problems.push(`${name} ${rule}${secretNames.has(name) ? '' : `, not ${shown(text)}`}`);
-      return value;
+      if (value !== undefined) return value;
+      problems.push(`${name} ${rule}${isSecret ? '' : `, not ${shown(text)}`}`);
     } catch (error) {
       if (error instanceof StartError) problems.push(error.message);
       else if (error instanceof ConnectionUrlError) problems.push(`${name} ${error.message}`);
       else throw error;
-      return undefined;
     }
+    return standardValue;
   };
-  const readNumber = (name: string, min: number, max: number, what = 'a whole number') =>
-    read(name, wholeNumber(min, max), `must be ${what} from ${min} to ${max}`);
-  const readPort = (name: string) => readNumber(name, 0, 65_535, 'a port');
-  // Only its presence matters: OpenTelemetry reads the collector's settings itself.
-  const hasCollector = read(
-    'OTEL_EXPORTER_OTLP_ENDPOINT',
-    (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
-    'must be an http or https URL',
-  );
-  const tracesSampler = {
-    name:
-      read(
-        'OTEL_TRACES_SAMPLER',
-        (text) => samplerNames.find((name) => name === text),
-        `must be one of ${samplerNames.join(', ')}`,
-      ) ?? 'parentbased_traceidratio',
-    share: read('OTEL_TRACES_SAMPLER_ARG', parseShare, 'must be a number from 0 to 1') ?? 1,
-  };
-  const webhookAddresses: AllowedAddresses =
-    read('WEBHOOK_ALLOW_PRIVATE', choice({ 0: 'public', 1: 'any' }), 'must be 0 or 1') ??
-    (env.DATABASE_URL || env.DATABASE_URL_FILE ? 'public' : 'loopback');
-  const config = {
-    host:
-      read('HOST', (text) => (/\s/.test(text) ? undefined : text), 'must be an address or a host name') ?? '127.0.0.1',
-    httpPort: readPort('HTTP_PORT') ?? 8080,
-    grpcPort: readPort('GRPC_PORT') ?? 9090,
-    adminPort: readPort('ADMIN_PORT') ?? 9464,
-    workers: read('WORKERS', parseWorkers, `must be auto or a whole number from 1 to ${workersMax}`) ?? 1,
-    /**
-     * Absent: `http://localhost:` (https with TLS), or HOST's address if `localhost` does not reach it, and the port that
-     * was bound.
-     */
-    baseUrl: read(
-      'BASE_URL',
-      parseBaseUrl,
-      'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
-    ),
-    /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
-    databaseUrl: read('DATABASE_URL', (text) => parseConnectionUrl(text) && text, ''),
-    dataDir: env.DATA_DIR ? resolve(env.DATA_DIR) : defaultDataDir,
-    migrate: read('MIGRATE', choice({ on: true, off: false }), 'must be on or off') ?? true,
-    rateLimit: read('RATE_LIMIT', parseRate, 'must be a whole number from 1 to 1000000'),
-    checkoutTemplate: read(
-      'CHECKOUT_URL',
-      parseCheckoutTemplate,
-      'must be an absolute http or https URL with {order_token} once in its path or query',
-    ),
-    securityContact: read(
-      'SECURITY_CONTACT',
-      (text) => (/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text) ? text : undefined),
-      'must be a URI such as mailto:security@example.com or https://example.com/security',
-    ),
-    /** Absent: see `findSecretsKeys`. */
-    secretsKeys: read(
-      'SECRETS_KEY',
-      parseSecretsKeys,
-      'must be 32 bytes in base64, or several such keys separated by commas',
-    ),
-    retentionDays: readNumber('RETENTION_DAYS', 1, 36_500, 'a whole number of days'),
-    webhookAddresses,
-    selfService: read('SELF_SERVICE', choice({ on: true, off: false }), 'must be on or off') ?? true,
-    /** Absent: 0 on a terminal, otherwise the default of limits.ts. */
-    drainDelayMs: readNumber('DRAIN_DELAY_MS', 0, 600_000),
-    tls: readTlsFiles(env),
-    /** Validated, but kept as text, which can be sent to a worker; {@link parseTrustProxy} returns a function. */
-    trustProxy: read(
-      'TRUST_PROXY',
-      (text) => parseTrustProxy(text) && text,
-      'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
-    ),
-    /** Calls are logged at level info, and those that fail with a 5xx status at level error. */
-    logLevel: read('LOG_LEVEL', choice(logLevels), 'must be one of error, warn, info') ?? 'info',
-    tracesSampler: hasCollector && tracesSampler,
-  };
-  if (config.tls === undefined && (env.TLS_CERT_FILE || env.TLS_KEY_FILE || env.TLS_CLIENT_CA_FILE))
+  const entries = Object.entries<Variable<unknown>>(variables).map(([key, variable]) => [key, read(variable)]);
+  const { tlsCertFile, tlsKeyFile, tlsClientCaFile, hasCollector, samplerName, sampledShare, ...values }: Values =
+    Object.fromEntries(entries);
+  const tls: TlsFiles | undefined =
+    tlsCertFile && tlsKeyFile
+      ? { certFile: tlsCertFile, keyFile: tlsKeyFile, clientCaFile: tlsClientCaFile }
+      : undefined;
+  if (tls === undefined && (tlsCertFile || tlsKeyFile || tlsClientCaFile))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');
-  const ports = [config.httpPort, config.grpcPort, config.adminPort].filter((port) => port !== 0);
+  const ports = [values.httpPort, values.grpcPort, values.adminPort].filter((port) => port !== 0);
   if (new Set(ports).size < ports.length)
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
-  if (config.retentionDays !== undefined && config.databaseUrl !== undefined && config.secretsKeys === undefined)
-    problems.push(`RETENTION_DAYS ${config.retentionDays} needs SECRETS_KEY, which recognises erased orders`);
+  if (values.retentionDays !== undefined && values.databaseUrl !== undefined && values.secretsKeys === undefined)
+    problems.push(`RETENTION_DAYS ${values.retentionDays} needs SECRETS_KEY, which recognises erased orders`);
   if (problems.length > 0) throw new StartError(problems.join('\n'));
-  return config;
+  const byDatabase = env.DATABASE_URL || env.DATABASE_URL_FILE ? 'public' : 'loopback';
+  return {
+    ...values,
+    webhookAddresses: values.webhookAddresses ?? byDatabase,
+    tls,
+    tracesSampler: hasCollector && { name: samplerName, share: sampledShare },
+  };
 }
 
 /** A secret from its variable, or from the file that its `_FILE` variable names, without surrounding white space. */
-function readSecret(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+function readSecret(env: Environment, name: string): string | undefined {
   const fileName = `${name}_FILE`;
   const file = env[fileName];
   if (!file) return env[name];
@@ -246,17 +364,15 @@ function choice<const Value>(values: Readonly<Record<string, Value>>): (text: st
   return (text) => (Object.hasOwn(values, text) ? values[text] : undefined);
 }
 
-export const parseRate = wholeNumber(1, 1_000_000);
+/** Reads calls per second. */
+export function parseRate(text: string): number | undefined {
+  return wholeNumber(...rates)(text);
+}
 
-function parseShare(text: string): number | undefined {
-  return /^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined;
+function asText(text: string): string {
+  return text;
 }
 
 function parseWorkers(text: string): number | undefined {
   return text === 'auto' ? Math.min(availableParallelism(), workersMax) : wholeNumber(1, workersMax)(text);
-}
-
-function readTlsFiles(env: Readonly<Record<string, string | undefined>>): TlsFiles | undefined {
-  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_CLIENT_CA_FILE: clientCaFile } = env;
-  return certFile && keyFile ? { certFile, keyFile, clientCaFile: clientCaFile || undefined } : undefined;
 }

@@ -14,7 +14,7 @@ import { onStopSignal, run, UsageError } from './start/process.ts';
 import { isUnderSystemd, notifySystemd } from './start/systemd.ts';
 import { createLogger, flushLogger, type Logger, standardOutput } from './telemetry/logger.ts';
 import { createMetrics } from './telemetry/metrics.ts';
-import { commit, version } from './version.ts';
+import { commit, version } from './telemetry/version.ts';
 import { createWorkers, type Workers } from './workers/workers.ts';
 
 // Every start passes three options of V8, which reads them before this file. With `--v8-pool-size=0`, full garbage collections

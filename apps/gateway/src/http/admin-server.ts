@@ -3,7 +3,7 @@ import { schemaVersion } from '@order-gateway/postgres/schema-version';
 import { adminConnectionsMax } from '../limits.ts';
 import { bind, type PortServer } from '../network/listen.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { commit, version } from '../version.ts';
+import { commit, version } from '../telemetry/version.ts';
 
 const versions = JSON.stringify({ version, commit, schema: schemaVersion });
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Readiness } from '../start/readiness.ts';
-import { version } from '../version.ts';
+import { version } from '../telemetry/version.ts';
 
 /**
  * `GET /health/live`: the process responds. `GET /health/ready`: it takes new calls; 503 if not. Both show the version. Neither is

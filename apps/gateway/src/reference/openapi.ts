@@ -9,7 +9,7 @@ import { orderTokenForm } from '@order-gateway/domain/links';
 import { eventWatchLimits } from '../limits.ts';
 import { pageLanguages } from '../payment-page/localization.ts';
 import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
-import { version } from '../version.ts';
+import { version } from '../telemetry/version.ts';
 import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
 import { fieldSchema, type JsonSchema, refTo, responseMessageOf, schemas } from './schemas.ts';
 import { sdkSamples } from './sdk-samples.ts';

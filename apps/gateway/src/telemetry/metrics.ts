@@ -14,7 +14,7 @@ import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts
 import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders';
 import { openFilesMax, readinessCheckTimeoutMs } from '../limits.ts';
 import { settledWithin } from '../settled-within.ts';
-import { commit, version } from '../version.ts';
+import { commit, version } from './version.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 

@@ -40,8 +40,8 @@ import {
   ATTR_SERVICE_VERSION,
   RPC_SYSTEM_NAME_VALUE_GRPC,
 } from '@opentelemetry/semantic-conventions';
-import { version } from '../version.ts';
 import type { CallLabels } from './metrics.ts';
+import { version } from './version.ts';
 
 export type Tracing = ReturnType<typeof startTracing>;
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import manifest from '../../../package.json' with { type: 'json' };
+import manifest from '../../../../package.json' with { type: 'json' };
 
-const root = new URL('../../../', import.meta.url);
+const root = new URL('../../../../', import.meta.url);
 
 /** The version of the gateway and of its commands: that of the release. */
 export const version: string = manifest.version;
