@@ -74,6 +74,23 @@ test('apps import packages, packages import no app, and domain imports nothing',
   expect(findWrongArrows(readImports())).toEqual([]);
 });
 
+test('a folder of the gateway is imported only by those that its README lists', () => {
+  const root = 'apps/gateway/src/';
+  const partOf = (path: string) => path.slice(root.length).split('/', 1)[0] ?? '';
+  const importers = new Map<string, Set<string>>();
+  for (const { from, to } of readImports()) {
+    if (isTest(from) || !from.startsWith(root) || !to.startsWith(root) || partOf(from) === partOf(to)) continue;
+    importers.set(partOf(to), (importers.get(partOf(to)) ?? new Set()).add(partOf(from)));
+  }
+  const readmes = globSync(`${root}*/README.md`);
+  expect(readmes).not.toEqual([]);
+  for (const readme of readmes) {
+    const [, list = ''] = /^Imported by: ([\s\S]+)\.$/m.exec(readFileSync(readme, 'utf8')) ?? [];
+    const listed = [...list.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
+    expect([readme, listed]).toEqual([readme, [...(importers.get(partOf(readme)) ?? [])].toSorted()]);
+  }
+});
+
 test('circles of files, of folders and of packages are found, and no others', () => {
   const circles = (...lines: string[]) =>
     findCircles(lines.map((line) => line.split(' ')).map(([from = '', to = '']) => ({ from, to })));
