@@ -12,3 +12,12 @@ export function success<Value>(value: Value): { readonly ok: true; readonly valu
 export function failed<Failure>(failure: Failure): { readonly ok: false; readonly failure: Failure } {
   return { ok: false, failure };
 }
+
+/** Why a store has no outcome for a call. After the last two, what the call writes may be stored. */
+export type StoreFailure =
+  /** Too many calls are waiting. Nothing was read or written. */
+  | { readonly kind: 'overloaded' }
+  /** The database was not reachable, or its response was lost. */
+  | { readonly kind: 'unavailable' }
+  /** The time of the call passed. */
+  | { readonly kind: 'deadline_exceeded' };

@@ -1,4 +1,5 @@
 import { type Credentials, hashSecret } from '@order-gateway/domain/accounts';
+import type { Managed, ManagementOutcome, MerchantManagement } from '@order-gateway/domain/management';
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { clientSecretsOn } from './accounts/account-admin.ts';
@@ -6,45 +7,21 @@ import { findAccount } from './accounts/account-directory.ts';
 import { type AdminOptions, openAdministration, type Run, runOn, runRedacted } from './accounts/admin-connection.ts';
 import { type Actor, systemActor } from './accounts/audit-log.ts';
 import { brandsOn } from './accounts/brands.ts';
-import { createBatchQueue, type QueueFailure } from './batches/batch-queue.ts';
+import { createBatchQueue } from './batches/batch-queue.ts';
 import { type DatabaseClient, type DatabaseOptions, patientConnectTimeoutMs } from './connections/client.ts';
 import { isCallerEnded } from './connections/errors.ts';
 import { queueLimits } from './queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 
-/** What a merchant manages. */
-export type Managed = ReturnType<typeof webhookEndpointsOn> &
-  ReturnType<typeof clientSecretsOn> &
-  ReturnType<typeof brandsOn>;
-
-/**
- * The outcome of a piece of work. `unauthenticated`: the caller's secret has ended, or its account is disabled. After those of the
- * queue, it may have been done.
- */
-export type ManagementOutcome<Value> =
-  | { readonly kind: 'done'; readonly value: Value }
-  | { readonly kind: 'unauthenticated' }
-  | QueueFailure;
-
 /** What merchants manage themselves, with its connection. */
-export interface MerchantManagement {
-  /**
-   * Does a piece of work if the caller's secret works now: unlike other calls, which may use credentials that were valid a moment
-   * ago. Every change looks at the secret again in its own statement and keeps it from being revoked meanwhile, so that nothing is
-   * made after a revocation. The audit log has the changes under the client id. Completes within `timeoutMs`.
-   */
-  perform<Value>(
-    caller: Credentials,
-    work: (managed: Managed) => Promise<Value>,
-    timeoutMs: number,
-  ): Promise<ManagementOutcome<Value>>;
+export interface PostgresMerchantManagement extends MerchantManagement {
   /** Lets running calls finish, then closes the connection. */
   close(): Promise<void>;
 }
 
 /** Opens what merchants manage, on one connection, so that it delays no other call. */
-export function openMerchantManagement(options: DatabaseOptions): MerchantManagement {
+export function openMerchantManagement(options: DatabaseOptions): PostgresMerchantManagement {
   const queue = createBatchQueue<
     DatabaseClient<PostgresJsDatabase>,
     (run: Run) => Promise<ManagementOutcome<unknown>>,

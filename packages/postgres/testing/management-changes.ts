@@ -1,8 +1,8 @@
 import type { AccountId, Credentials } from '@order-gateway/domain/accounts';
+import type { Managed } from '@order-gateway/domain/management';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
 import { openAccountAdmin } from '../src/accounts/account-admin.ts';
-import type { Managed } from '../src/merchant-management.ts';
 import { openOrderStore } from '../src/order-store.ts';
 import { openWebhookEndpoints } from '../src/webhooks/webhook-endpoints.ts';
 import { createOrder } from './contract-store.ts';
@@ -16,7 +16,7 @@ export interface ManagedTarget extends Credentials {
   readonly secretId: number;
 }
 
-type Reads = 'find' | 'list' | 'pageOfDeliveries' | 'listSecrets' | 'findBrand';
+type Reads = 'list' | 'pageOfDeliveries' | 'listSecrets' | 'findBrand';
 
 const url = 'https://shop.example.com/changed';
 

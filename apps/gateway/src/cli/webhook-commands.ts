@@ -1,6 +1,5 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
-import { deliveryStatuses, endpointsMax } from '@order-gateway/domain/webhooks';
-import { secretOverlapHours } from '@order-gateway/postgres/webhooks';
+import { deliveryStatuses, endpointsMax, secretOverlapHours } from '@order-gateway/domain/webhooks';
 import { type Command, Option } from 'commander';
 import type { DeliveryResponse, EndpointResponse } from '../operations/webhooks.ts';
 import { StartError } from '../start/process.ts';

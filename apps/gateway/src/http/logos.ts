@@ -1,6 +1,5 @@
-import { logoTypes } from '@order-gateway/domain/accounts';
+import { logoTypes, type StoredLogo } from '@order-gateway/domain/accounts';
 import { failed, success } from '@order-gateway/domain/result';
-import type { StoredLogo } from '@order-gateway/postgres/accounts';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { cachedLogosMax } from '../limits.ts';

@@ -1,9 +1,9 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import type { Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
+import type { Managed, MerchantManagement } from '@order-gateway/domain/management';
 import { missing } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import type { Managed, MerchantManagement } from '@order-gateway/postgres/merchant-management';
 import {
   type Caller,
   type Handlers,

@@ -3,10 +3,10 @@ import type { Account, AccountId, Logo, RandomBytes } from '@order-gateway/domai
 import type { EventFeed } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { BaseUrl } from '@order-gateway/domain/links';
+import type { MerchantManagement } from '@order-gateway/domain/management';
 import type { NewOrder, Order, OrderStore } from '@order-gateway/domain/orders';
 import type { FieldError } from '@order-gateway/domain/requests';
 import type { Result } from '@order-gateway/domain/result';
-import type { MerchantManagement } from '@order-gateway/postgres/merchant-management';
 import type { AllowedAddresses } from '../network/ip-address.ts';
 import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
 import type { CountRefusal } from '../telemetry/metrics.ts';

@@ -1,23 +1,21 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
+import type { Managed } from '@order-gateway/domain/management';
 import { formatTime } from '@order-gateway/domain/orders';
 import { parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import {
   allEventTypes,
+  deliveryStatusOf,
   endpointIdForm,
   parseDeliveryList,
   parseEndpoint,
   parseFailedSince,
-} from '@order-gateway/domain/webhooks';
-import type { Managed } from '@order-gateway/postgres/merchant-management';
-import {
-  deliveryStatusOf,
   redeliveredMax,
-  type StoredDelivery,
-  type StoredEndpoint,
-} from '@order-gateway/postgres/webhooks';
+  type WebhookDelivery,
+  type WebhookEndpoint,
+} from '@order-gateway/domain/webhooks';
 import { type AllowedAddresses, urlProblem } from '../network/ip-address.ts';
 import { newSigningSecret } from '../secrets/signing-secrets.ts';
 import { managementOperations, notFound, readId } from './management.ts';
@@ -27,7 +25,7 @@ type WebhookDeps = Pick<OperationDeps, 'management' | 'signingSecrets' | 'webhoo
 
 /** An endpoint, and whether its secret signs the merchant's returns. */
 interface FoundEndpoint {
-  readonly endpoint: StoredEndpoint;
+  readonly endpoint: WebhookEndpoint;
   readonly signsReturns: boolean;
 }
 
@@ -224,7 +222,7 @@ function endpointResponse({ endpoint, signsReturns }: FoundEndpoint, newSecret?:
   };
 }
 
-function deliveryResponse(delivery: StoredDelivery) {
+function deliveryResponse(delivery: WebhookDelivery) {
   const { eventId, type, createdAt, attempts, lastAttemptAt, lastResult, nextAttemptAt, deliveredAt } = delivery;
   return {
     event_id: eventId,

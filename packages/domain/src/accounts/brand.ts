@@ -41,6 +41,27 @@ export const noBrand: Brand = {
 /** The texts to change: an empty one is removed, an absent one stays the same. */
 export type BrandTexts = Readonly<Partial<Record<BrandFieldName, string>>>;
 
+/** A logo with its image. */
+export interface StoredLogo {
+  readonly type: LogoType;
+  readonly image: Uint8Array;
+}
+
+/** The changes of a brand; an absent logo stays the same, and `null` removes it. */
+export interface BrandChange {
+  readonly texts: BrandTexts;
+  readonly logo: (Logo & { readonly image: Uint8Array }) | null | undefined;
+}
+
+/** The brands of merchants. Every change is in the audit log, with the digest of a logo. */
+export interface BrandStore {
+  /** Returns a merchant's brand; `undefined` if there is no such merchant. */
+  findBrand(clientId: string): Promise<Brand | undefined>;
+
+  /** Changes a merchant's brand, which pages show within half a second. Returns whether there is such a merchant. */
+  updateBrand(clientId: string, change: BrandChange): Promise<boolean>;
+}
+
 const optionalUrl: TextRule = { ...urlRule, required: false };
 const colorForm = /^(?:#[0-9A-Fa-f]{6})?$/;
 const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';

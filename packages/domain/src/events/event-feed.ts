@@ -1,7 +1,7 @@
 import type { AccountId } from '../accounts/account.ts';
 import type { Order } from '../orders/order.ts';
 import { type EventType, transitions } from '../orders/order-states.ts';
-import type { PageOutcome } from '../orders/order-store.ts';
+import type { StoreFailure } from '../result.ts';
 
 /** The filter and position of a list of events. */
 export interface EventFilter {
@@ -16,15 +16,17 @@ export interface EventFilter {
 
 /** The result of reading events. */
 export type EventPage =
-  | PageOutcome<{
+  | {
+      readonly kind: 'found';
       readonly events: readonly FeedEvent[];
       /** The position from which to continue, after events that the filter excluded. Absent if no event was read. */
       readonly scannedTo?: EventPosition | undefined;
       /** Whether more events may follow although the page is not full, because a limited number is read at a time. */
       readonly isCut?: boolean;
-    }>
+    }
   /** The event of the position does not exist: it was deleted, or is of another history of the database. */
-  | { readonly kind: 'cursor_expired' };
+  | { readonly kind: 'cursor_expired' }
+  | StoreFailure;
 
 /** An event, with the order as it is now. */
 export interface OrderEvent {

@@ -1,6 +1,7 @@
 import type { AccountId, MerchantMode } from '../accounts/account.ts';
 import type { Brand } from '../accounts/brand.ts';
 import type { OrderToken } from '../links/order-token.ts';
+import type { StoreFailure } from '../result.ts';
 import type { Metadata } from './metadata.ts';
 import type { NewOrder, Order, OrderStatus, PaymentAttempt, RefusedPayment } from './order.ts';
 import type { OrderChange, PaymentRefusal } from './order-states.ts';
@@ -11,25 +12,10 @@ export type CreateOutcome =
   | { readonly kind: 'created'; readonly order: Order }
   /** The merchant already has an order with this order_id. Nothing was written. */
   | { readonly kind: 'exists'; readonly order: Order }
-  /** Too many orders are waiting. Nothing was written. */
-  | { readonly kind: 'overloaded' }
-  /** The database was not reachable, or its response was lost: the order may be stored. */
-  | { readonly kind: 'unavailable' }
-  /** `timeoutMs` passed: the order may be stored. */
-  | { readonly kind: 'deadline_exceeded' };
-
-/** The result of reading a page, which may be empty. The last three outcomes can be retried. */
-export type PageOutcome<Items> =
-  | ({ readonly kind: 'found' } & Items)
-  /** Too many lookups are waiting. */
-  | { readonly kind: 'overloaded' }
-  /** The database was not reachable, or its response was lost. */
-  | { readonly kind: 'unavailable' }
-  /** `timeoutMs` passed. */
-  | { readonly kind: 'deadline_exceeded' };
+  | StoreFailure;
 
 /** The result of a lookup. */
-export type FindOutcome<Found> = PageOutcome<Found> | { readonly kind: 'unknown' };
+export type FindOutcome<Found> = ({ readonly kind: 'found' } & Found) | { readonly kind: 'unknown' } | StoreFailure;
 
 /** The result of looking up a merchant's order by one of its ids. */
 export type OrderLookup = FindOutcome<{ readonly order: Order }>;
@@ -72,29 +58,21 @@ export type PaymentLookup = FindOutcome<
   }
 >;
 
-/** The result of changing an order's state. */
-export type ChangeOutcome = StoreOutcome<{
-  /** The change and its event are stored durably. */
-  readonly kind: 'changed';
-}>;
-
-/** The result of claiming an order: when the lease ends, in milliseconds since 1970-01-01 UTC. */
-export type LeaseOutcome = StoreOutcome<{ readonly kind: 'changed'; readonly endsAtMs: number }>;
-
-/** The result of a conditional change. */
-export type StoreOutcome<Changed> =
-  | Changed
+/** The result of a conditional change. `Changed` is what the store decides itself. */
+export type ChangeOutcome<Changed = unknown> =
+  /** The change is stored durably, with its event. */
+  | ({ readonly kind: 'changed' } & Changed)
   /**
    * The order has since left the state on which the change was decided, another attempt has claimed it, or the checkout system's
    * payment_id has since paid an order: read and decide again. Nothing was written.
    */
   | { readonly kind: 'conflict' }
-  /** Too many changes are waiting. Nothing was written. */
-  | { readonly kind: 'overloaded' }
-  /** The database was not reachable, or its response was lost: the change may be stored. */
-  | { readonly kind: 'unavailable' }
-  /** `timeoutMs` passed: the change may be stored. */
-  | { readonly kind: 'deadline_exceeded' };
+  | StoreFailure;
+
+/** When a lease ends, in milliseconds since 1970-01-01 UTC. */
+export interface LeaseEnd {
+  readonly endsAtMs: number;
+}
 
 /** The filter and position of a list of orders. */
 export interface OrderFilter {
@@ -109,6 +87,14 @@ export interface OrderFilter {
   /** Only orders after this position in the list. */
   readonly after?: OrderPosition | undefined;
   readonly limit: number;
+}
+
+/** A page of a list, which may be empty. */
+export interface OrderPage {
+  readonly kind: 'found';
+  readonly orders: readonly Order[];
+  /** The position from which to continue, if the store stopped before the end of the list. */
+  readonly scannedTo?: OrderPosition | undefined;
 }
 
 /** The position of an order in a list, which is sorted newest first and, within a millisecond, by descending id. */
@@ -160,7 +146,12 @@ export interface OrderStore {
    * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The lease ends
    * `leaseSeconds` from now by the clock of the store; a lease is never shortened.
    */
-  startPayment(order: Order, attempt: PaymentAttempt, leaseSeconds: number, timeoutMs: number): Promise<LeaseOutcome>;
+  startPayment(
+    order: Order,
+    attempt: PaymentAttempt,
+    leaseSeconds: number,
+    timeoutMs: number,
+  ): Promise<ChangeOutcome<LeaseEnd>>;
 
   /** Lets an unpaid order expire now, unless a payment attempt holds it: for test orders. */
   expireNow(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
@@ -172,9 +163,5 @@ export interface OrderStore {
    * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata it reads a bounded number of orders:
    * if it stopped before the end of the list, `scannedTo` is the position from which to continue.
    */
-  list(
-    merchantId: AccountId,
-    filter: OrderFilter,
-    timeoutMs: number,
-  ): Promise<PageOutcome<{ readonly orders: readonly Order[]; readonly scannedTo?: OrderPosition | undefined }>>;
+  list(merchantId: AccountId, filter: OrderFilter, timeoutMs: number): Promise<OrderPage | StoreFailure>;
 }

@@ -1,5 +1,9 @@
 import type { BrokenRule } from './field-rules.ts';
 
+/** A time that is only stored and shown: the domain does no arithmetic with it. */
+// biome-ignore lint/style/noRestrictedGlobals: a type reads no clock
+export type StoredTime = Date;
+
 let latestMs = Number.NaN;
 let latestText = '';
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   type ChecksumMode,
+  type ClientSecretStore,
   type Credentials,
   createClientId,
   createClientSecret,
@@ -119,11 +120,10 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
   };
 }
 
-/** The client secrets of an account. Every change is recorded in the audit log by the same statement. */
-export function clientSecretsOn(run: Run, actor: Actor) {
+/** The client secrets of accounts. The statement of a change also records it in the audit log. */
+export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
   return {
-    /** Adds a secret unless the account has {@link liveSecretsMax} that work already. Its id is the number that `secret revoke` takes. */
-    addSecret: (clientId: string, endsAt: Date | null) =>
+    addSecret: (clientId, endsAt) =>
       run(async (db) => {
         const clientSecret = createClientSecret(randomBytes);
         const live = db.$count(clientSecrets, and(eq(clientSecrets.accountId, accounts.id), isLiveSecret));
@@ -140,14 +140,13 @@ export function clientSecretsOn(run: Run, actor: Actor) {
         );
         if (added !== undefined) {
           const createdAt = new Date(added.created_at);
-          return { kind: 'added', id: Number(added.id), createdAt, clientSecret } as const;
+          return { kind: 'added', id: Number(added.id), createdAt, endsAt, clientSecret } as const;
         }
         const isKnown = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
         return { kind: isKnown ? 'too_many' : 'unknown_account' } as const;
       }),
 
-    /** Secrets in the order of their creation, never the secrets themselves; `undefined` if there is no such account. */
-    listSecrets: (clientId: string) =>
+    listSecrets: (clientId) =>
       run(async (db) => {
         const rows = await db
           .select({
@@ -160,11 +159,7 @@ export function clientSecretsOn(run: Run, actor: Actor) {
         return rows.length === 0 ? undefined : rows.flatMap(({ secret }) => secret ?? []);
       }),
 
-    /**
-     * Ends a secret now, or at the given time. An end is only ever brought forward: a secret that ends sooner already, or has
-     * ended, stays as it is. With `keepsLast` the only secret that works is not ended.
-     */
-    endSecret: (clientId: string, secretId: number, endsAt: Date | null, { keepsLast = false } = {}) =>
+    endSecret: (clientId, secretId, endsAt, { keepsLast = false } = {}) =>
       run(async (db) => {
         const account = db.select({ id: accounts.id }).from(accounts).where(eq(accounts.clientId, clientId));
         const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.accountId, sql`(${account})`));

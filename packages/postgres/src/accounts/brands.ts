@@ -1,27 +1,8 @@
-import {
-  type Brand,
-  type BrandTexts,
-  brandFieldNames,
-  type Logo,
-  type LogoType,
-  noBrand,
-} from '@order-gateway/domain/accounts';
+import { type Brand, type BrandStore, brandFieldNames, noBrand } from '@order-gateway/domain/accounts';
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { accounts, brands } from '../schema.ts';
 import type { Run } from './admin-connection.ts';
 import { type Actor, runRecorded } from './audit-log.ts';
-
-/** A logo with its image. */
-export interface StoredLogo {
-  readonly type: LogoType;
-  readonly image: Uint8Array;
-}
-
-/** The changes of a brand; an absent logo stays the same, and `null` removes it. */
-export interface BrandChange {
-  readonly texts: BrandTexts;
-  readonly logo: (Logo & { readonly image: Uint8Array }) | null | undefined;
-}
 
 /** A merchant's brand as JSON, without the image; `null` without a brand. */
 export const brandOfMerchant: SQL<Brand | null> = sql<Brand | null>`(
@@ -33,11 +14,10 @@ export const brandOfMerchant: SQL<Brand | null> = sql<Brand | null>`(
   ) end) from ${brands} where ${brands.merchantId} = ${accounts.id}
 )`;
 
-/** The brands of merchants. Every change is recorded in the audit log by the same statement, with the digest of a logo. */
-export function brandsOn(run: Run, actor: Actor) {
+/** The brands of merchants. The statement of a change also records it in the audit log. */
+export function brandsOn(run: Run, actor: Actor): BrandStore {
   return {
-    /** Returns a merchant's brand; `undefined` if there is no such merchant. */
-    findBrand: (clientId: string): Promise<Brand | undefined> =>
+    findBrand: (clientId) =>
       run(async (db) => {
         const [found] = await db
           .select({ brand: brandOfMerchant })
@@ -46,8 +26,7 @@ export function brandsOn(run: Run, actor: Actor) {
         return found && (found.brand ?? noBrand);
       }),
 
-    /** Changes a merchant's brand, which pages show within half a second. Returns whether there is such a merchant. */
-    updateBrand: (clientId: string, { texts, logo }: BrandChange): Promise<boolean> =>
+    updateBrand: (clientId, { texts, logo }) =>
       run(async (db) => {
         const values: Record<string, SQL> = {};
         for (const [name, text] of Object.entries(texts)) values[name] = sql`nullif(${text}, '')`;

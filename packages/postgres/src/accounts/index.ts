@@ -1,3 +1,2 @@
 export { type AccountAdmin, createMerchant, openAccountAdmin } from './account-admin.ts';
 export { openAccountDirectory, type PostgresAccountDirectory } from './account-directory.ts';
-export type { StoredLogo } from './brands.ts';

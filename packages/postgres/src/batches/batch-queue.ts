@@ -1,5 +1,6 @@
 import type { Meter, SpanContext } from '@opentelemetry/api';
-import { failsWithAnyValues, redact, type StatementFailure, statementFailure } from '../connections/errors.ts';
+import type { StoreFailure } from '@order-gateway/domain/result';
+import { failsWithAnyValues, redact, statementFailure } from '../connections/errors.ts';
 import { queueTelemetry } from './queue-telemetry.ts';
 
 /** Limits are counts of items. */
@@ -27,13 +28,10 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
 /** After this many batches of one item, each with nothing else in flight, the client is assumed to be the only one. */
 const loneBatchesMin = 8;
 
-/** Why an item has no outcome. */
-export type QueueFailure = { readonly kind: StatementFailure } | { readonly kind: 'deadline_exceeded' };
-
 /** A queue that runs its items in batches. */
 export interface BatchQueue<Item, Outcome> {
   /** Resolves to the item's outcome within `timeoutMs`. Rejects with an error without values. */
-  add(item: Item, timeoutMs: number): Promise<Outcome | QueueFailure>;
+  add(item: Item, timeoutMs: number): Promise<Outcome | StoreFailure>;
   /** Milliseconds since the oldest item without an outcome was added; 0 without any. */
   oldestMs(): number;
   /** Closes the clients when nothing waits and nothing is in flight. */
@@ -43,7 +41,7 @@ export interface BatchQueue<Item, Outcome> {
 interface Entry<Item, Outcome> {
   readonly item: Item;
   /** Only the first call of either counts. */
-  readonly resolve: (outcome: Outcome | QueueFailure) => void;
+  readonly resolve: (outcome: Outcome | StoreFailure) => void;
   readonly reject: (error: Error) => void;
   readonly deadline: NodeJS.Timeout;
   readonly addedAt: number;
@@ -110,7 +108,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   const runItems = async (
     client: Client,
     items: readonly Item[],
-  ): Promise<readonly (Outcome | QueueFailure | Error)[]> => {
+  ): Promise<readonly (Outcome | StoreFailure | Error)[]> => {
     try {
       return await run(client, items);
     } catch (error) {

@@ -1,6 +1,12 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventType } from '@order-gateway/domain/events';
-import { type DeliveryStatus, type EndpointStatus, endpointsMax } from '@order-gateway/domain/webhooks';
+import {
+  type DeliveryStatus,
+  endpointsMax,
+  redeliveredMax,
+  secretOverlapHours,
+  type WebhookStore,
+} from '@order-gateway/domain/webhooks';
 import {
   and,
   asc,
@@ -37,35 +43,30 @@ export interface ReencryptedSecrets {
   readonly previousSecret: Uint8Array | null;
 }
 
-/** For how long deliveries are signed with the previous secret, too. */
-export const secretOverlapHours = 24;
-
-/** Deliveries that one call of `redeliverFailed` queues again. */
-export const redeliveredMax = 1_000;
-
-/** A page of an endpoint's deliveries, the newest first. */
-export interface DeliveryFilter {
-  readonly status?: DeliveryStatus | undefined;
-  /** Only deliveries after that of this event in the list. */
-  readonly after?: string | undefined;
-  readonly limit: number;
-}
-
 /** The operations of {@link openWebhookEndpoints}. */
 export type WebhookEndpoints = ReturnType<typeof openWebhookEndpoints>;
-
-/** An endpoint as it is stored. */
-export type StoredEndpoint = Awaited<ReturnType<WebhookEndpoints['list']>>[number];
-
-/** A delivery as it is stored. */
-export type StoredDelivery = Awaited<ReturnType<WebhookEndpoints['pageOfDeliveries']>>[number];
 
 /** What operators do with the merchants' webhook endpoints, on one connection. Rejects with errors without values. */
 export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOptions) {
   const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'endpoints');
   const run = runRedacted(client);
+  const endpoints = webhookEndpointsOn(run, actor);
   return {
-    ...webhookEndpointsOn(run, actor),
+    ...endpoints,
+
+    /** The merchant with this client id and its endpoints as `list` has them; `undefined` if there is no such merchant. */
+    find: async (clientId: string) => {
+      const [merchant] = await run((db) =>
+        db
+          .select({ merchantId: accounts.id })
+          .from(accounts)
+          .where(and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'))),
+      );
+      if (merchant === undefined) return undefined;
+      const merchantId = merchant.merchantId as AccountId;
+      const found = await endpoints.list(merchantId);
+      return { merchantId, endpoint: found[0], endpoints: found };
+    },
 
     /** The stored secrets of all endpoints. */
     listSecrets: () =>
@@ -96,11 +97,8 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
   };
 }
 
-/**
- * The webhook endpoints of merchants. Secrets go in and out encrypted. Every change is recorded in the audit log by the same
- * statement.
- */
-export function webhookEndpointsOn(run: Run, actor: Actor) {
+/** The webhook endpoints of merchants. The statement of a change also records it in the audit log. */
+export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
   /** Runs and records a change of a merchant's endpoints. Returns the rows that it returned. */
   const change = <Row extends Record<string, unknown>>(
     merchantId: AccountId,
@@ -116,113 +114,60 @@ export function webhookEndpointsOn(run: Run, actor: Actor) {
   const isEndpoint = (merchantId: AccountId, endpointId: string) =>
     and(eq(webhookEndpoints.merchantId, merchantId), eq(webhookEndpoints.endpointId, endpointId));
 
-  /** The merchant's endpoints, the oldest first, which signs returns. A previous secret that signs nothing any more is null. */
-  const list = (merchantId: AccountId) =>
-    run((db) =>
-      db
-        .select({ ...getTableColumns(webhookEndpoints), previousSecret: livePreviousSecret })
-        .from(webhookEndpoints)
-        .where(eq(webhookEndpoints.merchantId, merchantId))
-        .orderBy(asc(webhookEndpoints.createdAt), asc(webhookEndpoints.endpointId)),
-    );
-
-  /** Creates an endpoint unless the merchant has {@link endpointsMax}. Returns its id. */
-  const create = async (
-    merchantId: AccountId,
-    {
-      url,
-      eventTypes = null,
-      signingSecret,
-      disabledAt = null,
-    }: {
-      readonly url: string;
-      readonly eventTypes?: readonly EventType[] | null | undefined;
-      readonly signingSecret: Uint8Array;
-      readonly disabledAt?: Date | null | undefined;
-    },
-  ): Promise<string | undefined> => {
-    const types = eventTypes && arrayLiteral(eventTypes, (type) => type);
-    const [created] = await change<{ endpoint_id: string }>(
-      merchantId,
-      // A path may hold a secret of the receiver.
-      { name: 'webhook.create', details: { host: new URL(url).host, event_types: eventTypes?.join() ?? null } },
-      () => sql`
-        insert into ${webhookEndpoints} (merchant_id, endpoint_id, url, event_types, signing_secret, disabled_at)
-        select ${merchantId}::bigint, 'we_' || replace(gen_random_uuid()::text, '-', ''), ${url}::text, ${types}::text[],
-          ${signingSecret}::bytea, ${disabledAt?.toISOString() ?? null}::timestamptz
-        where (select count(*) from ${webhookEndpoints} where merchant_id = ${merchantId}) < ${endpointsMax}
-        returning endpoint_id`,
-      sql`jsonb_build_object('endpoint', endpoint_id)`,
-    );
-    return created?.endpoint_id;
-  };
-
-  /**
-   * Changes an endpoint; members that are absent stay as they are. It keeps its signing secret. Returns whether the merchant has
-   * such an endpoint.
-   */
-  const update = async (
-    merchantId: AccountId,
-    endpointId: string,
-    {
-      url,
-      eventTypes,
-      status,
-    }: {
-      readonly url?: string | undefined;
-      readonly eventTypes?: readonly EventType[] | null | undefined;
-      readonly status?: EndpointStatus | undefined;
-    },
-  ): Promise<boolean> => {
-    const details = {
-      endpoint: endpointId,
-      ...(url !== undefined && { host: new URL(url).host }),
-      ...(eventTypes !== undefined && { event_types: eventTypes?.join() ?? null }),
-      ...(status !== undefined && { status }),
-    };
-    // An update of Citus has no `coalesce` with the time.
-    const disabledAt = { enabled: null, disabled: sql`least(${webhookEndpoints.disabledAt}, now())` };
-    const rows = await change(merchantId, { name: 'webhook.update', details }, (db) =>
-      db
-        .update(webhookEndpoints)
-        .set({
-          // One that is always there: a statement must set something.
-          endpointId,
-          url,
-          eventTypes: eventTypes as EventType[] | null | undefined,
-          ...(status && { disabledAt: disabledAt[status] }),
-          ...((url !== undefined || status === 'enabled') && { failingSince: null }),
-        })
-        .where(isEndpoint(merchantId, endpointId))
-        .returning({ endpointId: webhookEndpoints.endpointId }),
-    );
-    return rows.length === 1;
-  };
-
   return {
-    /** The merchant with this client id and its endpoints as `list` has them; `undefined` if there is no such merchant. */
-    find: async (clientId: string) => {
-      const [merchant] = await run((db) =>
+    list: (merchantId) =>
+      run((db) =>
         db
-          .select({ merchantId: accounts.id })
-          .from(accounts)
-          .where(and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'))),
+          .select({ ...getTableColumns(webhookEndpoints), previousSecret: livePreviousSecret })
+          .from(webhookEndpoints)
+          .where(eq(webhookEndpoints.merchantId, merchantId))
+          .orderBy(asc(webhookEndpoints.createdAt), asc(webhookEndpoints.endpointId)),
+      ),
+
+    create: async (merchantId, { url, eventTypes = null, signingSecret, disabledAt = null }) => {
+      const types = eventTypes && arrayLiteral(eventTypes, (type) => type);
+      const [created] = await change<{ endpoint_id: string }>(
+        merchantId,
+        // A path may hold a secret of the receiver.
+        { name: 'webhook.create', details: { host: new URL(url).host, event_types: eventTypes?.join() ?? null } },
+        () => sql`
+          insert into ${webhookEndpoints} (merchant_id, endpoint_id, url, event_types, signing_secret, disabled_at)
+          select ${merchantId}::bigint, 'we_' || replace(gen_random_uuid()::text, '-', ''), ${url}::text, ${types}::text[],
+            ${signingSecret}::bytea, ${disabledAt?.toISOString() ?? null}::timestamptz
+          where (select count(*) from ${webhookEndpoints} where merchant_id = ${merchantId}) < ${endpointsMax}
+          returning endpoint_id`,
+        sql`jsonb_build_object('endpoint', endpoint_id)`,
       );
-      if (merchant === undefined) return undefined;
-      const merchantId = merchant.merchantId as AccountId;
-      const endpoints = await list(merchantId);
-      return { merchantId, endpoint: endpoints[0], endpoints };
+      return created?.endpoint_id;
     },
 
-    list,
-    create,
-    update,
+    update: async (merchantId, endpointId, { url, eventTypes, status }) => {
+      const details = {
+        endpoint: endpointId,
+        ...(url !== undefined && { host: new URL(url).host }),
+        ...(eventTypes !== undefined && { event_types: eventTypes?.join() ?? null }),
+        ...(status !== undefined && { status }),
+      };
+      // An update of Citus has no `coalesce` with the time.
+      const disabledAt = { enabled: null, disabled: sql`least(${webhookEndpoints.disabledAt}, now())` };
+      const rows = await change(merchantId, { name: 'webhook.update', details }, (db) =>
+        db
+          .update(webhookEndpoints)
+          .set({
+            // One that is always there: a statement must set something.
+            endpointId,
+            url,
+            eventTypes: eventTypes as EventType[] | null | undefined,
+            ...(status && { disabledAt: disabledAt[status] }),
+            ...((url !== undefined || status === 'enabled') && { failingSince: null }),
+          })
+          .where(isEndpoint(merchantId, endpointId))
+          .returning({ endpointId: webhookEndpoints.endpointId }),
+      );
+      return rows.length === 1;
+    },
 
-    /**
-     * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the merchant has
-     * such an endpoint.
-     */
-    rotate: async (merchantId: AccountId, endpointId: string, signingSecret: Uint8Array): Promise<boolean> => {
+    rotate: async (merchantId, endpointId, signingSecret) => {
       const rows = await change(merchantId, { name: 'webhook.rotate', details: { endpoint: endpointId } }, (db) =>
         db
           .update(webhookEndpoints)
@@ -237,8 +182,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor) {
       return rows.length === 1;
     },
 
-    /** Removes an endpoint; deliveries that are pending are given up. Returns whether the merchant had it. */
-    remove: async (merchantId: AccountId, endpointId: string): Promise<boolean> => {
+    remove: async (merchantId, endpointId) => {
       const rows = await change(merchantId, { name: 'webhook.remove', details: { endpoint: endpointId } }, (db) =>
         db
           .delete(webhookEndpoints)
@@ -248,8 +192,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor) {
       return rows.length === 1;
     },
 
-    /** A page of the deliveries to one endpoint. */
-    pageOfDeliveries: (merchantId: AccountId, endpointId: string, { status, after, limit }: DeliveryFilter) =>
+    pageOfDeliveries: (merchantId, endpointId, { status, after, limit }) =>
       run((db) =>
         db
           .select(deliveryColumns)
@@ -267,11 +210,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor) {
           .limit(limit),
       ),
 
-    /**
-     * Queues an event again as if it were new, also one of the time before the endpoint was set. Returns whether the merchant has
-     * such an event and an endpoint that is not disabled.
-     */
-    redeliver: async (merchantId: AccountId, endpointId: string, eventId: string): Promise<boolean> => {
+    redeliver: async (merchantId, endpointId, eventId) => {
       const rows = await change(
         merchantId,
         { name: 'webhook.redeliver', details: { endpoint: endpointId, event_id: eventId } },
@@ -288,11 +227,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor) {
       return rows.length === 1;
     },
 
-    /**
-     * Queues again what was not delivered to an enabled endpoint, was attempted at this time or later, and is not in flight: at most
-     * {@link redeliveredMax} deliveries, the oldest first. Returns how many.
-     */
-    redeliverFailed: async (merchantId: AccountId, endpointId: string, since: Date): Promise<number> => {
+    redeliverFailed: async (merchantId, endpointId, since) => {
       const from = since.toISOString();
       const rows = await change(
         merchantId,
@@ -332,15 +267,6 @@ const hasStatus: Readonly<Record<DeliveryStatus, SQL | undefined>> = {
   delivered: isNotNull(webhookDeliveries.deliveredAt),
   failed: and(isNull(webhookDeliveries.nextAttemptAt), isNull(webhookDeliveries.deliveredAt)),
 };
-
-/** The status of a stored delivery. */
-export function deliveryStatusOf(delivery: {
-  readonly deliveredAt: Date | null;
-  readonly nextAttemptAt: Date | null;
-}): DeliveryStatus {
-  if (delivery.deliveredAt !== null) return 'delivered';
-  return delivery.nextAttemptAt === null ? 'failed' : 'pending';
-}
 
 function hexOf(bytes: Uint8Array | null): string | null {
   return bytes && `\\x${Buffer.from(bytes).toString('hex')}`;

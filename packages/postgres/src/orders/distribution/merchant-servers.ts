@@ -1,7 +1,8 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
+import type { StoreFailure } from '@order-gateway/domain/result';
 import { getTableName, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { createBatchQueue, type QueueFailure } from '../../batches/batch-queue.ts';
+import { createBatchQueue } from '../../batches/batch-queue.ts';
 import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } from '../../connections/client.ts';
 import { queueLimits } from '../../queue-limits.ts';
 import { orders } from '../../schema.ts';
@@ -19,7 +20,7 @@ interface FoundServer {
 /** Finds which server of a Citus cluster has the orders of a merchant. */
 export interface MerchantServers {
   /** Resolves within `timeoutMs`. */
-  find(merchantId: AccountId, timeoutMs: number): Promise<FoundServer | QueueFailure>;
+  find(merchantId: AccountId, timeoutMs: number): Promise<FoundServer | StoreFailure>;
   /** Lets running calls finish, then closes the connection. */
   close(): Promise<void>;
 }

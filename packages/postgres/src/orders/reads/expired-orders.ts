@@ -1,5 +1,6 @@
 import type { ChangeOutcome, Order } from '@order-gateway/domain/orders';
-import type { BatchQueue, QueueFailure } from '../../batches/batch-queue.ts';
+import type { StoreFailure } from '@order-gateway/domain/result';
+import type { BatchQueue } from '../../batches/batch-queue.ts';
 import { orderOf, type ReadRow } from '../order-rows.ts';
 
 /** Stores that an order has passed its expiry, with its event. `conflict`: another change was faster. */
@@ -19,7 +20,7 @@ export function unlessUnstored<Outcome>(rows: readonly ReadRow[], outcome: Outco
 }
 
 function isUnstored<Outcome extends { readonly kind: string }>(
-  read: Outcome | Unstored<Outcome> | QueueFailure,
+  read: Outcome | Unstored<Outcome> | StoreFailure,
 ): read is Unstored<Outcome> {
   return read.kind === 'expiry not stored';
 }
@@ -34,7 +35,7 @@ export function withExpiryStored<Item, Outcome extends { readonly kind: string }
   { add }: BatchQueue<Item, Outcome | Unstored<Outcome>>,
   expireOrder: ExpireOrder,
 ) {
-  return async (item: Item, timeoutMs: number): Promise<Outcome | QueueFailure> => {
+  return async (item: Item, timeoutMs: number): Promise<Outcome | StoreFailure> => {
     const endsAt = performance.now() + timeoutMs;
     for (;;) {
       const read = await add(item, endsAt - performance.now());

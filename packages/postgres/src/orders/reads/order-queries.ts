@@ -1,4 +1,4 @@
-import type { AccountId } from '@order-gateway/domain/accounts';
+import type { AccountId, StoredLogo } from '@order-gateway/domain/accounts';
 import { merchantIdOf, type OrderToken } from '@order-gateway/domain/links';
 import type {
   FindOutcome,
@@ -11,7 +11,7 @@ import type {
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { brandOfMerchant, type StoredLogo } from '../../accounts/brands.ts';
+import { brandOfMerchant } from '../../accounts/brands.ts';
 import { createBatchQueue } from '../../batches/batch-queue.ts';
 import {
   arrayLiteral,

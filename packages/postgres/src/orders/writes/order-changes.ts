@@ -1,9 +1,10 @@
 import { formatAmount } from '@order-gateway/domain/money';
 import {
+  type ChangeOutcome,
+  type LeaseEnd,
   type Order,
   type OrderPayment,
   type OrderStore,
-  type StoreOutcome,
   type Transition,
   transitions,
 } from '@order-gateway/domain/orders';
@@ -40,7 +41,7 @@ interface ChangedRow {
   readonly leaseEndsAt?: Date | null;
 }
 
-type RowOutcome = StoreOutcome<{ readonly kind: 'changed'; readonly endsAtMs?: number }>;
+type RowOutcome = ChangeOutcome<Partial<LeaseEnd>>;
 
 /** Changes the states of orders in PostgreSQL: the change, its event and its deliveries are one transaction. */
 export function openOrderChanges({ isDistributed, ...options }: OrderChangesOptions): OrderChanges {

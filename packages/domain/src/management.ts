@@ -1,0 +1,28 @@
+import type { BrandStore } from './accounts/brand.ts';
+import type { ClientSecretStore } from './accounts/client-secrets.ts';
+import type { Credentials } from './accounts/credentials.ts';
+import type { StoreFailure } from './result.ts';
+import type { WebhookStore } from './webhooks/webhook-store.ts';
+
+/** What a merchant manages. */
+export type Managed = WebhookStore & ClientSecretStore & BrandStore;
+
+/** The outcome of a piece of work. `unauthenticated`: the caller's secret has ended, or its account is disabled. */
+export type ManagementOutcome<Value> =
+  | { readonly kind: 'done'; readonly value: Value }
+  | { readonly kind: 'unauthenticated' }
+  | StoreFailure;
+
+/** What merchants manage themselves. */
+export interface MerchantManagement {
+  /**
+   * Does a piece of work if the caller's secret works now: unlike other calls, which may use credentials that were valid a moment
+   * ago. Every change looks at the secret again in its own statement and keeps it from being revoked meanwhile, so that nothing is
+   * made after a revocation. The audit log has the changes under the client id. Completes within `timeoutMs`.
+   */
+  perform<Value>(
+    caller: Credentials,
+    work: (managed: Managed) => Promise<Value>,
+    timeoutMs: number,
+  ): Promise<ManagementOutcome<Value>>;
+}

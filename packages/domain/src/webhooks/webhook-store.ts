@@ -1,0 +1,104 @@
+import type { AccountId } from '../accounts/account.ts';
+import type { EventType } from '../orders/order-states.ts';
+import type { StoredTime } from '../requests/iso-time.ts';
+import type { DeliveryListFilter } from './parse-delivery-list.ts';
+import type { EndpointSettings } from './parse-webhook-endpoint.ts';
+import type { DeliveryStatus } from './webhook-endpoint.ts';
+
+/** For how long deliveries are signed with the previous secret, too. */
+export const secretOverlapHours = 24;
+
+/** Deliveries that one call of `redeliverFailed` queues again. */
+export const redeliveredMax = 1_000;
+
+/** An endpoint as it is stored, with its secrets encrypted. */
+export interface WebhookEndpoint {
+  readonly endpointId: string;
+  readonly url: string;
+  /** The types of events that are delivered; `null`: all. */
+  readonly eventTypes: readonly EventType[] | null;
+  readonly signingSecret: Uint8Array;
+  /** `null` if deliveries are signed with one secret. */
+  readonly previousSecret: Uint8Array | null;
+  readonly createdAt: StoredTime;
+  /** Set if nothing is delivered any more: the merchant disabled the endpoint, or it responded with 410. */
+  readonly disabledAt: StoredTime | null;
+  /** Set while the latest attempt failed. */
+  readonly failingSince: StoredTime | null;
+}
+
+/** A delivery as it is stored, with the event that it delivers. */
+export interface WebhookDelivery {
+  readonly endpointId: string;
+  readonly eventId: string;
+  readonly type: EventType;
+  readonly createdAt: StoredTime;
+  readonly attempts: number;
+  readonly lastAttemptAt: StoredTime | null;
+  readonly deliveredAt: StoredTime | null;
+  /** `null` unless another attempt follows. */
+  readonly nextAttemptAt: StoredTime | null;
+  /** Text for the merchant. */
+  readonly lastResult: string | null;
+}
+
+/** The status of a delivery. */
+export function deliveryStatusOf({
+  deliveredAt,
+  nextAttemptAt,
+}: Pick<WebhookDelivery, 'deliveredAt' | 'nextAttemptAt'>): DeliveryStatus {
+  if (deliveredAt !== null) return 'delivered';
+  return nextAttemptAt === null ? 'failed' : 'pending';
+}
+
+/** The webhook endpoints of merchants and their deliveries. Every change is in the audit log. */
+export interface WebhookStore {
+  /** Returns the merchant's endpoints, the oldest first, which signs returns. */
+  list(merchantId: AccountId): Promise<readonly WebhookEndpoint[]>;
+
+  /** Creates an endpoint unless the merchant has `endpointsMax`. Returns its id. */
+  create(
+    merchantId: AccountId,
+    endpoint: {
+      readonly url: string;
+      /** Absent or `null`: all. */
+      readonly eventTypes?: readonly EventType[] | null | undefined;
+      readonly signingSecret: Uint8Array;
+      readonly disabledAt?: StoredTime | null | undefined;
+    },
+  ): Promise<string | undefined>;
+
+  /**
+   * Changes an endpoint; members that are absent stay as they are. It keeps its signing secret. Returns whether the merchant has
+   * such an endpoint.
+   */
+  update(merchantId: AccountId, endpointId: string, settings: Partial<EndpointSettings>): Promise<boolean>;
+
+  /**
+   * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the merchant has
+   * such an endpoint.
+   */
+  rotate(merchantId: AccountId, endpointId: string, signingSecret: Uint8Array): Promise<boolean>;
+
+  /** Removes an endpoint, and gives up its pending deliveries. Returns whether the merchant had it. */
+  remove(merchantId: AccountId, endpointId: string): Promise<boolean>;
+
+  /** Returns a page of the deliveries to one endpoint, the newest first. */
+  pageOfDeliveries(
+    merchantId: AccountId,
+    endpointId: string,
+    filter: Partial<DeliveryListFilter> & { readonly limit: number },
+  ): Promise<readonly WebhookDelivery[]>;
+
+  /**
+   * Queues an event again as if it were new, even one that is older than the endpoint. Returns whether the merchant has such an
+   * event and an endpoint that is not disabled.
+   */
+  redeliver(merchantId: AccountId, endpointId: string, eventId: string): Promise<boolean>;
+
+  /**
+   * Queues again what was not delivered to an enabled endpoint, was attempted at this time or later, and is not in flight: at most
+   * {@link redeliveredMax} deliveries, the oldest first. Returns how many.
+   */
+  redeliverFailed(merchantId: AccountId, endpointId: string, since: StoredTime): Promise<number>;
+}

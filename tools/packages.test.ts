@@ -1,0 +1,33 @@
+import { globSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+
+interface Package {
+  readonly name: string;
+  readonly exports: Readonly<Record<string, unknown>>;
+}
+
+const packages = globSync('packages/*/package.json').map((path) => ({
+  folder: dirname(path),
+  ...(JSON.parse(readFileSync(path, 'utf8')) as Package),
+}));
+
+/** Patterns of exports, which name a folder and not the files in it. */
+const patterns = packages.flatMap(({ name, exports }) =>
+  Object.keys(exports)
+    .filter((path) => path.includes('*'))
+    .map((path) => `${name}${path.slice(1)}`),
+);
+
+test('each package names its entry points; only generated code has a pattern', () => {
+  expect(patterns).toEqual(['@order-gateway/contract/*']);
+});
+
+test('a file that is not an entry point does not resolve', () => {
+  const { resolve } = createRequire(join(process.cwd(), 'apps/gateway/package.json'));
+  expect(resolve('@order-gateway/domain/orders')).toMatch(/packages\/domain\/src\/orders\/index\.ts$/);
+  for (const path of ['domain/orders/order', 'domain/base62', 'postgres/schema', 'postgres/orders/reads/order-lists']) {
+    expect(() => resolve(`@order-gateway/${path}`), path).toThrow(/not defined by "exports"/);
+  }
+});
