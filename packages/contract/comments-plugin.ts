@@ -1,7 +1,10 @@
 import type { DescEnum, DescFile, DescMessage, DescService } from '@bufbuild/protobuf';
 import { createEcmaScriptPlugin, getComments, runNodeJs } from '@bufbuild/protoplugin';
 
-/** The comment of each method, message, enum and their members by its full name: generated descriptors carry none. */
+/**
+ * Generates the comments of all services, messages, enums and their members by full name, because generated descriptors
+ * contain no comments.
+ */
 const plugin = createEcmaScriptPlugin({
   name: 'comments',
   version: '1',
@@ -30,7 +33,7 @@ function membersOf(type: DescType): [name: string, comment: string][] {
   return members.map((member) => [`${type.typeName}.${member.name}`, commentOf(member)]);
 }
 
-/** A paragraph is one line, and an empty line separates two. */
+/** Returns the comment with one line per paragraph and an empty line between paragraphs. */
 function commentOf(described: Parameters<typeof getComments>[0]): string {
   const { leading = '' } = getComments(described);
   return leading

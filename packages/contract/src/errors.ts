@@ -46,7 +46,7 @@ export const errorCatalogue = {
     title: 'Permission denied',
     httpStatus: 403,
     grpcStatus: 'PERMISSION_DENIED',
-    when: 'The account is of the wrong kind, the operator has reserved the operation, or a form was sent from another site. Merchants cannot use CheckoutService, and checkout systems can use nothing else.',
+    when: 'The account is of the wrong kind, the operator has reserved the operation, or a form was sent from another site. Merchants cannot use CheckoutService, and checkout systems can use only CheckoutService.',
   },
   invalid_request: {
     title: 'The request has invalid parameters',

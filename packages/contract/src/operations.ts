@@ -23,10 +23,10 @@ type MethodKey<Service> = Service extends { readonly method: infer Methods }
       string
   : never;
 
-/** The name of a unary method of the contract, such as `CreateOrder`. No two services share one. */
+/** The name of a unary method of the contract, such as `CreateOrder`. Names are unique across services. */
 export type OperationName = Capitalize<MethodKey<(typeof services)[number]>>;
 
-/** All unary methods of the contract by name, in its order. */
+/** All unary methods of the contract by name, in the contract's order. */
 export const methods = Object.fromEntries(
   services
     .flatMap((service) => service.methods)
@@ -41,7 +41,7 @@ export interface JsonRoute {
   readonly path: string;
   /** Whether the request travels as the body. Otherwise the fields that are not in the path are query parameters. */
   readonly hasBody: boolean;
-  /** The field of the response that is the body; absent: the whole response. */
+  /** The field of the response that becomes the body. If absent, the whole response does. */
   readonly responseField?: string;
 }
 
@@ -65,12 +65,12 @@ export function callerOf(method: DescMethod): 'merchant' | 'checkout' {
   throw new Error(`${method.name} declares no caller`);
 }
 
-/** The error codes that a method can return, apart from those that every method can return. */
+/** The error codes that a method can return in addition to those that every method can return. */
 export function errorsOf(method: DescMethod): readonly string[] {
   return getOption(method, operation).errors;
 }
 
-/** The bytes of a method's largest request; `undefined`: the gateway's usual limit. */
+/** The maximum size of a method's request in bytes, or `undefined` for the gateway's default limit. */
 export function messageBytesMaxOf(method: DescMethod): number | undefined {
   return getOption(method, operation).messageBytesMax || undefined;
 }

@@ -53,9 +53,12 @@ describe('failureDetail', () => {
     },
   );
 
-  it.each(['unavailable', 'deadline_exceeded'] as const)('says for %s nothing of an order that is not one', (kind) => {
-    expect(failureDetail({ kind })).not.toContain('order');
-  });
+  it.each(['unavailable', 'deadline_exceeded'] as const)(
+    'does not mention an order for %s of a request without one',
+    (kind) => {
+      expect(failureDetail({ kind })).not.toContain('order');
+    },
+  );
 });
 
 describe('failureAdvice', () => {

@@ -35,15 +35,15 @@ test('the proto files are formatted', async () => {
   expect(await findingsOf('format', '--diff', '--exit-code', protoFolder)).toBe('');
 });
 
-test('every method says whether it can be repeated: all but those that return another secret each time', () => {
+test('every method declares whether it can be repeated, which all can except those that return a new secret', () => {
   const methods = services.flatMap((service) => service.methods as readonly DescMethod[]);
   const { idempotencyLevel } = MethodOptionsSchema.field;
-  const unsaid = methods.filter(({ proto: { options } }) => !options || !isFieldSet(options, idempotencyLevel));
-  expect(unsaid.map(({ name }) => name)).toEqual([]);
-  const unrepeatable = methods.filter(
+  const undeclared = methods.filter(({ proto: { options } }) => !options || !isFieldSet(options, idempotencyLevel));
+  expect(undeclared.map(({ name }) => name)).toEqual([]);
+  const notRepeatable = methods.filter(
     ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN,
   );
-  expect(unrepeatable.map(({ name }) => name)).toEqual([
+  expect(notRepeatable.map(({ name }) => name)).toEqual([
     'CreateWebhookEndpoint',
     'RotateWebhookSecret',
     'CreateClientSecret',

@@ -71,7 +71,7 @@ export const BrandSchema: GenMessage<Brand> = /*@__PURE__*/
   messageDesc(file_gateway_v1_brand_service, 0);
 
 /**
- * There is one brand per merchant.
+ * Has no parameters, because each merchant has one brand.
  *
  * @generated from message gateway.v1.GetBrandRequest
  */
@@ -107,14 +107,14 @@ export const GetBrandResponseSchema: GenMessage<GetBrandResponse> = /*@__PURE__*
   messageDesc(file_gateway_v1_brand_service, 2);
 
 /**
- * A change of the brand. Absent: as before. Empty: removed.
+ * A change to the brand. Absent fields keep their values, and empty fields are removed.
  *
  * @generated from message gateway.v1.UpdateBrandRequest
  */
 export type UpdateBrandRequest = Message<"gateway.v1.UpdateBrandRequest"> & {
   /**
-   * A PNG, JPEG or WebP image, at most 262,144 bytes and 2,000 pixels wide and high. A JPEG has at most 32 scans. In JSON:
-   * base64.
+   * A PNG, JPEG or WebP image of at most 262,144 bytes, 2,000 pixels wide and 2,000 pixels high. A JPEG can have at
+   * most 32 scans. In JSON, the image is encoded in base64.
    *
    * @generated from field: optional bytes logo = 1;
    */
@@ -185,10 +185,10 @@ export const UpdateBrandResponseSchema: GenMessage<UpdateBrandResponse> = /*@__P
   messageDesc(file_gateway_v1_brand_service, 4);
 
 /**
- * What a merchant's payment pages look like, and where they send customers with questions. Credentials and errors are as in
- * OrderService.
+ * Manages how a merchant's payment pages look and where they send customers with questions. Credentials and errors work
+ * as in OrderService.
  *
- * The operator of a gateway can manage the brands instead: then every method returns `permission_denied`.
+ * If the gateway's operator manages the brands instead, every method returns `permission_denied`.
  *
  * @generated from service gateway.v1.BrandService
  */
@@ -196,7 +196,7 @@ export const BrandService: GenService<{
   /**
    * Look up the brand.
    *
-   * Returns the merchant's own brand, which has no fields at first.
+   * Returns the merchant's brand. A new brand has no fields.
    *
    * @generated from rpc gateway.v1.BrandService.GetBrand
    */
@@ -208,8 +208,8 @@ export const BrandService: GenService<{
   /**
    * Change the brand.
    *
-   * Fields that are absent stay as they are, and an empty field is removed. The request has at most 384 KiB. The payment pages of all
-   * orders show the new brand within half a second.
+   * Absent fields keep their values, and empty fields are removed. A request is limited to 384 KiB. The payment pages
+   * of all orders show the new brand within half a second.
    *
    * @generated from rpc gateway.v1.BrandService.UpdateBrand
    */

@@ -22,7 +22,7 @@ export const file_gateway_v1_checkout_service: GenFile = /*@__PURE__*/
  */
 export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
   /**
-   * The name of the merchant who is paid. Free text: escape it before you show it in a page.
+   * The name of the merchant who is paid. Free text: escape it before you show it on a page.
    *
    * @generated from field: string merchant_name = 1 [json_name = "merchant_name"];
    */
@@ -43,7 +43,8 @@ export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
   orderId: string;
 
   /**
-   * Amount to pay, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
+   * Amount to pay, in units of the currency: at most 15 digits, two of them decimals, which a double represents
+   * exactly.
    *
    * @generated from field: double order_amount = 4 [json_name = "order_amount"];
    */
@@ -71,7 +72,7 @@ export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
   serviceType: ServiceType;
 
   /**
-   * Status of the order: only one that is UN_PAID can be paid.
+   * Status of the order. Only an UN_PAID order can be paid.
    *
    * @generated from field: gateway.v1.OrderStatus order_status = 8 [json_name = "order_status"];
    */
@@ -85,22 +86,22 @@ export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
   createdAt: string;
 
   /**
-   * Where to send the customer when they have paid or leave: the merchant's return_url with order_id, service_order_id and the
-   * current order_status in its query, and the signature where the merchant has a signing secret.
+   * Where to send the customer when they have paid or leave: the merchant's return_url with order_id, service_order_id
+   * and the current order_status in its query, and a signature if the merchant has a signing secret.
    *
    * @generated from field: string return_url = 10 [json_name = "return_url"];
    */
   returnUrl: string;
 
   /**
-   * When the order expires: from then on it can't be paid, unless a payment is in progress. Absent: it never expires.
+   * When the order expires: from then on it can't be paid, unless a payment is in progress. Absent if it never expires.
    *
    * @generated from field: optional string order_expires_at = 11 [json_name = "order_expires_at"];
    */
   orderExpiresAt?: string | undefined;
 
   /**
-   * `live`, or `test`: take no money.
+   * `live` or `test`. Take no money for a `test` order.
    *
    * @generated from field: string mode = 12;
    */
@@ -254,7 +255,7 @@ export const EndPaymentRequestSchema: GenMessage<EndPaymentRequest> = /*@__PURE_
  */
 export type EndPaymentResponse = Message<"gateway.v1.EndPaymentResponse"> & {
   /**
-   * With its current status.
+   * The order with its current status.
    *
    * @generated from field: gateway.v1.CheckoutOrder order = 1;
    */
@@ -282,15 +283,16 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
   orderToken: string;
 
   /**
-   * Your identifier of the payment: 1 to 128 characters. It identifies one payment of your account, and a payment pays one order.
+   * Your identifier of the payment: 1 to 128 characters, unique within your account. A payment pays one order.
    *
    * @generated from field: string payment_id = 2 [json_name = "payment_id"];
    */
   paymentId: string;
 
   /**
-   * When the customer paid: RFC 3339, where seconds are optional. It must be before the order expires, and reported at most 24 hours
-   * after that. It must also be between 5 minutes before the order was created and 5 minutes ahead of the gateway's clock.
+   * When the customer paid: RFC 3339, where seconds are optional. It must be before the order expires, and the payment
+   * must be reported at most 24 hours after the order expires. It must also be between 5 minutes before the order was
+   * created and 5 minutes ahead of the gateway's clock.
    *
    * @generated from field: string paid_at = 3 [json_name = "paid_at"];
    */
@@ -311,7 +313,7 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
   orderCurrency: string;
 
   /**
-   * The identifier that you sent to StartPayment, if you did.
+   * The attempt_id that you sent to StartPayment, if you called it.
    *
    * @generated from field: optional string attempt_id = 6 [json_name = "attempt_id"];
    */
@@ -332,7 +334,7 @@ export const RecordPaymentRequestSchema: GenMessage<RecordPaymentRequest> = /*@_
  */
 export type RecordPaymentResponse = Message<"gateway.v1.RecordPaymentResponse"> & {
   /**
-   * With the status PAID.
+   * The order, whose status is PAID.
    *
    * @generated from field: gateway.v1.CheckoutOrder order = 1;
    */
@@ -361,8 +363,8 @@ export const RecordPaymentResponseSchema: GenMessage<RecordPaymentResponse> = /*
   messageDesc(file_gateway_v1_checkout_service, 8);
 
 /**
- * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout account in the
- * headers `x-client-id` and `x-client-secret`. Errors have the same form as in OrderService.
+ * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout
+ * account in the headers `x-client-id` and `x-client-secret`. Errors have the same form as in OrderService.
  *
  * @generated from service gateway.v1.CheckoutService
  */
@@ -382,9 +384,9 @@ export const CheckoutService: GenService<{
   /**
    * Start a payment.
    *
-   * Claims the order before you take money. Until the claim ends, the order can neither be paid twice nor be cancelled, and it does
-   * not expire. Returns the order, and when the claim ends. The same attempt again extends the claim. Other attempts
-   * get `payment_in_progress` and can try again when it ends.
+   * Claims the order before you take money. Until the claim ends, the order can neither be paid twice nor be cancelled,
+   * and it does not expire. Returns the order and the time at which the claim ends. If the same attempt calls again, it
+   * extends the claim. Other attempts get `payment_in_progress` and can try again when the claim ends.
    *
    * @generated from rpc gateway.v1.CheckoutService.StartPayment
    */
@@ -396,8 +398,9 @@ export const CheckoutService: GenService<{
   /**
    * End a payment attempt.
    *
-   * Ends the claim of StartPayment because the customer declined or left, so that the order can be paid by another attempt,
-   * cancelled, or expire. If the attempt does not hold the order, nothing changes, and the response is marked as replayed.
+   * Ends the claim made by StartPayment after the customer declined or left. The order can then be paid by another
+   * attempt, be cancelled, or expire. If the attempt does not hold the claim, nothing changes, and the response is
+   * marked as replayed.
    *
    * @generated from rpc gateway.v1.CheckoutService.EndPayment
    */
@@ -409,13 +412,14 @@ export const CheckoutService: GenService<{
   /**
    * Record a payment.
    *
-   * Records that the customer paid, and ends the claim of StartPayment, which is optional. The same payment again returns the same
-   * response and is marked as replayed.
+   * Records that the customer paid, and ends the claim if StartPayment, which is optional, made one. If you report the
+   * same payment again, you get the same response, marked as replayed.
    *
-   * After `order_already_paid` (by another payment), `order_cancelled`, `order_expired` and `payment_mismatch` (an amount or currency
-   * other than the order's), you must refund the payment. The gateway stores such a payment once and notifies the merchant; the same
-   * payment again gets the same error. Do not refund after any other error: `payment_id_conflict` means that you reported this
-   * payment_id for another order, or with another amount, currency or paid_at.
+   * After `order_already_paid` (by another payment), `order_cancelled`, `order_expired` and `payment_mismatch` (the
+   * amount or currency differs from the order's), you must refund the payment. The gateway stores such a payment once
+   * and notifies the merchant. If you report it again, you get the same error. Do not refund after any other error:
+   * `payment_id_conflict` means that you already reported this payment_id for a different order, or with a different
+   * amount, currency or paid_at.
    *
    * @generated from rpc gateway.v1.CheckoutService.RecordPayment
    */

@@ -35,14 +35,15 @@ export type ClientSecret = Message<"gateway.v1.ClientSecret"> & {
   createdAt: string;
 
   /**
-   * When the secret stops or stopped working. Absent: never.
+   * When the secret stops or stopped working. Absent if it never does.
    *
    * @generated from field: optional string ends_at = 3 [json_name = "ends_at"];
    */
   endsAt?: string | undefined;
 
   /**
-   * `sk_` and 43 letters and digits: the value of `x-client-secret`. Present only in the response that creates the secret.
+   * `sk_` and 43 letters and digits: the value of `x-client-secret`. Present only in the response that creates the
+   * secret.
    *
    * @generated from field: optional string client_secret = 4 [json_name = "client_secret"];
    */
@@ -171,9 +172,9 @@ export const RevokeClientSecretResponseSchema: GenMessage<RevokeClientSecretResp
   messageDesc(file_gateway_v1_credentials_service, 6);
 
 /**
- * A merchant's client secrets. Credentials and errors are as in OrderService.
+ * Manages a merchant's client secrets. Credentials and errors work as in OrderService.
  *
- * The operator of a gateway can manage the secrets instead: then every method returns `permission_denied`.
+ * If the gateway's operator manages the secrets instead, every method returns `permission_denied`.
  *
  * @generated from service gateway.v1.CredentialsService
  */
@@ -181,8 +182,8 @@ export const CredentialsService: GenService<{
   /**
    * Create a client secret.
    *
-   * Returns the new secret, which is never returned again and works immediately. Up to 5 secrets work at the same time. If you get
-   * no response, list your secrets and revoke the unknown one.
+   * Returns the new secret, which works immediately and is never returned again. Up to 5 secrets can work at the same
+   * time. If you get no response, list your secrets and revoke the one that you don't recognize.
    *
    * @generated from rpc gateway.v1.CredentialsService.CreateClientSecret
    */
@@ -194,7 +195,7 @@ export const CredentialsService: GenService<{
   /**
    * List client secrets.
    *
-   * Returns the secrets of the merchant that work or have worked, oldest first, never the secrets themselves.
+   * Returns the merchant's current and former secrets, oldest first, without their values.
    *
    * @generated from rpc gateway.v1.CredentialsService.ListClientSecrets
    */
@@ -206,8 +207,9 @@ export const CredentialsService: GenService<{
   /**
    * Revoke a client secret.
    *
-   * The secret stops working within a second. From the response on, it can't change secrets, endpoints or the brand. The only secret that works cannot be revoked. A secret that has ended already is
-   * returned and marked as replayed.
+   * The secret stops working within a second. Once you have the response, the secret can no longer change secrets,
+   * endpoints or the brand. You can't revoke the only secret that works. A secret that has already ended is returned
+   * and marked as replayed.
    *
    * @generated from rpc gateway.v1.CredentialsService.RevokeClientSecret
    */

@@ -23,8 +23,8 @@ export const file_gateway_v1_event_service: GenFile = /*@__PURE__*/
  */
 export type WatchEventsRequest = Message<"gateway.v1.WatchEventsRequest"> & {
   /**
-   * The cursor of the last message or page that you processed, with the same filters. Without it the stream starts at the oldest
-   * event.
+   * The cursor of the last message or page that you processed, with the same filters. Without it the stream starts at
+   * the oldest event.
    *
    * @generated from field: optional string cursor = 1;
    */
@@ -102,8 +102,8 @@ export type ListEventsRequest = Message<"gateway.v1.ListEventsRequest"> & {
   cursor?: string | undefined;
 
   /**
-   * Only events of these types. A page can then have fewer events than its limit although more follow. In a URL: repeated, or
-   * separated by commas.
+   * Only events of these types. A page can then have fewer events than its limit even if more follow. In a URL, repeat
+   * the parameter or separate the types with commas.
    *
    * @generated from field: repeated string types = 3 [json_name = "type"];
    */
@@ -138,7 +138,7 @@ export type ListEventsResponse = Message<"gateway.v1.ListEventsResponse"> & {
   events: Event[];
 
   /**
-   * Continues after the last event of this page. Every page has one.
+   * Continues after the last event of this page. Always present.
    *
    * @generated from field: string next_cursor = 2 [json_name = "next_cursor"];
    */
@@ -180,7 +180,8 @@ export type Event = Message<"gateway.v1.Event"> & {
   timestamp: string;
 
   /**
-   * The order as it was after the change. With `order.payment_refused`, the last refused payment is the one of the event.
+   * The order as it was after the change. In an `order.payment_refused` event, the last refused payment is the one that
+   * caused the event.
    *
    * @generated from field: gateway.v1.Order order = 4 [json_name = "data"];
    */
@@ -195,7 +196,7 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_gateway_v1_event_service, 4);
 
 /**
- * What happened to a merchant's orders. Credentials and errors are as in OrderService.
+ * Lists and streams what happened to a merchant's orders. Credentials and errors work as in OrderService.
  *
  * @generated from service gateway.v1.EventService
  */
@@ -203,8 +204,8 @@ export const EventService: GenService<{
   /**
    * List events.
    *
-   * Returns the events of the last 30 days, oldest first. A client that polls with the latest next_cursor misses none. Webhooks
-   * deliver the same events.
+   * Returns the events of the last 30 days, oldest first. If you poll with the latest next_cursor, you miss none.
+   * Webhooks deliver the same events.
    *
    * @generated from rpc gateway.v1.EventService.ListEvents
    */
@@ -216,9 +217,10 @@ export const EventService: GenService<{
   /**
    * Stream events.
    *
-   * Sends the events of the last 30 days, oldest first, then each new event, and a heartbeat after every 10 seconds without one. The
-   * stream ends with UNAVAILABLE after an hour and when the gateway stops: call again with the latest cursor. A merchant can have 10
-   * streams per process; another one is `rate_limited`. Only the gRPC port has this method.
+   * Sends the events of the last 30 days, oldest first, then each new event, and a heartbeat after every 10 seconds
+   * without one. The stream ends with UNAVAILABLE after an hour and when the gateway stops: call again with the latest
+   * cursor. A merchant can have 10 streams per process; further streams are `rate_limited`. This method is available
+   * only on the gRPC port.
    *
    * @generated from rpc gateway.v1.EventService.WatchEvents
    */

@@ -15,7 +15,7 @@ export const file_gateway_v1_operation: GenFile = /*@__PURE__*/
   fileDesc("ChpnYXRld2F5L3YxL29wZXJhdGlvbi5wcm90bxIKZ2F0ZXdheS52MSJaCglPcGVyYXRpb24SIgoGY2FsbGVyGAEgASgOMhIuZ2F0ZXdheS52MS5DYWxsZXISDgoGZXJyb3JzGAIgAygJEhkKEW1lc3NhZ2VfYnl0ZXNfbWF4GAMgASgNKjwKBkNhbGxlchIWChJDQUxMRVJfVU5TUEVDSUZJRUQQABIMCghNRVJDSEFOVBABEgwKCENIRUNLT1VUEAI6VQoJb3BlcmF0aW9uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoCzIVLmdhdGV3YXkudjEuT3BlcmF0aW9uUglvcGVyYXRpb25iBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
- * What the contract says about a method beside its messages.
+ * What the contract declares about a method in addition to its messages.
  *
  * @generated from message gateway.v1.Operation
  */
@@ -28,15 +28,16 @@ export type Operation = Message<"gateway.v1.Operation"> & {
   caller: Caller;
 
   /**
-   * The error codes that the method itself can return. Every method can also return `unauthenticated`, `permission_denied`,
-   * `body_too_large`, `rate_limited`, `overloaded`, `unavailable`, `deadline_exceeded` and `internal`.
+   * The error codes that the method itself can return. Every method can also return `unauthenticated`,
+   * `permission_denied`, `body_too_large`, `rate_limited`, `overloaded`, `unavailable`, `deadline_exceeded` and
+   * `internal`.
    *
    * @generated from field: repeated string errors = 2;
    */
   errors: string[];
 
   /**
-   * The largest request, in bytes of its body in JSON or of its message. 0: 65,536.
+   * The largest request, in bytes of its body in JSON or of its message. 0 means 65,536.
    *
    * @generated from field: uint32 message_bytes_max = 3;
    */

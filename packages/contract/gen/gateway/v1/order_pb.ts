@@ -96,7 +96,7 @@ export type Order = Message<"gateway.v1.Order"> & {
   serviceType: ServiceType;
 
   /**
-   * When the order expires: from then on it can't be paid. Formatted like created_at. Absent: it never expires.
+   * When the order expires: from then on it can't be paid. Formatted like created_at. Absent if it never expires.
    *
    * @generated from field: optional string order_expires_at = 12 [json_name = "order_expires_at"];
    */
@@ -124,22 +124,24 @@ export type Order = Message<"gateway.v1.Order"> & {
   cancelledAt?: string | undefined;
 
   /**
-   * Until then a payment is in progress: the order can neither be cancelled nor expire. Absent if none is.
+   * A payment is in progress until this time, so the order can neither be cancelled nor expire. Absent if no payment is
+   * in progress.
    *
    * @generated from field: optional string payment_in_progress_until = 16 [json_name = "payment_in_progress_until"];
    */
   paymentInProgressUntil?: string | undefined;
 
   /**
-   * Payments that customers made and that could not pay the order, the latest 20, oldest first. The checkout system has to give
-   * the money back. Absent if there are none.
+   * The latest 20 payments that customers made but that were refused, oldest first. The checkout system must refund
+   * them. Absent if there are none.
    *
    * @generated from field: repeated gateway.v1.RefusedPayment refused_payments = 17 [json_name = "refused_payments"];
    */
   refusedPayments: RefusedPayment[];
 
   /**
-   * Your own data, as it was sent on creation. Absent without any, and once the customer's data is erased.
+   * Your own data, as you sent it when you created the order. Absent if you sent none, or if the customer's data has
+   * been erased.
    *
    * @generated from field: map<string, string> metadata = 18;
    */
@@ -154,7 +156,7 @@ export const OrderSchema: GenMessage<Order> = /*@__PURE__*/
   messageDesc(file_gateway_v1_order, 0);
 
 /**
- * A payment that was reported for an order and did not pay it.
+ * A payment that was reported for an order but refused.
  *
  * @generated from message gateway.v1.RefusedPayment
  */
@@ -278,7 +280,7 @@ export const OrderStatus = {
   PAID: 2,
 
   /**
-   * The order was not paid before its order_expires_at. It becomes PAID only by a payment that was made before that time.
+   * The order was not paid before its order_expires_at. It becomes PAID only if the customer paid before that time.
    *
    * @generated from enum value: EXPIRED = 3;
    */

@@ -17,8 +17,9 @@ export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
   fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEikwsKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLQoPY3VzdG9tZXJfbG9jYWxlGBMgASgJSBBSD2N1c3RvbWVyX2xvY2FsZYgBARIvChBvcmRlcl9leHBpcmVzX2F0GBEgASgJSBFSEG9yZGVyX2V4cGlyZXNfYXSIAQESPgoIbWV0YWRhdGEYEiADKAsyLC5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUILCglfb3JkZXJfaWRCDwoNX29yZGVyX2Ftb3VudEIRCg9fb3JkZXJfY3VycmVuY3lCDQoLX29yZGVyX25vdGVCDwoNX3NlcnZpY2VfdHlwZUIQCg5fY3VzdG9tZXJfbmFtZUIRCg9fY3VzdG9tZXJfZW1haWxCEQoPX2N1c3RvbWVyX3Bob25lQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUxQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUyQhgKFl9jdXN0b21lcl9hZGRyZXNzX2NpdHlCGQoXX2N1c3RvbWVyX2FkZHJlc3Nfc3RhdGVCGwoZX2N1c3RvbWVyX2FkZHJlc3NfY291bnRyeUIfCh1fY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZUIRCg9fb3JkZXJfY2hlY2tzdW1CDQoLX3JldHVybl91cmxCEgoQX2N1c3RvbWVyX2xvY2FsZUITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiZgoPR2V0T3JkZXJSZXF1ZXN0EhwKCG9yZGVyX2lkGAEgASgJSABSCG9yZGVyX2lkEiwKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANIAFIQc2VydmljZV9vcmRlcl9pZEIHCgVvcmRlciI0ChBHZXRPcmRlclJlc3BvbnNlEiAKBW9yZGVyGAEgASgLMhEuZ2F0ZXdheS52MS5PcmRlciJpChJDYW5jZWxPcmRlclJlcXVlc3QSHAoIb3JkZXJfaWQYASABKAlIAFIIb3JkZXJfaWQSLAoQc2VydmljZV9vcmRlcl9pZBgCIAEoA0gAUhBzZXJ2aWNlX29yZGVyX2lkQgcKBW9yZGVyIjcKE0NhbmNlbE9yZGVyUmVzcG9uc2USIAoFb3JkZXIYASABKAsyES5nYXRld2F5LnYxLk9yZGVyIugCChFMaXN0T3JkZXJzUmVxdWVzdBIsCgZzdGF0dXMYASABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzSACIAQESJwoMY3JlYXRlZF9mcm9tGAIgASgJSAFSDGNyZWF0ZWRfZnJvbYgBARIjCgpjcmVhdGVkX3RvGAMgASgJSAJSCmNyZWF0ZWRfdG+IAQESEgoFbGltaXQYBCABKAVIA4gBARITCgZjdXJzb3IYBSABKAlIBIgBARI9CghtZXRhZGF0YRgGIAMoCzIrLmdhdGV3YXkudjEuTGlzdE9yZGVyc1JlcXVlc3QuTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3N0YXR1c0IPCg1fY3JlYXRlZF9mcm9tQg0KC19jcmVhdGVkX3RvQggKBl9saW1pdEIJCgdfY3Vyc29yIm4KEkxpc3RPcmRlcnNSZXNwb25zZRIhCgZvcmRlcnMYASADKAsyES5nYXRld2F5LnYxLk9yZGVyEiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBQg4KDF9uZXh0X2N1cnNvcjKtBQoMT3JkZXJTZXJ2aWNlEp8BCgtDcmVhdGVPcmRlchIeLmdhdGV3YXkudjEuQ3JlYXRlT3JkZXJSZXF1ZXN0Gh8uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlc3BvbnNlIk+QAgKKtRg3CAESDWludmFsaWRfb3JkZXISEWNoZWNrc3VtX21pc21hdGNoEhFvcmRlcl9pZF9jb25mbGljdILT5JMCCzoBKiIGL29yZGVyEpsBCghHZXRPcmRlchIbLmdhdGV3YXkudjEuR2V0T3JkZXJSZXF1ZXN0GhwuZ2F0ZXdheS52MS5HZXRPcmRlclJlc3BvbnNlIlSQAgGKtRgtCAESDWludmFsaWRfb3JkZXISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kgtPkkwIaYgVvcmRlchIRL29yZGVyL3tvcmRlcl9pZH0S5AEKC0NhbmNlbE9yZGVyEh4uZ2F0ZXdheS52MS5DYW5jZWxPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UikwGQAgKKtRhlCAESDWludmFsaWRfb3JkZXISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhNwYXltZW50X2luX3Byb2dyZXNzEhJvcmRlcl9hbHJlYWR5X3BhaWQSDW9yZGVyX2V4cGlyZWSC0+STAiFiBW9yZGVyIhgvb3JkZXIve29yZGVyX2lkfS9jYW5jZWwSdgoKTGlzdE9yZGVycxIdLmdhdGV3YXkudjEuTGlzdE9yZGVyc1JlcXVlc3QaHi5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXNwb25zZSIpkAIBirUYEwgBEg9pbnZhbGlkX3JlcXVlc3SC0+STAgkSBy9vcmRlcnNiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
 
 /**
- * Lengths are in Unicode code points. Text is stored exactly as it was sent. A field that is not set is `missing`, an empty
- * one is `blank`. All fields are required except customer_address_line2, customer_locale, order_expires_at and metadata.
+ * Lengths are in Unicode code points. Text is stored exactly as it was sent. A field that is not set is `missing`, an
+ * empty one is `blank`. All fields are required except customer_address_line2, customer_locale, order_expires_at and
+ * metadata.
  *
  * @generated from message gateway.v1.CreateOrderRequest
  */
@@ -31,8 +32,8 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   orderId?: string | undefined;
 
   /**
-   * Order amount in units of the currency: greater than 0, at most 9999999999999.99, with at most two decimals and no more
-   * than the currency has. The amount is the shortest decimal that reads back as the same double.
+   * Order amount in units of the currency: greater than 0, at most 9999999999999.99, with at most two decimals, and no
+   * more than its currency allows. The amount is the shortest decimal that reads back as the same double.
    *
    * @generated from field: optional double order_amount = 2 [json_name = "order_amount"];
    */
@@ -67,15 +68,14 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   customerName?: string | undefined;
 
   /**
-   * Customer e-mail address: one @ with text on both sides, no white space and no invisible characters, up to 254 characters.
+   * Customer e-mail address: one @ with text on both sides, no white space, up to 254 characters.
    *
    * @generated from field: optional string customer_email = 7 [json_name = "customer_email"];
    */
   customerEmail?: string | undefined;
 
   /**
-   * Customer contact phone: 4 to 32 characters with at least 4 digits: digits, spaces, dashes and direction marks of any script,
-   * + . ( ) / # * x, and the word `ext`.
+   * Customer contact phone: 4 to 32 characters, digits, spaces and + - . ( ) / # * x, at least 4 digits.
    *
    * @generated from field: optional string customer_phone = 8 [json_name = "customer_phone"];
    */
@@ -124,40 +124,41 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   customerAddressPostalCode?: string | undefined;
 
   /**
-   * Checksum of the order: 1 to 256 printable ASCII characters. One that begins with `v1=` is verified.
+   * Checksum of the order: 1 to 256 printable ASCII characters. A checksum that begins with `v1=` is verified.
    *
    * @generated from field: optional string order_checksum = 15 [json_name = "order_checksum"];
    */
   orderChecksum?: string | undefined;
 
   /**
-   * The address to which the customer returns from the checkout page: absolute http or https URL, up to 2,048 characters, without
-   * user, password, backslash or white space.
+   * The address to which the customer returns from the checkout page: absolute http or https URL, up to 2,048
+   * characters, without user, password, backslash or white space.
    *
    * @generated from field: optional string return_url = 16 [json_name = "return_url"];
    */
   returnUrl?: string | undefined;
 
   /**
-   * Optional language of the payment page: a well-formed language tag (BCP 47) of up to 35 characters, such as `de`, `pt-BR` or `pt_BR`.
-   * Without it, if it is invalid, or if the page does not speak the language, the customer's browser decides. With
-   * `Prefer: handling=strict` an invalid one is an error. On a replay it is compared only if it is sent, ignoring case.
+   * Optional language of the payment page: a well-formed language tag (BCP 47) of up to 35 characters, such as `de` or
+   * `pt-BR`. If it is absent, or if the page does not support the language, the customer's browser decides. A replay
+   * compares it only if you send it.
    *
    * @generated from field: optional string customer_locale = 19 [json_name = "customer_locale"];
    */
   customerLocale?: string | undefined;
 
   /**
-   * When the order expires: from then on it can't be paid. RFC 3339, where seconds are optional; 1 minute to 366 days ahead.
-   * Optional: without it the merchant's default lifetime applies.
+   * When the order expires: from then on it can't be paid. RFC 3339, where seconds are optional; 1 minute to 366 days
+   * ahead. Optional: if it is absent, the merchant's default lifetime applies.
    *
    * @generated from field: optional string order_expires_at = 17 [json_name = "order_expires_at"];
    */
   orderExpiresAt?: string | undefined;
 
   /**
-   * Your own data: at most 20 keys of 1 to 40 characters A-Z a-z 0-9 _ . -, with values of 1 to 500 characters, 8 KiB in total. It is
-   * part of the order record, events and webhooks, and never shown to the customer. On a replay it is compared only if it is sent.
+   * Your own data: at most 20 keys of 1 to 40 characters A-Z a-z 0-9 _ . -, with values of 1 to 500 characters, 8 KiB
+   * in total. It is part of the order record, events and webhooks, and is never shown to the customer. A replay
+   * compares it only if you send it.
    *
    * @generated from field: map<string, string> metadata = 18;
    */
@@ -228,7 +229,7 @@ export const CreateOrderResponseSchema: GenMessage<CreateOrderResponse> = /*@__P
   messageDesc(file_gateway_v1_order_service, 1);
 
 /**
- * The id of an order: exactly one of the two.
+ * The order to look up, identified by exactly one of its two ids.
  *
  * @generated from message gateway.v1.GetOrderRequest
  */
@@ -286,7 +287,7 @@ export const GetOrderResponseSchema: GenMessage<GetOrderResponse> = /*@__PURE__*
   messageDesc(file_gateway_v1_order_service, 3);
 
 /**
- * The order to cancel, as in GetOrderRequest.
+ * The order to cancel, identified as in GetOrderRequest.
  *
  * @generated from message gateway.v1.CancelOrderRequest
  */
@@ -385,8 +386,8 @@ export type ListOrdersRequest = Message<"gateway.v1.ListOrdersRequest"> & {
   cursor?: string | undefined;
 
   /**
-   * Only orders whose metadata has these values: at most two keys. In a URL: `metadata.KEY=VALUE`. A page can then have fewer orders
-   * than its limit, or none, although it has a next_cursor.
+   * Only orders whose metadata has these values: at most two keys. In a URL: `metadata.KEY=VALUE`. A page can then have
+   * fewer orders than its limit, or none, even if it has a next_cursor.
    *
    * @generated from field: map<string, string> metadata = 6;
    */
@@ -414,7 +415,7 @@ export type ListOrdersResponse = Message<"gateway.v1.ListOrdersResponse"> & {
   orders: Order[];
 
   /**
-   * For the next page; absent on the last one.
+   * The cursor of the next page. Absent on the last page.
    *
    * @generated from field: optional string next_cursor = 2 [json_name = "next_cursor"];
    */
@@ -429,13 +430,13 @@ export const ListOrdersResponseSchema: GenMessage<ListOrdersResponse> = /*@__PUR
   messageDesc(file_gateway_v1_order_service, 7);
 
 /**
- * Creates, lists, cancels and looks up payment orders, for merchants. Every call sends the merchant's credentials in the headers
- * `x-client-id` and `x-client-secret`.
+ * Creates, lists, cancels and looks up payment orders, for merchants. Every call sends the merchant's credentials in
+ * the headers `x-client-id` and `x-client-secret`.
  *
  * In gRPC, the headers are metadata. The JSON API has the same operations and accepts the same orders.
  *
- * An error has a `google.rpc.ErrorInfo`, whose reason is the error code in upper case, a `google.rpc.RequestInfo` with the id of
- * the request, and for invalid fields a `google.rpc.BadRequest` with one violation per field.
+ * An error has a `google.rpc.ErrorInfo`, whose reason is the error code in upper case, a `google.rpc.RequestInfo` with
+ * the id of the request, and for invalid fields a `google.rpc.BadRequest` with one violation per field.
  *
  * @generated from service gateway.v1.OrderService
  */
@@ -443,9 +444,9 @@ export const OrderService: GenService<{
   /**
    * Create an order.
    *
-   * Stores the order and returns its payment link. The order_id makes retries safe: if you get no response, send the order again.
-   * The same order returns the original response with the current status and is marked as replayed. A different order with the
-   * same order_id is an `order_id_conflict`.
+   * Stores the order and returns its payment link. The order_id makes retries safe: if you get no response, send the
+   * order again. Then you get the original response with the current status, marked as replayed. A different order with
+   * the same order_id is an `order_id_conflict`.
    *
    * @generated from rpc gateway.v1.OrderService.CreateOrder
    */
@@ -469,8 +470,9 @@ export const OrderService: GenService<{
   /**
    * Cancel an order.
    *
-   * Permanently cancels an order that is UN_PAID and returns it. If you get no response, send the request again: an order that is
-   * already cancelled is returned and marked as replayed. While a payment is in progress, the order can't be cancelled.
+   * Permanently cancels an order that is UN_PAID and returns it. If you get no response, send the request again: an
+   * order that is already cancelled is returned and marked as replayed. While a payment is in progress, the order can't
+   * be cancelled.
    *
    * @generated from rpc gateway.v1.OrderService.CancelOrder
    */
@@ -482,7 +484,8 @@ export const OrderService: GenService<{
   /**
    * List orders.
    *
-   * Returns the merchant's orders, newest first. Orders created while you page don't shift the pages, and no order appears twice.
+   * Returns the merchant's orders, newest first. Orders created while you page don't shift the pages, and no order
+   * appears twice.
    *
    * @generated from rpc gateway.v1.OrderService.ListOrders
    */

@@ -42,7 +42,8 @@ export type WebhookEndpoint = Message<"gateway.v1.WebhookEndpoint"> & {
   eventTypes: string[];
 
   /**
-   * `enabled`, or `disabled`: nothing is delivered. A response with the status 410 also disables the endpoint.
+   * `enabled` or `disabled`. Nothing is delivered to a disabled endpoint. If the endpoint responds with the status 410,
+   * it is disabled too.
    *
    * @generated from field: string status = 4;
    */
@@ -56,7 +57,7 @@ export type WebhookEndpoint = Message<"gateway.v1.WebhookEndpoint"> & {
   createdAt: string;
 
   /**
-   * Whether the endpoint's signing secret also signs the links on which customers return: true for the oldest endpoint.
+   * Whether the endpoint's signing secret also signs customers' return links. True for the oldest endpoint.
    *
    * @generated from field: bool signs_returns = 6 [json_name = "signs_returns"];
    */
@@ -219,7 +220,7 @@ export const ListWebhookEndpointsResponseSchema: GenMessage<ListWebhookEndpoints
   messageDesc(file_gateway_v1_webhook_service, 6);
 
 /**
- * A change of an endpoint.
+ * A change to an endpoint.
  *
  * @generated from message gateway.v1.UpdateWebhookEndpointRequest
  */
@@ -239,7 +240,7 @@ export type UpdateWebhookEndpointRequest = Message<"gateway.v1.UpdateWebhookEndp
   url?: string | undefined;
 
   /**
-   * The types of events to deliver; `*` alone means all. Absent or empty: as before.
+   * The types of events to deliver; `*` alone means all. Absent or empty: unchanged.
    *
    * @generated from field: repeated string event_types = 3 [json_name = "event_types"];
    */
@@ -464,7 +465,7 @@ export type ListWebhookDeliveriesResponse = Message<"gateway.v1.ListWebhookDeliv
   deliveries: WebhookDelivery[];
 
   /**
-   * For the next page; absent on the last one.
+   * The cursor of the next page. Absent on the last page.
    *
    * @generated from field: optional string next_cursor = 2 [json_name = "next_cursor"];
    */
@@ -485,7 +486,7 @@ export const ListWebhookDeliveriesResponseSchema: GenMessage<ListWebhookDeliveri
  */
 export type WebhookDelivery = Message<"gateway.v1.WebhookDelivery"> & {
   /**
-   * Identifier of the event, which every attempt has as `webhook-id`.
+   * Identifier of the event. Every attempt sends it in the header `webhook-id`.
    *
    * @generated from field: string event_id = 1 [json_name = "event_id"];
    */
@@ -640,7 +641,7 @@ export type RedeliverFailedWebhooksResponse = Message<"gateway.v1.RedeliverFaile
   queued: number;
 
   /**
-   * Whether there may be more: send the request again.
+   * Whether more deliveries may have failed. If so, send the request again.
    *
    * @generated from field: bool has_more = 2 [json_name = "has_more"];
    */
@@ -655,9 +656,10 @@ export const RedeliverFailedWebhooksResponseSchema: GenMessage<RedeliverFailedWe
   messageDesc(file_gateway_v1_webhook_service, 21);
 
 /**
- * A merchant's webhook endpoints, to which events are delivered. Credentials and errors are as in OrderService.
+ * Manages a merchant's webhook endpoints, to which events are delivered. Credentials and errors work as in
+ * OrderService.
  *
- * The operator of a gateway can manage the endpoints instead: then every method returns `permission_denied`.
+ * If the gateway's operator manages the endpoints instead, every method returns `permission_denied`.
  *
  * @generated from service gateway.v1.WebhookService
  */
@@ -665,8 +667,9 @@ export const WebhookService: GenService<{
   /**
    * Create a webhook endpoint.
    *
-   * Returns the endpoint with its signing secret, which is never returned again. A merchant has up to 5 endpoints. If you get no
-   * response, list your endpoints before you send the request again: a second request creates a second endpoint.
+   * Returns the endpoint with its signing secret, which is never returned again. A merchant can have up to 5 endpoints.
+   * If you get no response, list your endpoints before you send the request again: a second request creates a second
+   * endpoint.
    *
    * @generated from rpc gateway.v1.WebhookService.CreateWebhookEndpoint
    */
@@ -702,7 +705,7 @@ export const WebhookService: GenService<{
   /**
    * Change a webhook endpoint.
    *
-   * Fields that are absent stay as they are. The signing secret stays the same, even with another URL.
+   * Absent fields keep their values. The signing secret stays the same even if the URL changes.
    *
    * @generated from rpc gateway.v1.WebhookService.UpdateWebhookEndpoint
    */
@@ -714,7 +717,7 @@ export const WebhookService: GenService<{
   /**
    * Delete a webhook endpoint.
    *
-   * Deletes the endpoint with its signing secret. Pending deliveries are given up.
+   * Deletes the endpoint with its signing secret. Pending deliveries are discarded.
    *
    * @generated from rpc gateway.v1.WebhookService.DeleteWebhookEndpoint
    */
@@ -726,8 +729,8 @@ export const WebhookService: GenService<{
   /**
    * Send a test message.
    *
-   * Sends one signed message of the type `webhook.test` to the endpoint, enabled or not, waits up to 3 seconds for its response,
-   * and returns the result.
+   * Sends one signed message of the type `webhook.test` to the endpoint, enabled or not, waits up to 3 seconds for its
+   * response, and returns the result.
    *
    * @generated from rpc gateway.v1.WebhookService.PingWebhookEndpoint
    */
@@ -739,8 +742,9 @@ export const WebhookService: GenService<{
   /**
    * Replace the signing secret.
    *
-   * Returns the endpoint with its new signing secret, which is never returned again. For 24 hours, deliveries are also signed with
-   * the previous secret. Each call makes another secret: if you get no response, rotate again, and use the secret of that response.
+   * Returns the endpoint with its new signing secret, which is never returned again. For 24 hours, deliveries are also
+   * signed with the previous secret. Each call creates a new secret: if you get no response, rotate again, and use the
+   * secret from that response.
    *
    * @generated from rpc gateway.v1.WebhookService.RotateWebhookSecret
    */
@@ -764,7 +768,8 @@ export const WebhookService: GenService<{
   /**
    * Deliver an event again.
    *
-   * Queues any event of the last 30 days for the endpoint, from the first attempt, whatever its type.
+   * Queues an event of the last 30 days, of any type, for delivery to the endpoint. Attempts start again from the
+   * first.
    *
    * @generated from rpc gateway.v1.WebhookService.RedeliverWebhook
    */
@@ -776,8 +781,8 @@ export const WebhookService: GenService<{
   /**
    * Redeliver failed events.
    *
-   * Queues up to 1,000 deliveries to the endpoint that failed at failed_since or later, from the first attempt. Send the request
-   * again while has_more is true.
+   * Queues up to 1,000 deliveries to the endpoint that failed at failed_since or later. Attempts start again from the
+   * first. Send the request again while has_more is true.
    *
    * @generated from rpc gateway.v1.WebhookService.RedeliverFailedWebhooks
    */
