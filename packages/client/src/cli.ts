@@ -26,8 +26,8 @@ function randomSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
 }
 
-/** What an option prints instead of running the command. */
-const informed = new Map([
+/** The text that each of these options prints instead of running the command. */
+const informationTexts = new Map([
   ['--help', usage],
   ['-h', usage],
   ['--version', version],
@@ -44,14 +44,14 @@ function readArguments() {
   if (!/^https?:\/\//i.test(forwardTo)) throw new TypeError('--forward-to must be an http or https URL');
   const { BASE_URL = '', CLIENT_ID = '', CLIENT_SECRET = '', SIGNING_SECRET = randomSecret() } = process.env;
   const client = createClient({ baseUrl: BASE_URL, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
-  // The gateway rejects unknown types, and lists those that it has.
+  // Not validated here: the gateway rejects unknown types and lists the valid ones.
   const list = types?.split(',') as EventType[] | undefined;
   return { client, forwardTo, types: list, eventId: replay, secret: SIGNING_SECRET };
 }
 
 async function main(): Promise<void> {
   const print = (line: string) => void process.stdout.write(`${line}\n`);
-  const information = informed.get(process.argv[2] ?? '');
+  const information = informationTexts.get(process.argv[2] ?? '');
   if (information !== undefined) return print(information);
   let options: ReturnType<typeof readArguments>;
   try {

@@ -22,15 +22,15 @@ export class GatewayError extends Error {
   readonly outcomeUnknown: boolean;
 
   /** Constructed by this package only. */
-  constructor(message: string, facts: Omit<GatewayError, keyof Error>) {
+  constructor(message: string, details: Omit<GatewayError, keyof Error>) {
     super(message);
-    this.code = facts.code;
-    this.status = facts.status;
-    this.requestId = facts.requestId;
-    this.errors = facts.errors;
-    this.fields = facts.fields;
-    this.retryAfterSeconds = facts.retryAfterSeconds;
-    this.outcomeUnknown = facts.outcomeUnknown;
+    this.code = details.code;
+    this.status = details.status;
+    this.requestId = details.requestId;
+    this.errors = details.errors;
+    this.fields = details.fields;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+    this.outcomeUnknown = details.outcomeUnknown;
   }
 }
 
@@ -42,14 +42,17 @@ export class GatewayNetworkError extends Error {
 
   /** Constructed by this package only. */
   constructor(cause: unknown, outcomeUnknown: boolean) {
-    // "fetch failed" has the reason, such as ECONNREFUSED, in its own cause.
+    // The error "fetch failed" contains the reason, such as ECONNREFUSED, in its `cause`.
     const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
     super(`No response from the gateway: ${reason instanceof Error ? reason.message : reason}`, { cause });
     this.outcomeUnknown = outcomeUnknown;
   }
 }
 
-/** A webhook or a return that the gateway did not sign with this secret, or that is too old. Do not trust its content. */
+/**
+ * The gateway did not sign the webhook or return link with this secret, or the signature is too old. Do not trust the
+ * content.
+ */
 export class SignatureError extends Error {
   override readonly name = 'SignatureError';
 }

@@ -10,24 +10,24 @@ export interface ListenOptions {
   readonly forwardTo: string;
   /** Signs each event: `whsec_…`. */
   readonly secret: string;
-  /** Absent: all types. */
+  /** The types to forward. If absent, all types are forwarded. */
   readonly types?: readonly EventType[] | undefined;
-  /** Prints a line about each event. */
+  /** Called with one line for each event. */
   readonly print: (line: string) => void;
-  /** Stops when it aborts, after the request in flight. */
+  /** Stops listening once it aborts and the request in flight has finished. */
   readonly signal?: AbortSignal;
 }
 
-/** The maximum number of events in a page, and how long the gateway waits for a first one. */
+/** The maximum number of events on a page, and how long the gateway waits for the first one. */
 const page = { limit: 100, waitSeconds: 20 } as const;
 
-/** How long a program on this machine may take to respond: as long as the gateway gives an endpoint. */
+/** The time limit for a response from the local program, the same that the gateway applies to an endpoint. */
 const forwardTimeoutMs = 15_000;
 
-/** The pause after a page without events, for a gateway that does not wait. */
+/** The pause after an empty page, in case the gateway did not wait. */
 const pauseMs = 1_000;
 
-/** Posts each new event of the feed, signed like a webhook, until the signal. Existing events are skipped. */
+/** Posts each new event of the feed, signed like a webhook, until the signal aborts. Existing events are skipped. */
 export async function listen(options: ListenOptions): Promise<void> {
   const { client, types, print, signal } = options;
   let cursor = await endOfFeed(options);
@@ -48,7 +48,7 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
 }
 
-/** Posts one event of the feed again. Rejects if the feed does not have it. */
+/** Posts one event of the feed again. Rejects if the feed does not contain the event. */
 export async function replay(eventId: string, options: ListenOptions): Promise<void> {
   for await (const event of eventsOf(options)) {
     if (event.id !== eventId) continue;
@@ -77,7 +77,7 @@ async function* eventsOf({ client }: ListenOptions): AsyncGenerator<OrderEvent, 
   }
 }
 
-/** Posts an event by Standard Webhooks. Returns the line about it. */
+/** Posts an event according to Standard Webhooks. Returns the line to print. */
 async function forward(event: OrderEvent, { forwardTo, secret }: ListenOptions): Promise<string> {
   const body = JSON.stringify(event);
   const timestamp = String(Math.floor(Date.now() / 1_000));

@@ -6,16 +6,17 @@ export type ServiceType = 'DIGITAL' | 'PHYSICAL_GOODS';
 /** `PAID` and `CANCELLED` are final. An `EXPIRED` order still becomes `PAID` if the customer paid before its expiry. */
 export type OrderStatus = 'UN_PAID' | 'PAID' | 'EXPIRED' | 'CANCELLED';
 
-/** Money moves in `live` mode only. */
+/** Only orders in `live` mode move money. */
 export type Mode = 'live' | 'test';
 
 /** An order to create. Lengths are in Unicode code points. The client adds the checksum. */
 export interface NewOrder {
-  /** Your identifier: 1 to 128 characters, unique among your orders. Sent again, it never creates a second order. */
+  /** Your identifier: 1 to 128 characters, unique among your orders. Sending it again never creates a second order. */
   readonly order_id: string;
   /**
-   * In units of the currency, with at most two decimals: `10`, `10.5` or `'10.50'`. Text keeps a decimal from your database
-   * exact. A number with more decimals, such as 0.1 + 0.2, throws a RangeError: nothing is rounded.
+   * In units of the currency, with at most two decimals: `10`, `10.5` or `'10.50'`. Pass a decimal from your database
+   * as text to keep it exact. A number with more decimals, such as 0.1 + 0.2, throws a RangeError, because amounts are
+   * never rounded.
    */
   readonly order_amount: number | string;
   /** An upper-case ISO 4217 code. */
@@ -34,7 +35,10 @@ export interface NewOrder {
   readonly customer_address_postal_code: string;
   /** Where the customer returns from the payment page: an absolute http or https URL. */
   readonly return_url: string;
-  /** The language of the payment page: a language tag such as `de` or `pt-BR`. Without it, the customer's browser decides. */
+  /**
+   * The language of the payment page: a language tag such as `de` or `pt-BR`. If it is absent, the customer's browser
+   * decides.
+   */
   readonly customer_locale?: string | null | undefined;
   /** When the order expires: a Date, or an RFC 3339 time (seconds optional), 1 minute to 366 days ahead. */
   readonly order_expires_at?: string | Date | undefined;
@@ -67,14 +71,17 @@ export interface Order extends CreatedOrder {
   readonly paid_at?: string;
   readonly payment_id?: string;
   readonly cancelled_at?: string;
-  /** Until then a payment is in progress: the order can neither be cancelled nor expire. Absent if none is. */
+  /**
+   * A payment is in progress until this time, so the order can neither be cancelled nor expire. Absent if no payment is
+   * in progress.
+   */
   readonly payment_in_progress_until?: string;
-  /** Payments that could not pay the order, the latest 20, oldest first. Absent if there are none. */
+  /** The latest 20 refused payments, oldest first. Absent if there are none. */
   readonly refused_payments?: readonly RefusedPayment[];
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A payment that a customer made and that did not pay the order. The checkout system must refund it. */
+/** A payment that a customer made but that was refused. The checkout system must refund it. */
 export interface RefusedPayment {
   readonly payment_id: string;
   /** In units of the currency: at most 15 digits, which a number represents exactly. */
@@ -85,7 +92,7 @@ export interface RefusedPayment {
   readonly refused_at: string;
 }
 
-/** Why a payment was refused. A newer gateway may send others. */
+/** Why a payment was refused. A newer gateway may send other codes. */
 export type RefusalCode = 'order_already_paid' | 'order_cancelled' | 'order_expired' | 'payment_mismatch';
 
 /** Which orders to list, and how many to fetch at once. */
@@ -101,12 +108,12 @@ export interface OrderFilter {
   readonly limit?: number | undefined;
 }
 
-/** The types of events. A newer gateway may add some, so ignore those you don't know. */
+/** The types of events. A newer gateway may add types, so ignore those that you don't know. */
 export type EventType = 'order.paid' | 'order.expired' | 'order.cancelled' | 'order.payment_refused';
 
 /** A change of an order. The same event may arrive more than once, and events may arrive in any order: compare `id`. */
 export interface OrderEvent {
-  /** `evt_` and a unique text; also the `webhook-id`. */
+  /** `evt_` and a unique text. Webhooks send it in the header `webhook-id`. */
   readonly id: string;
   readonly type: EventType;
   readonly timestamp: string;
@@ -131,14 +138,14 @@ export interface EventFilter {
   readonly types?: readonly EventType[] | undefined;
   /** Only events of this order. */
   readonly orderId?: string | undefined;
-  /** How long the gateway may wait for a first event, up to 20 s. */
+  /** How long the gateway may wait for the first event, up to 20 s. */
   readonly waitSeconds?: number | undefined;
 }
 
 /** A part of the event feed, oldest first. */
 export interface EventPage {
   readonly events: readonly OrderEvent[];
-  /** Store it after you processed the events, and pass it to the next `listEvents`. Present on every page. */
+  /** Store it after you have processed the events, and pass it to the next `listEvents`. Present on every page. */
   readonly next_cursor: string;
 }
 
@@ -150,7 +157,7 @@ export interface NewWebhookEndpoint {
   readonly event_types?: readonly (EventType | '*')[] | undefined;
 }
 
-/** A change of a webhook endpoint. Absent members stay the same. */
+/** A change to a webhook endpoint. Absent members stay the same. */
 export interface WebhookEndpointChange extends Partial<NewWebhookEndpoint> {
   readonly status?: WebhookEndpointStatus | undefined;
 }
@@ -158,7 +165,7 @@ export interface WebhookEndpointChange extends Partial<NewWebhookEndpoint> {
 /** Nothing is delivered to a `disabled` endpoint. */
 export type WebhookEndpointStatus = 'enabled' | 'disabled';
 
-/** The URL to which events are delivered. */
+/** A URL to which events are delivered, and its state. */
 export interface WebhookEndpoint {
   /** `we_` and 32 hexadecimal digits. */
   readonly id: string;
@@ -166,7 +173,7 @@ export interface WebhookEndpoint {
   readonly event_types: readonly (EventType | '*')[];
   readonly status: WebhookEndpointStatus;
   readonly created_at: string;
-  /** Whether its secret also signs the links on which customers return: true for the oldest endpoint. */
+  /** Whether the endpoint's signing secret also signs customers' return links. True for the oldest endpoint. */
   readonly signs_returns: boolean;
   /** When deliveries began to fail. Absent while they succeed. */
   readonly failing_since?: string;
@@ -216,7 +223,7 @@ export interface WebhookDelivery {
 export interface ClientSecret {
   readonly id: string;
   readonly created_at: string;
-  /** When the secret stops or stopped working. Absent: never. */
+  /** When the secret stops or stopped working. Absent if it never does. */
   readonly ends_at?: string;
 }
 
@@ -226,15 +233,15 @@ export interface NewClientSecret extends ClientSecret {
   readonly client_secret: string;
 }
 
-/** What a merchant's payment pages look like, and where they send customers with questions. */
+/** How a merchant's payment pages look, and where they send customers with questions. */
 export interface Brand extends BrandTexts {
   /** Where the payment page loads the logo from. */
   readonly logo_url?: string;
 }
 
-/** A change of a brand. Absent members stay the same, and empty ones are removed. */
+/** A change to a brand. Absent members stay the same, and empty members are removed. */
 export interface BrandChange extends BrandTexts {
-  /** The bytes of a PNG, JPEG or WebP image: at most 262,144, and 2,000 pixels wide and high. */
+  /** The bytes of a PNG, JPEG or WebP image: at most 262,144 bytes, 2,000 pixels wide and 2,000 pixels high. */
   readonly logo?: Uint8Array | undefined;
 }
 
@@ -268,7 +275,7 @@ export type FieldErrorCode =
   | 'out_of_range'
   | 'unknown_field';
 
-/** The error codes of the JSON API. A newer gateway may send others, so have a default case. */
+/** The error codes of the JSON API. A newer gateway may send other codes, so handle unknown ones. */
 export type ErrorCode =
   | 'malformed_request'
   | 'malformed_json'

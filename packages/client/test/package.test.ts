@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(join(packageFolder, 'dist'), { recursive: true, force: true });
 });
 
-/** Every Node.js in the PATH, one of each version: the project's own and that of the machine. */
+/** Every version of Node.js in the PATH: the project's own and the machine's. */
 function installedNodes(): Map<string, string> {
   const commands = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'));
   const found = commands.filter((command) => existsSync(command));
@@ -61,7 +61,7 @@ test('the package installs nothing else', async () => {
 
 const names = 'createClient, GatewayNetworkError, orderChecksum, verifyReturn, verifyWebhook';
 
-test('every installed Node.js that the package supports runs its program', async () => {
+test('every supported version of Node.js on this machine runs the program of the package', async () => {
   for (const command of supportedNodes().values()) {
     const failure = await run(command, ['node_modules/.bin/order-gateway-client'], { cwd: project }).catch(
       (error) => error,
@@ -74,14 +74,14 @@ test('every installed Node.js that the package supports runs its program', async
 
 test.each([
   ['import', 'module', [], `import { ${names} } from '@order-gateway/client';`],
-  // Without the flag, as in Node.js 20 before 20.19, `require` does not accept an ES module.
+  // The flag makes `require` reject ES modules, as Node.js 20 before 20.19 does.
   [
     'require',
     'commonjs',
     ['--no-experimental-require-module'],
     `const { ${names} } = require('@order-gateway/client');`,
   ],
-])('every installed Node.js that the package supports runs it with %s', async (_, type, flags, imports) => {
+])('every supported version of Node.js on this machine loads the package with %s', async (_, type, flags, imports) => {
   const program = `(async () => {
     const client = createClient({ baseUrl: 'http://127.0.0.1:1', clientId: 'app_1', clientSecret: 'sk_1', retries: 0 });
     const error = await client.getOrder('x').catch((cause) => cause);
@@ -95,7 +95,7 @@ test.each([
   }
 });
 
-/** What the compiler reports about a file of the project. */
+/** Returns the compiler's errors for a file of the project. */
 async function compilerErrors(file: string, content: string, ...options: string[]): Promise<string> {
   await writeFile(join(project, file), content);
   const tsc = join(packageFolder, 'node_modules/.bin/tsc');

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** Returns a client of a server that sends these responses in turn, and the bodies of its requests. */
+/** Returns a client of a server that sends these responses in turn, and the bodies that the server received. */
 async function clientOf(answers: readonly Answer[], options: Partial<ClientOptions> = {}) {
   const requests: { body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -43,28 +43,28 @@ const endEarly: Answer = ({ socket }, response) => {
   setImmediate(() => socket.destroy());
 };
 
-test('createOrder gets its order through a dropped connection, 503, half a response and 429', async () => {
+test('createOrder succeeds after a dropped connection, 503, half a response and 429', async () => {
   const { client, requests } = await clientOf([drop, fail(503), endEarly, fail(429), succeed]);
   expect(await client.createOrder(order)).toEqual(created);
   expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
   expect(requests).toHaveLength(5);
 });
 
-test('a server that does not respond is given up after timeoutMs', async () => {
-  // The second attempt has no limit that a slow machine could miss.
+test('a request to a server that does not respond is abandoned after timeoutMs', async () => {
+  // The second attempt has no time limit, which a slow machine could exceed.
   const limitFirst: typeof fetch = (url, init) => fetch(url, requests.length === 0 ? init : { ...init, signal: null });
   const { client, requests } = await clientOf([() => {}, succeed], { timeoutMs: 200, fetch: limitFirst });
   expect(await client.createOrder(order)).toEqual(created);
   expect(requests).toHaveLength(2);
 });
 
-test('a response whose body does not end is given up after timeoutMs', async () => {
+test('a response whose body does not end is abandoned after timeoutMs', async () => {
   const begin: Answer = (_, response) => response.writeHead(201).write('{');
   const { client } = await clientOf([begin], { timeoutMs: 200, retries: 0 });
   await expect(client.createOrder(order)).rejects.toThrow(GatewayNetworkError);
 });
 
-test('a server that is not there is a GatewayNetworkError with its reason', async () => {
+test('a refused connection is a GatewayNetworkError with its reason', async () => {
   const { client } = await clientOf([], { retries: 0 });
   await closing.pop()?.();
   const error = await client.createOrder(order).catch((cause) => cause);

@@ -33,7 +33,7 @@ function json(status: number, body: object, headers: Record<string, string> = {}
   return () => new Response(JSON.stringify(body), { status, headers });
 }
 
-/** The error with which a call fails. */
+/** Returns the error that a call rejects with. */
 function failureOf(call: Promise<unknown>): Promise<unknown> {
   return call.then(
     () => 'it succeeded',
@@ -221,7 +221,7 @@ describe('retries', () => {
     ['502 of a proxy', () => new Response('<h1>Bad gateway</h1>', { status: 502 })],
     ['503', json(503, { code: 'unavailable' })],
     ['504', json(504, { code: 'deadline_exceeded' })],
-  ])('%s: the same order is sent again after half of 250 ms, as the random part says', async (_, failure) => {
+  ])('%s: the same order is sent again after 125 ms, because the random factor is 0.5', async (_, failure) => {
     const { client, sent } = clientWith([failure, json(201, created)]);
     expect(await client.createOrder(order)).toEqual(created);
     expect(waitsMs).toEqual([125]);

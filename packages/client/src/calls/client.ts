@@ -4,13 +4,13 @@ import { createManagement, type Management } from './management.ts';
 import { type ClientOptions, createSend, itemsOf, queryOf } from './request.ts';
 
 /**
- * The calls of a merchant. Each retries automatically (see `ClientOptions.retries`) and then rejects with a `GatewayError`
- * or a `GatewayNetworkError`.
+ * The calls that a merchant can make. Each call retries automatically (see `ClientOptions.retries`) and then rejects
+ * with a `GatewayError` or a `GatewayNetworkError`.
  */
 export interface GatewayClient extends Management {
   /**
-   * Creates an order and returns its payment link. Sending the same order again returns the original; another order with the same
-   * order_id rejects with `order_id_conflict`.
+   * Creates an order and returns its payment link. Sending the same order again returns the original. Sending a
+   * different order with the same order_id rejects with `order_id_conflict`.
    */
   createOrder(order: NewOrder): Promise<CreatedOrder>;
   /** Returns an order with its current status; rejects with `not_found` if you have no such order. */
@@ -18,14 +18,15 @@ export interface GatewayClient extends Management {
   /** Iterates over your orders, newest first, and fetches each page on demand. */
   listOrders(filter?: OrderFilter): AsyncGenerator<Order, void, void>;
   /**
-   * Cancels an unpaid order and returns it; a cancelled one is returned as it is. Rejects with `order_already_paid` or
-   * `order_expired` if it is too late.
+   * Cancels an unpaid order and returns it. An order that is already cancelled is returned unchanged. Rejects with
+   * `order_already_paid` or `order_expired` if it is too late.
    */
   cancelOrder(orderId: string): Promise<Order>;
   /**
-   * Returns one page of the event feed, at most `limit` (1 to 100; 20 by default) events after the cursor, or the oldest ones
-   * without a cursor. Events are stored for 30 days. At the end of the feed `events` is empty: wait, and call it again, or let the
-   * gateway wait for a first event with `waitSeconds`. Rejects with `cursor_expired` if the event of the cursor no longer exists.
+   * Returns one page of the event feed: at most `limit` events (1 to 100; 20 by default) after the cursor, or the
+   * oldest events if there is no cursor. Events are stored for 30 days. At the end of the feed, `events` is empty: wait
+   * and call again, or let the gateway wait for the next event with `waitSeconds`. Rejects with `cursor_expired` if the
+   * event of the cursor no longer exists.
    */
   listEvents(page?: EventFilter): Promise<EventPage>;
 }
@@ -63,7 +64,7 @@ export function createClient(options: ClientOptions): GatewayClient {
 }
 
 function pathOf(orderId: string): string {
-  // URL parsers remove these two from a path, even percent-encoded.
+  // URL parsers remove "." and ".." from a path, even if they are percent-encoded.
   if (/^\.{0,2}$/.test(orderId)) throw new RangeError('An empty order_id, "." and ".." cannot be in a path');
   return `/order/${encodeURIComponent(orderId)}`;
 }

@@ -17,10 +17,10 @@ import { itemsOf, type Send } from './request.ts';
 /**
  * Manages a merchant's webhook endpoints, client secrets and brand. If the operator manages them instead, every call rejects with
  * `permission_denied`. Calls that return a new secret are not retried if their outcome is unknown (`outcomeUnknown`),
- * because each creates another one: list the existing ones first.
+ * because each attempt creates another secret: list the existing ones first.
  */
 export interface Management {
-  /** Creates an endpoint, at most 5. Store its `signing_secret`, which is returned only once. */
+  /** Creates an endpoint. You can have at most 5. Store its `signing_secret`, which is returned only once. */
   createWebhookEndpoint(endpoint: NewWebhookEndpoint): Promise<SignedWebhookEndpoint>;
   /** Returns an endpoint; rejects with `not_found` if you have no such endpoint. */
   getWebhookEndpoint(id: string): Promise<WebhookEndpoint>;
@@ -28,7 +28,7 @@ export interface Management {
   listWebhookEndpoints(): Promise<readonly WebhookEndpoint[]>;
   /** Changes an endpoint. Absent members and the signing secret stay the same. */
   updateWebhookEndpoint(id: string, change: WebhookEndpointChange): Promise<WebhookEndpoint>;
-  /** Deletes an endpoint, and gives up its pending deliveries. */
+  /** Deletes an endpoint and discards its pending deliveries. */
   deleteWebhookEndpoint(id: string): Promise<void>;
   /** Sends one `webhook.test` to an endpoint and returns the result. */
   pingWebhookEndpoint(id: string): Promise<PingResult>;
@@ -38,17 +38,23 @@ export interface Management {
   listWebhookDeliveries(id: string, filter?: DeliveryFilter): AsyncGenerator<WebhookDelivery, void, void>;
   /** Delivers an event of the last 30 days to an endpoint again. */
   redeliverWebhook(id: string, eventId: string): Promise<void>;
-  /** Delivers again the events that failed since a time: a Date, or an RFC 3339 time. Returns the number of deliveries. */
+  /**
+   * Redelivers the events whose delivery has failed since a given time, a Date or an RFC 3339 time. Returns the number
+   * of deliveries queued.
+   */
   redeliverFailedWebhooks(id: string, failedSince: string | Date): Promise<number>;
-  /** Creates a client secret, at most 5 that work. It works immediately. */
+  /** Creates a client secret, which works immediately. At most 5 secrets can work at the same time. */
   createClientSecret(): Promise<NewClientSecret>;
   /** Returns all client secrets without their values, oldest first. */
   listClientSecrets(): Promise<readonly ClientSecret[]>;
-  /** Ends a client secret within a second. Rejects with `last_client_secret` if no other one works. */
+  /**
+   * Revokes a client secret, which stops working within a second. Rejects with `last_client_secret` if no other secret
+   * works.
+   */
   revokeClientSecret(id: string): Promise<ClientSecret>;
-  /** Returns what your payment pages look like. */
+  /** Returns the brand that your payment pages show. */
   getBrand(): Promise<Brand>;
-  /** Changes the brand. What is absent stays, and what is empty is removed. */
+  /** Changes the brand. Absent members stay the same, and empty members are removed. */
   updateBrand(change: BrandChange): Promise<Brand>;
 }
 
@@ -73,7 +79,7 @@ export function createManagement(send: Send): Management {
       try {
         await send('DELETE', endpointPath(id));
       } catch (error) {
-        // An earlier attempt, whose response was lost, has deleted it.
+        // An earlier attempt deleted it, but its response was lost.
         const isDeleted = error instanceof GatewayError && error.code === 'not_found' && error.outcomeUnknown;
         if (!isDeleted) throw error;
       }

@@ -3,15 +3,15 @@ import type { ErrorCode, FieldError } from '../types.ts';
 
 /** How to reach the gateway, how long to wait, and how often to retry. */
 export interface ClientOptions {
-  /** The gateway's address, with its path if it has one: `https://pay.example.com`. */
+  /** The gateway's address, including its path if it has one: `https://pay.example.com`. */
   readonly baseUrl: string;
   /** `app_…` or `app_test_…`. */
   readonly clientId: string;
   /** `sk_…`. Read it from the environment or a secret store, and never send it to a browser. */
   readonly clientSecret: string;
-  /** Another `fetch`, for a proxy or for tests. */
+  /** A replacement for the global `fetch`, for a proxy or for tests. */
   readonly fetch?: typeof globalThis.fetch;
-  /** The time for one attempt, in milliseconds; 10,000 by default, twice what the gateway allows itself. */
+  /** The time limit for one attempt in milliseconds; 10,000 by default, twice the gateway's own limit for a call. */
   readonly timeoutMs?: number;
   /** How many times a failed request is retried; 4 by default, 0 for never. */
   readonly retries?: number;
@@ -36,10 +36,10 @@ interface Sent {
   readonly options: SendOptions;
 }
 
-/** The longest wait that Retry-After may ask for; after a longer one the error is thrown at once. */
+/** The longest Retry-After that the client waits for. If the gateway asks for more, the error is thrown immediately. */
 const retryAfterMaxSeconds = 30;
 
-/** The longest wait before the first retry; it doubles with each. */
+/** The maximum wait before the first retry, in milliseconds. It doubles with each retry. */
 const backoffMs = 250;
 
 /**
@@ -156,7 +156,7 @@ interface Problem {
   readonly fields: readonly string[];
 }
 
-/** Whether a failed request may have taken effect. A success that is not JSON is from a proxy. */
+/** Whether a failed request may have taken effect. A success that is not JSON comes from a proxy. */
 function mayBeExecuted({ ok, status }: Response, problem: Partial<Problem> | undefined): boolean {
   return ok || (status >= 500 && problem?.code !== 'overloaded');
 }

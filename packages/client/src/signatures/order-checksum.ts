@@ -1,7 +1,10 @@
 import type { NewOrder } from '../types.ts';
 import { bytesOf, hmacHex } from './signatures.ts';
 
-/** The fields that a checksum covers, in the order in which they are hashed. Frozen: new fields of an order never join them. */
+/**
+ * The fields that a checksum covers, in the order in which they are hashed. This list is frozen: new order fields are
+ * never added.
+ */
 const checksumFieldNames = [
   'order_id',
   'order_amount',
@@ -31,7 +34,7 @@ export async function orderChecksum(order: NewOrder, clientSecret: string): Prom
   return `v1=${await hmacHex(bytesOf(clientSecret), bytesOf(joinEscaped(values)))}`;
 }
 
-/** Joins values by `|`. In a value, `\` is written `\\` and `|` is written `\|`. */
+/** Joins values with `|`. In a value, `\` is escaped as `\\` and `|` as `\|`. */
 export function joinEscaped(values: readonly string[]): string {
   return values.map((value) => value.replaceAll(/[\\|]/g, '\\$&')).join('|');
 }

@@ -1,6 +1,7 @@
 import { SignatureError } from '../errors.ts';
 
-// WebCrypto instead of node:crypto: it exists in Node.js, Deno, Bun and workers, and its verify() compares in constant time.
+// Uses WebCrypto instead of node:crypto, because it exists in Node.js, Deno, Bun and workers, and its verify() takes
+// constant time.
 
 /** Returns the lower-case hex of HMAC-SHA256. */
 export async function hmacHex(key: Bytes, data: Bytes): Promise<string> {
@@ -14,7 +15,7 @@ export async function signatureOf(data: string, secret: string): Promise<string>
   return btoa(String.fromCharCode(...new Uint8Array(signature)));
 }
 
-/** Whether one of the signatures was made with one of the secrets: several are valid while a secret is rotated. */
+/** Whether one of the signatures was made with one of the secrets. During a rotation, several secrets are valid. */
 export async function isSigned(
   data: Bytes,
   signatures: readonly Bytes[],
@@ -29,16 +30,18 @@ export async function isSigned(
   return false;
 }
 
-/** Throws a {@link SignatureError} if a time in Unix seconds differs from now by more than the tolerance. */
+/**
+ * Throws a {@link SignatureError} if a time in Unix seconds differs from the current time by more than the tolerance.
+ */
 export function checkSignedAt(unixSeconds: string, toleranceSeconds: number): void {
   const differenceSeconds = Math.abs(Date.now() / 1_000 - Number(unixSeconds));
-  // The negated form also rejects NaN.
+  // Negated so that NaN is rejected too.
   if (!(differenceSeconds <= toleranceSeconds)) {
     throw new SignatureError('The signature is too old, or the clocks differ');
   }
 }
 
-/** The input type of WebCrypto: a view of memory that is not shared. */
+/** The input type of WebCrypto: a view of unshared memory. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 /** UTF-8. */

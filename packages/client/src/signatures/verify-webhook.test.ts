@@ -17,14 +17,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Headers as the reference library of Standard Webhooks signs them. */
+/** Returns the headers that the Standard Webhooks reference library creates. */
 function signed(options: { secrets?: string[]; id?: string; body?: string; ageSeconds?: number } = {}) {
   const { secrets = [secret], id = 'evt_1', body: content = body, ageSeconds = 0 } = options;
-  const at = new Date(Date.now() - ageSeconds * 1_000);
+  const signedAt = new Date(Date.now() - ageSeconds * 1_000);
   return {
     'webhook-id': id,
-    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
-    'webhook-signature': secrets.map((key) => new Webhook(key).sign(id, at, content)).join(' '),
+    'webhook-timestamp': String(Math.floor(signedAt.getTime() / 1_000)),
+    'webhook-signature': secrets.map((key) => new Webhook(key).sign(id, signedAt, content)).join(' '),
   };
 }
 
@@ -74,7 +74,7 @@ test.each([
   ['half a signature', body, { ...signed(), 'webhook-signature': signed()['webhook-signature'].slice(0, 25) }],
   ['a signature that is not base64', body, { ...signed(), 'webhook-signature': 'v1,%%%' }],
   ['no signature', body, { ...signed(), 'webhook-signature': '' }],
-  ['a time that is no number', body, { ...signed(), 'webhook-timestamp': 'now' }],
+  ['a time that is not a number', body, { ...signed(), 'webhook-timestamp': 'now' }],
   ['no headers', body, {}],
 ])('verifyWebhook rejects %s', async (_, content, headers) => {
   await expect(verifyWebhook(content, headers, secret)).rejects.toThrow(SignatureError);
@@ -85,7 +85,7 @@ test.each([
   [301, false],
   [-300, true],
   [-301, false],
-])('verifyWebhook of a webhook %i seconds old: %s, as the reference library has it', async (ageSeconds, accepted) => {
+])('verifyWebhook accepts a webhook %i seconds old: %s, like the reference library', async (ageSeconds, accepted) => {
   vi.setSystemTime('2026-11-22T20:00:00Z');
   const headers = signed({ ageSeconds });
   const verified = await verifyWebhook(body, headers, secret).then(

@@ -10,8 +10,8 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
  * {@link SignatureError}: a header is missing, no signature matches, or the clocks differ by more than the tolerance. The
  * comparison takes constant time.
  *
- * @param body The raw body, before any JSON parser: another spelling of the same JSON has another signature.
- * @param secrets The endpoint's signing secret, `whsec_…`, or several while you change it.
+ * @param body The raw body, before any JSON parser: the same JSON in a different spelling has a different signature.
+ * @param secrets The endpoint's signing secret, `whsec_…`, or several during a rotation.
  * @param options.toleranceSeconds 300 by default.
  */
 export async function verifyWebhook(
@@ -34,11 +34,12 @@ export async function verifyWebhook(
   const data = new Uint8Array(prefix.length + content.length);
   data.set(prefix);
   data.set(content, prefix.length);
-  const known = signatures.split(' ').flatMap((signature) => {
+  const signatureBytes = signatures.split(' ').flatMap((signature) => {
     const bytes = signature.startsWith('v1,') ? base64Bytes(signature.slice('v1,'.length)) : undefined;
     return bytes ?? [];
   });
-  if (!(await isSigned(data, known, [secrets].flat()))) throw new SignatureError('No signature of the webhook matches');
+  if (!(await isSigned(data, signatureBytes, [secrets].flat())))
+    throw new SignatureError('No signature of the webhook matches');
   return JSON.parse(new TextDecoder().decode(content));
 }
 
