@@ -73,10 +73,15 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
             const kind = others.kind === 'merchant' ? others.mode : others.kind;
             const state = disabledAt === null ? 'enabled' : 'disabled';
             const facts = {
-              ...{ client_id: clientId, name, kind, checksum_mode: checksumMode, live_secrets: liveSecrets },
+              client_id: clientId,
+              name,
+              kind,
+              checksum_mode: checksumMode,
+              live_secrets: liveSecrets,
               default_lifetime_seconds: others.defaultLifetimeSeconds,
               rate_limit: others.rateLimit,
-              ...{ created_at: createdAt, disabled_at: disabledAt },
+              created_at: createdAt,
+              disabled_at: disabledAt,
             };
             printRow(facts, clientId, kind, state, checksumMode, `${liveSecrets}`, readable(createdAt), name);
           }

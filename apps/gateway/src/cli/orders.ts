@@ -102,8 +102,16 @@ program
         const { refusedAt, code, amount, currency, paidAt, paymentId, checkoutClientId, clientId, mode, orderId } =
           refusal;
         const facts = {
-          ...{ refused_at: refusedAt, code, amount, currency, paid_at: paidAt, payment_id: paymentId },
-          ...{ checkout_client_id: checkoutClientId, client_id: clientId, mode, order_id: orderId },
+          refused_at: refusedAt,
+          code,
+          amount,
+          currency,
+          paid_at: paidAt,
+          payment_id: paymentId,
+          checkout_client_id: checkoutClientId,
+          client_id: clientId,
+          mode,
+          order_id: orderId,
         };
         const checkout = checkoutClientId ?? 'simulated';
         printRow(facts, readable(refusedAt), code, `${amount} ${currency}`, paymentId, checkout, clientId, orderId);

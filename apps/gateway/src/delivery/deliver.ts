@@ -90,7 +90,9 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
     const claimed = await deliveries.claim({
       failing: isFailing,
       perEndpoint: isFailing ? perFailingEndpoint : perEndpoint,
-      ...{ inFlight, after: previous, limit },
+      inFlight,
+      after: previous,
+      limit,
     });
     for (const delivery of claimed) start(delivery, isFailing);
     const isLimited = claimed.length === limit;

@@ -146,18 +146,21 @@ export class Call implements Deadline {
       const timeLeftMs = () => this.timeLeftMs();
       const concerns = (order: NotedOrder) => this.concerns(order);
       const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.pause(wait);
-      const preferences = { waitMs: this.waitMs(), isStrict: this.#isStrict() };
-      const unknown = preferences.isStrict ? unknownMembersFailure(operation, members) : undefined;
+      const isStrict = this.#isStrict();
+      const unknown = isStrict ? unknownMembersFailure(operation, members) : undefined;
       if (unknown !== undefined) return failed(unknown);
       const reply = await operation.handle(members, {
-        ...{ account, clientId, clientSecret, timeLeftMs, concerns },
-        ...preferences,
+        account,
+        clientId,
+        clientSecret,
+        timeLeftMs,
+        concerns,
+        waitMs: this.waitMs(),
+        isStrict,
         pause,
       });
       if (!reply.ok) return reply;
-      const response = respond(
-        preferences.isStrict ? { preferenceApplied: 'handling=strict', ...reply.value } : reply.value,
-      );
+      const response = respond(isStrict ? { preferenceApplied: 'handling=strict', ...reply.value } : reply.value);
       this.succeed(reply.value.outcome);
       return success(response);
     });

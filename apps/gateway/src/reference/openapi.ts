@@ -73,13 +73,19 @@ export function jsonErrorsOf(method: DescMethodUnary): FailureCode[] {
 const text: JsonSchema = { type: 'string' };
 
 const requestId: Parameter = {
-  ...{ name: 'x-request-id', in: 'header', required: false, schema: text },
+  name: 'x-request-id',
+  in: 'header',
+  required: false,
+  schema: text,
   description: 'Your own id for the request: 1 to 128 of A-Z a-z 0-9 . _ -. The response repeats it, or has a new one.',
 };
 
 /** The preference (RFC 7240) of every method with a body. */
 const strictHandling: Parameter = {
-  ...{ name: 'prefer', in: 'header', required: false, schema: { ...text, enum: ['handling=strict'] } },
+  name: 'prefer',
+  in: 'header',
+  required: false,
+  schema: { ...text, enum: ['handling=strict'] },
   description:
     '`handling=strict` rejects unknown members as `unknown_field`, and an invalid `customer_locale`. Without it, they are ignored.',
 };
@@ -88,19 +94,28 @@ const strictHandling: Parameter = {
 const preferences: Readonly<Record<string, readonly Parameter[]>> = {
   ListEvents: [
     {
-      ...{ name: 'prefer', in: 'header', required: false, schema: { ...text, pattern: '^wait=[0-9]+$' } },
+      name: 'prefer',
+      in: 'header',
+      required: false,
+      schema: { ...text, pattern: '^wait=[0-9]+$' },
       description: `\`wait=N\` waits up to N seconds (at most ${eventWatchLimits.waitSecondsMax}) for a first event instead of returning an empty page.`,
     },
   ],
 };
 
 const orderToken: Parameter = {
-  ...{ name: 'order_token', in: 'path', required: true, schema: { ...text, pattern: orderTokenForm.source } },
+  name: 'order_token',
+  in: 'path',
+  required: true,
+  schema: { ...text, pattern: orderTokenForm.source },
   description: 'The token of the payment link.',
 };
 
 const language: Parameter = {
-  ...{ name: 'lang', in: 'query', required: false, schema: text },
+  name: 'lang',
+  in: 'query',
+  required: false,
+  schema: text,
   description: `The language of the page, with or without a region, such as de-CH: ${pageLanguages.join(', ')}. Others are ignored.`,
 };
 
@@ -322,7 +337,11 @@ const eventTexts: Readonly<Record<EventType, { readonly operationId: string; rea
 function webhook(type: EventType, baseUrl: string): Operation {
   const { operationId, meaning } = eventTexts[type];
   const header = (name: string, description: string): Parameter => ({
-    ...{ name, in: 'header', required: true, description, schema: text },
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema: text,
   });
   return {
     operationId,

@@ -8,8 +8,13 @@ import { contents, siteBar } from './guides.ts';
 
 /** Scalar's settings for this page. It calls only the gateway and loads nothing from elsewhere. */
 const settings = {
-  ...{ telemetry: false, withDefaultFonts: false, proxyUrl: '' },
-  ...{ hideClientButton: true, showDeveloperTools: 'never', agent: { disabled: true }, mcp: { disabled: true } },
+  telemetry: false,
+  withDefaultFonts: false,
+  proxyUrl: '',
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
   persistAuth: false,
   // The order of the API.

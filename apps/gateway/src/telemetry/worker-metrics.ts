@@ -36,7 +36,9 @@ function workerUp(byNumber: ReadonlyMap<number, unknown>): GaugeMetricData {
     aggregationTemporality: AggregationTemporality.CUMULATIVE,
     dataPointType: DataPointType.GAUGE,
     dataPoints: [...byNumber].map(([number, collected]) => ({
-      ...{ startTime: now, endTime: now, attributes: { worker: `${number}` } },
+      startTime: now,
+      endTime: now,
+      attributes: { worker: `${number}` },
       value: collected === undefined ? 0 : 1,
     })),
   };
