@@ -1,8 +1,8 @@
 #!/bin/sh
-# Checks what Node.js 26 needs, before an install and before each command for operators. It is a shell script, because at that
-# moment no Node.js of the right version may run on this machine.
+# Checks the requirements of Node.js 26 before an install and before each operators' command. This is a shell script,
+# because the machine may not yet be able to run the right version of Node.js.
 PATH=$PATH:/usr/sbin:/sbin
-# Where ldconfig is missing, as on macOS, the dynamic linker of the system decides.
+# If ldconfig is missing, as on macOS, the system's dynamic linker decides.
 case $(ldconfig -p 2>/dev/null) in
   '' | *libatomic.so.1*) ;;
   *)
@@ -10,7 +10,7 @@ case $(ldconfig -p 2>/dev/null) in
     exit 1
     ;;
 esac
-# An install brings Node.js 26. A production install omits it, and the commands use that of the machine.
+# An install includes Node.js 26. A production install omits it, and commands use the machine's Node.js.
 [ "$npm_lifecycle_event" = pnpm:devPreinstall ] && exit
 version=$(node --version)
 major=${version#v}

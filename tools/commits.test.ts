@@ -2,11 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { mustSkip } from './skip-if-missing.ts';
 
-/** As Conventional Commits 1.0.0 has it, with a subject of at most 72 characters. */
+/** The form of Conventional Commits 1.0.0, with a subject of at most 72 characters. */
 const conventional =
   /^(?=.{1,72}$)(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([\w-]+\))?!?: \S.*$/;
 
-/** Subjects of all commits since the one that added this file; in a shallow clone since the oldest. */
+/**
+ * Returns the subjects of all commits since the one that added this file, or since the oldest commit of a shallow
+ * clone.
+ */
 function readSubjects(): string[] | undefined {
   try {
     const added = git('log', '--diff-filter=A', '--format=%ct', '--', 'tools/commits.test.ts').split('\n').at(-1);

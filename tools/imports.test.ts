@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** An import of a file, or of a package as its folder. Paths are relative to the repository. */
+/** An import of a file, or of a package, which is represented by its folder. Paths are relative to the repository. */
 type Import = { readonly from: string; readonly to: string };
 
 const packageFolders = new Map(
@@ -12,7 +12,7 @@ const packageFolders = new Map(
   ]),
 );
 
-/** All imports between the project's own files and packages, those of types too. */
+/** Returns all imports between the project's own files and packages, including those of types. */
 function readImports(): Import[] {
   const files = globSync('{packages,apps,tools}/**/*.ts', { exclude: ['**/node_modules'] });
   return files.flatMap((from) => importsIn(from, readFileSync(from, 'utf8')));
@@ -28,36 +28,38 @@ function importsIn(from: string, text: string): Import[] {
 }
 
 /**
- * Circles of imports, one a line. Files and folders of one folder must not import each other in a circle, directly or through
- * others: an import between two files counts for the two siblings below their common folder.
+ * Returns cycles of imports, one per line. Files and folders in the same folder must not import each other in a cycle,
+ * directly or indirectly. An import between two files counts as an import between the two siblings below their common
+ * folder.
  */
-function findCircles(imports: readonly Import[]): string[] {
+function findCycles(imports: readonly Import[]): string[] {
   const edges = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
-    const [one, other] = [from.split('/'), to.split('/')];
-    const depth = one.findIndex((part, index) => part !== other[index]) + 1;
-    const siblings = [one, other].map((parts) => parts.slice(0, depth).join('/')) as [string, string];
+    const [fromParts, toParts] = [from.split('/'), to.split('/')];
+    const depth = fromParts.findIndex((part, index) => part !== toParts[index]) + 1;
+    const siblings = [fromParts, toParts].map((parts) => parts.slice(0, depth).join('/')) as [string, string];
     edges.set(siblings[0], (edges.get(siblings[0]) ?? new Set()).add(siblings[1]));
   }
-  const circles = new Set<string>();
+  const cycles = new Set<string>();
   const done = new Set<string>();
   const visit = (node: string, path: readonly string[]) => {
-    if (path.includes(node)) circles.add([...path.slice(path.indexOf(node)), node].join(' -> '));
+    if (path.includes(node)) cycles.add([...path.slice(path.indexOf(node)), node].join(' -> '));
     if (path.includes(node) || done.has(node)) return;
     for (const next of edges.get(node) ?? []) visit(next, [...path, node]);
     done.add(node);
   };
   for (const node of edges.keys()) visit(node, []);
-  return [...circles];
+  return [...cycles];
 }
 
-/** Imports against the layout: apps -> packages -> domain. */
-function findWrongArrows(imports: readonly Import[]): string[] {
+/** Returns the imports that violate the layout: apps -> packages -> domain. */
+function findLayoutViolations(imports: readonly Import[]): string[] {
   return imports
     .filter(({ from, to }) => {
-      const [own, other] = [from, to].map((path) => path.split('/').slice(0, 2).join('/'));
+      const [importer, imported] = [from, to].map((path) => path.split('/').slice(0, 2).join('/'));
       return (
-        own !== other && (other?.startsWith('apps/') || (own === 'packages/domain' && other?.startsWith('packages/')))
+        importer !== imported &&
+        (imported?.startsWith('apps/') || (importer === 'packages/domain' && imported?.startsWith('packages/')))
       );
     })
     .map(({ from, to }) => `${from} -> ${to}`);
@@ -65,13 +67,13 @@ function findWrongArrows(imports: readonly Import[]): string[] {
 
 const isTest = (path: string) => /\.test\.ts$|\/test\//.test(path);
 
-test('no files and no folders import each other in a circle', () => {
-  // Nothing imports a test, so no test is part of a circle of files; their folder is not part of the program.
-  expect(findCircles(readImports().filter(({ from }) => !isTest(from)))).toEqual([]);
+test('no files or folders import each other in a cycle', () => {
+  // Nothing imports a test, so no test is part of a cycle of files. Test folders are not part of the program.
+  expect(findCycles(readImports().filter(({ from }) => !isTest(from)))).toEqual([]);
 });
 
 test('apps import packages, packages import no app, and domain imports nothing', () => {
-  expect(findWrongArrows(readImports())).toEqual([]);
+  expect(findLayoutViolations(readImports())).toEqual([]);
 });
 
 test('a folder of the gateway is imported only by those that its README lists', () => {
@@ -91,13 +93,13 @@ test('a folder of the gateway is imported only by those that its README lists', 
   }
 });
 
-test('circles of files, of folders and of packages are found, and no others', () => {
-  const circles = (...lines: string[]) =>
-    findCircles(lines.map((line) => line.split(' ')).map(([from = '', to = '']) => ({ from, to })));
-  expect(circles('a/x.ts a/y.ts', 'a/y.ts a/z.ts', 'a/z.ts a/x.ts')).toEqual(['a/x.ts -> a/y.ts -> a/z.ts -> a/x.ts']);
-  expect(circles('a/b/x.ts a/c/y.ts', 'a/c/z.ts a/b/w.ts')).toEqual(['a/b -> a/c -> a/b']);
-  expect(circles('a/main.ts a/b/x.ts', 'a/b/x.ts a/limits.ts', 'a/b/x.ts a/b/y.ts')).toEqual([]);
-  expect(circles('packages/a/x.ts packages/b', 'packages/b/y.ts packages/a')).toHaveLength(1);
+test('cycles of files, of folders and of packages are found, and nothing else', () => {
+  const cycles = (...lines: string[]) =>
+    findCycles(lines.map((line) => line.split(' ')).map(([from = '', to = '']) => ({ from, to })));
+  expect(cycles('a/x.ts a/y.ts', 'a/y.ts a/z.ts', 'a/z.ts a/x.ts')).toEqual(['a/x.ts -> a/y.ts -> a/z.ts -> a/x.ts']);
+  expect(cycles('a/b/x.ts a/c/y.ts', 'a/c/z.ts a/b/w.ts')).toEqual(['a/b -> a/c -> a/b']);
+  expect(cycles('a/main.ts a/b/x.ts', 'a/b/x.ts a/limits.ts', 'a/b/x.ts a/b/y.ts')).toEqual([]);
+  expect(cycles('packages/a/x.ts packages/b', 'packages/b/y.ts packages/a')).toHaveLength(1);
 });
 
 test('imports are read in all their forms', () => {

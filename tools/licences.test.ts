@@ -5,14 +5,17 @@ import { pnpm } from './pnpm.ts';
 
 const root = new URL('..', import.meta.url);
 
-/** Licences that require only that their text is included. */
+/** Licences whose only requirement is that their text is included. */
 const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense'];
 
-/** Whether an SPDX expression permits use under allowed licences: one of a choice, all of a conjunction. */
+/**
+ * Whether an SPDX expression permits use under allowed licences. Of alternatives (OR), one must be allowed; of a
+ * conjunction (AND), all.
+ */
 function isAllowed(expression: string): boolean {
   const licences = expression.replaceAll(/[()]/g, '').split(/ AND | OR /);
-  const isKnown = (licence: string) => allowed.includes(licence);
-  return expression.includes(' AND ') ? licences.every(isKnown) : licences.some(isKnown);
+  const isListed = (licence: string) => allowed.includes(licence);
+  return expression.includes(' AND ') ? licences.every(isListed) : licences.some(isListed);
 }
 
 test('every production dependency has an allowed licence', async () => {
@@ -24,7 +27,7 @@ test('every production dependency has an allowed licence', async () => {
   expect(rejected.map(([licence, found]) => `${licence}: ${found.map(({ name }) => name)}`)).toEqual([]);
 });
 
-test('the list is of expressions that are allowed as a whole', () => {
+test('an expression is allowed only as a whole', () => {
   expect(isAllowed('(Apache-2.0 AND BSD-3-Clause)')).toBe(true);
   expect(isAllowed('(MIT OR CC0-1.0)')).toBe(true);
   expect(isAllowed('MIT AND GPL-3.0-only')).toBe(false);

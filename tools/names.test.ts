@@ -2,32 +2,32 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 
-/** Every text of the repository: documentation, help texts, messages, manifests and scripts. */
+/** Every text file of the repository: documentation, help texts, messages, manifests and scripts. */
 const files = globSync('**/*.{conf,css,html,js,json,md,mjs,php,proto,py,service,sh,sql,ts,yaml,yml}', {
   exclude: ['**/node_modules', '**/dist', 'tools/names.test.ts'],
 }).concat(globSync(['.ci/*', '.github/**/*.yml', 'Containerfile', '.env.example']));
 
-/** The third-party packages that the project pins. Their names are known to be theirs. */
+/** The third-party packages that the project pins, so their names are known to belong to them. */
 const [, catalog = ''] = /^catalog:\n((?: {2}.+\n)+)/m.exec(readFileSync('pnpm-workspace.yaml', 'utf8')) ?? [];
 const pinned = [...catalog.matchAll(/^ {2}"?([^":]+)/gm)].map(([, name]) => name);
 
 /**
- * Commands that download and run a package, with the options that take no value, where a command begins: in prose, npx is a noun.
- * `npx --no` runs only what is installed.
+ * Commands that download and run a package, with their valueless options. Matches only where a command begins, because
+ * in prose, npx is a noun. `npx --no` runs only installed packages.
  */
 const runners =
   /(?<=(?:^[ #$]*|['"`&|;(]|\b[Rr]un|\bUsage:|\b[A-Z_]+=\S*) ?)\b(npx|pnpx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|create|init)|pnpm create|yarn create)((?: +(?:--?[a-z][\w-]*|--))*)(?: +([@a-z][^\s`'"]*))?/gm;
 
-/** Commands that install packages, whose programs and scripts run later. */
+/** Commands that install packages. The programs and scripts of these packages run later. */
 const installers = /\b(?:npm|pnpm|yarn) (?:i|install|add)\b((?: +[^\s`'"&|;#]+)*)/g;
 
-/** A file or a folder: npm reads neither from a registry. */
+/** Whether a name is a file or folder, which npm does not read from a registry. */
 const isPath = (name: string) => /^(?:\.{0,2}\/|<\w+>|~)|\.tgz$/.test(name);
 
 const packageOf = (name: string) => /^(@[^/@]+\/[^/@]+|[^@/]+)/.exec(name)?.[0] ?? name;
 
-/** The commands of a text that run or install a package that could be anybody's. */
-function strangers(text: string): string[] {
+/** Returns the commands of a text that run or install a package that anyone could have published. */
+function unpinnedCommands(text: string): string[] {
   const run = [...text.matchAll(runners)].filter(([, , options = '', name]) => {
     if (/ --no(?:-install)?\b/.test(options) || name === undefined) return false;
     return name !== manifest.packageManager && !isPath(name);
@@ -41,9 +41,11 @@ function strangers(text: string): string[] {
   return [...run, ...installed].map(([command]) => command);
 }
 
-test('no command of the repository runs or installs a package that could be a stranger', () => {
+test('no command of the repository runs or installs a package that a stranger could have published', () => {
   expect(files.length).toBeGreaterThan(1_000);
-  const found = files.flatMap((file) => strangers(readFileSync(file, 'utf8')).map((command) => `${file}: ${command}`));
+  const found = files.flatMap((file) =>
+    unpinnedCommands(readFileSync(file, 'utf8')).map((command) => `${file}: ${command}`),
+  );
   expect(found).toEqual([]);
 });
 
@@ -59,7 +61,7 @@ test.each([
   'npm i @order-gateway/client',
   'npm install -D fastify order-gateway',
 ])('finds %s', (command) => {
-  expect(strangers(`Run \`${command}\` in the project.`)).not.toEqual([]);
+  expect(unpinnedCommands(`Run \`${command}\` in the project.`)).not.toEqual([]);
 });
 
 test.each([
@@ -70,7 +72,7 @@ test.each([
   'npm i @grpc/grpc-js @connectrpc/connect',
   'pnpm install --prod --no-optional --frozen-lockfile --filter gateway...',
 ])('accepts %s', (command) => {
-  expect(strangers(`Run \`${command}\` in the project.`)).toEqual([]);
+  expect(unpinnedCommands(`Run \`${command}\` in the project.`)).toEqual([]);
 });
 
 test('the packages have the version of the release', () => {

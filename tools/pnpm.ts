@@ -1,8 +1,8 @@
 import manifest from '../package.json' with { type: 'json' };
 
 /**
- * The command of pnpm for a shell: the program that runs the tests, because `npx` asks the registry first. If they run
- * without pnpm, the README's command.
+ * The shell command for pnpm. It is the pnpm that runs the tests, because `npx` asks the registry first. If the tests
+ * run without pnpm, it is the README's command.
  */
 export const pnpm = process.env.npm_execpath?.endsWith('/pnpm')
   ? `'${process.env.npm_execpath}'`

@@ -12,7 +12,7 @@ export const proxies = ['haproxy', 'nginx'] as const;
 
 export type ProxyProgram = (typeof proxies)[number];
 
-/** Ports that were free recently. */
+/** Returns ports that were free a moment ago. */
 export function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   return Promise.all(
@@ -29,10 +29,10 @@ export function freePorts(count: number): Promise<number[]> {
 interface ProxyPorts {
   readonly http: number;
   readonly grpc: number;
-  /** PEM files; absent: both ports speak plain HTTP. HAProxy reads the certificate and the key from one file. */
+  /** PEM files. If absent, both ports speak plain HTTP. HAProxy reads the certificate and the key from one file. */
   readonly tls?: Readonly<Record<'certFile' | 'keyFile' | 'bothFile', string>>;
   readonly gateways: readonly [GatewayPorts, GatewayPorts];
-  /** Other values of the file that a test changes. */
+  /** Further texts of the file that a test replaces. */
   readonly replaced?: readonly Replacement[];
 }
 
@@ -40,10 +40,10 @@ type GatewayPorts = Readonly<Record<'http' | 'grpc', number>>;
 
 type Replacement = readonly [text: string, by: string];
 
-/** Runs a proxy with its file from deploy/ until the test ends, with the addresses and certificate of the test. */
+/** Runs a proxy with its file from deploy/, but with the test's addresses and certificate, until the test ends. */
 export async function runProxy(
   program: ProxyProgram,
-  { gateways: [first, second], replaced: others = [], ...ports }: ProxyPorts,
+  { gateways: [first, second], replaced: testReplacements = [], ...ports }: ProxyPorts,
 ): Promise<void> {
   const file = { haproxy: 'haproxy.cfg', nginx: 'nginx.conf' }[program];
   let text = await readFile(join(deployFolder, file), 'utf8');
@@ -53,7 +53,7 @@ export async function runProxy(
     ['10.0.0.11:9090', `127.0.0.1:${first.grpc}`],
     ['10.0.0.12:9090', `127.0.0.1:${second.grpc}`],
     ...(program === 'haproxy' ? bindOfHaproxy(ports) : listenOfNginx(ports)),
-    ...others,
+    ...testReplacements,
   ] as const;
   for (const [from, to] of replaced) {
     expect(text).toContain(from);

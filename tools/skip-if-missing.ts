@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The programs that tests use if they are installed. */
+/** The programs that tests use only if they are installed. */
 export const optionalPrograms = [
   'chromium',
   'curl',

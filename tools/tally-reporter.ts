@@ -5,10 +5,10 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
 const root = join(import.meta.dirname, '..');
 
-/** What a package's run writes to `.reports/PACKAGE.json`, for `tools/turbo.ts`. */
+/** The content of `.reports/PACKAGE.json`, which a package's run writes for `tools/turbo.ts`. */
 export interface Tally {
   readonly passed: number;
-  /** What failed, each with the first line of its error, and the beginning of a comparison. */
+  /** The failed tests, each with the first line of its error and the beginning of the diff. */
   readonly failures: readonly string[];
 }
 
@@ -26,7 +26,8 @@ export class TallyReporter implements Reporter {
       const { state, errors } = test.result();
       return state === 'failed' ? [failure(`${pathOf(test.module)} > ${test.fullName}`, errors?.[0])] : [];
     });
-    // A file or group that fails before its first test, and an error outside of every test, count as one each.
+    // A file or group that fails before its first test counts as one failure, and so does each error outside of all
+    // tests.
     const suites = modules.flatMap((module) => [module, ...module.children.allSuites()]);
     const failedSuites = suites
       .filter((suite) => suite.errors().length > 0)
@@ -36,7 +37,7 @@ export class TallyReporter implements Reporter {
           suite.errors()[0],
         ),
       );
-    const otherErrors = unhandledErrors.map((error) => failure('Outside of every test', error));
+    const otherErrors = unhandledErrors.map((error) => failure('Outside of all tests', error));
     this.#write({ passed, failures: [...failedTests, ...failedSuites, ...otherErrors] });
   }
 

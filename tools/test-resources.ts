@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
-// Resources that a test uses until its end.
+// Resources that are released when the test has finished.
 
 /** Creates a folder, which is removed with its contents when the test has finished. */
 export async function temporaryFolder(): Promise<string> {
@@ -27,7 +27,7 @@ export async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Returns a function that gives the text received from a stream so far. */
+/** Collects the text of a stream. The returned function returns the text received so far. */
 export function readText(stream: Readable): () => string {
   let text = '';
   stream.setEncoding('utf8').on('data', (chunk) => {

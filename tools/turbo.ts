@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { findProgram, optionalPrograms } from './skip-if-missing.ts';
 import type { Tally } from './tally-reporter.ts';
 
-// Runs turbo with the arguments of the command line, and prints what failed and the tally of all tests that ran. A cached
-// result counts only for the machine that produced it, and its tests are not in the tally.
+// Runs turbo with the arguments of the command line, and prints the failures and the tally of all tests that ran. A
+// cached result is valid only on the machine that produced it, and its tests are not in the tally.
 
 const reports = join(import.meta.dirname, '../.reports');
 
-/** The properties of this machine that tests can see. A program that is upgraded is another file. */
+/** The properties of this machine that tests can observe. An upgraded program is a different file. */
 const machine = {
   system: [process.platform, process.arch, release(), process.version, process.getuid?.()],
-  hasIpv6: Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1')),
+  hasIpv6: Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1')),
   programs: optionalPrograms.map((program) => {
     const path = findProgram(program);
     return path && [path, statSync(path).mtimeMs];
@@ -26,7 +26,7 @@ const turbo = spawn('turbo', process.argv.slice(2), {
   stdio: 'inherit',
   env: { ...process.env, TEST_MACHINE: JSON.stringify(machine), TURBO_TELEMETRY_DISABLED: '1' },
 });
-// The terminal sends Ctrl-C to turbo, which ends its tasks first.
+// The terminal also sends Ctrl-C to turbo, which first ends its tasks.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => turbo.kill());
 const [code] = await once(turbo, 'exit');

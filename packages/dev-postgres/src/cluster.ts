@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chooseServerUser, findPrograms, type Programs, programError, runProgram } from './programs.ts';
 
-// A fast shutdown writes a checkpoint.
+// Allows for the checkpoint that a fast shutdown writes.
 const stopLimitMs = 15_000;
 const stopPollMs = 20;
 
@@ -15,7 +15,7 @@ export const superuser = 'postgres';
 
 /** The files of one server. Paths are real paths, as they are compared with the server's command line. */
 export type Cluster = {
-  /** Mode 0700. Holds data, log and password, so that one rename creates all. */
+  /** The folder with data, log and password, of mode 0700. Together, they can be created by a single rename. */
   readonly folder: string;
   readonly data: string;
   readonly log: string;
@@ -24,20 +24,21 @@ export type Cluster = {
 };
 
 export type ClusterOptions = {
-  /** The programs of another PostgreSQL than that of npm. */
+  /** The programs of a PostgreSQL other than the one from npm. */
   readonly programs?: Programs | undefined;
   /** The superuser's password in a new cluster; random by default. */
   readonly password?: string | undefined;
 };
 
-/** Whether a data folder holds a database. */
+/** Whether a data folder contains a database. */
 export function hasDatabase(dataDir: string): boolean {
   return existsSync(join(dataDir, 'postgres'));
 }
 
 /**
- * Opens the cluster in a data folder, and creates it on the first call. initdb runs in another folder that is renamed when it is
- * complete: a killed start never produces an incomplete cluster, and of two first starts at once the slower one uses the other's.
+ * Opens the cluster in a data folder, and creates it on the first call. initdb runs in a temporary folder that is
+ * renamed when it is complete, so a start that is killed never leaves an incomplete cluster. If two first starts run at
+ * once, the slower one uses the cluster of the faster one.
  */
 export async function openCluster(dataDir: string, options: ClusterOptions = {}): Promise<Cluster> {
   await makeFolder(dataDir).catch(unusable(dataDir));
@@ -50,7 +51,10 @@ export async function openCluster(dataDir: string, options: ClusterOptions = {})
   return { folder, data: join(folder, 'cluster'), log: join(folder, 'postgres.log'), password, programs };
 }
 
-/** Creates a folder and those above it. The recursive `mkdir` of Node.js 26.10.0 never returns for a folder below /proc. */
+/**
+ * Creates a folder and its missing parents. The recursive `mkdir` of Node.js 26.10.0 never returns for a folder below
+ * /proc.
+ */
 async function makeFolder(folder: string): Promise<void> {
   if (existsSync(folder)) return;
   await makeFolder(dirname(folder));
@@ -78,7 +82,7 @@ async function makeCluster(root: string, folder: string, { initdb }: Programs, p
     ]);
     await rename(draft, folder);
   } catch (error) {
-    // rename(2) does not replace a folder with content, such as the one of the other first start.
+    // rename(2) does not replace a folder that has content: another first start has created the cluster.
     if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   } finally {
     await rm(draft, { recursive: true, force: true });
@@ -100,7 +104,7 @@ export async function launchServer(cluster: Cluster, settings: Readonly<Record<s
     if (!output.includes('incompatible with server')) throw output === '' ? error : programError('PostgreSQL', output);
     const version = (await readFile(join(cluster.data, 'PG_VERSION'), 'utf8')).trim();
     throw new Error(
-      `the data in ${cluster.folder} was made by PostgreSQL ${version}, another version than the installed one:` +
+      `the data in ${cluster.folder} was created by PostgreSQL ${version}, a different version from the installed one:` +
         ' dump and restore it, or set DATA_DIR to another folder',
     );
   }
@@ -121,19 +125,24 @@ export async function stopServer(cluster: Cluster): Promise<void> {
   }
 }
 
-/** The server that runs on a cluster: line 1 of `postmaster.pid` is its pid, 4 the port, 8 the status. */
+/**
+ * Returns the server that runs on a cluster. In `postmaster.pid`, line 1 is its pid, line 4 the port and line 8 the
+ * status.
+ */
 export function runningServer({ data }: Cluster): { pid: number; port: number; isReady: boolean } | undefined {
   const lockFile = join(data, 'postmaster.pid');
   if (!existsSync(lockFile)) return undefined;
   const lines = readFileSync(lockFile, 'utf8').split('\n');
   const pid = Number(lines[0]);
   if (isServer(pid, data)) return { pid, port: Number(lines[3]), isReady: lines[7]?.trim() === 'ready' };
-  // PostgreSQL would mistake any process that has reused the pid for its server. An empty file is one that is being written.
+  // PostgreSQL would mistake any process that has reused the pid for its server. An empty file is still being written.
   if (pid > 0) rmSync(lockFile, { force: true });
   return undefined;
 }
 
-/** Whether the pid is still the server's: it may be a zombie, or another program may have reused the pid. */
+/**
+ * Whether the pid still belongs to the server. The process may be a zombie, or another program may have reused the pid.
+ */
 function isServer(pid: number, data: string): boolean {
   try {
     if (process.platform === 'linux') {
@@ -147,7 +156,10 @@ function isServer(pid: number, data: string): boolean {
   }
 }
 
-/** The port of the last server on a cluster, from the command line that PostgreSQL stores; none before the first. */
+/**
+ * Returns the port of the last server on a cluster, from the command line that PostgreSQL stores, or `undefined` before
+ * the first start.
+ */
 export async function lastPort({ data }: Cluster): Promise<number | undefined> {
   const commandLine = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '');
   const port = /"port=(\d+)"/.exec(commandLine)?.[1];

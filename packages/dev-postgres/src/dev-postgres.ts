@@ -12,22 +12,23 @@ export { hasDatabase } from './cluster.ts';
 export const defaultDataDir = fileURLToPath(new URL('../../../.data', import.meta.url));
 
 const databaseName = 'gateway';
-// A start takes less than a second, crash recovery of a busy server some seconds.
+// A start takes less than a second. Crash recovery of a busy server takes several seconds.
 const startLimitMs = 30_000;
-const answerLimitMs = 5_000;
+const responseLimitMs = 5_000;
 const pollMs = 50;
 const retryMs = 1_000;
-// Any number: nothing else takes advisory locks in the database `postgres`.
+// An arbitrary number: nothing else takes advisory locks in the database `postgres`.
 const usersLock = 5_432_001;
 
 /** Errors caused by a concurrent start or by the last processes of a killed server: the next attempt may succeed. */
-export const passingError = /lock file|PID file|shared memory block|address already in use/i;
+export const transientError = /lock file|PID file|shared memory block|address already in use/i;
 
 /** PostgreSQL's settings unless the caller overrides them. */
 export const usualSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  // Few checkpoints, because random tokens make each one costly, and the indexes of several million orders in memory.
+  // Checkpoints are rare, because random tokens make each one costly, and the indexes of several million orders fit in
+  // memory.
   shared_buffers: '512MB',
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
@@ -39,10 +40,12 @@ export const usualSettings = {
 };
 
 export type DevPostgresOptions = {
-  /** The folder for data and log. It is created if it is missing. */
+  /** The folder for data and log, which is created if it is missing. */
   readonly dataDir: string;
-  /** A logger such as pino. It gets a line when the server exits unexpectedly, runs again, or fails to restart. */
-  readonly logger?: Record<'info' | 'error', (facts: object, message: string) => void> | undefined;
+  /**
+   * A logger such as pino. It gets a line when the server exits unexpectedly, has been restarted, or fails to restart.
+   */
+  readonly logger?: Record<'info' | 'error', (fields: object, message: string) => void> | undefined;
   /** Settings of PostgreSQL, without spaces, that override the defaults if this call launches the server. */
   readonly settings?: Readonly<Record<string, string>>;
 };
@@ -50,11 +53,11 @@ export type DevPostgresOptions = {
 export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
 
 /**
- * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the one that already runs on this
- * folder. The server outlives a process that is killed; the next start uses it. A server that exits unexpectedly is restarted,
- * on the same port, until this succeeds. Each user holds a shared advisory lock on a separate connection; a user that gets
- * the lock exclusively is the last and stops the server. Rejects with one line if the server does not start, or is not
- * ready after 30 s.
+ * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the server that already runs on
+ * this folder. If a process is killed, the server survives it, and the next start uses the server. A server that exits
+ * unexpectedly is restarted on the same port, repeatedly until a restart succeeds. Each user holds a shared advisory
+ * lock on a separate connection. A user that gets the lock exclusively is the last one, and stops the server. Rejects
+ * with one line if the server does not start, or is not ready after 30 s.
  */
 export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
   const cluster = await openCluster(dataDir);
@@ -68,7 +71,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     const launch = async () => {
       stopping.signal.throwIfAborted();
       onLaunch();
-      // The last port if it is free: connection pools that know it find the server again.
+      // Prefers the last port, so that existing connection pools find the server again.
       const port = String(await freePort(await lastPort(cluster)));
       await launchServer(cluster, { ...usualSettings, ...settings, port });
     };
@@ -76,7 +79,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
   }
 
   async function enterAgain(): Promise<void> {
-    // Ended only once there is another: `leave` needs one that can connect.
+    // Ended only after it has been replaced, because `leave` needs a session that can connect.
     const lost = session;
     let isReported = false;
     const onLaunch = () => {
@@ -87,7 +90,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
       try {
         session = await enter(onLaunch);
         await lost.end({ timeout: 0 });
-        if (session.options.port[0] !== port) logger?.error({}, 'embedded PostgreSQL runs on another port');
+        if (session.options.port[0] !== port) logger?.error({}, 'embedded PostgreSQL runs on a different port');
         else if (isReported) logger?.info({}, 'embedded PostgreSQL restarted');
         return;
       } catch (error) {
@@ -112,7 +115,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     url: databaseUrl(gatewayRole, gatewayPassword(cluster.password), port),
     /** The URL for the superuser, for tests. */
     superuserUrl: databaseUrl(superuser, cluster.password, port),
-    /** Ends this use of the server. The last user stops it despite other connections. */
+    /** Stops using the server. The last user stops the server despite other connections. */
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -132,24 +135,27 @@ async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost
       if (server?.isReady) return await acquireLease(server.port, cluster.password, onLost);
       if (server === undefined) await launch();
     } catch (error) {
-      // A server that could not be joined is just stopping.
-      const mayPass = server?.isReady || passingError.test(String(error));
-      if (!mayPass || performance.now() > giveUpAt) throw error;
+      // If a running server could not be joined, it is stopping.
+      const isTransient = server?.isReady || transientError.test(String(error));
+      if (!isTransient || performance.now() > giveUpAt) throw error;
     }
     if (performance.now() > giveUpAt) throw new Error(`not ready after ${startLimitMs / 1_000} s, see ${cluster.log}`);
     await sleep(pollMs);
   }
 }
 
-/** Connects and takes the shared lock. If the last user is stopping the server, this waits and fails with the server. */
+/**
+ * Connects and takes the shared lock. If the last user is stopping the server, this waits until the server ends, and
+ * then fails.
+ */
 async function acquireLease(port: number, password: string, onLost: () => void): Promise<postgres.Sql> {
   let isHeld = false;
   const session = postgres({
     ...{ host: '127.0.0.1', port, user: superuser, password, database: 'postgres', ssl: false },
-    ...{ max: 1, fetch_types: false, onnotice: () => {}, connect_timeout: answerLimitMs / 1_000 },
-    // The driver replaces connections after an hour or so by default, and the lock would be lost.
+    ...{ max: 1, fetch_types: false, onnotice: () => {}, connect_timeout: responseLimitMs / 1_000 },
+    // By default, the driver replaces connections after about an hour, which would lose the lock.
     max_lifetime: null,
-    connection: { application_name: 'dev-postgres user', statement_timeout: answerLimitMs },
+    connection: { application_name: 'dev-postgres user', statement_timeout: responseLimitMs },
     onclose: () => {
       if (isHeld) onLost();
       isHeld = false;
@@ -169,7 +175,7 @@ async function acquireLease(port: number, password: string, onLost: () => void):
 async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
   const giveUpAt = performance.now() + startLimitMs;
   try {
-    // Retried if the connection was lost, which usually means that another user is just stopping the server.
+    // Retried if the connection was lost, which usually means that another user is stopping the server.
     while (runningServer(cluster) !== undefined) {
       try {
         await session`select pg_advisory_unlock_shared(${usersLock})`;
@@ -185,10 +191,16 @@ async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
   }
 }
 
-/** Below the ports of outgoing connections (from 32768 on Linux), one of which could take the port during a restart. */
+/**
+ * Below the ports of outgoing connections (32768 and above on Linux), which could otherwise take the port during a
+ * restart.
+ */
 const ports = { first: 20_000, count: 12_000 };
 
-/** The last port if it is free, else any. If another program takes it first, PostgreSQL fails and is launched again. */
+/**
+ * Returns the last port if it is free, and otherwise any free port. If another program takes it first, PostgreSQL fails
+ * and is launched again.
+ */
 export function freePort(last: number | undefined): Promise<number> {
   const port = last ?? ports.first + randomInt(ports.count);
   return new Promise((resolve) => {

@@ -1,7 +1,10 @@
 import { createHmac } from 'node:crypto';
 import type postgres from 'postgres';
 
-/** The role that the gateway connects as: it owns its database and is not a superuser, which could read the system's files. */
+/**
+ * The role that the gateway connects as. It owns its database, and is not a superuser, because a superuser can read the
+ * system's files.
+ */
 export const gatewayRole = 'gateway_owner';
 
 /** The password of {@link gatewayRole}: derived from the superuser's, so that it needs no separate file. */
@@ -16,7 +19,10 @@ export interface GatewayDatabase {
   readonly password: string;
 }
 
-/** Creates the database and its role where they don't exist. Fails if another start does the same: the next try finds them. */
+/**
+ * Creates the database and its role if they don't exist. Fails if a concurrent start creates them too; the next attempt
+ * finds them.
+ */
 export async function createGatewayDatabase(session: postgres.Sql, { name, password }: GatewayDatabase): Promise<void> {
   const databases = await session`select from pg_database where datname = ${name}`;
   if (databases.length > 0) return;

@@ -6,7 +6,9 @@ import { promisify } from 'node:util';
 // initdb takes about a second, and `pg_ctl start` has its own, shorter limit.
 const programLimitMs = 60_000;
 
-/** How to run a program of PostgreSQL, which does not run as root: behind a command, or as another user. */
+/**
+ * How to run a program of PostgreSQL, which refuses to run as root: with a command in front of it, or as another user.
+ */
 export type ServerUser = { readonly prefix: readonly string[]; readonly ids?: { uid: number; gid: number } };
 
 /** The paths of PostgreSQL's programs. */
@@ -23,9 +25,9 @@ export async function findPrograms(): Promise<Programs> {
 }
 
 /**
- * Chooses the user for a server on this folder. Root runs it as the folder's owner. If that is root, it runs as `postgres`
- * or `nobody` of a user namespace, where the files stay root's and may be below a folder of mode 0700, or, without
- * namespaces, as that user itself.
+ * Chooses the user for a server on this folder. Root runs the server as the folder's owner. If root owns the folder,
+ * the server runs as `postgres` or `nobody` in a user namespace, where root still owns the files and a folder above
+ * them may have mode 0700. Without namespaces, the server runs as that user itself.
  */
 export async function chooseServerUser(folder: string): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return { prefix: [] };
@@ -49,7 +51,7 @@ async function findAccount(): Promise<{ uid: number; gid: number }> {
   throw new Error('PostgreSQL does not run as root: start the gateway as an ordinary user, or set DATABASE_URL');
 }
 
-/** Runs a program until it exits. Rejects with what it wrote to standard error. */
+/** Runs a program until it exits. Rejects with its standard error. */
 export async function runProgram(user: ServerUser, file: string, args: readonly string[]): Promise<void> {
   const [command = file, ...rest] = [...user.prefix, file, ...args];
   try {
@@ -58,7 +60,7 @@ export async function runProgram(user: ServerUser, file: string, args: readonly 
       timeout: programLimitMs,
       // A folder that every user can enter.
       cwd: '/',
-      // Without PGPORT, PGOPTIONS and the like. LC_ALL: messages in English.
+      // Omits variables such as PGPORT and PGOPTIONS. LC_ALL makes messages English.
       env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' },
     });
   } catch (error) {
@@ -67,7 +69,9 @@ export async function runProgram(user: ServerUser, file: string, args: readonly 
   }
 }
 
-/** An error of one line, with advice if the server's user may not enter a folder above the data or the programs. */
+/**
+ * Returns an error of one line, with advice if the server's user may not enter a folder above the data or the programs.
+ */
 export function programError(program: string, output: string): Error {
   const lines = output.trim().split('\n').slice(-6).join(' | ');
   const advice = /permission denied|EACCES/i.test(output)

@@ -36,15 +36,15 @@ test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
 
     await users[1]?.stop();
     await users[2]?.stop();
-    // If the first user had not rejoined when the last other one left, that one stopped the server, and it starts once
-    // more.
+    // If the first user had not rejoined when the last other user left, that user stopped the server, and the server
+    // starts again.
     await runs(first);
     await first.stop();
     expect(serverPids()).toEqual([]);
   },
 );
 
-test('a server is restarted as often as it is killed, by a user that only shared it', async () => {
+test('a user that joined a running server restarts it each time it is killed', async () => {
   const there = await startElsewhere();
   const user = await start();
   there.child.kill('SIGKILL');
@@ -55,22 +55,22 @@ test('a server is restarted as often as it is killed, by a user that only shared
   }
 });
 
-/** Ends the server, and lets no restart succeed until the returned function is called. */
+/** Kills the server and makes restarts fail until the returned function is called. */
 async function breakServer(): Promise<() => Promise<void>> {
   const configuration = join(dataDir(), 'postgres/cluster/postgresql.conf');
-  const good = await readFile(configuration, 'utf8');
+  const original = await readFile(configuration, 'utf8');
   await writeFile(configuration, 'no_such_setting = 1\n');
   process.kill(serverPid(), 'SIGKILL');
-  return () => writeFile(configuration, good);
+  return () => writeFile(configuration, original);
 }
 
-test('a restart that fails is reported with the reason and tried again', async () => {
+test('a failed restart is reported with the reason and repeated', async () => {
   const user = await start();
-  const mend = await breakServer();
+  const repair = await breakServer();
   await expect
     .poll(() => user.reports[1])
     .toMatch(/^embedded PostgreSQL did not restart: PostgreSQL failed: .*no_such_setting/);
-  await mend();
+  await repair();
   await expect.poll(() => user.reports.at(-1)).toBe(restarted);
   expect(user.reports[0]).toBe(exited);
 });
@@ -79,7 +79,7 @@ test('a user whose connection was cut rejoins without a report', async () => {
   const here = await start();
   const there = await start();
   const pids = async () =>
-    // A process that has connected is a user once it has the lock.
+    // A connected process becomes a user when it gets the lock.
     (await query(here.url, `select pid from pg_locks where locktype = 'advisory' and granted`)).map(({ pid }) => pid);
   const before = await pids();
   expect(before).toHaveLength(2);
@@ -101,7 +101,7 @@ test('no server remains after its only user stops, even during a restart', async
 
   const launching = await start();
   process.kill(serverPid(), 'SIGKILL');
-  // Usually before it runs again.
+  // This usually happens before the server runs again.
   await expect.poll(() => launching.reports[0], { interval: 1 }).toBe(exited);
   await launching.stop();
   expect(serverPids()).toEqual([]);
@@ -115,9 +115,9 @@ test('no server remains after its only user stops, even during a restart', async
 
 test('a server keeps running for its other users when one stops between two attempts to restart it', async () => {
   const failing = await start();
-  const mend = await breakServer();
+  const repair = await breakServer();
   await expect.poll(() => failing.reports.length).toBeGreaterThan(1);
-  await mend();
+  await repair();
   const other = await start();
   await failing.stop();
   expect(await query(other.url, 'select 1 as one')).toEqual([{ one: 1 }]);

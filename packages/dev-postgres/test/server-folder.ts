@@ -13,7 +13,7 @@ import { copyTestCluster, withSession } from '../testing/testing.ts';
 
 const modulePath = new URL('../src/dev-postgres.ts', import.meta.url).href;
 
-/** A user of the server in this process, with what was reported to it. */
+/** A user of the server in this process, with the messages that it logged. */
 export interface User extends DevPostgres {
   readonly reports: string[];
 }
@@ -22,10 +22,13 @@ let parent: string;
 let users: User[] = [];
 let children: ChildProcess[] = [];
 
-/** Gives each test of the calling file a folder with a new cluster, and ends everything that it started. */
+/**
+ * Gives each test of the calling file a folder with a new cluster. Afterwards, ends all processes that the test
+ * started.
+ */
 export function useServerFolder(): void {
   beforeEach(async () => {
-    // Closed to other users, which a server that root starts must support.
+    // The folder is closed to other users. A server that root starts must support this.
     parent = await realpath(await mkdtemp(join(tmpdir(), 'dev-postgres-test-')));
     await chmod(parent, 0o700);
     await mkdir(dataDir());
@@ -39,7 +42,7 @@ export function useServerFolder(): void {
     for (const pid of serverPids()) process.kill(pid, 'SIGKILL');
     await expect.poll(serverPids).toEqual([]);
     await rm(parent, { recursive: true, force: true });
-    // Runs after everything is removed.
+    // Checked last, so that everything is removed even if it fails.
     expect(stops.filter(({ status }) => status === 'rejected')).toEqual([]);
   });
 }
@@ -56,7 +59,7 @@ export function removeCluster(): Promise<void> {
 
 export async function start(): Promise<User> {
   const reports: string[] = [];
-  const log = (facts: object, message: string) => void reports.push([message, ...Object.values(facts)].join(': '));
+  const log = (fields: object, message: string) => void reports.push([message, ...Object.values(fields)].join(': '));
   const user = { ...(await startDevPostgres({ dataDir: dataDir(), logger: { info: log, error: log } })), reports };
   users.push(user);
   return user;
@@ -74,7 +77,10 @@ export async function startElsewhere(): Promise<{ child: ChildProcess; url: stri
   return { child, url };
 }
 
-/** Runs a module in a Node.js process with its own process group, as a shell does: Ctrl-C signals the group. */
+/**
+ * Runs a module in a Node.js process with its own process group. A shell does the same, so that Ctrl-C signals the
+ * group.
+ */
 function startNode(program: string) {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -89,7 +95,9 @@ export function serverPid(): number {
   return Number(readFileSync(join(dataDir(), 'postgres/cluster/postmaster.pid'), 'utf8').split('\n')[0]);
 }
 
-/** The servers of this test, as the system lists them: zombies have no command line. */
+/**
+ * The pids of this test's servers in the system's list. Zombies are not included, because they have no command line.
+ */
 export function serverPids(): number[] {
   const cluster = join(dataDir(), 'postgres/cluster');
   return listProcesses().flatMap(({ pid, command }) => (command.includes(` ${cluster} `) ? [pid] : []));

@@ -21,7 +21,8 @@ useServerFolder();
 
 test.runIf(process.platform === 'linux')('the server runs as a user that has an account on this machine', async () => {
   await start();
-  // user_namespaces(7): the first number is the user inside of the namespace. Outside of one, it is 0 and stands for all users.
+  // user_namespaces(7): the first number is the user inside the namespace. Outside a namespace, it is 0 and stands for
+  // all users.
   const [inside] = readFileSync(`/proc/${serverPid()}/uid_map`, 'utf8').trim().split(/\s+/);
   expect(readFileSync('/etc/passwd', 'utf8')).toMatch(new RegExp(`^[^:]+:[^:]*:${inside}:`, 'm'));
 });
@@ -40,7 +41,7 @@ test('data survives a stop, and no process remains', async () => {
   expect(await readdir(dataDir())).toEqual(['postgres']);
 });
 
-test('settings are durable, data is in UTF-8 and closed to other users, the log has no password', async () => {
+test('the settings are durable, the data is UTF-8 and closed to other users, and the log contains no password', async () => {
   await removeCluster();
   const { url, superuserUrl } = await start();
   const [settings] = await query(
@@ -72,7 +73,7 @@ test('the gateway owns its database and is not a superuser', async () => {
   expect(await query(url, 'create schema drizzle; create table words (word text)')).toEqual([]);
 });
 
-test('a second process shares the server, and the last one stops it', async () => {
+test('a second process shares the server, and the last process to leave stops it', async () => {
   const here = await start();
   const there = await startElsewhere();
   expect(there.url).toBe(here.url);
@@ -97,7 +98,7 @@ test('simultaneous starts after a stop share one server', async () => {
   expect(new Set(users.map(({ url }) => url)).size).toBe(1);
 });
 
-test('a start waits for another one that is writing its PID file', async () => {
+test('a start waits for a concurrent start that is writing its PID file', async () => {
   await (await start()).stop();
   const pidFile = join(dataDir(), 'postgres', 'cluster', 'postmaster.pid');
   await writeFile(pidFile, '', { mode: 0o666 });
@@ -105,7 +106,7 @@ test('a start waits for another one that is writing its PID file', async () => {
   expect(await query(user.url, 'select 1 as one')).toEqual([{ one: 1 }]);
 });
 
-test('a start gets a running server although the last user stops it at that moment', async () => {
+test('a start gets a running server even if the last user stops it at the same moment', async () => {
   let current = await start();
   for (let round = 0; round < 10; round += 1) {
     const [next] = await Promise.all([sleep(round * 2).then(start), current.stop()]);
@@ -131,7 +132,8 @@ test('the server of a process group that was killed is used by the next start', 
 
 test('a start waits for the last process of a killed server', async () => {
   const there = await startElsewhere();
-  // A process that computes does not notice that its postmaster is gone, and PostgreSQL does not start beside it.
+  // A busy process does not notice that its postmaster is gone, and PostgreSQL does not start while that process
+  // exists.
   const endless = query(there.url, 'do $$ begin loop end loop; end $$');
   const failed = expect(endless).rejects.toThrow();
   const active = () =>
@@ -165,7 +167,7 @@ test('a lock file that names the pid of another program is ignored', async () =>
   expect(otherProcess.exitCode).toBe(null);
 });
 
-test('a start reuses the last port, or takes another if that one is in use', async () => {
+test('a start reuses the last port, or chooses a new one if the last is in use', async () => {
   const first = await start();
   await first.stop();
   const second = await start();
@@ -179,13 +181,13 @@ test('a start reuses the last port, or takes another if that one is in use', asy
   expect(await query(third.url, 'select 1 as one')).toEqual([{ one: 1 }]);
 });
 
-test('a start that fails says why in one line', async () => {
+test('a failed start reports the reason in one line', async () => {
   await (await start()).stop();
   const cluster = join(dataDir(), 'postgres/cluster');
   const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8');
   await writeFile(join(cluster, 'PG_VERSION'), '12\n');
   await expect(start()).rejects.toThrow(
-    /^the data in .* was made by PostgreSQL 12, another version.*: dump and restore/,
+    /^the data in .* was created by PostgreSQL 12, a different version.*: dump and restore/,
   );
 
   await writeFile(join(cluster, 'PG_VERSION'), version);

@@ -27,7 +27,7 @@ test('databases of one run are empty, or copies of a template that is prepared o
   expect(prepared).toHaveLength(1);
 });
 
-test('a template whose preparation failed is made again', async () => {
+test('a template is created again after its preparation failed', async () => {
   let isBroken = true;
   async function brokenOnce(url: string): Promise<void> {
     await query(url, 'create table words (word text)');
@@ -39,12 +39,12 @@ test('a template whose preparation failed is made again', async () => {
 });
 
 test('a separate server is removed with its folder despite open connections', async () => {
-  const [one, other] = await Promise.all([startTestServer(), startTestServer()]);
-  expect(one.url).not.toBe(other.url);
-  await query(one.url, 'create table words (word text)');
-  await Promise.all([one.stop(), other.stop()]);
-  expect([one.dataDir, other.dataDir].filter(existsSync)).toEqual([]);
-  await expect(query(one.url, 'select 1')).rejects.toThrow('ECONNREFUSED');
+  const [first, second] = await Promise.all([startTestServer(), startTestServer()]);
+  expect(first.url).not.toBe(second.url);
+  await query(first.url, 'create table words (word text)');
+  await Promise.all([first.stop(), second.stop()]);
+  expect([first.dataDir, second.dataDir].filter(existsSync)).toEqual([]);
+  await expect(query(first.url, 'select 1')).rejects.toThrow('ECONNREFUSED');
 });
 
 test.each(['exit', 'SIGKILL'] as const)('a server is removed when its process ends by %s', async (end) => {
@@ -63,7 +63,7 @@ test.each(['exit', 'SIGKILL'] as const)('a server is removed when its process en
   await expect(query(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
 });
 
-test('a process that was started ends with the process that started it, and may end before', async () => {
+test('a child process ends with its parent, and may end before it', async () => {
   const program = `
     const { endWithThisProcess } = await import(${JSON.stringify(modulePath)});
     const { spawn } = await import('node:child_process');
@@ -76,6 +76,6 @@ test('a process that was started ends with the process that started it, and may 
   const closed = once(child.stdout, 'close');
   await once(createInterface({ input: child.stdout }), 'line');
   child.kill('SIGKILL');
-  // The other process has the output, too.
+  // The other child holds the same output stream, so it has ended too.
   await closed;
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, launchServer, runningServer, stopServer, superuser } from '../src/cluster.ts';
-import { freePort, passingError, usualSettings } from '../src/dev-postgres.ts';
+import { freePort, transientError, usualSettings } from '../src/dev-postgres.ts';
 import { childrenOf } from './processes.ts';
 import { withSession } from './testing.ts';
 
@@ -24,25 +24,27 @@ export async function launchBareServer(
   return {
     port,
     url,
-    /** Ends all its processes at the same time, like a power failure. */
+    /** Kills all its processes at the same time, like a power failure. */
     kill: () => signalServer(pid, 'SIGKILL'),
     /** Stops it gracefully despite open connections. */
     stop: () => stopServer(cluster),
-    /** Suspends all its processes; its sockets stay open. Only `kill` and `resume` have an effect then. */
+    /**
+     * Suspends all its processes while its sockets stay open. From then on, only `kill` and `resume` have an effect.
+     */
     hang: () => signalServer(pid, 'SIGSTOP'),
     /** Continues its processes after `hang`. */
     resume: () => signalServer(pid, 'SIGCONT'),
-    /** Starts it again after it ended, on the same port. */
+    /** Starts it again on the same port after it has ended. */
     async start(): Promise<void> {
       const giveUpAt = performance.now() + restartLimitMs;
       for (;;) {
         try {
-          // Removes the lock file of a killed server, whose last processes may still be there.
+          // Removes the lock file of a killed server. Its last processes may still be running.
           runningServer(cluster);
           await start();
           break;
         } catch (error) {
-          if (!passingError.test(String(error)) || performance.now() > giveUpAt) throw error;
+          if (!transientError.test(String(error)) || performance.now() > giveUpAt) throw error;
           await sleep(pollMs);
         }
       }
@@ -60,9 +62,9 @@ export function onServer({ url }: { readonly url: string }, statement: string): 
 
 /** Signals a server and all its processes. */
 export function signalServer(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
-  // Suspended first, so that it starts no further processes.
+  // Suspends the server first, so that it starts no further processes.
   trySignal(pid, 'SIGSTOP');
-  for (const one of [pid, ...childrenOf(pid)]) trySignal(one, signal);
+  for (const target of [pid, ...childrenOf(pid)]) trySignal(target, signal);
 }
 
 /** Signals a process, unless it has ended. */

@@ -13,14 +13,14 @@ export type CitusCluster = Awaited<ReturnType<typeof startCitusCluster>>;
 export interface CitusOptions {
   /** 2 by default. */
   readonly workers?: number | undefined;
-  /** The port of the coordinator; those of the workers follow. Free ports by default. */
+  /** The port of the coordinator. The workers use the ports that follow it. Free ports by default. */
   readonly port?: number | undefined;
 }
 
-/** The PostgreSQL that Citus is built for: the one of `PG_CONFIG`, or of the `pg_config` in the PATH. */
+/** The `pg_config` of the PostgreSQL that Citus was built for: `PG_CONFIG`, or the one in the PATH. */
 export const pgConfig = process.env.PG_CONFIG ?? 'pg_config';
 
-/** docs/scaling.md has the same. A session of the coordinator prepares a transaction on several workers. */
+/** The same settings as in docs/scaling.md. A session of the coordinator prepares a transaction on several workers. */
 const nodeSettings = {
   shared_buffers: '256MB',
   max_connections: '200',
@@ -28,7 +28,7 @@ const nodeSettings = {
   wal_level: 'logical',
 };
 
-/** The database of a gateway, and how many connections to each worker a session of the coordinator keeps. */
+/** Sets how many connections to each worker a session of the coordinator keeps. */
 const urlQuery = '?citus.max_cached_conns_per_worker=16';
 
 /** Returns why no cluster can run on this machine, or `undefined`. */
@@ -49,8 +49,8 @@ function findCitus(): Programs | string {
 }
 
 /**
- * Starts the servers of a Citus cluster with an empty database, on 127.0.0.1. They are removed by `close`, and however this process
- * ends. They do not start again by themselves.
+ * Starts the servers of a Citus cluster with an empty database, on 127.0.0.1. `close` removes them, and so does the end
+ * of this process, however it ends. They are not restarted automatically.
  */
 export async function startCitusCluster({ workers: count = 2, port }: CitusOptions = {}) {
   const programs = findCitus();
@@ -60,7 +60,7 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
   const nodes: BareServer[] = [];
   /** Stops all servers and removes their folders. */
   const close = async () => {
-    // A stopped process does not react to the signal that ends it.
+    // A suspended process does not react to the signal that ends it.
     for (const node of nodes) node.resume();
     await Promise.all(folders.map(({ remove }) => remove()));
   };
@@ -78,9 +78,9 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
     const node = await start(settings, port && port + index);
     await withSession(node.url, async (session) => {
       await session`create extension citus`;
-      // For the connections to all other nodes.
+      // Used for connections to all other nodes.
       await session`insert into pg_dist_authinfo values (0, 'postgres', ${`password=${password}`})`;
-      // Updates of PostgreSQL since 2026-08 have this setting.
+      // PostgreSQL releases since 2026-08 have this setting.
       const [plugins] = await session`select from pg_settings where name = 'output_plugin_libraries'`;
       if (plugins) await session`alter system set output_plugin_libraries = 'pgoutput', 'test_decoding', 'citus'`;
       await session`select pg_reload_conf()`;
@@ -100,7 +100,7 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
       ...{ coordinator, workers, close },
       /** The URL of the coordinator's database for a gateway. */
       url: `${coordinator.url}${urlQuery}`,
-      /** Starts a server without Citus and with the same settings, to compare the cluster with. */
+      /** Starts a server with the same settings but without Citus, for comparison. */
       startPlain: () => start({}),
     };
   } catch (error) {

@@ -5,25 +5,28 @@ import { join } from 'node:path';
 import { openCluster } from '../src/cluster.ts';
 import { openServerFolder, startTestServer, testClusterVariable, testServerVariable } from './testing.ts';
 
-/** Memory and files that a run may need, several times over. */
-const roomBytes = 8 * 2 ** 30;
+/** Free memory required to keep the files in memory: several times what a run needs. */
+const requiredBytes = 8 * 2 ** 30;
 
-/** The folder for the files of a run: in memory if it has space, because each cluster consists of a thousand small files. */
+/**
+ * Returns the folder for the files of a run. It is in memory if there is enough, because each cluster consists of a
+ * thousand small files.
+ */
 function parentFolder(): string {
   const memory = '/dev/shm';
   if (process.env.TMPDIR !== undefined) return tmpdir();
   try {
     accessSync(memory, constants.W_OK);
     const { bavail, bsize } = statfsSync(memory);
-    return Math.min(bavail * bsize, process.availableMemory()) > roomBytes ? memory : tmpdir();
+    return Math.min(bavail * bsize, process.availableMemory()) > requiredBytes ? memory : tmpdir();
   } catch {
     return tmpdir(); // It is missing, or this user cannot write to it.
   }
 }
 
 /**
- * For vitest: starts the server that all test files share, unless the environment names one, and gives the run a temporary folder,
- * which is removed however the run ends.
+ * The global setup for vitest. Starts the server that all test files share, unless the environment names one. Gives the
+ * run a temporary folder, which is removed however the run ends.
  */
 export async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env[testServerVariable] !== undefined) return undefined;
@@ -41,7 +44,8 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
     // In the data folder, because a killed server would not remove it from /dev/shm.
     await appendFile(join(data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
     process.env[testClusterVariable] = folder;
-    // The data need not survive a crash, plans depend only on a test's own statistics, and test files run concurrently.
+    // The data need not survive a crash, plans must depend only on the test's own statistics, and test files run
+    // concurrently.
     const settings = {
       fsync: 'off',
       autovacuum: 'off',

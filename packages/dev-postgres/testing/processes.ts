@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** A process of this machine. On Linux a zombie has an empty command. */
 export type Process = { readonly pid: number; readonly parent: number; readonly command: string };
 
-/** Lists all processes: from /proc on Linux, where `ps` is an optional package, and by `ps` elsewhere. */
+/** Lists all processes, from /proc on Linux, where `ps` is an optional package, and with `ps` elsewhere. */
 export function listProcesses(): Process[] {
   if (process.platform === 'linux') return readdirSync('/proc').flatMap((entry) => readProcess(entry) ?? []);
   const lines = execFileSync('ps', ['-ww', '-axo', 'pid=,ppid=,command='], { encoding: 'utf8' }).trim().split('\n');
@@ -27,7 +27,7 @@ function readProcess(entry: string): Process | undefined {
   }
 }
 
-/** Returns the ids of the running processes that a process has started. */
+/** Returns the ids of a process's running children. */
 export function childrenOf(pid: number): number[] {
   return listProcesses().flatMap((child) => (child.parent === pid ? [child.pid] : []));
 }

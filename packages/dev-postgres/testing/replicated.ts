@@ -28,7 +28,7 @@ export async function startReplicatedServers() {
     const standby = await launchBareServer(standbyCluster, settings);
     await waitFor(primary, "select from pg_stat_replication where state = 'streaming'");
     const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`).join(',');
-    /** Names both hosts, the primary first, and requires one that accepts writes. */
+    /** Lists both hosts, the primary first, and requires a host that accepts writes. */
     const url = `postgres://${superuser}:${cluster.password}@${hosts}/gateway?target_session_attrs=read-write`;
     return { primary, standby, url, close };
   } catch (error) {
@@ -37,7 +37,7 @@ export async function startReplicatedServers() {
   }
 }
 
-/** A base backup by the low-level API (PostgreSQL 18, 25.3.4): the npm package has no pg_basebackup. */
+/** Makes a base backup with the low-level API (PostgreSQL 18, 25.3.4), because the npm package has no pg_basebackup. */
 async function copyAsStandby(cluster: Cluster, primary: BareServer, dataDir: string): Promise<Cluster> {
   return withSession(primary.url, async (session) => {
     await session`select pg_backup_start('standby', true)`;

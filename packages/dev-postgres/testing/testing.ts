@@ -12,7 +12,10 @@ import { startDevPostgres } from '../src/dev-postgres.ts';
 /** The environment variable with the URL of the server that all test files of a run share. */
 export const testServerVariable = 'TEST_POSTGRES_URL';
 
-/** The environment variable with a data folder whose new cluster is copied, which is cheaper than making one. */
+/**
+ * The environment variable with a data folder that contains a new cluster. Tests copy it, which is cheaper than
+ * creating one.
+ */
 export const testClusterVariable = 'TEST_POSTGRES_CLUSTER';
 
 /** Fills the database of a URL, and closes its connections. */
@@ -22,7 +25,7 @@ export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
-// Waits for the end of its standard input, which happens however the process that started it ends.
+// Waits for the end of its standard input, which comes when the parent process ends, in whatever way.
 const cleanUpScript = `
   cat > /dev/null
   lock="$1/postgres/cluster/postmaster.pid"
@@ -33,8 +36,8 @@ const cleanUpScript = `
   rm -rf "$1"`;
 
 /**
- * Starts a separate server in a new folder of `parent`, or in a temporary one. `stop` removes server and folder; if this
- * process ends in another way, even by `kill -9`, a small shell process does.
+ * Starts a separate server in a new folder of `parent`, or in a temporary one. `stop` removes the server and the
+ * folder. If this process ends without calling it, even by `kill -9`, a small shell process removes them.
  */
 export async function startTestServer(settings: Readonly<Record<string, string>> = {}, parent?: string) {
   const { dataDir, remove } = await openServerFolder(parent);
@@ -47,9 +50,11 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
       url,
       /** The folder with data and log. */
       dataDir,
-      /** The process of the server. Another one replaces it if it ends; `undefined` in between. */
+      /**
+       * Returns the pid of the server. If the process ends, another one replaces it; in between, this is `undefined`.
+       */
       pid: () => runningServer(cluster)?.pid,
-      /** As {@link createTestDatabase}, on this server. */
+      /** Like {@link createTestDatabase}, but on this server. */
       createDatabase: (prepare?: Prepare) => createDatabase(url, prepare),
       /** Stops the server and removes its folder. */
       stop: () => stop().finally(remove),
@@ -77,7 +82,7 @@ export async function openServerFolder(parent = tmpdir()) {
   };
 }
 
-/** Makes a process end gracefully when this one ends before it, even by `kill -9`. */
+/** Ends a child process gracefully if this process ends first, even by `kill -9`. */
 export function endWithThisProcess(child: ChildProcess): void {
   const watch = spawn('sh', ['-c', 'read -r line || kill "$1"', 'sh', `${child.pid}`], {
     detached: true,
@@ -86,7 +91,7 @@ export function endWithThisProcess(child: ChildProcess): void {
   child.once('exit', () => watch.stdin.end('\n'));
 }
 
-/** Fills an empty data folder with the cluster of a first start. Does nothing outside a test run. */
+/** Copies the cluster of a first start into an empty data folder. Does nothing outside a test run. */
 export async function copyTestCluster(dataDir: string): Promise<void> {
   const source = process.env[testClusterVariable];
   // Uses cp, because the files may belong to another user.
@@ -94,8 +99,8 @@ export async function copyTestCluster(dataDir: string): Promise<void> {
 }
 
 /**
- * Creates a database on the server that the test run shares: an empty one, or a copy of a template that `prepare` made. The
- * template is made once a run, under the function's name.
+ * Creates a database on the server that the test run shares: an empty one, or a copy of a template that `prepare`
+ * fills. The template is created once per run and named after the function.
  */
 export async function createTestDatabase(prepare?: Prepare) {
   const serverUrl = process.env[testServerVariable];
@@ -121,7 +126,7 @@ async function createDatabase(serverUrl: string, prepare: Prepare | undefined) {
 
 async function openTemplate(serverUrl: string, session: postgres.Sql, prepare: Prepare): Promise<string> {
   const name = `template_${prepare.name}`;
-  // Any number. The lock ends with the session.
+  // An arbitrary number. The lock ends with the session.
   await session`select pg_advisory_lock(1)`;
   const [found] = await session`select from pg_database where datname = ${name}`;
   if (found === undefined) {
@@ -134,7 +139,7 @@ async function openTemplate(serverUrl: string, session: postgres.Sql, prepare: P
   return name;
 }
 
-/** Uses one connection to a database, which is closed after it. */
+/** Opens one connection to a database, passes it to `use`, and closes it afterwards. */
 export async function withSession<Result>(
   url: string,
   use: (session: postgres.Sql) => PromiseLike<Result>,
