@@ -68,14 +68,16 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   customerName?: string | undefined;
 
   /**
-   * Customer e-mail address: one @ with text on both sides, no white space, up to 254 characters.
+   * Customer e-mail address: one @ with text on both sides, no white space and no invisible characters, up to 254
+   * characters.
    *
    * @generated from field: optional string customer_email = 7 [json_name = "customer_email"];
    */
   customerEmail?: string | undefined;
 
   /**
-   * Customer contact phone: 4 to 32 characters, digits, spaces and + - . ( ) / # * x, at least 4 digits.
+   * Customer contact phone: 4 to 32 characters with at least 4 digits: digits, spaces, dashes and direction marks of
+   * any script, + . ( ) / # * x, and the word `ext`.
    *
    * @generated from field: optional string customer_phone = 8 [json_name = "customer_phone"];
    */
@@ -139,9 +141,10 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   returnUrl?: string | undefined;
 
   /**
-   * Optional language of the payment page: a well-formed language tag (BCP 47) of up to 35 characters, such as `de` or
-   * `pt-BR`. If it is absent, or if the page does not support the language, the customer's browser decides. A replay
-   * compares it only if you send it.
+   * Optional language of the payment page: a well-formed language tag (BCP 47) of up to 35 characters, such as `de`,
+   * `pt-BR` or `pt_BR`. If it is absent or invalid, or if the page does not support the language, the customer's
+   * browser decides. With `Prefer: handling=strict`, an invalid tag is an error. A replay compares it only if you send
+   * it, ignoring case.
    *
    * @generated from field: optional string customer_locale = 19 [json_name = "customer_locale"];
    */
