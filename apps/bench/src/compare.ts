@@ -5,7 +5,10 @@ import { type BenchContext, type Measured, median, type Ratio, runSection, type 
 
 const callers = 64;
 const warmUpSecondsMax = 3;
-/** With one caller, a round is up to three turns of a second: the disk is faster and slower from one second to the next. */
+/**
+ * With one caller, a round consists of up to three turns of a second, because the speed of the disk varies from second
+ * to second.
+ */
 const aloneTurnsMax = 3;
 const aloneSeconds = 1;
 

@@ -25,7 +25,7 @@ const programs = [
 /** The values of `--only`. */
 export const contenderNames = [...programs.flatMap(({ json, grpc }) => [json ?? [], grpc ?? []].flat()), 'pgbench'];
 
-/** The program that sends the load of a contender, where it is not one of the bench. */
+/** Returns the external program that sends the load of a contender, if there is one. */
 export function programOf(name: string): string | undefined {
   return name === 'pgbench' ? name : programs.some(({ json }) => json === name) ? 'wrk' : undefined;
 }
@@ -36,7 +36,7 @@ export interface Contender {
   readonly databaseUrl: string;
   /** The merchant whose orders are sent. */
   readonly merchant: Awaited<ReturnType<typeof createMerchant>>;
-  /** 0 for those without a server. */
+  /** 0 for contenders without a server. */
   readonly port: number;
   /** The server's program. */
   readonly pid: number;

@@ -15,17 +15,17 @@ export async function startDatabase(cleanup: AsyncDisposableStack, loadSeconds: 
 }
 
 /**
- * Fills the write-ahead log, as on a server that has run for a long time and reuses its files. On a new server all commits
- * wait about 40 ms for each new file of 16 MB. A second of load writes about one file.
+ * Fills the write-ahead log, because a server that has run for a long time reuses its files. On a new server, all
+ * commits wait about 40 ms for each new file of 16 MB. A second of load writes about one file.
  */
 async function prepareLog(url: string, files: number): Promise<void> {
   await using sql = connect(url);
   for (let file = 0; file < files; file += 1) {
-    // Only a file with an entry can be switched.
+    // PostgreSQL switches only from a file that has an entry.
     await sql`select pg_logical_emit_message(true, 'bench', '')`;
     await sql`select pg_switch_wal()`;
   }
-  // Files are free for reuse before the last checkpoint but one.
+  // Files from before the second-last checkpoint can be reused.
   await sql`checkpoint`;
   await sql`checkpoint`;
 }

@@ -34,7 +34,7 @@ async function grpcServer(onOrder: (orderId: string) => string | Promise<string>
   return { name: 'test', protocol: 'grpc', databaseUrl: '', merchant, port, pid: 0 };
 }
 
-test('gRPC calls are new orders each, and error statuses count as failed', async () => {
+test('each gRPC call creates a new order, and error statuses count as failed', async () => {
   const seen: string[] = [];
   const contender = await grpcServer((orderId) => (seen.push(orderId) % 5 === 0 ? '3' : '0'));
   const { created, failed } = await sendLoad(contender, options);
@@ -65,11 +65,11 @@ test('orders that the database does not have are an error', async () => {
 test.skipIf(mustSkip('broken connections under wrk', missing('wrk')))(
   'wrk counts broken connections as failed',
   async () => {
-    const came = { responses: 0, breaks: 0 };
+    const counts = { responses: 0, breaks: 0 };
     const server = createHttpServer((request, response) => {
       request.resume().on('end', () => {
-        const breaks = (came.responses + came.breaks) % 5 === 4;
-        came[breaks ? 'breaks' : 'responses'] += 1;
+        const breaks = (counts.responses + counts.breaks) % 5 === 4;
+        counts[breaks ? 'breaks' : 'responses'] += 1;
         if (breaks) request.socket.destroy();
         else response.writeHead(201).end('{}');
       });
@@ -84,7 +84,7 @@ test.skipIf(mustSkip('broken connections under wrk', missing('wrk')))(
     const { created, failed } = await sendLoad(contender, options);
     expect(failed).toBeGreaterThan(options.concurrency);
     // Responses in flight at the end are not seen.
-    expect(created).toBeGreaterThanOrEqual(came.responses - options.concurrency);
-    expect(created).toBeLessThanOrEqual(came.responses);
+    expect(created).toBeGreaterThanOrEqual(counts.responses - options.concurrency);
+    expect(created).toBeLessThanOrEqual(counts.responses);
   },
 );

@@ -26,10 +26,10 @@ const topologies: Readonly<Record<string, (cleanup: AsyncDisposableStack) => Pro
   patroni: startPatroni,
 };
 
-/** A round fails if the first order after its failover is created later than this. */
+/** A round fails if the first order after the failover takes longer than this. */
 const firstOrderWithinMs = 3_000;
 
-/** Load before the fault, and after the first order. */
+/** The duration of the load before the fault and after the first order. */
 const [beforeMs, afterMs] = [2_000, 3_000];
 
 /** Every call scheduled while a server hangs may be pending. The load ends with the round. */
@@ -70,9 +70,9 @@ or it failed; 2 an argument is wrong; 130 interrupted.`,
 await runCommand(command, async () => {
   const { topology, fault, rounds } = command.opts<Flags>();
   let passed = true;
-  for (const one of fault === undefined ? faults : [fault]) {
+  for (const chosenFault of fault === undefined ? faults : [fault]) {
     for (let round = 1; round <= rounds && !interrupted.signal.aborted; round += 1) {
-      passed = (await runRound(topology, one, round)) && passed;
+      passed = (await runRound(topology, chosenFault, round)) && passed;
     }
   }
   if (interrupted.signal.aborted) return exitCodes.interrupted;

@@ -35,7 +35,7 @@ const cleanUp = () => {
 };
 
 onEndSignal(() => {
-  // The second time, the user does not want to wait for the report either.
+  // On the second signal, the report is skipped too.
   if (interrupted.signal.aborted) void cleanUp().finally(() => process.exit(exitCodes.interrupted));
   interrupted.abort(new Error('interrupted before anything was sent'));
 });
@@ -73,7 +73,7 @@ async function load(flags: LoadFlags): Promise<number> {
   const outcome = await runLoad(run, interrupted.signal);
   const audited =
     audit && journalFile !== undefined && databaseUrl !== undefined
-      ? // What was measured is reported all the same; what could not be audited does not pass.
+      ? // The measurements are reported even if the audit fails, but the run does not pass.
         await auditWhenDelivered(journalFile, databaseUrl, receiver).catch((error: unknown) => {
           process.stderr.write(`the audit failed: ${messageOf(error)}\n`);
           return undefined;

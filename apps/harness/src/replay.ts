@@ -94,8 +94,8 @@ async function replay(gateway: ReplayGateway, { fixtures, validOrder }: FixtureS
     const target = { clients, baseUrl, merchants, validOrder, runId };
     const replays = await replayFixtures(fixtures, target, interrupted.signal);
     process.stdout.write(replayReport(replays));
-    const came = (to: Replay['outcome']) => replays.some(({ outcome }) => outcome === to);
-    return came('ok') && !came('differs') ? exitCodes.passed : exitCodes.failed;
+    const hasOutcome = (expected: Replay['outcome']) => replays.some(({ outcome }) => outcome === expected);
+    return hasOutcome('ok') && !hasOutcome('differs') ? exitCodes.passed : exitCodes.failed;
   } finally {
     for (const client of Object.values(clients)) client.close();
   }

@@ -32,7 +32,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   expect(counts).toMatchObject({ lost: 0, duplicated: 0, changed: 0, unreadable: 0 });
   expect(counts.acknowledged).toBeGreaterThan(0);
 
-  // The command finds the same, and an acknowledged order that is missing.
+  // The command finds no error either, until the journal has an acknowledged order that is missing.
   const audit = (file = journalFile) =>
     promisify(execFile)(process.execPath, [auditProgram, '--journal', file], {
       env: environment({ DATABASE_URL: databaseUrl }),
@@ -55,7 +55,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   const cut = `${journalFile}-cut`;
   writeFileSync(cut, readFileSync(journalFile, 'utf8').replace(line, ''));
   await expect(audit(cut)).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(0, 1)) });
-  // An order that someone changed in the database is found, with what was changed.
+  // The audit finds an order that was changed in the database, and names the changed members.
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   await sql`update orders set order_currency = 'CHF', order_note = 'changed', created_at = created_at + interval '1 ms'
     where order_id = (select min(order_id) from orders where order_currency <> 'CHF')`;
@@ -63,11 +63,11 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   expect({ changed, examples }).toEqual({
     changed: 1,
     examples: expect.arrayContaining([
-      expect.stringMatching(/stored with another order_currency, order_note, created_at$/),
+      expect.stringMatching(/stored with a different order_currency, order_note, created_at$/),
     ]),
   });
 
-  // A token copied to another order and a service_order_id shared with another merchant's order are found too.
+  // It also finds a token copied to another order and a service_order_id shared with another merchant's order.
   const copyOf = (orderId: string, merchantId: string, token: string, id: string) => sql`
     insert into orders select (jsonb_populate_record(orders, jsonb_build_object(
       'order_id', ${orderId}::text, 'merchant_id', ${merchantId}::int,
@@ -82,7 +82,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   expect(await auditJournal(journalFile, databaseUrl)).toMatchObject({ duplicated: 1 });
   await sql`delete from orders where order_id = 'copied id'`;
 
-  // A state that no event explains is found too.
+  // It also finds a state that no event explains.
   await sql`update orders set order_status = 'CANCELLED', cancelled_at = now()
     where order_id = (select max(order_id) from orders)`;
   await sql.end();

@@ -15,10 +15,10 @@ type Call = (orderId: string) => Promise<boolean>;
 const connections = 4;
 /** All order_ids of a run have the same length. */
 const digits = 9;
-/** The sender's own start is not counted. */
+/** The time for the sender to start, which is not counted. */
 const settlingMs = 1_000;
 const tickMs = 1;
-/** A little longer than the deadline in the calls. */
+/** Slightly longer than the deadline of the calls. */
 const lastResponsesMs = 6_000;
 
 /** gRPC by `node:http2` on 4 connections, like a client with a pool of channels. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 /** Linux counts CPU time in hundredths of a second for every program that reads it (`USER_HZ`). */
 const microsecondsPerTick = 10_000;
 
-/** CPU microseconds that a process has used, and its children that ended; NaN where there is no /proc. */
+/** Returns the CPU microseconds used by a process and its ended children, or NaN if there is no /proc. */
 export async function cpuMicroseconds(pid: number): Promise<number> {
   const fields = await statFields(pid);
   // utime, stime, cutime and cstime are fields 14 to 17 (proc_pid_stat(5)).
@@ -16,7 +16,7 @@ export async function databaseCpuMicroseconds(backendPid: number): Promise<numbe
   const postmaster = Number((await statFields(backendPid))[1]);
   const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8').catch(() => '');
   const times = await Promise.all([postmaster, ...children.trim().split(' ').map(Number)].map(cpuMicroseconds));
-  // A backend may end while it is read; its time is then the postmaster's.
+  // If a backend ends while it is read, its time is added to the postmaster's.
   return times.slice(1).reduce((sum, time) => sum + (time || 0), times[0] ?? Number.NaN);
 }
 

@@ -2,7 +2,8 @@ import { randomInt, randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, ifNew, insertFrom, rowOf } from '../order.ts';
 
-// The gateway's batches, smaller: at most 128 rows, 2 in flight, and a batch of 16 is sent immediately.
+// Smaller batches than the gateway's: at most 128 rows, 2 batches in flight, and a batch of 16 rows is sent
+// immediately.
 const batchMax = 128;
 const inFlightMax = 2;
 const earlyLeave = 16;

@@ -5,7 +5,8 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, type order } from '../order.ts';
 
-// Shared by both peers: a service as a team would write it from its libraries' manuals, on the gateway's table.
+// Shared by both peers. They use the gateway's table, and are written as a team would write them from the libraries'
+// manuals.
 
 const columns = {
   bigint: () => bigint({ mode: 'number' }).notNull(),
@@ -59,7 +60,7 @@ export function openInsert() {
   };
 }
 
-/** Whether credentials are valid. Compared in memory, so a peer spends nothing on looking them up. */
+/** Whether credentials are valid. Compared in memory, so a peer spends no time on lookups. */
 export function isKnown(clientId: unknown, clientSecret: unknown): boolean {
   return clientId === process.env.CLIENT_ID && clientSecret === process.env.CLIENT_SECRET;
 }

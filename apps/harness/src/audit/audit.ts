@@ -15,28 +15,31 @@ import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax, type S
 import { callsByOrder } from './histories.ts';
 import { type JournaledCall, type JournalHead, readJournal, type ShownOrder } from './journal.ts';
 
-/** The deliveries of webhooks to a receiver whose signatures were right, by their `webhook-id`. */
+/** The webhooks that a receiver got with a correct signature, by `webhook-id`. */
 export type Deliveries = ReadonlyMap<
   string,
   { readonly orderId: string; readonly type: string; readonly copies: number }
 >;
 
 export interface AuditResult extends AuditCounts {
-  /** Lines of the journal that are not entries: whether their orders are stored is unknown. */
+  /** Invalid lines of the journal. It is unknown whether their orders are stored. */
   readonly unreadable: number;
   /** Orders that were acknowledged as paid or cancelled. */
   readonly changes: number;
-  /** Orders whose calls, row and events no serial order of the calls explains, or that share a payment with another order. */
+  /**
+   * Orders that share a payment with another order, or for which no serial order of the calls explains the responses,
+   * the row and the events.
+   */
   readonly unexplained: number;
-  /** Events that no webhook delivered, or delivered with other content; `undefined` if no receiver ran. */
+  /** Events that were not delivered, or were delivered with different content; `undefined` if no receiver ran. */
   readonly undelivered: number | undefined;
   /** Webhooks beyond the first one of each event. */
   readonly copies: number | undefined;
 }
 
 /**
- * Compares a journal with the database of the gateway that the run was sent to, and its events with what a receiver got, if one
- * ran. Rejects when journal or database cannot be read.
+ * Compares a journal with the database of the gateway that received the run's calls. If a webhook receiver ran, also
+ * compares the events with the webhooks that it got. Rejects if the journal or the database cannot be read.
  */
 export async function auditJournal(file: string, databaseUrl: string, deliveries?: Deliveries): Promise<AuditResult> {
   const { head, calls, unreadable } = await readJournal(file);
@@ -50,19 +53,19 @@ export async function auditJournal(file: string, databaseUrl: string, deliveries
   const counts = await compareOrders(acknowledged, expectedOf, stored);
   const { examples, ...examined } = examination.end(new Set(acknowledged.map(({ number }) => number)));
   const [first] = unreadable;
-  const mustSkip = first === undefined ? [] : [`line ${first} of the journal is no entry`];
+  const mustSkip = first === undefined ? [] : [`line ${first} of the journal is invalid`];
   return {
     ...{ ...counts, ...examined, unreadable: unreadable.length, changes: countChanges(calls) },
     examples: [...counts.examples, ...examples, ...mustSkip],
   };
 }
 
-/** The gateway needs less, unless attempts fail: then it waits 5 s, and 5 minutes after that. */
+/** The gateway needs less time unless attempts fail. It retries after 5 s, and after that only after 5 minutes. */
 const deliveredWithinMs = 60_000;
 
 /**
- * Audits a journal as {@link auditJournal}, repeatedly while there are errors, for a minute: calls without a response and
- * deliveries may still be in flight. Webhooks that the receiver rejected are errors.
+ * Audits a journal like {@link auditJournal}, but repeats the audit for up to a minute while it finds errors, because
+ * calls without a response and deliveries may still be in flight. Webhooks that the receiver rejected are errors.
  */
 export async function auditWhenDelivered(
   file: string,
@@ -143,7 +146,7 @@ export function acknowledgedOrder(created: Created, { merchant, fields, metadata
   return { merchant, members: { ...fields, ...created, ...(metadata && { metadata: JSON.stringify(metadata) }) } };
 }
 
-/** A stored order with the members of the API contract. A run does not send a locale, so that it is stored as empty. */
+/** A stored order with the members of the API contract. A run sends no locale, so the stored locale is empty. */
 export function storedOrder(merchant: number, { order, sharedFields }: ScannedOrder): StoredOrder {
   const { customer_locale: locale, ...fields } = order.fields;
   return {
@@ -160,7 +163,7 @@ export function storedOrder(merchant: number, { order, sharedFields }: ScannedOr
   };
 }
 
-/** Searches the history of one stored order after the other, so that only the calls of a run are in memory. */
+/** Searches the histories of stored orders one at a time, so that only the calls of the run are in memory. */
 function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: Deliveries | undefined) {
   const orderOfPayment = new Map<string, string>();
   const examples: string[] = [];
@@ -179,7 +182,7 @@ function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: Deliver
       const id = `${checkout} ${paymentId}`;
       if (orderOfPayment.has(id)) {
         unexplained += 1;
-        report(`${orderId}: has the payment ${paymentId}, as ${orderOfPayment.get(id)} has`);
+        report(`${orderId}: shares the payment ${paymentId} with ${orderOfPayment.get(id)}`);
       }
       orderOfPayment.set(id, orderId);
     }
@@ -200,7 +203,7 @@ function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: Deliver
         copies += (delivery?.copies ?? 1) - 1;
       }
     },
-    /** Searches the histories of orders that are not stored. Those in `lost` are counted already. */
+    /** Searches the histories of orders that are not stored, except those in `lost`, which are already counted. */
     end(lost: ReadonlySet<number>) {
       for (const [number, calls] of callsOf) {
         if (!lost.has(number)) search(`${orderIdPrefix(seed)}${number}`, { calls, stored: null });
@@ -233,7 +236,10 @@ async function readAccounts(databaseUrl: string, calls: readonly JournaledCall[]
   return (clientId: string) => ids.get(clientId) ?? '';
 }
 
-/** The sweep stores an expiry within 5 seconds. Until then the stored status is the order's status. */
+/**
+ * Twice the 5 seconds within which the sweep stores an expiry. Until then, the stored status counts as the order's
+ * status.
+ */
 const sweptWithinMs = 10_000;
 
 /** Reads all orders of the run, and passes each to `examine` with its events. */
@@ -247,7 +253,8 @@ async function* storedOrders(
   for (const [merchant, clientId] of client_ids.entries()) {
     const merchantId = Number(accountOf(clientId)) as ScannedOrder['order']['merchantId'];
     const scan = { merchantId, orderIdPrefix: orderIdPrefix(seed) };
-    // Read before the orders: an order that expires in between must not have an event and be unpaid.
+    // Events are read before orders. Otherwise an order that expires in between would have an event but be read as
+    // unpaid.
     const events = Map.groupBy(await Array.fromAsync(scanEvents(databaseUrl, scan)), ({ orderId }) => orderId);
     for await (const scanned of scanOrders(databaseUrl, scan)) {
       const { order } = scanned;
@@ -259,7 +266,10 @@ async function* storedOrders(
   }
 }
 
-/** The order as the sweep must have left it before a time. An order that expired later may be unpaid still, or lack its event. */
+/**
+ * Returns the order as the sweep must have stored it by a given time. An order that expired later may still be unpaid
+ * or lack its event.
+ */
 function asSwept(stored: ModelOrder, sweptMs: number): ModelOrder {
   const { status, expiresAtMs, lease, events } = stored;
   const expiryMs = expiresAtMs === null ? Number.POSITIVE_INFINITY : Math.max(expiresAtMs, lease?.endsAtMs ?? 0);

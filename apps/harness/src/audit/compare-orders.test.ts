@@ -15,7 +15,7 @@ function entry(number: number, changes = {}) {
   return { number, created };
 }
 
-/** The order of a number as the database has it. */
+/** Returns the order with this number as the database stores it. */
 function stored(
   number: number,
   changes: Partial<AuditedOrder['members']> = {},
@@ -25,8 +25,8 @@ function stored(
   const { merchant, fields } = orderOf(number);
   const parsed = parseOrder({ ...fields, order_amount: Number(fields.order_amount) });
   if (!parsed.ok) throw new Error('the order is invalid');
-  const more = { serviceOrderId: number + 1, orderToken: `token${number}`, createdAtMs, orderStatus: 'UN_PAID' };
-  const order = { ...more, fields: parsed.value.fields } as Order;
+  const assigned = { serviceOrderId: number + 1, orderToken: `token${number}`, createdAtMs, orderStatus: 'UN_PAID' };
+  const order = { ...assigned, fields: parsed.value.fields } as Order;
   const audited = storedOrder(merchant + merchantOffset, { order, sharedFields });
   return { ...audited, members: { ...audited.members, ...changes } as AuditedOrder['members'] };
 }
@@ -34,7 +34,7 @@ function stored(
 /** The audit of a run in which no state changed. */
 const noChanges = { changes: 0, unexplained: 0, undelivered: undefined, copies: undefined };
 
-const expectedOf = (one: ReturnType<typeof entry>) => acknowledgedOrder(one.created, orderOf(one.number));
+const expectedOf = ({ created, number }: ReturnType<typeof entry>) => acknowledgedOrder(created, orderOf(number));
 
 test('neither an order stored as acknowledged nor one without an acknowledgement is an error', async () => {
   const counts = await compareOrders([entry(1), entry(2), entry(1)], expectedOf, [stored(2), stored(3), stored(1)]);
@@ -49,7 +49,7 @@ test.for(Object.keys(stored(1).members).filter((name) => name !== 'order_id'))(
   'a changed %s is found',
   async (name) => {
     const counts = await compareOrders([entry(1)], expectedOf, [stored(1, { [name]: 'something else' })]);
-    const examples = [`load-7-1: stored with another ${name}`];
+    const examples = [`load-7-1: stored with a different ${name}`];
     expect(counts).toMatchObject({ lost: 0, duplicated: 0, changed: 1, examples });
   },
 );

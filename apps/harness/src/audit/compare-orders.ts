@@ -1,4 +1,4 @@
-/** An order as it must be stored, or as it is: its merchant's position in the run, and every member sent and returned. */
+/** An expected or stored order: its merchant's position in the run, and every member that was sent or returned. */
 export interface AuditedOrder {
   readonly merchant: number;
   readonly members: Readonly<Record<string, string | number>>;
@@ -17,22 +17,23 @@ export interface AuditCounts {
   readonly stored: number;
   /** Stored without an acknowledgement: the response was lost, or the run was stopped first. Not an error. */
   readonly unacknowledged: number;
-  /** Acknowledged and not stored. */
+  /** Orders that were acknowledged but are not stored. */
   readonly lost: number;
   /** Orders with the order_id of another order of the run, or with the token or service_order_id of any other order. */
   readonly duplicated: number;
-  /** Stored with another value than was sent or returned; the status is not among them. */
+  /** Orders stored with a value that differs from the one sent or returned. The status is not compared. */
   readonly changed: number;
   /** The first few errors: the order_id, and what is wrong. */
   readonly examples: readonly string[];
 }
 
-/** Errors that are shown. */
+/** The maximum number of errors that are shown. */
 export const examplesMax = 20;
 
 /**
- * Compares acknowledgements with stored orders, both in any order. `expectedOf` gives the order of an acknowledgement; it
- * is called repeatedly, because a soak run's orders do not fit into memory. `stored` must give every order of the run.
+ * Compares acknowledgements with stored orders, both in any order. `expectedOf` returns the order of an
+ * acknowledgement. It is called repeatedly, because the orders of a soak run do not fit into memory. `stored` must
+ * yield every order of the run.
  */
 export async function compareOrders<Entry>(
   entries: Iterable<Entry>,
@@ -41,8 +42,8 @@ export async function compareOrders<Entry>(
 ): Promise<AuditCounts> {
   const errors = { lost: new Set<string>(), duplicated: new Set<string>(), changed: new Set<string>() };
   const examples: string[] = [];
-  const report = (kind: keyof typeof errors, orderId: string, what: string) => {
-    if (!errors[kind].has(orderId) && examples.length < examplesMax) examples.push(`${orderId}: ${what}`);
+  const report = (kind: keyof typeof errors, orderId: string, problem: string) => {
+    if (!errors[kind].has(orderId) && examples.length < examplesMax) examples.push(`${orderId}: ${problem}`);
     errors[kind].add(orderId);
   };
   const acknowledged = new Map<string, Entry>();
@@ -63,10 +64,10 @@ export async function compareOrders<Entry>(
     for (const name of order.sharedFields) report('duplicated', orderId, `has the ${name} of another order`);
     const entry = acknowledged.get(orderId);
     const names = entry === undefined ? [] : differingNames(expectedOf(entry), order);
-    if (names.length > 0) report('changed', orderId, `stored with another ${names.join(', ')}`);
+    if (names.length > 0) report('changed', orderId, `stored with a different ${names.join(', ')}`);
   }
   for (const orderId of acknowledged.keys()) {
-    if (!found.has(orderId)) report('lost', orderId, 'acknowledged and not stored');
+    if (!found.has(orderId)) report('lost', orderId, 'acknowledged but not stored');
   }
   return {
     acknowledged: acknowledged.size,

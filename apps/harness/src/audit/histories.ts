@@ -5,15 +5,16 @@ import type { JournaledCall, JournalHead, JournalRequest, ShownOrder } from './j
 /** How far the clocks of the harness and the database may differ. */
 const clocksDifferMs = 5_000;
 
-/** Outcomes that tell what happened. After any other, the call may have had its effect. */
+/** Outcomes from which it is known whether the call took effect. After any other outcome, it may have. */
 const knownOutcomes = new Set([
   ...['created', 'replayed', 'ok', 'not_found', 'order_id_conflict', 'payment_id_conflict', 'payment_in_progress'],
   ...['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch', 'invalid_request'],
 ]);
 
 /**
- * The calls about each order of a run, by the order's number. `accountOf` names an account by its client id, as the store does. A
- * list is a read of each order that it shows. The content of orders is compared elsewhere: all creations of a number are the same.
+ * Returns the calls about each order of a run, by the order's number. `accountOf` maps a client id to the account's id
+ * in the database. A list counts as a read of each order that it shows. The content of orders is compared elsewhere, so
+ * all creations of a number are considered equal.
  */
 export function callsByOrder(
   { started_at_ms: startedAtMs }: Pick<JournalHead, 'started_at_ms'>,
@@ -69,7 +70,10 @@ function requestOf(request: JournalRequest, accountOf: (clientId: string) => str
   }
 }
 
-/** Checkout systems see neither the token nor refused payments. The identity in the response to a creation is compared elsewhere. */
+/**
+ * Checkout systems see neither the token nor refused payments. The identity in a creation's response is compared
+ * elsewhere.
+ */
 function shownBy({ kind }: JournalRequest, shown: ShownOrder): Response['shown'] {
   const { status, service_order_id, order_token, created_at, paymentId = null, refusedIds } = shown;
   const isWhole = kind === 'read' || kind === 'cancel';

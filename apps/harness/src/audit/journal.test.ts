@@ -17,7 +17,7 @@ const shown = { number: 5, status: 'UN_PAID' as const, service_order_id: 1 };
 const response: JournalResponse = { call: 1, receivedMs: 4, outcome: 'created', shown: [shown] };
 const started: JournalResponse = { call: 2, receivedMs: 4, outcome: 'ok', shown: [], leaseEndsAtMs: 9 };
 
-test('a journal is read as it was written, and lines that are no entries are named', async () => {
+test('a journal is read as it was written, and invalid lines are reported by number', async () => {
   const file = join(await temporaryFolder(), 'journal.ndjson');
   const journal = createJournal(file, head);
   journal.write(calls);
@@ -39,7 +39,7 @@ test('a journal is read as it was written, and lines that are no entries are nam
   }
 });
 
-test('an incomplete last line, such as that of a killed process, is unreadable and harms no other', async () => {
+test('an incomplete last line, such as that of a killed process, is unreadable and does not affect the other lines', async () => {
   const file = join(await temporaryFolder(), 'journal.ndjson');
   createJournal(file, head).write(calls);
   truncateSync(file, statSync(file).size - 9);

@@ -11,13 +11,13 @@ const headSchema = z.strictObject({
   started_at_ms: z.number().min(0),
 });
 
-/** The first line of a journal: from it and an order's number the audit regenerates what was sent. */
+/** The first line of a journal. From it and an order's number, the audit regenerates the order that was sent. */
 export type JournalHead = z.infer<typeof headSchema>;
 
 const text = z.string();
 const attempt = z.strictObject({ checkout: text, attemptId: text });
 
-/** What a call asked for. Checkout systems are named by their client ids. */
+/** The request of a call. Checkout systems are identified by their client ids. */
 const requestSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('create') }),
   z.strictObject({ kind: z.literal('read') }),
@@ -50,7 +50,7 @@ const shownSchema = z.strictObject({
   order_token: text.optional(),
   created_at: text.optional(),
   paymentId: text.optional(),
-  /** Absent where the response does not show refused payments. */
+  /** Absent if the response does not show refused payments. */
   refusedIds: z.array(text).optional(),
 });
 
@@ -87,13 +87,13 @@ export function createJournal(file: string, head: JournalHead) {
   writeFileSync(descriptor, lineOf(head));
   return {
     /**
-     * Passes lines to the operating system before it returns: a process that is killed afterwards has lost none of them. A
-     * power cut before `close` may lose the last seconds. Throws if the disk is full.
+     * Passes the lines to the operating system before it returns, so a process that is killed afterwards loses none of
+     * them. A power failure before `close` may lose the lines of the last seconds. Throws if the disk is full.
      */
     write(lines: readonly (JournalCall | JournalResponse)[]): void {
       if (lines.length > 0) writeFileSync(descriptor, lines.map(lineOf).join(''));
     },
-    /** Waits for the disk. */
+    /** Waits until the file is on disk, and closes it. */
     close(): void {
       fsyncSync(descriptor);
       closeSync(descriptor);
@@ -104,7 +104,10 @@ export function createJournal(file: string, head: JournalHead) {
 /** Reads a journal. Rejects if its first line is not a journal's. */
 export async function readJournal(file: string) {
   const calls = new Map<number, JournaledCall>();
-  /** The numbers of the lines that are neither calls nor responses, such as one that a killed process left incomplete. */
+  /**
+   * The numbers of the lines that are neither calls nor responses, such as a line that a killed process left
+   * incomplete.
+   */
   const unreadable: number[] = [];
   let head: JournalHead | undefined;
   let number = 0;

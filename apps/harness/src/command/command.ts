@@ -4,7 +4,7 @@ import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 /** Exit codes: success; failure; nothing was sent because an argument or file is invalid; Ctrl-C. */
 export const exitCodes = { passed: 0, failed: 1, invalid: 2, interrupted: 130 } as const;
 
-/** An argument, file or environment variable with which a command cannot start. */
+/** An argument, file or environment variable is invalid, so the command cannot start. */
 export class UsageError extends Error {}
 
 /** An error's message, without a stack. */
@@ -13,8 +13,8 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * Parses the arguments and runs a command. Errors are printed as their message and become the exit code. A closed output, as
- * after `| head -1`, does not end the process: it has a gateway to stop.
+ * Parses the arguments and runs a command. Errors are printed as their message and become the exit code. If its output
+ * is closed, as after `| head -1`, the process keeps running, because it must still stop its gateway.
  */
 export async function runCommand(command: Command, main: () => Promise<number>): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
@@ -33,12 +33,15 @@ export async function runCommand(command: Command, main: () => Promise<number>):
   }
 }
 
-/** Calls back at every signal that ends a command. A terminal that is closed sends SIGHUP. */
+/** Calls back on every signal that ends a command. Closing a terminal sends SIGHUP. */
 export function onEndSignal(callback: () => void): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, callback);
 }
 
-/** Runs a step whose errors the user can correct: a file that cannot be read or is not valid. */
+/**
+ * Runs a step and turns its errors into usage errors, because the user can correct them, such as an unreadable or
+ * invalid file.
+ */
 export async function usage<Result>(step: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await step();

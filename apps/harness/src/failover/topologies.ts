@@ -14,11 +14,11 @@ import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { type SelfSigned, selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { documentedConfig, startProgram } from './programs.ts';
 
-/** The fault of the primary: its processes are killed, it shuts down, or its processes are suspended. */
+/** The faults of a primary: its processes are killed, it shuts down, or its processes are suspended. */
 export const faults = ['kill', 'stop', 'hang'] as const;
 export type Fault = (typeof faults)[number];
 
-/** A primary, its standby and the proxies in front of them. Everything that was started for it ends with its `cleanup`. */
+/** A primary, its standby and the proxies in front of them. `cleanup` ends everything that was started for it. */
 export interface Topology {
   /** The gateways' URL, over TLS. */
   readonly databaseUrl: string;

@@ -14,14 +14,14 @@ export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>;
 export const thisTree = fileURLToPath(new URL('../../../..', import.meta.url));
 
 export interface GatewaySettings {
-  /** The checkout of another version, with its dependencies; absent: {@link thisTree}. */
+  /** The checkout of another version with its dependencies. By default, {@link thisTree}. */
   readonly tree?: string;
   readonly databaseUrl: string;
   /** Whether the schema exists and the gateway may not change it. */
   readonly isMigrated?: boolean | undefined;
   /** 32 bytes in base64. */
   readonly secretsKey: string;
-  /** More variables, which replace those that the harness sets. */
+  /** Additional variables, which override those that the harness sets. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 
@@ -138,7 +138,7 @@ async function readReadyLine(child: ReturnType<typeof spawnGateway>, signal: Abo
     limit.throwIfAborted();
     throw new Error('it exited before it was ready');
   } finally {
-    // Later lines are not parsed, which would cost the process that sends load too much.
+    // Later lines are dropped, because parsing them would cost the load generator too much CPU.
     child.stdout.resume();
   }
 }

@@ -27,7 +27,8 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   second: { name: 'Second' },
   strict: { name: 'Strict', checksumRequired: true },
   test: { name: 'Test', kind: 'test' },
-  // Less than the command accepts, so that fixtures that wait for an expiry are quick, and enough to start a payment before.
+  // Less than the command accepts, so that fixtures need not wait long for an expiry, but enough to start a payment
+  // first.
   expiring: { name: 'Expiring', defaultLifetimeSeconds: 10 },
   managed: { name: 'Managed' },
   notified: { name: 'Notified' },
@@ -51,7 +52,7 @@ export async function startFixtureGateway(
 
 interface Database {
   readonly url: string;
-  /** For the gateway, as a role that may not migrate; absent: `url`. */
+  /** The URL for the gateway, with a role that may not migrate. By default, `url`. */
   readonly gatewayUrl?: string;
   stop(): Promise<void>;
 }

@@ -28,7 +28,10 @@ export async function startWebhookReceiver() {
   const secrets = new Map<string, Webhook>();
   /** By `webhook-id`. */
   const deliveries = new Map<string, Delivery>();
-  /** Why webhooks were rejected: a wrong signature, a body that is not an event, or a different body under the same id. */
+  /**
+   * The reasons for rejected webhooks: a wrong signature, a body that is not an event, or a different body under the
+   * same id.
+   */
   const rejected: string[] = [];
 
   const receive = (path: string, headers: Record<string, string>, body: string) => {
@@ -41,7 +44,7 @@ export async function startWebhookReceiver() {
     if (known === undefined) {
       deliveries.set(event.id, { orderId: event.data.order_id, type: event.type, body, copies: 1 });
     } else if (known.body === body) known.copies += 1;
-    else throw new Error(`the event ${event.id} arrived again with another body`);
+    else throw new Error(`the event ${event.id} arrived again with a different body`);
   };
 
   const server = createServer(async (request, response) => {

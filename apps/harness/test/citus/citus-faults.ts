@@ -7,7 +7,7 @@ import type { FaultOf } from '../faults/faults.ts';
 /** A cluster whose workers can be disturbed. */
 export interface CitusTarget {
   readonly cluster: CitusCluster;
-  /** The fault that goes on now. */
+  /** The fault in progress. */
   readonly current: { isAffected?: ((clientId: string) => boolean) | undefined };
 }
 
@@ -19,12 +19,12 @@ export const citusFaults: readonly FaultOf<CitusTarget>[] = [
     await worker.start();
   }),
   disturbWorker('worker stopped for 2 s', async (worker) => {
-    // A busy worker may not stop in time. Then an operator kills it, too.
+    // A busy worker may not stop in time. An operator would then kill it too.
     await worker.stop().catch(worker.kill);
     await sleep(2_000);
     await worker.start();
   }),
-  // Longer than a call may take.
+  // Longer than the deadline of a call.
   disturbWorker('worker suspended for 6 s', async (worker) => {
     worker.hang();
     await sleep(6_000);

@@ -28,7 +28,7 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))(
     afterAll(() => cluster?.close(), 60_000);
     const database = async () => ({ url: cluster.url, stop: async () => {} });
 
-    test('responds to every fixture as one on a single server', async () => {
+    test('responds to every fixture like a gateway on a single server', async () => {
       const gateway = await startFixtureGateway(signal, database);
       onTestFinished(gateway.stop, 60_000);
       const clients = openClients(gateway);
@@ -78,7 +78,8 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))(
       lost?.kill();
       const { lost: ofLost, others } = await outcomes();
       expect(ofLost).toEqual(['unavailable']);
-      // A call can share the session of one that found its worker lost, and a process without ids asks all workers for those in use.
+      // A call can share its session with a call that lost its worker, and a process without ids asks all workers for
+      // the ids in use.
       expect(others).toContain('ok');
       expect(others.filter((outcome) => outcome !== 'ok' && outcome !== 'unavailable')).toEqual([]);
       await lost?.start();

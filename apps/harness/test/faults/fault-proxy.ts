@@ -17,9 +17,11 @@ export type ConnectionFault =
 
 /** A proxy between the database and the gateways that disturbs their connections. */
 export interface FaultProxy extends DatabaseProxy {
-  /** Disturbs one connection, the next in use. Resolves when the fault has begun; it ends with the connection. */
+  /**
+   * Disturbs the next connection that is used. Resolves when the fault has begun. The fault ends with the connection.
+   */
   disturb(fault: ConnectionFault): Promise<void>;
-  /** Ends all connections, and new ones immediately, for a time. */
+  /** Closes all connections, and for a given time closes new connections immediately. */
   rejectFor(ms: number): Promise<void>;
 }
 

@@ -128,7 +128,7 @@ function lockOrders(seconds: number): Fault['inject'] {
 
 const takenMs = 2_000;
 
-/** Takes all connections of the server, those of the gateways too. */
+/** Takes all connections of the server, including those of the gateways. */
 async function takeConnections({ server }: Disturbed): Promise<void> {
   const [row] = await runQuery(server.url, 'show max_connections');
   const taken: postgres.Sql[] = [];
@@ -162,6 +162,6 @@ async function fillDisk(disturbed: Disturbed): Promise<void> {
   } finally {
     rmSync(filler, { force: true });
   }
-  // It may have crashed, as the log must be written.
+  // The server may have crashed, because it could not write its log.
   await untilBack(disturbed);
 }

@@ -40,7 +40,7 @@ export interface FaultyDatabase<Target> {
   readonly url: string;
   /** The same database without anything in between. */
   readonly auditUrl: string;
-  /** What faults need of it. */
+  /** The parts that faults act on. */
   readonly target: Target;
 }
 
@@ -57,11 +57,13 @@ export interface FaultRun {
   readonly recoveries: readonly number[];
 }
 
-/** The run is ended by its faults, not by its time. */
+/** Longer than any run, because a run ends after its last fault. */
 const longestSeconds = 7_200;
 const rate = 100;
 
-/** Few enough that a slow machine drops calls instead of sending payments before the responses with their tokens. */
+/**
+ * Low enough that a slow machine drops calls instead of sending payments before it has the responses with their tokens.
+ */
 const usualPendingMax = 64;
 
 const usualMerchants = [

@@ -46,7 +46,7 @@ export interface Latencies {
 /** The maximum number of calls of one process. */
 const callsMax = 10_000_000;
 
-/** A call that has not been sent this long after it was scheduled is abandoned, as by its client. */
+/** A call that has not been sent this long after its scheduled time is abandoned, as a client would abandon it. */
 const giveUpMs = 5_000;
 
 function latenciesOf(values: number[]): Latencies {

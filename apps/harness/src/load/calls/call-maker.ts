@@ -47,11 +47,11 @@ export interface OrderLife {
   readonly known: (number: number) => KnownOrder | undefined;
 }
 
-/** Random values for different questions about one call use indexes far apart. */
+/** The random values for different properties of a call use indexes that are far apart. */
 const kindIndex = 0x20000000;
 const sourceIndex = 0x40000000;
 
-/** A repeated order is from about this many calls ago: a client without a response retries soon. */
+/** A repeated order is at most about this many calls old, because a client without a response retries soon. */
 const replayReach = 500;
 
 /** The correct outcomes. If an order is started, paid and cancelled at the same time, one of them is too late. */
@@ -84,8 +84,8 @@ export function orderNumberOf(settings: CallSettings, number: number): number {
 }
 
 /**
- * Returns a function that makes a run's calls, each from its number alone, so that a second run makes the same ones. A call
- * about an order whose creation was not acknowledged creates that order again.
+ * Returns a function that makes a run's calls, each from its number alone, so that a second run makes the same calls.
+ * If the creation of an order was not acknowledged, a call about it creates the order again.
  */
 export function createCallMaker(
   settings: CallSettings,
@@ -147,7 +147,9 @@ export function createCallMaker(
   };
 }
 
-/** The account, order and protocol of a call; another protocol is used if the drawn one lacks the operation. */
+/**
+ * The account, order and protocol of a call. If the protocol does not support the operation, another protocol is used.
+ */
 interface CallFacts {
   readonly protocol: Protocol;
   readonly own: Credentials;
@@ -169,7 +171,7 @@ export function operationCall(
   };
 }
 
-/** What a call asks for, as the journal has it; `undefined` for a call that is about no order. */
+/** Returns the request of a call in the journal's form, or `undefined` for a call that is not about an order. */
 export function requestOf({ operation, request = {}, order, headers }: LoadCall): JournalRequest | undefined {
   if (operation === 'ListOrders') return { kind: 'read' };
   if (order === undefined) return undefined;
@@ -207,8 +209,8 @@ function given(credentials: Credentials | undefined): Credentials {
 }
 
 /**
- * Outcomes of the calls that must fail: decided by the call alone, and without closing the connection, as a body above the
- * limit does, because a run would then measure connecting.
+ * The outcomes of calls that must fail. Each is determined by the call alone and keeps the connection open. A body
+ * above the limit would close it, and the run would then measure connection setup.
  */
 const failingOutcomes = ['invalid_order', 'malformed_json', 'unauthenticated', 'checksum_mismatch'];
 

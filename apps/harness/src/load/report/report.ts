@@ -7,7 +7,7 @@ import type { LoadOutcome } from '../run/run-load.ts';
 /** All results of a run: `--json` writes them, and the table and page show them. Times are milliseconds. */
 export type LoadReport = ReturnType<typeof reportOf>;
 
-/** Percentiles in milliseconds; `undefined` where nothing was measured. */
+/** Percentiles in milliseconds; `undefined` if nothing was measured. */
 export type LatencySummary = ReturnType<typeof summaryOf>;
 
 export interface ReportedRun {
@@ -41,7 +41,7 @@ export function reportOf(
     ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, failure },
     ...{ scheduled, sent, done, errors, dropped, unanswered, ...rates, latency },
     latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
-    // How late the generator sent: its share of the latencies.
+    // How late the generator sent its calls, which is its share of the latencies.
     lateness: summaryOf(recorder.lateness),
     // `[percent, milliseconds]`, ever closer to 100.
     percentiles: percentilesOf(latencies),
@@ -50,7 +50,7 @@ export function reportOf(
       .sort((a, b) => b.count - a.count),
     by_second: recorder.seconds(),
     audit,
-    // A run that ended early is not the one that the thresholds are for.
+    // A run that ended early does not pass, because the thresholds apply to the complete run.
     verdict: { ...verdict, passed: verdict.passed && failure === undefined },
   };
 }

@@ -8,18 +8,18 @@ export interface Execution {
   readonly sender: Sender;
   readonly recorder: Recorder;
   readonly clock: RunClock;
-  /** Ends the run at once. */
+  /** Ends the run immediately. */
   readonly signal: AbortSignal;
   readonly makeCall: (number: number) => LoadCall;
 }
 
-/** This far behind its schedule, the open loop lets responses be read between two calls. */
+/** If the open loop is further behind its schedule than this, it reads responses between two calls. */
 const backlogMs = 1;
 
 /**
- * Open loop: sends each call on schedule, whatever the outcome of the others, and counts its latency from then. So a stall of
- * the gateway counts for every call scheduled during it. A call scheduled while `maxPending` have no response is
- * dropped. Resolves when all have a response, or the signal aborts.
+ * Open loop: sends each call on schedule, regardless of earlier outcomes, and measures its latency from the scheduled
+ * time. A stall of the gateway therefore counts for every call scheduled during it. A call is dropped if `maxPending`
+ * calls have no response at its scheduled time. Resolves when all calls have a response, or when the signal aborts.
  */
 export async function runOpenLoop(
   { sender, recorder, clock, signal, makeCall }: Execution,
@@ -48,8 +48,8 @@ export async function runOpenLoop(
 }
 
 /**
- * Closed loop: each client sends its next call after its last response. A gateway that stalls receives
- * no calls during the stall, so a stall of any length is one slow call per client.
+ * Closed loop: each client sends its next call after its last response. A stalled gateway receives no new calls, so a
+ * stall of any length shows up as one slow call per client.
  */
 export async function runClosedLoop(
   { sender, recorder, clock, signal, makeCall }: Execution,

@@ -7,9 +7,9 @@ export interface ProgressOutput {
   write(text: string): unknown;
 }
 
-/** Lines of a log are this far apart. */
+/** The interval between the lines of a log. */
 const plainLineEveryMs = 5_000;
-/** Rates are those of about the last second: of a shorter time they would jump. */
+/** Rates cover about the last second. Over a shorter time, they would fluctuate. */
 const rateOverMs = 1_000;
 
 type Counts = Pick<Recorder, 'sent' | 'done' | 'pending' | 'errors' | 'dropped' | 'latencies'>;

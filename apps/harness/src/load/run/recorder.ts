@@ -30,8 +30,8 @@ export interface RecorderOptions {
 }
 
 /**
- * Responses that arrive in one turn of the event loop are written to the journal together and counted after that, so that
- * nothing is counted that the journal lacks.
+ * Creates a recorder. Responses that arrive in the same turn of the event loop are written to the journal together and
+ * counted afterwards, so every counted response is in the journal.
  */
 export function createRecorder(options: RecorderOptions) {
   const { plannedSeconds, journal, numberOf = () => undefined, onFailure = () => {} } = options;
@@ -81,13 +81,13 @@ export function createRecorder(options: RecorderOptions) {
     const batch = waiting;
     waiting = [];
     try {
-      journal?.write(batch.flatMap((one) => responseOf(one, numberOf)));
+      journal?.write(batch.flatMap((ended) => responseOf(ended, numberOf)));
       batch.forEach(count);
     } catch (error) {
       onFailure(error);
     }
   };
-  /** A call is in the journal before it is sent: it may have an effect although nobody hears of it. */
+  /** Writes a call to the journal before it is sent, because it may take effect even if its response is lost. */
   const writeCall = (call: LoadCall, atMs: number) => {
     const request = requestOf(call);
     if (journal === undefined || request === undefined) return;
@@ -149,7 +149,7 @@ function percentilesOf(latencies: Latencies) {
   return { p50_ms, p90_ms, p99_ms, max_ms: latencies.max };
 }
 
-/** A response about another order than the one sent is wrong. */
+/** Turns a response about the wrong order into an error. */
 function checked({ operation, order }: LoadCall, reply: Reply): Reply {
   if (reply.orders === undefined || operation === 'ListOrders') return reply;
   if (order === undefined) return { outcome: 'success of a call that must fail' };

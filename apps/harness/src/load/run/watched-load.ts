@@ -32,7 +32,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
   /** For each gateway, when the latest call that created an order was sent. */
   const createdAtMs = gateways.map(() => 0);
   let [turn, created, late] = [0, 0, 0];
-  // The total time this process was blocked: a response that waited for this process was not late.
+  // The total time for which this process was blocked. A response that waited for this process was not late.
   let busyMs = 0;
   let tickedMs = performance.now();
   const ticking = setInterval(() => {
@@ -55,7 +55,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
     },
     close() {
       clearInterval(ticking);
-      for (const one of senders) one.close();
+      for (const opened of senders) opened.close();
     },
   };
   const ended = new AbortController();
@@ -71,7 +71,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
     created: () => created,
     /** Responses later than the gateway's deadline and 250 ms. */
     late: () => late,
-    /** Milliseconds until some or every gateway has created an order that is sent from now on. */
+    /** Resolves to the milliseconds until one or every gateway has created an order that was sent after this call. */
     async timeToCreated(which: 'some' | 'every', signal: AbortSignal): Promise<number> {
       const startMs = performance.now();
       while (!createdAtMs[which]((sentMs) => sentMs >= startMs)) await sleep(pollMs, undefined, { signal });
