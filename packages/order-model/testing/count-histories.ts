@@ -31,7 +31,8 @@ export async function countHistories({
     counted += 1;
     const isExplained = findUnexplained(history) === undefined;
     if (!isExplained) unexplained += 1;
-    if (isExplained === (plant !== undefined) && counted - unexplained + (plant ? 0 : unexplained) === 1) {
+    const wrong = plant === undefined ? unexplained : counted - unexplained;
+    if (isExplained === (plant !== undefined) && wrong === 1) {
       process.stdout.write(
         `seed ${seed}: ${isExplained ? JSON.stringify(history, null, 1) : describeUnexplained(history)}\n`,
       );
