@@ -28,7 +28,9 @@ export async function bench(...args: string[]): Promise<{ stdout: string; sectio
 
 /** Every contender of a section, and whether each run stored orders. The number and the speed depend on the machine. */
 export function outcomes({ runs }: Measured): Record<string, boolean> {
-  return Object.fromEntries(Object.entries(runs).map(([name, own]) => [name, own.every(({ stored }) => stored > 0)]));
+  return Object.fromEntries(
+    Object.entries(runs).map(([name, ofContender]) => [name, ofContender.every(({ stored }) => stored > 0)]),
+  );
 }
 
 /** The outcomes when every run stored orders. */

@@ -3,7 +3,10 @@ import { type Measured, median } from './sections.ts';
 
 /** The medians of a section and its ratios as Markdown tables. */
 export function reportOf({ title, rounds, seconds, runs, ratios }: Measured): string {
-  const medians = Object.entries(runs).map(([name, own]) => [name, ...Object.values(columns).map((show) => show(own))]);
+  const medians = Object.entries(runs).map(([name, ofContender]) => [
+    name,
+    ...Object.values(columns).map((show) => show(ofContender)),
+  ]);
   const quotients = ratios.map(({ metric, of, to, median }) => [`${metrics[metric]}, ${of} to ${to}`, text(median, 2)]);
   return [
     `${title}: medians of ${rounds} interleaved rounds of ${seconds} s`,

@@ -36,10 +36,10 @@ export function createClient(options: ClientOptions): GatewayClient {
   const send = createSend(options);
   return {
     ...createManagement(send),
-    async createOrder({ order_amount, ...others }) {
-      const order_checksum = await orderChecksum({ order_amount, ...others }, options.clientSecret);
+    async createOrder({ order_amount, ...otherFields }) {
+      const order_checksum = await orderChecksum({ order_amount, ...otherFields }, options.clientSecret);
       // JSON.stringify cannot write a number with two decimals.
-      const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...others, order_checksum }).slice(1)}`;
+      const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...otherFields, order_checksum }).slice(1)}`;
       return send('POST', '/order', body);
     },
     async getOrder(orderId) {

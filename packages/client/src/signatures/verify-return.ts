@@ -28,8 +28,8 @@ export async function verifyReturn(
 ): Promise<SignedReturn> {
   const query = address instanceof URLSearchParams ? address : queryOf(String(address));
   const parameterOf = (name: string): string => {
-    const [value, ...others] = query.getAll(name);
-    if (!value || others.length > 0) throw new SignatureError(`The parameter ${name} is missing or repeated`);
+    const [value, ...repeats] = query.getAll(name);
+    if (!value || repeats.length > 0) throw new SignatureError(`The parameter ${name} is missing or repeated`);
     return value;
   };
   const orderId = parameterOf('order_id');

@@ -59,10 +59,10 @@ export function loadCommand(): Command {
     )
     .option('--max-pending <n>', 'drop scheduled calls while N have no response (default: 1000)', parseNumber)
     .option('--merchants <n>', 'spread the orders over N merchants (default: 1)', parseNumber);
-  for (const [, name, what] of shares) {
+  for (const [, name, description] of shares) {
     command.option(
       `--${name.replace('_', '-')} <n>`,
-      `the share of calls that ${what}, 0 to 1 (default: 0)`,
+      `the share of calls that ${description}, 0 to 1 (default: 0)`,
       parseNumber,
     );
   }

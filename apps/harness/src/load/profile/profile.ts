@@ -15,7 +15,7 @@ export const protocolChoices = [...protocols, 'mixed'] as const;
 /** `open`: calls follow a schedule. `closed`: each client sends its next call after its last response. */
 export const modes = ['open', 'closed'] as const;
 
-/** A day: bounds a typing error. */
+/** A day. A longer run is almost certainly a typing error. */
 const secondsMax = 86_400;
 
 /** The kinds of call besides a new order: the name of each, the setting of its share, and what such calls do. */
