@@ -1,7 +1,12 @@
+import { Readable } from 'node:stream';
+import { base64Decode } from '@bufbuild/protobuf/wire';
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { createContextValues } from '@connectrpc/connect';
 import { createAsyncIterable } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
-import type { FastifyInstance } from 'fastify';
+import type { Failure } from '@order-gateway/domain/failure';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
 import type { Receive } from '../intake/receive.ts';
@@ -23,6 +28,9 @@ declare module 'fastify' {
  * as one chunk: Connect's envelope reader allocates the announced length and takes a time quadratic in the number of chunks. And
  * the message is read as on the other ports (`rpc/methods.ts`): protobuf's JSON mapping rounds numbers, takes the last of two
  * equal keys and reads numbers from strings, and Connect reports an invalid Protobuf message as an error of the server.
+ *
+ * Methods without side effects may be called with GET. Such a call is read as the POST that it stands for, so that the same
+ * checks apply.
  */
 export async function connectRoutes(
   app: FastifyInstance,
@@ -36,6 +44,11 @@ export async function connectRoutes(
     const methodOfRoute = new Map(
       [...methods].map(([{ parent, name }, method]) => [`${scope.prefix}/${parent.typeName}/${name}`, method]),
     );
+    scope.addHook('onRoute', (route) => {
+      const { idempotency } = methodOfRoute.get(route.url)?.operation.method ?? {};
+      const isRead = idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+      route.config = { ...route.config, allow: isRead ? 'GET, POST' : 'POST' };
+    });
     scope.decorateRequest('rpcBody');
     scope.decorateRequest('rpcRequest');
     scope.addHook('onRequest', async (request, reply) => {
@@ -44,13 +57,16 @@ export async function connectRoutes(
       // Connect adds a route for every method of a service. The streaming one is served on the gRPC port only.
       if (method === undefined) return sendFailure(reply, { kind: 'not_found' }, deps);
       call.operation = method.operation.method.name;
+      reply.header('cache-control', 'no-store');
+      const { allow = '' } = request.routeOptions.config;
+      const sent = request.method === 'GET' && allow.includes('GET') ? takeQuery(request) : undefined;
       const mediaType = headers['content-type'] ?? '';
       const [hasEnvelope, isJson] = [/^application\/grpc-web/.test(mediaType), isJsonInUtf8(mediaType)];
       const bodyForm = { hasEnvelope, messageBytesMax: method.messageBytesMax };
       call.protocol = hasEnvelope ? 'grpc-web' : 'connect';
       // Connect omits the header Allow.
       if (request.method !== 'POST') {
-        return sendFailure(reply, { kind: 'method_not_allowed', allow: 'POST' }, deps);
+        return sendFailure(reply, { kind: 'method_not_allowed', allow }, deps);
       }
       const received = await receive(call, {
         headers,
@@ -58,7 +74,10 @@ export async function connectRoutes(
         bodyBytesMax: bodyBytesMax(bodyForm),
         isMediaTypeSupported: isJson || /^application\/(proto|grpc-web(\+proto)?)$/i.test(mediaType),
         accountKind: method.accountKind,
-        startReading: (timeoutMs) => startReading(deps, request, reply, { ...bodyForm, timeoutMs }),
+        startReading: (timeoutMs) =>
+          sent === undefined
+            ? startReading(deps, request, reply, { ...bodyForm, timeoutMs })
+            : deps.readBody(Readable.from(sent.ok ? [sent.value] : []), { ...bodyForm, timeoutMs }),
       });
       // Otherwise the rest of a large body would be read as the next request.
       reply.raw.once('finish', () => request.raw.resume());
@@ -68,6 +87,10 @@ export async function connectRoutes(
         // Connect's errors have the status of HTTP, but not its headers.
         if (!hasEnvelope) reply.headers(headersOfFailure(failure));
         request.rpcRequest = received;
+        return;
+      }
+      if (sent?.ok === false) {
+        request.rpcRequest = sent;
         return;
       }
       call.hasJsonBody = isJson;
@@ -92,4 +115,25 @@ export async function connectRoutes(
       contextValues: ({ call, rpcRequest: request }) => createContextValues().set(rpcCallKey, { call, request }),
     });
   });
+}
+
+/**
+ * Turns a GET into the POST that it stands for (connectrpc.com/docs/protocol, Unary-Get-Request), and returns the message
+ * of its query.
+ */
+function takeQuery({ raw, headers, query }: FastifyRequest): Result<Buffer, Failure> {
+  const { encoding, compression = 'identity', base64, message }: Readonly<Record<string, unknown>> = Object(query);
+  raw.method = 'POST';
+  raw.url = raw.url?.split('?', 1)[0];
+  headers['content-type'] = encoding === 'json' || encoding === 'proto' ? `application/${encoding}` : '';
+  headers['content-encoding'] = String(compression);
+  if (typeof message !== 'string') {
+    return failed({ kind: 'malformed_json', reason: 'The query must have one parameter "message".' });
+  }
+  if (base64 !== '1') return success(Buffer.from(message));
+  try {
+    return success(Buffer.from(base64Decode(message)));
+  } catch {
+    return failed({ kind: 'malformed_json', reason: 'The parameter "message" is not valid base64.' });
+  }
 }

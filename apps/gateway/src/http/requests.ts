@@ -16,6 +16,8 @@ declare module 'fastify' {
     isLogged?: boolean;
     /** The name of the operation in logs, metrics and traces. */
     operation?: string;
+    /** The methods that a route for all methods accepts. */
+    allow?: string;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@order-gateway/domain/failure';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, type RouteOptions } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { trackSockets } from '../intake/peers/connection-limit.ts';
 import { createReceive } from '../intake/receive.ts';
@@ -156,17 +156,17 @@ const hostsIn = ({ rawHeaders }: IncomingMessage) =>
  * `Allow` header: Fastify responds with 404 to a wrong method too.
  */
 function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
-  const routes: { readonly pattern: RegExp; readonly method: string; readonly isForAll: boolean }[] = [];
-  app.addHook('onRoute', ({ url, method }) => {
-    const pattern = new RegExp(`^${url.replace(/:[a-z_]+/g, '[^/]+').replace('*', '.*')}$`);
-    // A route for all methods, such as Connect's, accepts POST and rejects the other methods itself.
-    const isForAll = typeof method !== 'string';
-    routes.push({ pattern, method: isForAll ? 'POST' : method, isForAll });
+  const routes: { readonly pattern: RegExp; readonly route: RouteOptions }[] = [];
+  app.addHook('onRoute', (route) => {
+    const pattern = new RegExp(`^${route.url.replace(/:[a-z_]+/g, '[^/]+').replace('*', '.*')}$`);
+    routes.push({ pattern, route });
   });
   return (url) => {
     const [path = ''] = url.split('?', 1);
-    const matching = routes.filter(({ pattern }) => pattern.test(path));
-    if (matching.some(({ isForAll }) => isForAll)) return 'POST';
+    const matching = routes.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route);
+    // A route for all methods rejects some itself. All but those of Connect accept POST only.
+    const forAll = matching.find(({ method }) => typeof method !== 'string');
+    if (forAll !== undefined) return forAll.config?.allow ?? 'POST';
     return matching.length === 0 ? undefined : [...new Set(matching.map(({ method }) => method))].join(', ');
   };
 }

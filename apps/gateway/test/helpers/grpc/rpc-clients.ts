@@ -5,7 +5,13 @@ import { promisify } from 'node:util';
 import type { DescService } from '@bufbuild/protobuf';
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import { type Client, ConnectError, createClient } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import {
+  compressionBrotli,
+  compressionGzip,
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from '@connectrpc/connect-node';
 import { ErrorInfoSchema, RetryInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
 import type { RunningGateway } from '../running-gateway.ts';
 
@@ -34,6 +40,20 @@ export function rpcClients<Service extends DescService>(
     'connect in binary': createConnectTransport({ ...overHttp, useBinaryFormat: true }),
   };
   return rpcNames.map((name) => ({ name, client: createClient(service, transports[name]) }));
+}
+
+/** Connect clients that send calls without side effects as GET, one for each encoding, with and without compression. */
+export function httpGetClients<Service extends DescService>(service: Service, { url }: Pick<RunningGateway, 'url'>) {
+  const options = { baseUrl: url, httpVersion: '1.1', useHttpGet: true, compressMinBytes: 0 } as const;
+  return [false, true].flatMap((useBinaryFormat) =>
+    [null, compressionGzip, compressionBrotli].map((sendCompression) => ({
+      name: `${useBinaryFormat ? 'binary' : 'JSON'} in ${sendCompression?.name ?? 'identity'}`,
+      client: createClient(
+        service,
+        createConnectTransport({ ...options, useBinaryFormat, ...(sendCompression && { sendCompression }) }),
+      ),
+    })),
+  );
 }
 
 /** The status of a failed call, its error code, and the time to wait, if it has one. */

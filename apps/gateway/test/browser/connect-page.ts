@@ -1,0 +1,18 @@
+import { createClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+
+// Runs in a page of the gateway's origin.
+
+/** Looks up an order with a Connect client for browsers, and lists orders. */
+export async function readOrders(baseUrl: string, headers: Record<string, string>, orderId: string) {
+  const found = [];
+  for (const useBinaryFormat of [false, true]) {
+    const transport = createConnectTransport({ baseUrl, useBinaryFormat, useHttpGet: true });
+    const client = createClient(OrderService, transport);
+    const { order } = await client.getOrder({ order: { case: 'orderId', value: orderId } }, { headers });
+    const { orders } = await client.listOrders({}, { headers });
+    found.push([order?.orderId, orders.map((listed) => listed.orderId)]);
+  }
+  return found;
+}
