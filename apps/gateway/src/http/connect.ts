@@ -124,7 +124,6 @@ export async function connectRoutes(
 function takeQuery({ raw, headers, query }: FastifyRequest): Result<Buffer, Failure> {
   const { encoding, compression = 'identity', base64, message }: Readonly<Record<string, unknown>> = Object(query);
   raw.method = 'POST';
-  raw.url = raw.url?.split('?', 1)[0];
   headers['content-type'] = encoding === 'json' || encoding === 'proto' ? `application/${encoding}` : '';
   headers['content-encoding'] = String(compression);
   if (typeof message !== 'string') {
