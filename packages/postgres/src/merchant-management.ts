@@ -14,13 +14,13 @@ import { queueLimits } from './queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 
-/** What merchants manage themselves, with its connection. */
+/** What merchants manage themselves, with the connection that it uses. */
 export interface PostgresMerchantManagement extends MerchantManagement {
   /** Lets running calls finish, then closes the connection. */
   close(): Promise<void>;
 }
 
-/** Opens what merchants manage, on one connection, so that it delays no other call. */
+/** Opens what merchants manage on one connection, so that it delays no other call. */
 export function openMerchantManagement(options: DatabaseOptions): PostgresMerchantManagement {
   const queue = createBatchQueue<
     DatabaseClient<PostgresJsDatabase>,
@@ -42,8 +42,8 @@ export function openMerchantManagement(options: DatabaseOptions): PostgresMercha
 }
 
 /**
- * Opens what merchants manage for an operator, on one connection that is made with the first statement. The audit log has the
- * changes under the name of `actor`. Rejects with errors without values.
+ * Opens what merchants manage for an operator, on one connection that the first statement opens. The audit log records
+ * changes under the name in `actor`. Rejects with errors that contain no values.
  */
 export function openOperatorManagement({ url, actor = systemActor() }: AdminOptions) {
   const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'management');
@@ -51,7 +51,7 @@ export function openOperatorManagement({ url, actor = systemActor() }: AdminOpti
   return {
     /** Returns an account, even if it is disabled; `undefined` if there is none. */
     findAccount: (clientId: string) => run((db) => findAccount(db, clientId)),
-    /** Does a piece of work for a merchant, whose credentials an operator does not need. */
+    /** Performs work for a merchant. An operator does not need the merchant's credentials. */
     perform: async <Value>(
       _merchant: unknown,
       work: (managed: Managed) => Promise<Value>,
@@ -72,7 +72,8 @@ async function performOn<Value>(
   const live = liveCaller(caller);
   const found = await run((db) => db.execute(live));
   if (found.length === 0) return { kind: 'unauthenticated' };
-  // The lock delays a revocation until the change has committed. After a revocation it fails, which repeats the statement.
+  // The lock delays a revocation until the change has committed. After a revocation, the lock fails, and the statement
+  // is repeated.
   const actor = sql`${live} for share of ${sql.identifier('client_secrets')}`;
   try {
     return { kind: 'done', value: await work(managedBy(run, actor)) };
@@ -82,7 +83,7 @@ async function performOn<Value>(
   }
 }
 
-/** The client id of a caller, as `name`, if the secret works. */
+/** Selects a caller's client id as `name`, if the secret works. */
 function liveCaller({ clientId, clientSecret }: Credentials): SQL {
   const isOfCaller = and(
     eq(accounts.clientId, clientId),

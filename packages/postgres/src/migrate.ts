@@ -11,34 +11,34 @@ import { DatabaseError, isLockTimeout, lockTimeoutMessage } from './connections/
 const grantsFile = new URL('../grants.sql', import.meta.url);
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
 
-/** Any number that no other program locks; these digits are the name of the service in ASCII, `order`. */
+/** Any number that no other program locks; its digits spell the name of the service in ASCII, `order`. */
 const migrationLock = 0x6f72646572;
 
 /**
- * How long a start waits for a lock: for the migration of another process, or for a table in use. If it takes longer, start one
- * process first and the others after its migration.
+ * How long a start waits for a lock, for example while another process migrates or a table is in use. If a migration
+ * takes longer, start one process first, and the others after its migration.
  */
 const lockTimeoutMaxMs = 600_000;
 
 const lockPollMs = 100;
 
 /**
- * How long a migration waits for the lock of a table at a time. All statements that need the table wait behind it, so it gives way,
- * and tries again after {@link retryPauseMs}.
+ * How long a migration waits for a table lock at a time. All statements that need the table wait behind it, so it gives
+ * way and tries again after {@link retryPauseMs}.
  */
 const tableLockMaxMs = 500;
 
-/** Time for the statements that waited behind a migration. */
+/** Time to run the statements that waited behind a migration. */
 const retryPauseMs = 500;
 
-/** Runs one statement, and returns its rows. */
+/** Runs one statement and returns its rows. */
 type Execute = (query: SQL) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
 /**
- * Brings the database to the schema that this code needs, once, even if many processes start at the same time: they wait for
- * each other on an advisory lock. Statements have no time limit, as building an index may take long; only waiting for a lock has
- * one. All of the migrations are applied, or none. Then the roles of `roles.sql` get their privileges. Rejects with an error
- * without values.
+ * Migrates the database to the schema that this code needs, once, even if many processes start at the same time: they
+ * wait for each other on an advisory lock. Statements have no time limit, because building an index may take long; only
+ * waiting for a lock has one. Either all migrations are applied or none is. Then the roles of `roles.sql` get their
+ * privileges. Rejects with an error that contains no values.
  */
 export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): Promise<void> {
   const options = { url, applicationName: 'order-gateway migration', statementTimeoutMs: noStatementTimeoutMs };
@@ -46,10 +46,10 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
     // The first statement connects, which has a deadline.
     await run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
     await lockMigrations((query) => db.execute(query), lockTimeoutMs);
-    const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
+    const knownMillis = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
     const applied = (await appliedMigrations((query) => db.execute(query))) ?? [];
-    // Until the first release, a changed schema generates the one migration again. A newer version has later migrations.
-    if (applied.some((millis) => !known.includes(millis) && millis < Math.max(...known)))
+    // Until the first release, a schema change regenerates the one migration. A newer version has later migrations.
+    if (applied.some((millis) => !knownMillis.includes(millis) && millis < Math.max(...knownMillis)))
       throw new DatabaseError(
         "its schema is of an earlier checkout and can't be migrated: use a new database or DATA_DIR",
       );
@@ -66,9 +66,9 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
 }
 
 /**
- * Takes the lock of migrations, which is released with the connection. It asks again and again, because a session that waits in a
- * statement holds a snapshot, and an index that is built concurrently waits for the end of every older snapshot: two migrations
- * would wait for each other.
+ * Takes the migration lock, which is released with the connection. It polls, because a session that waits in a
+ * statement holds a snapshot, and building an index concurrently waits for the end of every older snapshot: two
+ * migrations would wait for each other.
  */
 async function lockMigrations(execute: Execute, timeoutMs: number): Promise<void> {
   const giveUpAtMs = performance.now() + timeoutMs;
@@ -81,9 +81,10 @@ async function lockMigrations(execute: Execute, timeoutMs: number): Promise<void
 }
 
 /**
- * Runs statements in one transaction. Drizzle's migrator for postgres.js uses `sql.begin`, where a killed backend raises an
- * uncaught exception (postgres.js 3.4.9, issue 1066); its migrator for a proxy lets us run the transaction. A lost connection
- * ends it: a connection is never opened again. Runs them again, up to the limit in milliseconds, while another session holds a lock.
+ * Runs statements in one transaction. Drizzle's migrator for postgres.js uses `sql.begin`, where a killed backend
+ * raises an uncaught exception (postgres.js 3.4.9, issue 1066); its migrator for a proxy lets us run the transaction. A
+ * lost connection ends it, because a connection is never reopened. While another session holds a lock, runs the
+ * statements again, up to the limit in milliseconds.
  */
 async function inTransaction(
   run: (text: string) => Promise<unknown>,
@@ -106,8 +107,8 @@ async function inTransaction(
 }
 
 /**
- * Checks that the database has the schema that this code needs, or a newer one: the version before a migration keeps working
- * after it. Needs only read privileges. Rejects with an error without values that says what to do.
+ * Checks that the database has the schema that this code needs, or a newer one: after a migration, the previous version
+ * keeps working. Needs only read privileges. Rejects with an error that contains no values and says what to do.
  */
 export function requireSchema(url: string): Promise<void> {
   return withConnection({ url, applicationName: 'order-gateway schema' }, async ({ db, run }) => {
@@ -119,7 +120,9 @@ export function requireSchema(url: string): Promise<void> {
   });
 }
 
-/** The migrations of the database, each by the time at which it was generated; `undefined` if there was no migration. */
+/**
+ * Returns the applied migrations, each as the time at which it was generated; `undefined` if there was no migration.
+ */
 async function appliedMigrations(execute: Execute): Promise<number[] | undefined> {
   const [found] = await execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`);
   if (found?.name == null) return undefined;

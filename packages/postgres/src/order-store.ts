@@ -19,7 +19,7 @@ export interface PostgresOrderStore
     Omit<PostgresEventFeed, 'close'>,
     Pick<Sweeps, 'expire' | 'deleteOldEvents'>,
     Pick<OrderQueries, 'findLogo'> {
-  /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
+  /** Milliseconds since the oldest order that is not stored yet was received; 0 if there is none. */
   oldestOrderMs(): number;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;

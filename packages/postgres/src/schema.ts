@@ -28,24 +28,26 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 
-// Every unique key of a table that grows with the orders holds merchant_id, except that of the payments, and the only foreign
-// keys point at the merchants, so that the tables can be sharded by merchant_id unchanged.
+// Every unique key of a table that grows with the orders includes merchant_id, except that of the payments. The only
+// foreign keys reference the accounts. So the tables can be sharded by merchant_id unchanged.
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
 
-/** Digits of the largest amount, of which the last {@link amountDecimals} are decimals. */
+/** The digits of the largest amount; the last {@link amountDecimals} are decimals. */
 const amountDigits = amountHundredthsMax.toString().length;
 
 const timestamptz = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
 
-/** The list of a CHECK constraint. */
+/** The condition of a CHECK constraint: the column has one of the values. */
 const oneOf = (column: AnyPgColumn, values: readonly string[]): SQL =>
   sql`${column} in (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`;
 
 /** Merchants, and checkout systems, which own no orders. */
 export const accountKinds = ['merchant', 'checkout'] as const;
 
-/** Merchants and checkout systems, each with one client id. Both have secrets, and one number space for their ids. */
+/**
+ * Merchants and checkout systems, each with one client id. Both kinds have secrets, and they share one sequence of ids.
+ */
 export const accounts = pgTable('accounts', {
   id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   name: text('name').notNull(),
@@ -55,20 +57,23 @@ export const accounts = pgTable('accounts', {
   mode: text('mode', { enum: merchantModes }).notNull().default('live'),
   /** The lifetime of an order that is sent without order_expires_at; `null`: it never expires. */
   defaultLifetimeSeconds: integer('default_lifetime_seconds'),
-  /** Set: no credentials work and no payment starts. */
+  /** If set, no credentials work and no payment starts. */
   disabledAt: timestamptz('disabled_at'),
-  /** Calls a second in one process; `null`: the limit that is set for all. */
+  /** Calls per second in one process; `null`: the limit configured for all accounts. */
   rateLimit: integer('rate_limit'),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
 });
 
-/** What operators did, and what merchants did with their endpoints and secrets. A trigger of the migration rejects every change of an entry. */
+/**
+ * Actions of operators, and of merchants on their endpoints and secrets. A trigger of the migration rejects every
+ * change of an entry.
+ */
 export const auditLog = pgTable(
   'audit_log',
   {
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
-    /** A user and host, the name that the operator gave, or the client id of the merchant. */
+    /** A user and host, a name that the operator gave, or the client id of the merchant. */
     actor: text('actor').notNull(),
     action: text('action').notNull(),
     clientId: text('client_id'),
@@ -77,7 +82,10 @@ export const auditLog = pgTable(
   (table) => [index('audit_log_client').on(table.clientId, table.id)],
 );
 
-/** What the payment pages of a merchant look like. `logo` is read by its digest only, because the other columns are read for each page. */
+/**
+ * The look of a merchant's payment pages. `logo` is read only by its digest, because every page reads the other
+ * columns.
+ */
 export const brands = pgTable(
   'brands',
   {
@@ -99,7 +107,7 @@ export const brands = pgTable(
   (table) => [index('brands_logo_digest').on(table.logoDigest)],
 );
 
-/** The SHA-256 of each client secret. A secret works until `ends_at`; revoking sets that to now. */
+/** The SHA-256 of each client secret. A secret works until `ends_at`; revoking it sets `ends_at` to now. */
 export const clientSecrets = pgTable(
   'client_secrets',
   {
@@ -118,8 +126,8 @@ export const clientSecrets = pgTable(
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
 /**
- * Orders, one row each, named as in the domain. Only the status, the columns after customer_locale and, at an
- * erasure, the personal fields ever change.
+ * Orders, one row each, with columns named as in the domain. Only the status, the columns after customer_locale and, in
+ * an erasure, the personal fields ever change.
  */
 export const orders = pgTable(
   'orders',
@@ -152,7 +160,7 @@ export const orders = pgTable(
     paidAt: timestamptz('paid_at'),
     paymentId: text('payment_id'),
     cancelledAt: timestamptz('cancelled_at'),
-    /** Set when the personal fields were erased: by it the order is recognised when it is sent again. */
+    /** Set when the personal fields were erased. It identifies the order when it is sent again. */
     erasedDigest: bytea('erased_digest'),
     /** The checkout system that reported the payment; `null` for a simulated one. */
     checkoutId: bigint('checkout_id', { mode: 'number' }),
@@ -162,19 +170,19 @@ export const orders = pgTable(
     leaseEndsAt: timestamptz('lease_ends_at'),
     /** The latest of {@link refusedPayments}, so that a read needs no join; `null`: none. */
     refusedPayments: jsonb('refused_payments').$type<readonly RefusedPaymentJson[]>(),
-    /** The merchant's own data; `null` without any, and after an erasure. */
+    /** The merchant's own data; `null` if there is none, and after an erasure. */
     metadata: jsonb('metadata').$type<Metadata>(),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
-    // The id first, so that one look shows whether the ids of a block are in use.
+    // The id comes first, so that one lookup shows whether the ids of a block are in use.
     unique('orders_service_order_id').on(table.serviceOrderId, table.merchantId),
     index('orders_order_token').on(table.orderToken, table.merchantId),
-    // A list reads one range for each status, so that a filter for a rare status reads no other rows.
+    // A list reads one range per status, so that a filter for a rare status reads no other rows.
     index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),
     // For the erasure of old orders.
     index('orders_not_erased').on(table.createdAt).where(sql`${table.erasedDigest} is null`),
-    // Only unpaid orders with an expiry are in it: creating others costs nothing.
+    // Contains only unpaid orders with an expiry, so creating any other order costs nothing.
     index('orders_unpaid_expiry')
       .on(table.expiresAt)
       .where(sql`${table.orderStatus} = 'UN_PAID' and ${table.expiresAt} is not null`),
@@ -189,8 +197,9 @@ export const orders = pgTable(
 );
 
 /**
- * The order for which a checkout system reported a payment, which paid it or was refused. Written with the change, so
- * that one payment belongs to one order of any merchant. Its key can't hold merchant_id (docs/decisions/048-payments-have-a-table.md).
+ * The order for which a checkout system reported a payment, whether the payment paid it or was refused. Written with
+ * the change, so that a payment belongs to only one order across all merchants. The key can't include merchant_id
+ * (docs/decisions/048-payments-have-a-table.md).
  */
 export const payments = pgTable(
   'payments',
@@ -211,7 +220,7 @@ export const payments = pgTable(
 export interface RefusedPaymentJson {
   readonly checkout_id: number | null;
   readonly payment_id: string;
-  /** Text in `orders`, and the number of `to_jsonb`, which has at most 15 digits. */
+  /** Text in `orders`; in the output of `to_jsonb` a number, which has at most 15 digits. */
   readonly amount: string | number;
   readonly currency: string;
   readonly paid_at: string;
@@ -220,8 +229,8 @@ export interface RefusedPaymentJson {
 }
 
 /**
- * Payments that were reported and did not pay their orders, and must be refunded. Those of checkout systems are in
- * {@link payments} too, which makes them unique for all orders.
+ * Payments that were reported, did not pay their orders, and must be refunded. Those of checkout systems are also in
+ * {@link payments}, which makes them unique across all orders.
  */
 export const refusedPayments = pgTable(
   'refused_payments',
@@ -240,7 +249,7 @@ export const refusedPayments = pgTable(
     refusedAt: timestamptz('refused_at').notNull(),
   },
   (table) => [
-    // Each refused payment of an order has its own time.
+    // Each refused payment of an order has a different time.
     primaryKey({ name: 'refused_payments_pk', columns: [table.merchantId, table.order_id, table.refusedAt] }),
     unique('refused_payments_payment')
       .on(table.merchantId, table.order_id, table.checkoutId, table.paymentId)
@@ -249,10 +258,10 @@ export const refusedPayments = pgTable(
   ],
 );
 
-/** Whether a payment attempt holds an order, by the clock of the database. `null` without a lease. */
+/** Whether a payment attempt holds an order, by the clock of the database; `null` without a lease. */
 export const isLeaseLive = sql<boolean | null>`(${orders.leaseEndsAt} > now())`;
 
-/** Whether an unpaid order has expired, by the clock of the database. It does not before its lease ends. */
+/** Whether an unpaid order has expired, by the clock of the database. It never expires before its lease ends. */
 export const isExpired = and(
   eq(orders.orderStatus, 'UN_PAID'),
   lte(orders.expiresAt, sql`now()`),
@@ -260,8 +269,9 @@ export const isExpired = and(
 );
 
 /**
- * One row for each pair of an order's metadata, in the order of lists: orders without metadata have none
- * (docs/decisions/058-metadata-has-a-table.md). A digest stands for the pair, so that rows are short; the order has the text.
+ * One row per metadata pair of an order, in the order of lists; orders without metadata have none
+ * (docs/decisions/058-metadata-has-a-table.md). A digest stands for the pair, which keeps rows short; the order has the
+ * text.
  */
 export const orderMetadata = pgTable(
   'order_metadata',
@@ -289,8 +299,8 @@ export const pairDigest = (key: SQLWrapper, value: SQLWrapper): SQL =>
 export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpired}) is not true then ${orders.orderStatus} end`;
 
 /**
- * One row for each change of an order's state, written with it. The order is joined when an event is read.
- * The first read of the feed after the change gives the event its position (docs/decisions/060-positions-in-the-feed.md).
+ * One row per change of an order's state, written with the change. The order is joined when an event is read. The first
+ * read of the feed after the change assigns the event its position (docs/decisions/060-positions-in-the-feed.md).
  */
 export const events = pgTable(
   'events',
@@ -298,9 +308,12 @@ export const events = pgTable(
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
       .references(() => accounts.id),
-    /** Begins with the time, so that the ids of a merchant are in the order of their events, and new ones are added at the end. */
+    /**
+     * Begins with the time, so that a merchant's ids sort in the order of the events, and new ones are added at the
+     * end.
+     */
     eventId: text('event_id').notNull(),
-    /** The place in the merchant's feed; `null` until the feed is read. */
+    /** The position in the merchant's feed; `null` until the feed is read. */
     position: bigint('position', { mode: 'number' }),
     type: text('type', { enum: eventTypes }).notNull(),
     createdAt: timestamptz('created_at').notNull(),
@@ -310,13 +323,16 @@ export const events = pgTable(
     primaryKey({ columns: [table.merchantId, table.eventId] }),
     uniqueIndex('events_position').on(table.merchantId, table.position).where(isNotNull(table.position)),
     index('events_without_position').on(table.merchantId, table.eventId).where(isNull(table.position)),
-    // For deleting old events. No BRIN: its ranges keep the time of rows that were deleted.
+    // For deleting old events. A BRIN index does not fit, because its ranges keep the times of deleted rows.
     index('events_created_at').on(table.createdAt),
     check('events_type', oneOf(table.type, eventTypes)),
   ],
 );
 
-/** The last position in each merchant's feed. It is locked while events get theirs, so that these become visible in their order. */
+/**
+ * The last position in each merchant's feed. It is locked while positions are assigned, so that events become visible
+ * in the order of their positions.
+ */
 export const eventFeeds = pgTable('event_feeds', {
   merchantId: bigint('merchant_id', { mode: 'number' })
     .primaryKey()
@@ -337,10 +353,10 @@ export const webhookEndpoints = pgTable(
     eventTypes: text('event_types', { enum: eventTypes }).array(),
     signingSecret: bytea('signing_secret').notNull(),
     previousSecret: bytea('previous_secret'),
-    /** Until then deliveries are signed with both secrets. */
+    /** Until then, deliveries are signed with both secrets. */
     previousEndsAt: timestamptz('previous_ends_at'),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
-    /** Set when the endpoint responded with 410, or by the merchant: nothing is delivered any more. */
+    /** Set by the merchant, or when the endpoint responded with 410. Nothing is delivered any more. */
     disabledAt: timestamptz('disabled_at'),
     /** Set while the latest attempt failed. */
     failingSince: timestamptz('failing_since'),
@@ -351,7 +367,7 @@ export const webhookEndpoints = pgTable(
 /** The previous secret while deliveries are signed with it, by the clock of the database. */
 export const livePreviousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
 
-/** An event to be delivered to an endpoint, and the result: the queue and its record in one. */
+/** An event to deliver to an endpoint, and the result: both the queue and its record. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {
@@ -365,11 +381,11 @@ export const webhookDeliveries = pgTable(
     nextAttemptAt: timestamptz('next_attempt_at'),
     lastAttemptAt: timestamptz('last_attempt_at'),
     deliveredAt: timestamptz('delivered_at'),
-    /** The HTTP status or the reason of the failure, without anything of the response. */
+    /** The HTTP status or the reason of the failure, without any other part of the response. */
     lastResult: text('last_result'),
   },
   (table) => [
-    // In the order of the events, so that a list reads its page and new rows are added at the end.
+    // In the order of the events, so that a list reads only its page and new rows are added at the end.
     primaryKey({
       name: 'webhook_deliveries_pk',
       columns: [table.merchantId, table.eventId, table.endpointId],
@@ -377,7 +393,7 @@ export const webhookDeliveries = pgTable(
     index('webhook_deliveries_due')
       .on(table.merchantId, table.endpointId, table.nextAttemptAt)
       .where(sql`${table.nextAttemptAt} is not null`),
-    // For lists and redeliveries of what was given up: few rows, and none of a delivery that succeeds.
+    // For lists and redeliveries of failed deliveries. It has few rows, and none for a delivery that succeeds.
     index('webhook_deliveries_failed')
       .on(table.merchantId, table.endpointId, table.eventId)
       .where(sql`${table.nextAttemptAt} is null and ${table.deliveredAt} is null`),

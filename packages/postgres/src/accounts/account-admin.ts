@@ -16,27 +16,27 @@ import { type AdminOptions, openAdministration, type Run, runRedacted } from './
 import { type Action, type Actor, listActions, runRecorded, systemActor } from './audit-log.ts';
 
 /**
- * What operators do with merchants and their secrets, on one connection made with the first call. A new secret is in the result
- * of the call that created it, and nowhere else. Every change is recorded in the audit log by the same statement. Rejects with
- * errors without values.
+ * The operators' administration of merchants and their secrets, on one connection that the first call opens. A new
+ * secret is in the result of the call that creates it, and nowhere else. The statement that makes a change also records
+ * it in the audit log. Rejects with errors that contain no values.
  */
 export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
   const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'accounts');
   const run = runRedacted(client);
-  /** Changes settings of an account, which must be of the kind that has them. */
+  /** Changes settings of an account; `isOfKind` restricts it to the kind of account that has them. */
   const set = (
     action: Action & { readonly clientId: string },
     settings: PgUpdateSetSource<typeof accounts>,
     isOfKind?: SQL,
   ) =>
     run(async (db) => {
-      const isMeant = and(eq(accounts.clientId, action.clientId), isOfKind);
-      const statement = db.update(accounts).set(settings).where(isMeant).returning({ id: accounts.id });
+      const isTarget = and(eq(accounts.clientId, action.clientId), isOfKind);
+      const statement = db.update(accounts).set(settings).where(isTarget).returning({ id: accounts.id });
       const changed = await runRecorded(db, statement, { ...action, actor });
       return changed.length === 1 ? 'done' : 'unknown_account';
     });
   return {
-    /** Creates a live or test merchant, or a checkout system, with one secret that has no end. */
+    /** Creates a live or test merchant, or a checkout system, with one secret that never expires. */
     create: (name: string, kind: 'live' | 'test' | 'checkout' = 'live'): Promise<Credentials> =>
       run(async (db) => {
         const [clientId, clientSecret] = [createClientId(randomBytes, kind), createClientSecret(randomBytes)];
@@ -58,7 +58,10 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
         return { clientId, clientSecret };
       }),
 
-    /** Merchants in the order of their creation with the number of their live secrets, at most `limit`, after `afterClientId`. */
+    /**
+     * Returns at most `limit` merchants after `afterClientId`, in order of creation, each with its number of live
+     * secrets.
+     */
     list: (page: { readonly limit: number; readonly afterClientId?: string }) =>
       run(async (db) => {
         const after = db
@@ -86,11 +89,11 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
           .limit(page.limit);
       }),
 
-    /** Takes effect when a process reads the merchant next: within a second. */
+    /** Takes effect within a second, when a process next reads the merchant. */
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
       set({ name: 'checksum', clientId, details: { mode: checksumMode } }, { checksumMode }, isMerchant),
 
-    /** The lifetime of orders sent without an expiry, `null` for none. Takes effect within a second. */
+    /** Sets the lifetime of orders sent without an expiry; `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
       set(
         { name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } },
@@ -98,20 +101,23 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
         isMerchant,
       ),
 
-    /** The calls a second in one process, `null` for the limit that is set for all. Takes effect within a second. */
+    /**
+     * Sets the calls per second in one process; `null` for the limit configured for all accounts. Takes effect within a
+     * second.
+     */
     setRateLimit: (clientId: string, rateLimit: number | null) =>
       set({ name: 'limit', clientId, details: { calls_per_second: rateLimit } }, { rateLimit }, isMerchant),
 
     /** Changes the name that customers see. */
     rename: (clientId: string, name: string) => set({ name: 'rename', clientId, details: { name } }, { name }),
 
-    /** Rejects the account's credentials from within a second on, in every process, until {@link enable}. */
+    /** Rejects the account's credentials in every process, starting within a second, until {@link enable}. */
     disable: (clientId: string) =>
       set({ name: 'disable', clientId }, { disabledAt: sql`coalesce(${accounts.disabledAt}, now())` }),
 
     enable: (clientId: string) => set({ name: 'enable', clientId }, { disabledAt: null }),
 
-    /** The audit log: see {@link listActions}. */
+    /** Lists entries of the audit log: see {@link listActions}. */
     log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),
 
     ...clientSecretsOn(run, actor),
@@ -120,7 +126,7 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
   };
 }
 
-/** The client secrets of accounts. The statement of a change also records it in the audit log. */
+/** The client secrets of accounts. The statement that makes a change also records it in the audit log. */
 export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
   return {
     addSecret: (clientId, endsAt) =>
@@ -162,18 +168,18 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
     endSecret: (clientId, secretId, endsAt, { keepsLast = false } = {}) =>
       run(async (db) => {
         const account = db.select({ id: accounts.id }).from(accounts).where(eq(accounts.clientId, clientId));
-        const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.accountId, sql`(${account})`));
+        const isTarget = and(eq(clientSecrets.id, secretId), eq(clientSecrets.accountId, sql`(${account})`));
         const isNotLast = sql`exists (
           select from ${clientSecrets} as other where other.account_id = (${account}) and other.id <> ${secretId}
             and (other.ends_at is null or other.ends_at > now()))`;
-        // The caller's secret may be the one that ends: no statement locks a row that it has changed.
+        // The caller's secret may be the one that ends, and a statement cannot lock a row that it has changed itself.
         const isLockedFirst = sql`(select count(*) from caller) >= 0`;
-        const wanted = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
+        const requestedEnd = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
         const ending = db
           .update(clientSecrets)
           // `least` ignores the null of a secret without an end.
-          .set({ endsAt: sql`least(${clientSecrets.endsAt}, ${wanted})` })
-          .where(and(isLockedFirst, isMeant, isLiveSecret, keepsLast ? isNotLast : undefined))
+          .set({ endsAt: sql`least(${clientSecrets.endsAt}, ${requestedEnd})` })
+          .where(and(isLockedFirst, isTarget, isLiveSecret, keepsLast ? isNotLast : undefined))
           .returning({ endsAt: clientSecrets.endsAt });
         const [ended] = await runRecorded<{ ends_at: string }>(
           db,
@@ -185,7 +191,7 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
         const [kept] = await db
           .select({ isLive: sql<boolean>`${isLiveSecret}` })
           .from(clientSecrets)
-          .where(isMeant);
+          .where(isTarget);
         if (kept !== undefined) return { kind: kept.isLive ? 'last' : 'ended_already' } as const;
         const isKnown = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
         return isKnown ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_account' } as const);
@@ -193,7 +199,7 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
   };
 }
 
-/** Whether an account is a merchant: others have no orders. */
+/** Whether an account is a merchant; checkout systems have no orders. */
 const isMerchant = eq(accounts.kind, 'merchant');
 
 /** The operations of {@link openAccountAdmin}. */

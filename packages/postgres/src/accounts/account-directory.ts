@@ -6,7 +6,7 @@ import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } f
 import { queueLimits } from '../queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 
-/** The longest that a call may take: no call waits for a later lookup. */
+/** Time limit of a call: no call waits for a later lookup. */
 const lookupTimeoutMs = 5_000;
 
 /** The directory with its connections. */
@@ -58,7 +58,7 @@ function prepareFindAccounts(db: PostgresJsDatabase) {
       })
       .from(accounts)
       .leftJoin(clientSecrets, and(eq(clientSecrets.accountId, accounts.id), isLiveSecret))
-      // A disabled account is like one that does not exist.
+      // A disabled account is treated as if it did not exist.
       .where(
         sql`${accounts.clientId} = any(${sql.placeholder('clientIds')}::text[]) and ${isNull(accounts.disabledAt)}`,
       )

@@ -3,8 +3,8 @@ import { type ConnectionOptions, type DatabaseClient, openClient } from '../conn
 import { isConcurrencyFailure, redact } from '../connections/errors.ts';
 
 /**
- * Counting a merchant's secrets or endpoints and adding one is a single statement, serializable so that two callers cannot both
- * add the last one. PostgreSQL then fails one of them, and it runs again.
+ * One serializable statement counts a merchant's secrets or endpoints and adds one, so that two callers cannot both add
+ * the last one. PostgreSQL then fails one of the statements, and it is run again.
  */
 const settings = { default_transaction_isolation: 'serializable' };
 const attemptsMax = 10;
@@ -16,10 +16,10 @@ export interface AdminOptions {
   readonly actor?: string | undefined;
 }
 
-/** Runs one statement of the administration. */
+/** Runs one administrative statement. */
 export type Run = <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>) => Promise<Result>;
 
-/** Opens a connection for the administration, which is made with the first statement. */
+/** Opens an administrative client, which connects with the first statement. */
 export function openAdministration(
   options: Omit<ConnectionOptions, 'applicationName' | 'settings'>,
   name: string,
@@ -27,7 +27,7 @@ export function openAdministration(
   return openClient({ ...options, applicationName: `order-gateway ${name}`, settings }, (db) => db);
 }
 
-/** Runs statements on a connection, again if a concurrent one made them fail. */
+/** Runs statements on a connection, and repeats those that fail because of a concurrent one. */
 export function runOn(client: DatabaseClient<PostgresJsDatabase>): Run {
   const run = async <Result>(
     statement: (db: PostgresJsDatabase) => Promise<Result>,
@@ -43,7 +43,7 @@ export function runOn(client: DatabaseClient<PostgresJsDatabase>): Run {
   return (statement) => run(statement);
 }
 
-/** The same, rejecting with errors without values. */
+/** Runs statements as {@link runOn} does, but rejects with errors that contain no values. */
 export function runRedacted(client: DatabaseClient<PostgresJsDatabase>): Run {
   const run = runOn(client);
   return async (statement) => {

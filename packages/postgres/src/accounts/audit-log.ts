@@ -3,17 +3,17 @@ import { asc, eq, gt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { auditLog } from '../schema.ts';
 
-/** What an operator did, for the audit log. */
+/** An operator's action, for the audit log. */
 export interface Action {
   /** The name of the action, such as `secret.add`. */
   readonly name: string;
-  /** Absent: it concerns no account, or several. */
+  /** Absent if the action concerns no account, or several. */
   readonly clientId?: string | SQL | undefined;
   /** What was set. Never a secret or a customer's data. */
   readonly details?: Readonly<Record<string, string | number | null>>;
 }
 
-/** The user and host of the operating system, as `alice@ops-1`: who acts unless a command says otherwise. */
+/** The user and host of the operating system, such as `alice@ops-1`: the default actor. */
 export function systemActor(): string {
   return `${userName()}@${hostname()}`;
 }
@@ -22,21 +22,23 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // The id has no entry in the list of users, which is common in containers.
+    // The id has no entry in the user database, which is common in containers.
     return `uid ${process.getuid?.()}`;
   }
 }
 
 /**
- * Who acts, for the audit log: a name, or a query that returns it as the column `name`, and no row where the caller may do nothing.
- * Then the entry has no actor, and the whole statement fails ({@link isCallerEnded}).
+ * Who acts, for the audit log: a name, or a query that returns the name in the column `name`. The query returns no row
+ * if the caller may no longer do anything. The entry then has no actor, and the whole statement fails ({@link
+ * isCallerEnded}).
  */
 export type Actor = string | SQL;
 
 /**
- * Runs a statement that changes something, and records it in the same statement, once if the statement returned rows. Returns the
- * rows as the driver read them. On the table `acted`, which has them too, `details` can add to the details of the action, and
- * `also` is another statement. The table `caller` has the name of who acts.
+ * Runs a statement that changes something, and records it in the same statement, once, if the statement returned rows.
+ * Returns the rows as the driver read them. The table `acted` contains the same rows: `details` can use it to add to
+ * the details of the action, and `also` is another statement that can use it. The table `caller` contains the actor's
+ * name.
  */
 export async function runRecorded<Row extends Record<string, unknown>>(
   db: PostgresJsDatabase,
@@ -54,7 +56,7 @@ export async function runRecorded<Row extends Record<string, unknown>>(
   return rows as unknown as Row[];
 }
 
-/** At most `limit` entries of the log after the one with the id `after`, oldest first; of one account, or all. */
+/** Returns at most `limit` entries of one account or of all, oldest first, after the entry with the id `after`. */
 export function listActions(
   db: PostgresJsDatabase,
   {

@@ -4,7 +4,7 @@ import { accounts, brands } from '../schema.ts';
 import type { Run } from './admin-connection.ts';
 import { type Actor, runRecorded } from './audit-log.ts';
 
-/** A merchant's brand as JSON, without the image; `null` without a brand. */
+/** A merchant's brand as JSON without the image; `null` if it has no brand. */
 export const brandOfMerchant: SQL<Brand | null> = sql<Brand | null>`(
   select jsonb_build_object(${sql.join(
     brandFieldNames.map((name) => sql`${sql.raw(`'${name}'`)}, ${brands[name]}`),
@@ -14,7 +14,7 @@ export const brandOfMerchant: SQL<Brand | null> = sql<Brand | null>`(
   ) end) from ${brands} where ${brands.merchantId} = ${accounts.id}
 )`;
 
-/** The brands of merchants. The statement of a change also records it in the audit log. */
+/** The brands of merchants. The statement that makes a change also records it in the audit log. */
 export function brandsOn(run: Run, actor: Actor): BrandStore {
   return {
     findBrand: (clientId) =>
@@ -50,7 +50,9 @@ export function brandsOn(run: Run, actor: Actor): BrandStore {
             )}
             returning merchant_id`,
           {
-            ...{ actor, name: 'brand', clientId },
+            actor,
+            name: 'brand',
+            clientId,
             details: { ...texts, ...(logo !== undefined && { logo: logo?.digest ?? null }) },
           },
         );

@@ -11,17 +11,20 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly meter?: Meter | undefined;
   /** The clients that run batches, each listed once per batch that it may have in flight. Closed with the queue. */
   readonly clients: readonly Client[];
-  /** Items that are sent at once if a client is free; fewer wait for the end of the event loop's turn (docs/decisions/013-batches.md). */
+  /**
+   * The number of items that are sent at once if a client is free; fewer wait for the end of the event loop's turn
+   * (docs/decisions/013-batches.md).
+   */
   readonly batchMin?: number;
-  /** Items in one batch. */
+  /** The maximum number of items in one batch. */
   readonly batchMax: number;
-  /** Items that may wait for a client; any more are `overloaded` at once. */
+  /** The maximum number of items that wait for a client; further items are `overloaded` at once. */
   readonly waitingMax: number;
-  /** Returns the owner of an item. If not all items fit into a batch, it takes from the owners in turn. Absent: oldest first. */
+  /** Returns the owner of an item. If not all items fit into a batch, the owners take turns. Absent: oldest first. */
   readonly ownerOf?: (item: Item) => unknown;
-  /** Whether a batch is of one owner. */
+  /** Whether each batch contains the items of one owner only. */
   readonly separatesOwners?: boolean;
-  /** Runs a batch in one statement: one outcome or error for each item, in the items' order. */
+  /** Runs a batch in one statement. Returns one outcome or error per item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
 
@@ -32,7 +35,7 @@ const loneBatchesMin = 8;
 export interface BatchQueue<Item, Outcome> {
   /** Resolves to the item's outcome within `timeoutMs`. Rejects with an error without values. */
   add(item: Item, timeoutMs: number): Promise<Outcome | StoreFailure>;
-  /** Milliseconds since the oldest item without an outcome was added; 0 without any. */
+  /** Milliseconds since the oldest item without an outcome was added; 0 if there is none. */
   oldestMs(): number;
   /** Closes the clients when nothing waits and nothing is in flight. */
   close(): Promise<void>;
@@ -40,7 +43,7 @@ export interface BatchQueue<Item, Outcome> {
 
 interface Entry<Item, Outcome> {
   readonly item: Item;
-  /** Only the first call of either counts. */
+  /** Only the first call of `resolve` or `reject` has an effect. */
   readonly resolve: (outcome: Outcome | StoreFailure) => void;
   readonly reject: (error: Error) => void;
   readonly deadline: NodeJS.Timeout;
@@ -49,10 +52,11 @@ interface Entry<Item, Outcome> {
 }
 
 /**
- * Lets concurrent calls share one statement and its commit. There is no timer: a batch is sent as soon as a client is free, at
- * the end of the event loop's current turn, so that a lone item is sent at once and items that arrive together are sent together. If
- * many arrive in one turn, a first batch is sent during it, and the database works on it while the rest is still being read. An
- * item of a client that has been the only one for a while does not wait for the end of the turn either.
+ * Lets concurrent calls share one statement and its commit. There is no timer: a batch is sent as soon as a client is
+ * free, at the end of the event loop's current turn. So a lone item is sent at once, and items that arrive together are
+ * sent together. If many arrive in one turn, a first batch is sent during the turn, and the database works on it while
+ * the remaining items are still being read. An item of a client that has been the only one for a while does not wait
+ * for the end of the turn either.
  */
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
@@ -61,7 +65,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
-  /** The oldest first. */
+  /** Oldest first. */
   const running = new Set<readonly Entry<Item, Outcome>[]>();
   let flushIsScheduled = false;
   let loneBatches = 0;
@@ -104,7 +108,9 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     flush();
   };
 
-  /** If the database rejects a batch, its halves run one after the other, so that an item fails no neighbour. */
+  /**
+   * If the database rejects a batch, its halves run one after the other, so that one item does not fail its neighbours.
+   */
   const runItems = async (
     client: Client,
     items: readonly Item[],
@@ -127,17 +133,17 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   };
 
   const connections = [...new Set(clients)];
-  const slotsOf = (one: Client, slots: readonly Client[]) => slots.filter((slot) => slot === one).length;
+  const slotsOf = (client: Client, slots: readonly Client[]) => slots.filter((slot) => slot === client).length;
   telemetry.observe(() => ({
     waiting: waiting.length,
     connections: connections.length,
-    usedConnections: connections.filter((one) => slotsOf(one, free) < slotsOf(one, clients)).length,
+    usedConnections: connections.filter((client) => slotsOf(client, free) < slotsOf(client, clients)).length,
   }));
   return {
     oldestMs,
     add(item, timeoutMs) {
       if (timeoutMs <= 0) return Promise.resolve({ kind: 'deadline_exceeded' });
-      // It would be too late if it waited as long as the oldest already has.
+      // The item would be too late if it waited as long as the oldest one already has.
       const isTooLate = waiting.length > 0 && timeoutMs < oldestMs();
       if (isTooLate || waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
       return new Promise((resolve, reject) => {
@@ -169,14 +175,14 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   };
 }
 
-/** Whether the database failed for an item, which is then an error or `unavailable` or `overloaded`. */
+/** Whether the database failed for an item: its outcome is an error, `unavailable` or `overloaded`. */
 function hasFailed(outcomes: readonly unknown[]): boolean {
   return outcomes.some(
     (outcome) => outcome instanceof Error || ['unavailable', 'overloaded'].includes(Object(outcome).kind),
   );
 }
 
-/** Takes the items of the next batch; the others stay in their order. */
+/** Takes the items of the next batch; the remaining items keep their order. */
 function takeBatch<Client, Item, Outcome>(
   waiting: Entry<Item, Outcome>[],
   { batchMax, ownerOf, separatesOwners = false }: BatchQueueOptions<Client, Item, Outcome>,
@@ -192,7 +198,7 @@ function takeBatch<Client, Item, Outcome>(
   return batch;
 }
 
-/** The first element of each group, then the second of each that has one, and so on. */
+/** Returns the first element of each group, then the second of each group that has one, and so on. */
 function inTurn<Element>(groups: readonly Element[][]): Element[] {
   const turns: Element[][] = [];
   for (const group of groups) {

@@ -3,12 +3,12 @@ import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } 
 import { queueLimits } from '../queue-limits.ts';
 import { createBatchQueue } from './batch-queue.ts';
 
-/** The connection of one kind of lists. */
+/** Opens the client of one kind of list. */
 export function openListClient<Statements>(options: DatabaseOptions, prepare: (db: PostgresJsDatabase) => Statements) {
   return openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare);
 }
 
-/** The queue of one kind of lists, which closes its client. Each page is read by itself. */
+/** Opens the queue of one kind of list; closing it closes its client. Each page is read by its own statement. */
 export function openListQueue<Statement, Request, Page>(
   { name, meter }: Pick<DatabaseOptions, 'meter'> & { readonly name: string },
   client: DatabaseClient<Statement>,

@@ -9,20 +9,20 @@ import {
   trace,
 } from '@opentelemetry/api';
 
-/** A queue at one moment. A connection is used while it has a batch in flight. */
+/** The state of a queue at one moment. A connection is in use while it has a batch in flight. */
 interface QueueState {
   readonly waiting: number;
   readonly connections: number;
   readonly usedConnections: number;
 }
 
-/** The measurements of a queue of the database. */
+/** The measurements of a database queue. */
 export interface QueueTelemetry {
-  /** Exports what is found at each scrape. */
+  /** Exports the state at each scrape. */
   observe(read: () => QueueState): void;
-  /** The span of the call that adds an item; `undefined` where none is recorded. */
+  /** The span of the call that adds an item; `undefined` if none is recorded. */
   spanOfCall(): SpanContext | undefined;
-  /** Runs a batch, measures it, and records it as a span with links to its calls, if any of them is recorded. */
+  /** Runs and measures a batch. Records it as a span with links to its calls, if any of them is recorded. */
   runBatch<Result>(
     size: number,
     calls: readonly SpanContext[],
@@ -37,8 +37,8 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()):
   const waiting = meter.createObservableGauge('order_gateway.queue.waiting', {
     description: 'Items that wait for a batch',
   });
-  // The name of OpenTelemetry's conventions until 1.25. Today's, db.client.connection.count, ends in a suffix that Prometheus
-  // reserves for histograms.
+  // The name in OpenTelemetry's conventions up to 1.25. The current one, db.client.connection.count, ends in a suffix
+  // that Prometheus reserves for histograms.
   const usage = meter.createObservableGauge('db.client.connections.usage', {
     description: 'Connections of a queue to the database, by whether they have a batch in flight',
   });
@@ -62,7 +62,8 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()):
     },
     async runBatch(size, calls, run, hasFailed) {
       const [first] = calls;
-      // In the trace of its first call: a span that is only linked would be in none that anyone looks at.
+      // The span joins the trace of its first call. If it were only linked, it would be in no trace that anyone looks
+      // at.
       const span =
         first &&
         tracer.startSpan(

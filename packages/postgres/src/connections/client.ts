@@ -6,29 +6,36 @@ import { ConnectionLost, ConnectionStuck, isConnectionLost, redact } from './err
 import { type ServerProbe, watchSession } from './session-watch.ts';
 import { type Address, createAddresses, type OpenedSocket, openSocket, type SocketTarget } from './sockets.ts';
 
-/** How long opening a session may take: it takes milliseconds, on a busy server some hundred, and a server that hangs accepts it. */
+/**
+ * Time limit for opening a session. Opening one takes a few milliseconds, or a few hundred on a busy server. A hung
+ * server still accepts the connection, so only this limit ends the attempt.
+ */
 export const connectTimeoutMs = 1_500;
 
-/** The same for a command or a start, which has no other server to turn to and may run beside a busy one. */
+/** The same limit for a command or a start, which has no other server to turn to and may run beside a busy one. */
 export const patientConnectTimeoutMs = 10_000;
 
-/** The server cancels a statement after this long, so that only a dead connection reaches the client-side deadline. */
+/** The server cancels a statement after this time, so only a dead connection reaches the client-side deadline. */
 export const serverStatementTimeoutMs = 4_000;
 
-/** The client-side deadline of a statement: on a half-open connection the driver waits forever. */
+/** The client-side deadline of a statement. On a half-open connection, the driver waits forever. */
 const clientStatementTimeoutMs = 5_000;
 const timeoutMessage = `no response from the database in ${clientStatementTimeoutMs} ms`;
 
-/** A statement without a response for this long is silent: the client checks whether its server still exists. */
+/** A statement without a response for this long is silent, and the client checks whether its server still exists. */
 const silentAfterMs = 1_000;
 const silentMessage = 'the database server no longer responds';
 
-/** For {@link ConnectionOptions.statementTimeoutMs}: no limit. The driver does not send a 0; this is PostgreSQL's maximum, 25 days. */
+/**
+ * Removes the limit of {@link ConnectionOptions.statementTimeoutMs}. The driver does not send a 0, so this is
+ * PostgreSQL's maximum, 25 days.
+ */
 export const noStatementTimeoutMs = 2_147_483_647;
 
 /**
- * For {@link ConnectionOptions.settings}: plans a prepared statement at every run. A plan made while a table was nearly empty
- * scans the table until PostgreSQL analyzes it again, which takes about a minute.
+ * Makes PostgreSQL plan a prepared statement for each run, if it is in {@link ConnectionOptions.settings}. A plan made
+ * while a table was nearly empty keeps scanning the table until PostgreSQL analyzes it again, which takes about a
+ * minute.
  */
 export const plansEveryRun = { plan_cache_mode: 'force_custom_plan' } as const;
 
@@ -37,9 +44,9 @@ export interface DatabaseOptions {
   readonly url: string;
   /** Reports when the database is lost and when it is back. */
   readonly connectionEvents?: ConnectionEvents | undefined;
-  /** Makes the metrics; absent: none. */
+  /** Creates the metrics; absent: none. */
   readonly meter?: Meter | undefined;
-  /** Looks for the server of a statement without a response; absent: only the statement's deadline ends it. */
+  /** Looks for the server of a statement without a response. Absent: only the statement's deadline ends it. */
   readonly probe?: ServerProbe | undefined;
 }
 
@@ -47,32 +54,32 @@ export interface DatabaseOptions {
 export interface ConnectionOptions extends DatabaseOptions {
   /** Visible in pg_stat_activity. */
   readonly applicationName: string;
-  /** When the server cancels a statement: {@link serverStatementTimeoutMs} unless given. */
+  /** Time after which the server cancels a statement. Default: {@link serverStatementTimeoutMs}. */
   readonly statementTimeoutMs?: number;
-  /** How long the connection may take: {@link connectTimeoutMs} unless given. */
+  /** Time limit for opening the connection. Default: {@link connectTimeoutMs}. */
   readonly connectTimeoutMs?: number;
-  /** Further settings of the session. */
+  /** Further session settings. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** One connection to the database, opened with the first statement and never opened again. */
+/** One connection to the database. The first statement opens it, and it is never reopened. */
 export interface Connection {
   /** Runs statements without a client-side deadline. */
   readonly db: PostgresJsDatabase;
   /** Whether the connection was lost or closed. */
   isOver(): boolean;
   /**
-   * Runs a statement under the client-side deadline. If the connection is lost or does not respond in time, it is destroyed and
-   * its other statements fail too; so it is as soon as a probe finds that its server is gone. A connection is kept whose commit
-   * the server can't end; until it has, statements are rejected at once. Rejects with the statement's own error or
-   * {@link ConnectionLost}.
+   * Runs a statement under the client-side deadline. If the connection is lost or does not respond in time, it is
+   * destroyed, and its other statements fail too. The same happens as soon as a probe finds that the server is gone. If
+   * the connection waits for a commit that the server can't end, it is kept, and further statements are rejected at
+   * once until the commit ends. Rejects with the statement's own error or {@link ConnectionLost}.
    */
   run<Rows>(statement: () => Promise<Rows>): Promise<Rows>;
   /** Closes the connection; running statements have a second to finish. */
   close(): Promise<void>;
 }
 
-/** A client of the database: one connection at a time, replaced by a new one after it was lost. */
+/** A client of the database. It has one connection at a time and replaces it after it is lost. */
 export interface DatabaseClient<Statements> {
   /** Runs a statement as {@link Connection.run} does. */
   run<Rows>(statement: (statements: Statements) => Promise<Rows>): Promise<Rows>;
@@ -90,8 +97,9 @@ export interface ConnectionEvents {
 }
 
 /**
- * Reports one `lost` when the first client loses its connection, and one `restored` when a client that lost it can run
- * statements again. Clients that never noticed the outage do not count: a late response would look like a recovery.
+ * Reports one `lost` when the first client loses its connection, and one `restored` when a client that lost its
+ * connection can run statements again. Clients that never noticed the outage do not count, because a late response
+ * would look like a recovery.
  */
 export function createConnectionEvents(onChange: (change: ConnectionChange) => void): ConnectionEvents {
   const failing = new Set<object>();
@@ -146,9 +154,9 @@ export function openClient<Statements>(
 }
 
 /**
- * Opens a connection of postgres.js with every bound stated. The driver (3.4.9) would reconnect, but then it sometimes
- * sends no startup message and hangs, and a client that was ended keeps connecting for its waiting statements. So a client is
- * used for one connection and destroyed with it.
+ * Opens a connection of postgres.js and sets every limit explicitly. The driver (3.4.9) would reconnect, but it then
+ * sometimes sends no startup message and hangs, and a client that was ended keeps connecting for its waiting
+ * statements. So a client is used for one connection and destroyed with it.
  */
 export function openConnection(options: ConnectionOptions, nextAddress = createAddresses()): Connection {
   const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {}, probe } = options;
@@ -163,24 +171,26 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   };
   const destroy = () => {
     isOver = true;
-    // The driver only ends a socket, which a hung server never notices.
+    // The driver only ends the socket, which a hung server never notices.
     opened?.destroy();
     void client.end({ timeout: 0 });
-    // The driver forgets statements that wait for a connection. It rejects the others with the reason, before this.
+    // The driver forgets statements that wait for a connection. Before this runs, it rejects all other statements with
+    // the reason.
     setImmediate(() => fail(new ConnectionLost()));
   };
   // The driver's types lack `socket`, which its README documents under "Custom socket".
   const driverOptions = {
     max: 1,
     connect_timeout: timeoutMs / 1_000,
-    // The default is up to an hour, after which a statement would wait for a new connection.
+    // The default is up to an hour. After that, a statement would wait for a new connection.
     max_lifetime: null,
     idle_timeout: 0,
     // Arrays are sent as literals, so their types need not be queried at every connection.
     fetch_types: false,
     onnotice: (notice: Notice) => {
       if (!isReplicationGivenUp(notice)) return;
-      // Runs before the success of the statement is read, which may be any of those that run.
+      // Runs before the success of the statement is read. Any running statement may be the one concerned, so all of
+      // them fail.
       fail(new ConnectionLost(replicationMessage));
       destroy();
     },
@@ -189,12 +199,12 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
       application_name: applicationName,
       statement_timeout: statementTimeoutMs,
       TimeZone: 'UTC',
-      // A database may have another default, of which Date takes the day for the month.
+      // A database may have another default, with which `Date` mistakes the day for the month.
       DateStyle: 'ISO, MDY',
       ...settings,
     },
     ssl: false,
-    // While it connects, the driver calls this again until a host accepts the connection.
+    // While it connects, the driver calls this repeatedly until a host accepts the connection.
     socket: async (target: SocketTarget) => {
       address = await nextAddress(target);
       if (isOver) throw new ConnectionLost();
@@ -240,7 +250,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   };
 }
 
-/** Gives `work` a separate connection, which is closed after it. Rejects with an error without values. */
+/** Passes `work` a separate connection, and closes it afterwards. Rejects with an error that contains no values. */
 export async function withConnection<Result>(
   options: ConnectionOptions,
   work: (connection: Connection) => Promise<Result>,
@@ -258,16 +268,17 @@ export async function withConnection<Result>(
 const replicationMessage = 'the database committed without waiting for its synchronous standby';
 
 /**
- * Whether a commit stopped waiting for its synchronous standby because an administrator cancelled it: the server reports success
- * then, with a warning (its source, syncrep.c), and the order is lost if the standby is promoted.
+ * Whether a commit stopped waiting for its synchronous standby because an administrator cancelled the wait. The server
+ * then reports success with a warning (its source, syncrep.c), and the order is lost if the standby is promoted.
  */
 function isReplicationGivenUp({ severity, code }: Notice): boolean {
   return severity === 'WARNING' && code === '01000';
 }
 
 /**
- * Removes the holes with which postgres.js 3.4.9 begins a result whose connection's previous statement failed after its first
- * rows: their number counts on. Orders would be mistaken for inserted ones, and an account for an unknown one.
+ * Removes the empty slots at the start of a result. If a statement fails after returning some rows, postgres.js 3.4.9
+ * does not reset its row counter, so the next result on that connection starts with empty slots. Orders would be
+ * mistaken for inserted ones, and an account for an unknown one.
  */
 function compactRows<Rows>(rows: Rows): Rows {
   if (!Array.isArray(rows) || rows.length === 0 || 0 in rows) return rows;
@@ -275,8 +286,8 @@ function compactRows<Rows>(rows: Rows): Rows {
 }
 
 /**
- * Values as an array literal of PostgreSQL (manual 8.15.6), every value quoted but null. For an array the driver would infer the type of
- * its elements, which fails for bigints.
+ * Returns values as a PostgreSQL array literal (manual 8.15.6) in which every value except null is quoted. For an
+ * array, the driver would infer the type of its elements, which fails for bigints.
  */
 export function arrayLiteral<Item>(items: readonly Item[], pick: (item: Item) => string | number | null): string {
   return `{${items.map((item) => quoted(pick(item))).join(',')}}`;
@@ -286,7 +297,7 @@ const special = /[\\"]/g;
 
 function quoted(value: string | number | null): string {
   if (value === null) return 'NULL';
-  // Most values contain neither: searching is cheaper than replacing nothing.
+  // Most values contain neither character, and searching is cheaper than replacing nothing.
   if (typeof value === 'number' || !(value.includes('"') || value.includes('\\'))) return `"${value}"`;
   return `"${value.replace(special, '\\$&')}"`;
 }

@@ -12,23 +12,23 @@ type TlsMode = (typeof tlsModes)[number];
 export interface ConnectionUrl {
   /** For the driver, which would send `sslrootcert` to the server. */
   readonly driverUrl: string;
-  /** The host and port, or several of them, and the database: without user and password. */
+  /** The host and port, or several of them, and the database, without user and password. */
   readonly name: string;
   /** How to secure a connection; absent: not at all. */
   readonly tls: TlsSettings | undefined;
 }
 
-/** How a connection is secured, as `sslmode`, `sslnegotiation` and `sslrootcert` say. */
+/** How a connection is secured, according to `sslmode`, `sslnegotiation` and `sslrootcert`. */
 export interface TlsSettings {
   /** Whether a server that rejects TLS is used without it. */
   readonly isOptional: boolean;
   /** Whether TLS begins at once, without asking the server. */
   readonly isDirect: boolean;
-  /** The options of TLS to a host. Node.js compares the certificate with `localhost` if it has no server name, as for an IP address. */
+  /** Returns the TLS options for a host. Without a server name, as for an IP address, Node.js checks for `localhost`. */
   optionsFor(host: string): ConnectionOptions;
 }
 
-/** A connection URL is not valid; the message completes "DATABASE_URL …" and contains no password. */
+/** The connection URL is not valid. The message completes "DATABASE_URL …" and contains no password. */
 export class ConnectionUrlError extends Error {
   override name = 'ConnectionUrlError';
 }
@@ -36,12 +36,12 @@ export class ConnectionUrlError extends Error {
 const urlParts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
 
 /**
- * Parses a connection URL. Without `sslmode`, the certificate of a host that is not local must be valid: the driver gives the
- * password in plain text to a server that asks for it. Throws {@link ConnectionUrlError}.
+ * Parses a connection URL. Without `sslmode`, the certificate of a remote host must be valid, because the driver sends
+ * the password in plain text to a server that asks for it. Throws {@link ConnectionUrlError}.
  */
 export function parseConnectionUrl(text: string): ConnectionUrl {
   const [, hosts = '', path = '', query = ''] = urlParts.exec(text) ?? [];
-  // As the driver does, which can read several hosts.
+  // Only the driver can read several hosts, so a list is checked by its first one.
   if (!(urlParts.test(text) && URL.canParse(text.replace(hosts, hosts.split(',')[0] ?? ''))))
     throw new ConnectionUrlError('must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE');
   const parameters = new URLSearchParams(query);
@@ -77,7 +77,7 @@ function modeOf(text: string | undefined, hosts: string, rootFile: string | unde
   const mode = tlsModes.find((known) => known === text);
   if (mode === undefined)
     throw new ConnectionUrlError(`has sslmode ${JSON.stringify(text)}, which must be one of ${tlsModes.join(', ')}`);
-  // As in libpq: an operator who names an authority wants it to be checked.
+  // As in libpq: an operator who names an authority wants it checked.
   return mode === 'require' && rootFile !== undefined ? 'verify-ca' : mode;
 }
 
@@ -87,12 +87,12 @@ function isLocal(hostAndPort: string): boolean {
   return host === 'localhost' || host === '[::1]' || host.startsWith('/') || (isIPv4(host) && host.startsWith('127.'));
 }
 
-/** Certificates by their file: each is read once, so that a reconnect does not depend on the file. */
+/** Certificates by file. Each file is read once, so that a reconnect does not depend on it. */
 const rootCertificates = new Map<string, string>();
 
 function readRootCertificate(file: string): string {
-  const known = rootCertificates.get(file);
-  if (known !== undefined) return known;
+  const cached = rootCertificates.get(file);
+  if (cached !== undefined) return cached;
   let text: string;
   try {
     text = readFileSync(file, 'utf8');

@@ -14,13 +14,13 @@ export class ConnectionTimedOut extends ConnectionLost {
   }
 }
 
-/** The message where a server rejects TLS that is required. */
+/** The message used when a server rejects TLS that is required. */
 export const noTlsMessage =
   'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network';
 
 /**
- * The session can't be ended by its server, as it waits for a synchronous standby or a disk. Whether its statement was executed
- * is unknown; others are not sent.
+ * The server can't end the session, which waits for a synchronous standby or a disk. It is unknown whether the
+ * session's statement was executed; further statements are not sent.
  */
 export class ConnectionStuck extends ConnectionLost {
   constructor() {
@@ -29,17 +29,17 @@ export class ConnectionStuck extends ConnectionLost {
 }
 
 /**
- * A statement failed for a reason that no client of the gateway can correct. Contains no SQL and no values, which may be a
- * customer's: the code and the names of the constraint, table and column are enough to find the cause.
+ * A statement failed for a reason that no client of the gateway can correct. The message contains no SQL and no values,
+ * which may be a customer's. The code and the names of the constraint, table and column are enough to find the cause.
  */
 export class DatabaseError extends Error {
   override name = 'DatabaseError';
 }
 
-/** The outcomes of a failed statement after which it may be sent again. */
+/** The kinds of failure after which a statement may be sent again. */
 export type StatementFailure = 'unavailable' | 'overloaded';
 
-/** Codes of postgres.js, and those that Node.js also reports without a system call. */
+/** Codes of postgres.js, and codes that Node.js also reports without a system call. */
 const connectionCodes = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_DESTROYED',
@@ -62,7 +62,10 @@ const tlsCodes = /^ERR_(SSL|TLS)_|CERT|CRL|^(UNABLE_TO|INVALID)_|^HOSTNAME_MISMA
 /** Node.js error codes for a certificate whose authority is unknown. */
 const unknownAuthorityCodes = /SELF_SIGNED|^UNABLE_TO_(GET|VERIFY)/;
 
-/** Node.js' message where a server without TLS closes the connection on the TLS handshake; its code is only ECONNRESET. */
+/**
+ * The message of Node.js when a server without TLS closes the connection during the TLS handshake; its code is only
+ * ECONNRESET.
+ */
 const tlsClosedMessage = 'before secure TLS connection was established';
 
 /**
@@ -79,38 +82,38 @@ const temporaryStates = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58
 const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 
 /**
- * Texts of Citus 13.2 with SQLSTATE XX000, an internal error, where its coordinator lost a worker: its own (remote_transaction.c,
- * multi_copy.c), and those of libpq. The session keeps the broken connection, so it is replaced too. A shard that is not found was
- * moved or split during the statement (metadata_utility.c).
+ * Messages of Citus 13.2 with SQLSTATE XX000, an internal error, when its coordinator has lost a worker: its own
+ * (remote_transaction.c, multi_copy.c) and those of libpq. The session keeps the broken connection, so the session is
+ * replaced too. A shard that is not found was moved or split during the statement (metadata_utility.c).
  */
 const shardLostTexts =
   /^(could not find valid entry for shard|failure on connection marked as essential|could not connect to any active placements|connection (not open|claimed exclusively)|server closed the connection|could not (send|receive) data)/;
 
-/** SQLSTATEs with which a server or pooler rejects a connection; the message names only what is in its URL. */
+/** SQLSTATEs with which a server or pooler rejects a connection; the message names only parts of its URL. */
 const rejectedConnectionStates = /^(08P01|28...|3D000|42704)$/;
 
 const readOnly = '25006';
 const insufficientPrivilege = '42501';
 const tooManyConnections = '53300';
 const lockNotAvailable = '55P03';
-/** The message where a lock was not granted in time. */
+/** The message used when a lock was not granted in time. */
 export const lockTimeoutMessage = 'timed out waiting for a lock that another database session holds';
 /** Serialization failure, deadlock. */
 const concurrencyStates = ['40001', '40P01'];
 const uniqueViolation = '23505';
 const notNullViolation = '23502';
 
-/** The outcome of a failed statement; `undefined` for an internal error, to be thrown {@link redact}. */
+/** Returns the kind of a failure; `undefined` for an internal error, which must be thrown {@link redact redacted}. */
 export function statementFailure(error: unknown): StatementFailure | undefined {
   const cause = rootCause(error);
   if (codeOf(cause) === tooManyConnections) return 'overloaded';
   return hasNoConnection(cause) || temporaryStates.test(codeOf(cause)) ? 'unavailable' : undefined;
 }
 
-/** Whether a statement failed because its connection is lost, or may be. */
+/** Whether a statement failed because its connection is lost or may be lost. */
 export function isConnectionLost(error: unknown): boolean {
   const cause = rootCause(error);
-  // After a TLS failure, too, the driver lets its next statement wait forever.
+  // After a TLS failure, the driver also lets its next statement wait forever.
   return hasNoConnection(cause) || tlsCodes.test(codeOf(cause)) || connectionStates.test(codeOf(cause));
 }
 
@@ -124,23 +127,26 @@ export function isLockTimeout(error: unknown): boolean {
   return codeOf(rootCause(error)) === lockNotAvailable;
 }
 
-/** Whether a statement failed because a row has a key that is in use. Which key it is has another name in every partition. */
+/**
+ * Whether a statement failed because a row's key is in use. The constraint has a different name in each partition, so
+ * the name does not say which key it is.
+ */
 export function isDuplicate(error: unknown): boolean {
   return codeOf(rootCause(error)) === uniqueViolation;
 }
 
-/** Whether a change failed because its entry in the audit log would have no actor: its caller may do nothing any more. */
+/** Whether a change failed because its audit log entry would have no actor: its caller may no longer do anything. */
 export function isCallerEnded(error: unknown): boolean {
   const cause = rootCause(error);
   return codeOf(cause) === notNullViolation && Reflect.get(cause, 'column_name') === 'actor';
 }
 
-/** Whether a statement failed whatever its values were, as where a table is missing (SQLSTATE class 42). */
+/** Whether a statement failed regardless of its values, for example because a table is missing (SQLSTATE class 42). */
 export function failsWithAnyValues(error: unknown): boolean {
   return codeOf(rootCause(error)).startsWith('42');
 }
 
-/** The same error without SQL and values: what may leave this package and appear in a log. */
+/** Returns the error without SQL and values. Only such errors may leave this package and appear in a log. */
 export function redact(error: unknown): Error {
   const cause = rootCause(error);
   return cause instanceof DatabaseError ? cause : new DatabaseError(messageFor(cause));
@@ -155,7 +161,7 @@ function messageFor(cause: Error): string {
     return `no secure connection to the database: ${code}; set sslrootcert to the certificate file of its authority`;
   if (tlsCodes.test(code)) return `no secure connection to the database: ${code}`;
   if (rejectedConnectionStates.test(code)) return `the database rejected the connection: ${cause.message}`;
-  // Names only what is denied.
+  // The message names only what is denied.
   if (code === insufficientPrivilege)
     return `the database rejected a statement: ${cause.message}; migrations and commands need the role order_gateway_owner`;
   if (code === readOnly) return 'the database is read-only';

@@ -4,8 +4,8 @@ import { withConnection } from './client.ts';
 /** What the gateway must know about its database server when it starts. */
 export interface ServerFacts {
   /**
-   * The settings that are off, although without them the server can lose an order after it was acknowledged: `fsync`,
-   * `full_page_writes`, `synchronous_commit` (PostgreSQL 18, 19.5.1).
+   * The settings that are off and without which the server can lose an acknowledged order: `fsync`, `full_page_writes`,
+   * `synchronous_commit` (PostgreSQL 18, 19.5.1).
    */
   readonly losesOrdersBy: readonly string[];
   /** Whether the database may be distributed over several servers. */

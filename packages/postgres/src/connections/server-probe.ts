@@ -10,15 +10,18 @@ import {
 } from './session-watch.ts';
 import type { Address } from './sockets.ts';
 
-/** A result is shared for this long, so that the clients of a process together open at most four sessions a second. */
+/** Clients share a result for this long, so that a process opens at most four sessions per second. */
 const resultSharedMs = 250;
 
-/** What one probe found: a server with the sessions that its statement timeout can't end now, or a rejection, or none. */
+/**
+ * The result of one probe: a server and the sessions that its statement timeout can't end now, a rejection, or no
+ * server.
+ */
 type Found = { readonly server: string; readonly stuck: readonly string[] } | 'too many connections' | 'no server';
 
 /**
- * Finds out on new connections whether the server of a silent session is still there. All clients of a process share it: of
- * those that ask about one address at the same time, one opens a connection.
+ * Opens new connections to find out whether the server of a silent session still exists. All clients of a process share
+ * the probe. If several ask about one address at the same time, it opens one connection.
  */
 export function createServerProbe(url: string): ServerProbe {
   const probes = new Map<string, Promise<Found>>();
@@ -60,12 +63,12 @@ async function findServer(url: string, address: Address): Promise<Found> {
       isTried = true;
       return address;
     }
-    // With several hosts in its URL the driver would try again and again.
+    // With several hosts in its URL, the driver would keep trying.
     giveUp('no server');
     throw new ConnectionLost();
   });
   const timer = setTimeout(() => giveUp('no server'), connectTimeoutMs);
-  // Waits of these types ignore the statement timeout, such as a commit's for its standby.
+  // Waits of these types ignore the statement timeout. One of them is a commit's wait for its standby.
   const answer = connection
     .run(() =>
       connection.db.execute<{ server: string; stuck: string | null }>(sql`

@@ -7,57 +7,68 @@ import type { Address } from './sockets.ts';
 /** How often a probe looks for the server of a session that stays silent. */
 const probeEveryMs = 1_000;
 
-/** A session as its server knows it. */
+/** A session as its server identifies it. */
 export interface Session {
-  /** When the server started, which no other server has in common with it. */
+  /** When the server started, which distinguishes it from every other server. */
   readonly server: string;
   readonly pid: string;
 }
 
 /**
- * The state of a silent session. `running`: its server responds to others, so its statement is only slow. `stuck`: in addition,
- * it waits for what no timeout ends, such as a synchronous standby. `unknown`: its server takes no more connections. `lost`:
- * another server responds, or none.
+ * The state of a silent session. `running`: its server responds to other sessions, so its statement is only slow.
+ * `stuck`: in addition, the session waits for something that no timeout ends, such as a synchronous standby. `unknown`:
+ * its server accepts no more connections. `lost`: another server responds, or none does.
  */
 export type SessionState = 'running' | 'stuck' | 'unknown' | 'lost';
 
-/** Finds the state of a session; shared by all clients of a process. The session is unknown while it is opened. */
+/**
+ * Finds the state of a session; shared by all clients of a process. The session is `undefined` while it is being
+ * opened.
+ */
 export interface ServerProbe {
   stateOf(session: Session | undefined, address: Address): Promise<SessionState>;
   /** Adds a connection until it is over. */
   register(connection: IdentifiedConnection): void;
-  /** Ends all connections to a server that was found to be lost: otherwise each would wait for its own probe, one after the other. */
+  /**
+   * Ends all connections to a server that is lost. Otherwise each would wait for its own probe, one after the other.
+   */
   reportLost(server: string): void;
 }
 
-/** A connection that ends with its server, whichever connection noticed it. */
+/** A connection that ends when its server is lost, whichever connection noticed it. */
 export interface IdentifiedConnection extends Pick<WatchedConnection, 'isOver' | 'onLost'> {
-  /** Its server; `undefined` while the connection is opened. */
+  /** Its server; `undefined` while the connection is being opened. */
   server(): string | undefined;
 }
 
-/** The start of the server that runs the statement, in seconds: also behind a pooler or a proxy. */
+/** When the server that runs the statement started, in seconds. Correct behind a pooler or a proxy, too. */
 export const serverStart = sql`extract(epoch from pg_postmaster_start_time())::text`;
 
 /** The connection whose session is watched. */
 export interface WatchedConnection {
   readonly db: PostgresJsDatabase;
-  /** Where its socket leads; `undefined` before there is one. */
+  /** The address of its socket; `undefined` before there is one. */
   address(): Address | undefined;
   isOver(): boolean;
   /** Called when its server is gone. */
   onLost(): void;
 }
 
-/** Watches over the session of one connection while a statement has no response. */
+/** Watches the session of one connection while a statement has no response. */
 export interface SessionWatch {
-  /** Resolves when the session is known: before its first statement, behind which it could not be asked. */
+  /**
+   * Resolves when the session is identified. This happens before its first statement, behind which the query would
+   * wait.
+   */
   identified(): Promise<void>;
-  /** Watches from when a statement is silent until its response, or the end of the connection. */
+  /** Watches a silent statement until its response or the end of the connection. */
   watch(response: Promise<unknown>): void;
-  /** Whether a statement missed its deadline and its session is stuck: until it responds, so is every other. */
+  /**
+   * Whether a statement missed its deadline because its session is stuck. Until the session responds, every other
+   * statement is stuck too.
+   */
   isStuck(): boolean;
-  /** Why a statement missed its deadline, if its session is stuck. */
+  /** Returns the error of a statement that missed its deadline, if its session is stuck. */
   onDeadline(): ConnectionStuck | undefined;
 }
 
@@ -78,7 +89,7 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe):
         sql`select ${serverStart} as server, pg_backend_pid()::text as pid`,
       );
     } catch (error) {
-      // A server that doesn't know the functions is watched without them.
+      // A server without these functions is watched without them.
       if (isConnectionLost(error)) throw error;
     }
   }
@@ -89,7 +100,7 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe):
       const address = connection.address();
       const before = state;
       state = address === undefined ? 'running' : await probe.stateOf(session, address);
-      // One that was stuck responds at once when it runs again: after two probes its response is lost.
+      // A stuck session responds as soon as it runs again. If it still has not after two probes, its response is lost.
       const isLost = state === 'lost' || (isStuck && state === 'running' && before === 'running');
       if (isLost && silent.size > 0) {
         onLost();

@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import type { TlsSettings } from './connection-url.ts';
 import { ConnectionLost, ConnectionTimedOut, noTlsMessage } from './errors.ts';
 
-/** The shortest time between two connection attempts of a client, so that a database that is down is not flooded. */
+/** The minimum time between two connection attempts of a client, so that they do not flood a database that is down. */
 const reconnectPauseMs = 100;
 
 /** The hosts of a URL as the driver parsed it, or the path of a Unix socket. */
@@ -16,17 +16,17 @@ export interface SocketTarget {
   readonly path: string | false | undefined;
 }
 
-/** Where one socket leads: a host and port, or the path of a Unix socket. */
+/** The address of one socket: a host and port, or the path of a Unix socket. */
 export type Address =
   | { readonly path: string }
   | { readonly host: string | undefined; readonly port: number | undefined };
 
-/** Chooses where the next socket of a client leads. */
+/** Chooses the address of a client's next socket. */
 export type NextAddress = (target: SocketTarget) => Promise<Address>;
 
 /**
- * Chooses the addresses of a client: each connection attempt goes to the next host of the URL, as in the driver itself, but not
- * more often than every {@link reconnectPauseMs}.
+ * Chooses the addresses of a client. As in the driver itself, each connection attempt goes to the next host of the URL,
+ * but attempts are at least {@link reconnectPauseMs} apart.
  */
 export function createAddresses(): NextAddress {
   let attempts = 0;
@@ -44,11 +44,14 @@ export function createAddresses(): NextAddress {
   };
 }
 
-/** A connection attempt. The driver (3.4.9) gets its socket after the TLS handshake, and opens no TLS itself. */
+/** A connection attempt. The driver (3.4.9) receives its socket after the TLS handshake, and opens no TLS itself. */
 export interface OpenedSocket {
-  /** Resolves to what the driver takes for the connection. If the attempt fails, so does the driver's first write. */
+  /**
+   * Resolves to the stream that the driver uses as its connection. If the attempt fails, so does the driver's first
+   * write.
+   */
   readonly socket: Promise<Duplex>;
-  /** Ends the attempt, which fails with the reason, or the connection. */
+  /** Ends the attempt, which then fails with the reason, or ends the connection. */
   destroy(reason?: ConnectionLost): void;
 }
 
@@ -56,7 +59,7 @@ export interface OpenedSocket {
 export function openSocket(address: Address, tls: TlsSettings | undefined, timeoutMs: number): OpenedSocket {
   const plain = connect('path' in address ? address : { ...address, port: address.port ?? 0, noDelay: true });
   let current: Socket = plain;
-  // The driver would reconnect to a server that closes each new connection until the deadline of the statement.
+  // If a server closes each new connection, the driver would otherwise reconnect until the deadline of the statement.
   plain.once('end', () => {
     if (plain.bytesRead === 0) plain.destroy(new ConnectionLost());
   });
@@ -87,20 +90,20 @@ export function openSocket(address: Address, tls: TlsSettings | undefined, timeo
 const tlsRequest = Buffer.of(0, 0, 0, 8, 4, 210, 22, 47);
 const tlsAccepted = 'S';
 
-/** Secures a socket. Returns the TLS socket, or the socket itself if the server rejects TLS and need not use it. */
+/** Secures a socket. Returns the TLS socket, or the socket itself if the server rejects TLS and TLS is optional. */
 async function secure(
   plain: Socket,
   { isOptional, isDirect }: TlsSettings,
   begin: () => Socket,
   signal: AbortSignal,
 ): Promise<Socket> {
-  // An error may be emitted before the driver listens, and would end the process. `destroyed` shows it then.
+  // An error emitted before the driver listens would end the process. `destroyed` shows the error later.
   plain.on('error', () => {});
   await once(plain, 'connect', { signal });
   if (!isDirect) {
     plain.write(tlsRequest);
     const [response] = await once(plain, 'data', { signal });
-    // Whatever else came is not encrypted, and must not be taken for a part of the session (CVE-2021-23222).
+    // Any further bytes are not encrypted, and must not be mistaken for part of the session (CVE-2021-23222).
     if (response.length !== 1) throw new ConnectionLost();
     if (String(response) !== tlsAccepted && isOptional) return plain;
     if (String(response) !== tlsAccepted) throw new ConnectionLost(noTlsMessage);
@@ -113,8 +116,8 @@ async function secure(
 }
 
 /**
- * A stream that fails with the driver's first write. If no socket is opened, the driver does not try the next host, and if one
- * ends before that write, the driver writes nothing to the next.
+ * A stream that fails on the driver's first write. Without a socket, the driver does not try the next host. If a socket
+ * ends before that write, the driver writes nothing to the next one.
  */
 function failingStream(error: Error): Duplex {
   return new Duplex({ read() {}, write: (_chunk, _encoding, done) => done(error) });

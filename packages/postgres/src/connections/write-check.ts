@@ -10,17 +10,21 @@ export interface WriteCheck {
   close(): Promise<void>;
 }
 
-/** Below the deadline of a readiness probe, so that the reason is that the table is locked. */
+/** Shorter than the deadline of a readiness probe, so that a locked table is reported as the reason. */
 const lockTimeoutMs = 1_000;
 
-/** The size of the temporary file, which is more than the memory below and about what PostgreSQL adds to a busy table at once. */
+/**
+ * The size of the temporary file: larger than the memory below, and about as much as PostgreSQL adds to a busy table at
+ * once.
+ */
 const file = { chunkBytes: 8_000, chunks: 64, memory: '64kB' };
 
 /**
- * One transaction that stores nothing and needs what an insert of an order needs, in this order: the lock on the table, with
- * the privilege and a session that may write; room on the disk of the data; a commit in the log, on its disk and at the
- * synchronous standby. Separate statements, because Citus has no inserts within others. Without parameters the driver sends them as
- * one message, which is one transaction (PostgreSQL 18, 54.2.2.1).
+ * One transaction that stores nothing and needs everything that an insert of an order needs, in this order: the lock on
+ * the table, with the privilege and a session that may write; space on the disk of the data; a commit in the log, on
+ * its disk and at the synchronous standby. The statements are separate, because Citus does not allow an insert within
+ * another statement. Without parameters, the driver sends them as one message, which is one transaction (PostgreSQL 18,
+ * 54.2.2.1).
  */
 const storeNothing = sql.raw(`
   select set_config('lock_timeout', '${lockTimeoutMs}', true), set_config('work_mem', '${file.memory}', true);
@@ -30,7 +34,7 @@ const storeNothing = sql.raw(`
   ) select count(*) from filler;
   select pg_logical_emit_message(true, 'order-gateway', 'ready')`);
 
-/** Opens the check with a separate connection, so that it delays no order. */
+/** Opens the check on a separate connection, so that it delays no order. */
 export function openWriteCheck(database: DatabaseOptions): WriteCheck {
   const client = openClient({ ...database, applicationName: 'order-gateway readiness' }, (db) => db);
   return {

@@ -8,24 +8,27 @@ import { redact, statementFailure } from '../connections/errors.ts';
 import { orderOf, storedColumns } from '../orders/order-rows.ts';
 import { eventFeeds, events, orders } from '../schema.ts';
 
-/** Events that one page reads, if they are filtered: some milliseconds of work. */
+/** The maximum number of events that one filtered page reads: a few milliseconds of work. */
 const scannedMax = 10_000;
 
-/** Events that get their positions in one statement: some ten milliseconds of work. More than a page lists. */
+/**
+ * The maximum number of events that get their positions in one statement: about ten milliseconds of work. More than a
+ * page lists.
+ */
 const positionedMax = 1_000;
 
 /** An event feed with its connection. */
 export interface PostgresEventFeed extends EventFeed {
   /**
-   * Returns those of the merchants whose feeds have events after these positions; none while the database is not reachable. Rejects
-   * with an error without values.
+   * Returns those of the given merchants that have events after these positions; none while the database is
+   * unreachable. Rejects with an error that contains no values.
    */
   findNewEvents(after: ReadonlyMap<AccountId, number>): Promise<ReadonlySet<AccountId>>;
   /** Lets running calls finish, then closes the connection. */
   close(): Promise<void>;
 }
 
-/** Lists events in PostgreSQL, on a connection of their own, so that they delay neither lookups nor new orders. */
+/** Lists events in PostgreSQL on a separate connection, so that they delay neither lookups nor new orders. */
 export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
   const client = openListClient(options, prepareEvents);
   const pages = openListQueue({ ...options, name: 'event lists' }, client, readEvents);
@@ -51,7 +54,7 @@ export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
 type EventRequest = EventFilter & { readonly merchantId: AccountId };
 type FeedClient = DatabaseClient<ReturnType<typeof prepareEvents>>;
 
-/** Reads a page of a feed. If it is not full, the events without a position get one first. */
+/** Reads a page of a feed. If it is not full and events lack positions, assigns them and reads the page again. */
 async function readEvents(client: FeedClient, page: EventRequest): Promise<EventPage> {
   const read = await readPositioned(client, page);
   if (read.kind !== 'found' || !read.lacksPositions || read.isCut || read.events.length === page.limit) return read;
@@ -67,7 +70,10 @@ async function readPositioned(
 ) {
   const rows = await client.run(({ list }) =>
     list.execute({
-      ...{ merchantId, ...after, orderId: orderId ?? null, limit },
+      merchantId,
+      ...after,
+      orderId: orderId ?? null,
+      limit,
       types: types === undefined ? null : arrayLiteral(types, (type) => type),
       scannedMax: types === undefined && orderId === undefined ? limit : scannedMax,
     }),
@@ -76,8 +82,9 @@ async function readPositioned(
   if (feed?.isKnown !== true) return { kind: 'cursor_expired' as const };
   const stored = rows.flatMap(({ event }) => event ?? []);
   const orderIds = arrayLiteral(stored, ({ orderId }) => orderId);
-  const found = stored.length === 0 ? [] : await client.run(({ find }) => find.execute({ merchantId, orderIds }));
-  const orderOfId = new Map(found.map((row) => [row.order_id, orderOf(row)]));
+  const storedOrders =
+    stored.length === 0 ? [] : await client.run(({ find }) => find.execute({ merchantId, orderIds }));
+  const orderOfId = new Map(storedOrders.map((row) => [row.order_id, orderOf(row)]));
   const events = stored.flatMap(({ orderId, createdAt, ...event }): FeedEvent[] => {
     const order = orderOfId.get(orderId);
     return order === undefined ? [] : [{ ...event, createdAtMs: createdAt.getTime(), order }];
@@ -90,18 +97,21 @@ async function readPositioned(
 }
 
 /**
- * Gives positions to the oldest events of a merchant that have none. Its feed stays locked until they are committed: so a reader that sees
- * a position sees all that are lower, and no event can appear before a cursor.
+ * Assigns positions to a merchant's oldest events without one. The feed stays locked until the positions are committed.
+ * So a reader that sees a position also sees all lower ones, and no event can appear behind a cursor.
  */
 async function assignPositions(client: FeedClient, merchantId: AccountId): Promise<void> {
   const assigned = await client.run(({ assign }) => assign.execute({ merchantId }));
   if (assigned.length > 0) return;
-  // Another process has done it, or the merchant has no feed yet.
+  // Another process has assigned them, or the merchant has no feed yet.
   await client.run(({ openFeed }) => openFeed.execute({ merchantId }));
   await client.run(({ assign }) => assign.execute({ merchantId }));
 }
 
-/** The statements of the feeds. Those that read orders read nothing else, so that they run on one shard of a distributed table. */
+/**
+ * The statements of the feeds. A statement that reads orders reads nothing else, so that it runs on one shard of a
+ * distributed table.
+ */
 function prepareEvents(db: PostgresJsDatabase) {
   const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
   const [position, eventId] = [sql`${sql.placeholder('position')}::bigint`, sql`${sql.placeholder('eventId')}::text`];
@@ -127,7 +137,8 @@ function prepareEvents(db: PostgresJsDatabase) {
         .limit(sql.placeholder('limit')),
     );
   const last = (column: string) => sql.raw(`(select ${column} from scanned order by position desc limit 1)`);
-  // The event of the cursor must exist: then it is of this history of the database, and all later events have higher positions.
+  // The event of the cursor must exist. This shows that it belongs to the current history of the database, in which all
+  // later events have higher positions.
   const feed = sql`(
     select ${eventId} = '' or exists (
       select 1 from ${events} where ${isMerchants} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
@@ -135,7 +146,7 @@ function prepareEvents(db: PostgresJsDatabase) {
       (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
       ${last('position')} as last_position, ${last('event_id')} as last_event_id
   ) as feed`;
-  // An array, which PostgreSQL looks up in the index of the events whatever it knows of the table.
+  // An array, which PostgreSQL looks up in the index of the events, whatever its statistics of the table are.
   const waiting = sql`array(
     select ${events.eventId} from ${events} where ${isMerchants} and ${isNull(events.position)}
     order by ${events.eventId} limit ${positionedMax}
@@ -187,7 +198,8 @@ function prepareEvents(db: PostgresJsDatabase) {
       .update(events)
       .set({ position: sql`${locked.before} + array_position(${locked.ids}, ${events.eventId})` })
       .from(locked)
-      // Without a position still: another process may have assigned them while this one waited for the feed.
+      // Another process may have assigned the positions while this one waited for the feed, so events with a position
+      // are skipped.
       .where(and(isMerchants, sql`${events.eventId} = any(${locked.ids})`, isNull(events.position)))
       .returning({ eventId: events.eventId })
       .prepare('assign_positions'),

@@ -30,21 +30,24 @@ export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
   readonly isLeaseLive?: boolean | null;
 };
 
-/** The columns that only a change of state or an erasure sets, in the order of the table, at its end before the metadata. */
+/**
+ * The columns that only a change of state or an erasure sets, in the order of the table. They are its last ones before
+ * the metadata.
+ */
 const laterColumns = [
   ...(['paidAt', 'paymentId', 'cancelledAt', 'erasedDigest', 'checkoutId'] as const),
   ...(['leaseCheckoutId', 'leaseAttemptId', 'leaseEndsAt', 'refusedPayments'] as const),
 ];
 type LaterColumn = (typeof laterColumns)[number] | 'metadata';
 
-/** A row as it is inserted. The end is ISO 8601: Drizzle can't encode a placeholder's null as a time. */
+/** A row to insert. The expiry is ISO 8601 text, because Drizzle can't encode null as the time of a placeholder. */
 export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
 
 const columns = Object.entries(tableColumns).filter(
   ([key]) => key !== 'metadata' && !laterColumns.some((later) => later === key),
 ) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
 
-/** A placeholder for the value of every inserted column, filled by a row. */
+/** A placeholder for each inserted column, filled from a row. */
 export const rowPlaceholders = {
   ...(Object.fromEntries(columns.map(([key]) => [key, sql.placeholder(key)])) as Record<
     keyof NewOrderRow,
@@ -53,13 +56,13 @@ export const rowPlaceholders = {
   expiresAt: sql`${sql.placeholder('expiresAt')}`,
 };
 
-/** A row whose values are named by their columns. */
+/** A row whose values are named after their columns. */
 export function newRow(value: (column: string) => SQL): Record<keyof NewOrderRow | 'metadata', SQL> {
-  const all = [...columns, ['metadata', orders.metadata] as const];
-  return Object.fromEntries(all.map(([key, { name }]) => [key, value(name)])) as ReturnType<typeof newRow>;
+  const namedColumns = [...columns, ['metadata', orders.metadata] as const];
+  return Object.fromEntries(namedColumns.map(([key, { name }]) => [key, value(name)])) as ReturnType<typeof newRow>;
 }
 
-/** Any other conflict, of an id or a token, is an internal error and fails the statement. */
+/** A conflict on any other key, an id or a token, is an internal error and fails the statement. */
 export const conflictTarget = { target: [orders.merchantId, orders.order_id] };
 
 const unset = sql.join(
@@ -73,7 +76,7 @@ const arrays = sql.join(
 );
 
 /**
- * The rows of a batch, from one array for each inserted column, filled by {@link columnArrays}. The other columns are null.
+ * The rows of a batch, from one array per inserted column, filled by {@link columnArrays}. All other columns are null.
  */
 export const unnestedRows: SQL = sql`select *, ${unset}, null::jsonb from unnest(${arrays})`;
 
@@ -82,10 +85,10 @@ const names = sql.join(
   sql`, `,
 );
 
-/** The same with another array, `metadata`. */
+/** The same rows with another array, `metadata`. */
 export const unnestedRowsWithMetadata: SQL = sql`select ${names}, ${unset}, metadata from unnest(${arrays}, ${sql.placeholder('metadata')}::jsonb[]) as new (${names}, metadata)`;
 
-/** The rows, as one array literal for every column. */
+/** Returns the rows as one array literal per column. */
 export function columnArrays(rows: readonly NewOrderRow[]): Record<string, string> {
   return Object.fromEntries(
     columns.map(([key, column]) => {
@@ -100,17 +103,20 @@ export function columnArrays(rows: readonly NewOrderRow[]): Record<string, strin
   );
 }
 
-/** The rows and the metadata of each, as the function `insert_orders` takes them. */
+/** Returns the rows and the metadata of each in the form that the function `insert_orders` expects. */
 export function rowsAsJson(rows: readonly NewOrderRow[], metadata: readonly (Metadata | null)[]): string {
   const named = (row: NewOrderRow) => Object.fromEntries(columns.map(([key, { name }]) => [name, row[key]]));
   return JSON.stringify(rows.map((row, index) => ({ ...named(row), metadata: metadata[index] })));
 }
 
-/** The row that stores a new order. */
+/** Returns the row that stores a new order. */
 export function rowOf(order: Order): NewOrderRow {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAtMs, expiresAtMs, fields } = order;
   return {
-    ...{ merchantId, serviceOrderId, orderToken, orderStatus },
+    merchantId,
+    serviceOrderId,
+    orderToken,
+    orderStatus,
     createdAt: new Date(createdAtMs),
     ...fields,
     order_amount: formatAmount(fields.order_amount),
@@ -118,7 +124,7 @@ export function rowOf(order: Order): NewOrderRow {
   };
 }
 
-/** The order of a row, `EXPIRED` if its status is `null`. Throws if its amount is not valid. */
+/** Returns the order of a row; it is `EXPIRED` if the row's status is `null`. Throws if the amount is not valid. */
 export function orderOf(row: ReadRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
   const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = others;
@@ -154,7 +160,7 @@ export function orderOf(row: ReadRow): Order {
 
 const noRefusedPayments: readonly RefusedPayment[] = [];
 
-/** A refused payment as it is stored with its order. Throws if its amount is not valid. */
+/** Returns a refused payment that is stored with its order. Throws if the amount is not valid. */
 export function refusedPaymentOf(stored: RefusedPaymentJson): RefusedPayment {
   return {
     checkoutId: stored.checkout_id as AccountId | null,

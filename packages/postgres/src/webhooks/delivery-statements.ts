@@ -13,12 +13,15 @@ import {
 } from '../schema.ts';
 
 /**
- * How long a claimed delivery belongs to its process, in seconds: longer than an attempt and the storing of its result. If the
- * process dies, another one claims the delivery after this time.
+ * How long a claimed delivery belongs to its process, in seconds: longer than an attempt takes together with storing
+ * its result. If the process dies, another one claims the delivery after this time.
  */
 export const leaseSeconds = 25;
 
-/** Whether a statement is about all merchants, or one, so that Citus sends it to that merchant's server. */
+/**
+ * Whether a statement concerns all merchants or one. Citus sends a statement about one merchant to that merchant's
+ * server.
+ */
 type Scope = 'of_all' | 'of_merchant';
 
 /** The statements of the queue. */
@@ -36,12 +39,15 @@ export function prepareDeliveries(db: PostgresJsDatabase) {
   };
 }
 
-/** The condition of a scope for one mention of a table. */
+/** Restricts one mention of a table to a scope. */
 function inScope(scope: Scope, { merchantId }: { readonly merchantId: AnyPgColumn }): SQL {
   return scope === 'of_all' ? sql`true` : sql`${merchantId} = ${sql.placeholder('merchantId')}::bigint`;
 }
 
-/** Names the endpoints after one that have pending deliveries `pending`: one look into the index for each. */
+/**
+ * Selects the endpoints after a given one that have pending deliveries, as `pending`. Takes one index lookup per
+ * endpoint.
+ */
 function withPending(scope: Scope, afterMerchant: SQL, afterEndpoint: SQL): SQL {
   const nextEndpoint = (merchantId: SQL, endpointId: SQL) => sql`
     select merchant_id, endpoint_id from ${webhookDeliveries}
@@ -55,7 +61,7 @@ function withPending(scope: Scope, afterMerchant: SQL, afterEndpoint: SQL): SQL 
   )`;
 }
 
-/** How long the oldest delivery of each working endpoint has been due: one look into the index for each. */
+/** Reads how long the oldest delivery of each working endpoint has been due. Takes one index lookup per endpoint. */
 function prepareOverdue(db: PostgresJsDatabase) {
   const oldest = sql`(
     select next_attempt_at from ${webhookDeliveries} as due
@@ -69,7 +75,7 @@ function prepareOverdue(db: PostgresJsDatabase) {
     .prepare('overdue_deliveries');
 }
 
-/** Names the endpoints with due deliveries: one look into the index for each endpoint, of all merchants. */
+/** Selects the endpoints of all merchants that have due deliveries. Takes one index lookup per endpoint. */
 function prepareFindDue(db: PostgresJsDatabase) {
   const { merchantId, endpointId, disabledAt, failingSince } = webhookEndpoints;
   const isDue = sql`(
@@ -92,10 +98,10 @@ function prepareFindDue(db: PostgresJsDatabase) {
 }
 
 /**
- * Goes from endpoint to endpoint through the index of pending deliveries and takes the due ones of each, up to the limits, so
- * that the backlog of one endpoint costs the others nothing. PostgreSQL reads no further endpoint once it has enough rows. The form
- * allows no plan that reads other events or orders of a merchant, whatever the statistics of the tables: due rows by their place, no
- * third table in a join, one look at each endpoint.
+ * Moves from endpoint to endpoint through the index of pending deliveries and takes the due ones of each, up to the
+ * limits, so that the backlog of one endpoint costs the others nothing. PostgreSQL reads no further endpoint once it
+ * has enough rows. Whatever the statistics of the tables are, no plan for this form reads other events or orders of a
+ * merchant: it reads due rows by their ctid, joins no third table, and looks up each endpoint once.
  */
 function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
   const limit = sql`${sql.placeholder('limit')}::int`;
@@ -183,15 +189,16 @@ function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
 }
 
 /**
- * Stores results, and what they say of the endpoints: one that works now is not failing, one that is gone is disabled, and stays
- * so. A result of an earlier claim, or of another URL than the endpoint has now, changes nothing.
+ * Stores results, and what they say about the endpoints: an endpoint that works now is not failing, and one that is
+ * gone is disabled and stays disabled. A result of an earlier claim, or for a URL that the endpoint no longer has,
+ * changes nothing.
  */
 function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
   const endpointKeys = sql`${array('merchantIds', 'bigint')}, ${array('endpointIds', 'text')}`;
   const eventKeys = sql`${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
   const results = sql`${array('kinds', 'text')}, ${array('afterSeconds', 'int')}, ${array('texts', 'text')}`;
-  // Times are computed in subqueries: an update of Citus calls no function of the time with a column.
+  // Times are computed in subqueries, because an update on Citus can't combine a function of the time with a column.
   const attempts = sql`(
     select *, now() + after_seconds * interval '1 second' as next_attempt_at, case when kind = 'delivered' then now() end as delivered_at
     from unnest(${endpointKeys}, ${eventKeys}, ${array('urls', 'text')}, ${results}) as attempt (merchant_id, endpoint_id, event_id, attempts, url, kind, after_seconds, text)
@@ -215,7 +222,7 @@ function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
         kind: sql<string>`attempt.kind`.as('kind'),
       }),
   );
-  // In the order of their keys, so that two processes can't deadlock.
+  // Locks the endpoints in the order of their keys, so that two processes can't deadlock.
   const endpoint = sql`(
     select ${webhookEndpoints.merchantId}, ${webhookEndpoints.endpointId},
       case when not result.works then coalesce(${webhookEndpoints.failingSince}, now()) end as failing_since,

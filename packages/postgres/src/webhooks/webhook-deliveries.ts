@@ -13,7 +13,7 @@ import { orderOf } from '../orders/order-rows.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { prepareDeliveries } from './delivery-statements.ts';
 
-/** How long the storing of a result may take. If it fails, the event is delivered again. */
+/** Time limit for storing a result. If it is not stored, the event is delivered again. */
 const recordTimeoutMs = 5_000;
 
 /** The identity of an endpoint. */
@@ -22,7 +22,7 @@ export interface EndpointKey {
   readonly endpointId: string;
 }
 
-/** The identity of an endpoint as one text. */
+/** Returns the identity of an endpoint as one text. */
 export function endpointKeyOf({ merchantId, endpointId }: EndpointKey): string {
   return `${merchantId} ${endpointId}`;
 }
@@ -30,7 +30,7 @@ export function endpointKeyOf({ merchantId, endpointId }: EndpointKey): string {
 /** Where and how an event is delivered. */
 export interface DeliveryEndpoint {
   readonly url: string;
-  /** Encrypted, the current one first; two for a day after a rotation. */
+  /** Encrypted, the current one first. There are two for a day after a rotation. */
   readonly signingSecrets: readonly Uint8Array[];
 }
 
@@ -40,24 +40,27 @@ export interface ClaimedDelivery extends EndpointKey {
   readonly event: OrderEvent;
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Absent: the merchant has removed the endpoint, or it was disabled. */
+  /** Absent if the merchant has removed the endpoint, or it was disabled. */
   readonly endpoint: DeliveryEndpoint | undefined;
 }
 
 /** Which deliveries to claim. */
 export interface ClaimFilter {
-  /** Whether the deliveries of failing (or no) endpoints are claimed, or those of all others. */
+  /** Whether to claim the deliveries of failing (or no) endpoints, rather than those of all other endpoints. */
   readonly failing: boolean;
-  /** Deliveries in flight that an endpoint may have at most. */
+  /** The maximum number of deliveries in flight per endpoint. */
   readonly perEndpoint: number;
-  /** Deliveries that each endpoint has in flight, by {@link endpointKeyOf}; they count as part of `perEndpoint`. */
+  /**
+   * The number of deliveries that each endpoint has in flight, by {@link endpointKeyOf}. They count towards
+   * `perEndpoint`.
+   */
   readonly inFlight: ReadonlyMap<string, number>;
   /** Only endpoints after this one; absent: all. */
   readonly after?: EndpointKey | undefined;
   readonly limit: number;
 }
 
-/** The result of an attempt. The text is for the merchant and holds nothing of a response but its status. */
+/** The result of an attempt. The text is for the merchant and contains nothing of a response except its status. */
 export type AttemptResult = { readonly text: string } & (
   | { readonly kind: 'delivered' | 'given_up' | 'endpoint_gone' }
   | { readonly kind: 'retry'; readonly afterSeconds: number }
@@ -71,15 +74,15 @@ interface RecordedAttempt {
 /** The queue of webhook deliveries with its connection. */
 export interface WebhookDeliveries {
   /**
-   * Claims due deliveries, the endpoints in the order of their merchants and ids. Returns none while the database is not reachable; rejects
-   * only because of a bug.
+   * Claims due deliveries, endpoint by endpoint, in the order of their merchants and ids. Returns none while the
+   * database is unreachable. Rejects only because of a bug.
    */
   claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]>;
-  /** Stores a result, unless another process claimed the delivery since. Rejects only because of a bug. */
+  /** Stores a result, unless another process has claimed the delivery since. Rejects only because of a bug. */
   record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void>;
   /**
-   * Returns how long the oldest delivery to a working endpoint has been due, in seconds; 0 if none is due, `undefined` while the
-   * database is not reachable. An endpoint that fails has one attempt at a time, so that its deliveries may wait.
+   * Returns how long the oldest delivery to a working endpoint has been due, in seconds: 0 if none is due, `undefined`
+   * while the database is unreachable. A failing endpoint gets one attempt at a time, so its deliveries may wait.
    */
   overdueSeconds(): Promise<number | undefined>;
   /** Lets running calls finish, then closes the connection. */
@@ -90,7 +93,7 @@ type Statements = ReturnType<typeof prepareDeliveries>;
 
 /** How the queue is opened. */
 export interface WebhookDeliveriesOptions extends DatabaseOptions {
-  /** Whether merchants may be on different servers, so that a statement should be about one of them. */
+  /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
   readonly isDistributed?: boolean | undefined;
 }
 
@@ -162,10 +165,13 @@ function claimOfAll(client: DatabaseClient<Statements>, filter: ClaimFilter) {
   return client.run(({ claim }) => claim.of_all.execute(claimParameters(filter)));
 }
 
-/** Asks all servers which endpoints have due deliveries, and claims those of one merchant after the other, each on its server. */
+/**
+ * Asks all servers which endpoints have due deliveries, then claims one merchant's deliveries after another's, each on
+ * its server.
+ */
 async function claimByMerchant(client: DatabaseClient<Statements>, filter: ClaimFilter) {
   const parameters = claimParameters(filter);
-  // So many of the endpoints may have no room.
+  // As many endpoints as have deliveries in flight may have no capacity.
   const limit = filter.limit + filter.inFlight.size;
   const due = await client.run(({ findDue }) => findDue.execute({ ...parameters, limit }));
   const claimed: Awaited<ReturnType<typeof claimOfAll>>[number][] = [];
@@ -176,7 +182,7 @@ async function claimByMerchant(client: DatabaseClient<Statements>, filter: Claim
       const rows = await client.run(({ claim }) => claim.of_merchant.execute({ ...parameters, merchantId, limit }));
       claimed.push(...rows);
     } catch (error) {
-      // Those of the others are claimed already.
+      // The deliveries of the earlier merchants are claimed already.
       if (claimed.length === 0 || statementFailure(error) === undefined) throw error;
       break;
     }
@@ -186,7 +192,10 @@ async function claimByMerchant(client: DatabaseClient<Statements>, filter: Claim
 
 function claimParameters({ failing, perEndpoint, inFlight, after, limit }: ClaimFilter) {
   return {
-    ...{ failing, perEndpoint, limit, busy: JSON.stringify(Object.fromEntries(inFlight)) },
+    failing,
+    perEndpoint,
+    limit,
+    busy: JSON.stringify(Object.fromEntries(inFlight)),
     afterMerchant: after?.merchantId ?? 0,
     afterEndpoint: after?.endpointId ?? '',
   };

@@ -34,7 +34,7 @@ import {
 } from '../schema.ts';
 import { leaseSeconds } from './delivery-statements.ts';
 
-/** The secrets of an endpoint as they will be stored, and its signing secret as it was. */
+/** The secrets of an endpoint as they will be stored, and the signing secret that they replace. */
 export interface ReencryptedSecrets {
   readonly merchantId: number;
   readonly endpointId: string;
@@ -46,7 +46,9 @@ export interface ReencryptedSecrets {
 /** The operations of {@link openWebhookEndpoints}. */
 export type WebhookEndpoints = ReturnType<typeof openWebhookEndpoints>;
 
-/** What operators do with the merchants' webhook endpoints, on one connection. Rejects with errors without values. */
+/**
+ * The operators' administration of webhook endpoints, on one connection. Rejects with errors that contain no values.
+ */
 export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOptions) {
   const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'endpoints');
   const run = runRedacted(client);
@@ -54,7 +56,10 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
   return {
     ...endpoints,
 
-    /** The merchant with this client id and its endpoints as `list` has them; `undefined` if there is no such merchant. */
+    /**
+     * Returns the merchant with this client id and its endpoints as `list` returns them; `undefined` if there is no
+     * such merchant.
+     */
     find: async (clientId: string) => {
       const [merchant] = await run((db) =>
         db
@@ -75,7 +80,10 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
         return db.select({ merchantId, endpointId, signingSecret, previousSecret }).from(webhookEndpoints);
       }),
 
-    /** Stores secrets in another form, unless `was`, the signing secret, was replaced since. Returns of how many endpoints. */
+    /**
+     * Stores secrets in another form, unless `was`, the signing secret, was replaced since. Returns the number of
+     * endpoints.
+     */
     reencrypt: (endpoints: readonly ReencryptedSecrets[]) =>
       run(async (db) => {
         const array = (pick: (endpoint: ReencryptedSecrets) => Uint8Array | null) =>
@@ -97,9 +105,9 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
   };
 }
 
-/** The webhook endpoints of merchants. The statement of a change also records it in the audit log. */
+/** The webhook endpoints of merchants. The statement that makes a change also records it in the audit log. */
 export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
-  /** Runs and records a change of a merchant's endpoints. Returns the rows that it returned. */
+  /** Makes and records a change of a merchant's endpoints. Returns the rows of the statement. */
   const change = <Row extends Record<string, unknown>>(
     merchantId: AccountId,
     action: Omit<Action, 'clientId'>,
@@ -128,7 +136,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       const types = eventTypes && arrayLiteral(eventTypes, (type) => type);
       const [created] = await change<{ endpoint_id: string }>(
         merchantId,
-        // A path may hold a secret of the receiver.
+        // Only the host is recorded, because the path may contain a secret of the receiver.
         { name: 'webhook.create', details: { host: new URL(url).host, event_types: eventTypes?.join() ?? null } },
         () => sql`
           insert into ${webhookEndpoints} (merchant_id, endpoint_id, url, event_types, signing_secret, disabled_at)
@@ -148,13 +156,13 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
         ...(eventTypes !== undefined && { event_types: eventTypes?.join() ?? null }),
         ...(status !== undefined && { status }),
       };
-      // An update of Citus has no `coalesce` with the time.
+      // An update on Citus can't use `coalesce` with the time.
       const disabledAt = { enabled: null, disabled: sql`least(${webhookEndpoints.disabledAt}, now())` };
       const rows = await change(merchantId, { name: 'webhook.update', details }, (db) =>
         db
           .update(webhookEndpoints)
           .set({
-            // One that is always there: a statement must set something.
+            // Always present, because a statement must set at least one column.
             endpointId,
             url,
             eventTypes: eventTypes as EventType[] | null | undefined,

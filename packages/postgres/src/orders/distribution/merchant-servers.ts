@@ -7,9 +7,9 @@ import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } f
 import { queueLimits } from '../../queue-limits.ts';
 import { orders } from '../../schema.ts';
 
-/** When a server is read again. An order that goes to a wrong one is sent on by it, which costs only speed. */
-const knownMs = 10_000;
-const knownMax = 100_000;
+/** How long a lookup is cached. A wrong server forwards the order, which costs only speed. */
+const cachedMs = 10_000;
+const cachedMax = 100_000;
 
 interface FoundServer {
   readonly kind: 'found';
@@ -25,7 +25,9 @@ export interface MerchantServers {
   close(): Promise<void>;
 }
 
-/** Reads the metadata of Citus, on a separate connection: they are on the coordinator, so this works while a worker is lost. */
+/**
+ * Reads the metadata of Citus on a separate connection. The coordinator has it, so this works while a worker is lost.
+ */
 export function openMerchantServers(options: DatabaseOptions): MerchantServers {
   const queue = createBatchQueue<DatabaseClient<Statements>, AccountId, FoundServer>({
     name: 'merchant servers',
@@ -38,23 +40,23 @@ export function openMerchantServers(options: DatabaseOptions): MerchantServers {
       return merchantIds.map((id) => ({ kind: 'found', server: serverOf.get(id) ?? 0 }));
     },
   });
-  const known = new Map<AccountId, { readonly found: FoundServer; readonly readAt: number }>();
+  const cache = new Map<AccountId, { readonly found: FoundServer; readonly readAt: number }>();
   const read = async (merchantId: AccountId, timeoutMs: number) => {
     const found = await queue.add(merchantId, timeoutMs);
     if (found.kind !== 'found') return found;
-    if (known.size >= knownMax) known.clear();
-    known.set(merchantId, { found, readAt: performance.now() });
+    if (cache.size >= cachedMax) cache.clear();
+    cache.set(merchantId, { found, readAt: performance.now() });
     return found;
   };
   return {
     async find(merchantId, timeoutMs) {
-      const last = known.get(merchantId);
-      if (last === undefined) return read(merchantId, timeoutMs);
-      if (performance.now() - last.readAt > knownMs) {
-        known.set(merchantId, { ...last, readAt: performance.now() });
+      const cached = cache.get(merchantId);
+      if (cached === undefined) return read(merchantId, timeoutMs);
+      if (performance.now() - cached.readAt > cachedMs) {
+        cache.set(merchantId, { ...cached, readAt: performance.now() });
         read(merchantId, timeoutMs).catch(() => {});
       }
-      return last.found;
+      return cached.found;
     },
     close: queue.close,
   };

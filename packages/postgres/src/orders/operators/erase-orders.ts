@@ -8,31 +8,32 @@ import { isConcurrencyFailure } from '../../connections/errors.ts';
 import { accounts, orderMetadata, orders } from '../../schema.ts';
 import { orderOf } from '../order-rows.ts';
 
-/** Orders that one statement erases: a tenth of a second's work. */
+/** The maximum number of orders that one statement erases: a tenth of a second's work. */
 const batchMax = 500;
 
 /** Which orders to erase. */
 export type ErasureTarget =
   | { readonly by: 'order'; readonly clientId: string; readonly orderId: string }
-  /** All orders with this customer_email, whatever its case. There is no index of it: every order is read. */
+  /** All orders with this customer_email, ignoring case. The column has no index, so every order is read. */
   | { readonly by: 'email'; readonly email: string }
-  /** All orders created before. */
+  /** All orders created before this time. */
   | { readonly by: 'age'; readonly before: Date };
 
 /** How orders are erased. */
 export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
-  /** Makes the digests: 32 bytes, from SECRETS_KEY. */
+  /** The key of the digests: 32 bytes, from SECRETS_KEY. */
   readonly key: Uint8Array;
   /** Who acts, for the audit log; absent: the user of the operating system. */
   readonly actor?: string | undefined;
-  /** Stops after the batch that is in flight. */
+  /** Stops after the batch in flight. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Erases the personal fields of orders, batch by batch, and records each batch in the audit log by the same statement, without
- * anything of a customer. Orders that were erased before stay as they are. Returns how many were erased now. Only the search for an
- * e-mail address has no time limit. Rejects with an error without values; what was erased until then stays erased.
+ * Erases the personal fields of orders, batch by batch. The statement that erases a batch also records it in the audit
+ * log, without any customer data. Orders that were erased before stay as they are. Returns the number of orders that
+ * were erased now. Only the search for an e-mail address has no time limit. Rejects with an error that contains no
+ * values; orders that were erased before the error stay erased.
  */
 export function eraseOrders(
   { url, key, actor = systemActor(), signal }: ErasureOptions,
@@ -40,7 +41,8 @@ export function eraseOrders(
 ): Promise<number> {
   const isSlow = target.by === 'email';
   const options = {
-    ...{ url, applicationName: 'order-gateway erasure' },
+    url,
+    applicationName: 'order-gateway erasure',
     ...(isSlow && { statementTimeoutMs: noStatementTimeoutMs }),
   };
   return withConnection(options, async (connection) => {
@@ -78,21 +80,25 @@ async function eraseBatch(
   { key, actor, target }: { readonly key: Uint8Array; readonly actor: string; readonly target: ErasureTarget },
 ): Promise<number> {
   const erasures = found.map(({ merchantId, fields }) => ({
-    ...{ merchantId, orderId: fields.order_id, returnUrl: erasedValues(fields).return_url },
+    merchantId,
+    orderId: fields.order_id,
+    returnUrl: erasedValues(fields).return_url,
     digest: `\\x${Buffer.from(erasureDigest(key, merchantId, fields)).toString('hex')}`,
   }));
   const array = (pick: keyof (typeof erasures)[number], type: string) =>
     sql`${arrayLiteral(erasures, (erasure) => erasure[pick])}::${sql.raw(type)}[]`;
   const pairs = found.flatMap(({ merchantId, serviceOrderId, createdAtMs, metadata }) =>
     Object.entries(metadata ?? {}).map(([key, value]) => ({
-      ...{ merchantId, serviceOrderId, createdAt: new Date(createdAtMs).toISOString() },
+      merchantId,
+      serviceOrderId,
+      createdAt: new Date(createdAtMs).toISOString(),
       digest: `\\x${hash('sha256', `${key}=${value}`)}`,
     })),
   );
   if (pairs.length > 0) {
     const pairArray = (pick: keyof (typeof pairs)[number], type: string) =>
       sql`${arrayLiteral(pairs, (pair) => pair[pick])}::${sql.raw(type)}[]`;
-    // First, because the pairs can be found by the text only.
+    // The pairs come first, because only their text identifies them.
     await db.execute(sql`
       delete from ${orderMetadata} using unnest(${pairArray('merchantId', 'bigint')}, ${pairArray('digest', 'bytea')},
         ${pairArray('createdAt', 'timestamptz')}, ${pairArray('serviceOrderId', 'bigint')})
@@ -130,7 +136,7 @@ function conditionOf(target: ErasureTarget): SQL | undefined {
   }
 }
 
-/** What the audit log says of a target: never the address. */
+/** Returns the audit log's details of a target, which never include the e-mail address. */
 function recordOf(target: ErasureTarget) {
   switch (target.by) {
     case 'order':

@@ -11,10 +11,10 @@ import { readPages } from './scan.ts';
 
 const applicationName = 'order-gateway archive';
 
-/** Orders read or restored in one statement: about a megabyte. */
+/** Orders read or restored per statement: about a megabyte. */
 const pageOrders = 1_000;
 
-/** Orders created from one time on and before another, in milliseconds since 1970-01-01 UTC. */
+/** Orders created at or after one time and before another, in milliseconds since 1970-01-01 UTC. */
 export interface CreatedRange {
   readonly fromMs: number;
   readonly beforeMs: number;
@@ -23,14 +23,14 @@ export interface CreatedRange {
 /** The result of an import. */
 export interface Restored {
   readonly restored: number;
-  /** Orders that are stored already. They stay as they are. */
+  /** Orders that were stored already. They stay as they are. */
   readonly existing: number;
 }
 
 /**
- * Reads all orders of a range, as one line of JSON each, in pages by service order id. PostgreSQL writes the lines, so that amounts
- * and columns that this version does not know stay exact. Reads the complete index once; no time limit. Rejects with an error
- * without values.
+ * Reads all orders of a range in pages by service order id, each order as one line of JSON. PostgreSQL writes the
+ * lines, so that amounts stay exact, and so do columns that this version does not know. Reads the complete index once
+ * and has no time limit. Rejects with an error that contains no values.
  */
 export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRange): AsyncGenerator<string[], void> {
   const [from, before] = [fromMs, beforeMs].map((ms) => new Date(ms).toISOString());
@@ -47,13 +47,16 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
 }
 
 /**
- * Stores the orders of lines that {@link exportOrders} wrote, for the merchants and checkout systems with the same ids. An order whose order_id its
- * merchant has is left as it is, so that an import can be repeated. Rejects with an error without values, which
- * names the line that can't be stored, or with that of the lines; what was restored before it stays.
+ * Stores the orders from lines that {@link exportOrders} wrote, for the merchants and checkout systems with the same
+ * ids. If the merchant already has an order with the same order_id, that order stays unchanged, so an import can be
+ * repeated. Rejects with the error of `lines`, or with an error that contains no values and names the line that can't
+ * be stored; orders that were restored before it stay.
  */
 export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
   const connection = openConnection({
-    ...{ url, applicationName, statementTimeoutMs: noStatementTimeoutMs },
+    url,
+    applicationName,
+    statementTimeoutMs: noStatementTimeoutMs,
     connectTimeoutMs: patientConnectTimeoutMs,
   });
   const counts = { restored: 0, existing: 0 };
@@ -88,7 +91,7 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
         const number = counts.restored + counts.existing + 1;
         throw new DatabaseError(`line ${number}: ${redact(error).message}`);
       }
-      // One by one, to find the line.
+      // Stores the lines one by one, to find the one that fails.
       for (const line of page) await store([line]);
     }
   };

@@ -10,7 +10,7 @@ import {
   webhookDeliveries,
 } from '../../schema.ts';
 
-/** Nothing of the customer. */
+/** The columns without customer data. */
 const shownColumns = {
   merchantId: orders.merchantId,
   clientId: accounts.clientId,
@@ -28,12 +28,12 @@ const shownColumns = {
   leaseEndsAt: sql<Date | null>`case when ${isLeaseLive} then ${orders.leaseEndsAt} end`.mapWith(orders.leaseEndsAt),
 };
 
-/** An order, its refused payments, and its events with their deliveries, the oldest first. */
+/** An order, its refused payments, and its events with their deliveries, oldest first. */
 export type OrderHistory = Awaited<ReturnType<typeof findOrderHistories>>[number];
 
 /**
- * Finds the orders of all merchants with this order_id, service_order_id or order_token, the newest first, without customers' data.
- * Events are stored for 30 days. Rejects with an error without values.
+ * Finds the orders of all merchants with this order_id, service_order_id or order_token, newest first, without customer
+ * data. Events are stored for 30 days. Rejects with an error that contains no values.
  */
 export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: string) {
   const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
@@ -41,7 +41,7 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
     // The first statement connects, which has a deadline.
     await run(() => db.execute(sql`select`));
     const isKey: (SQL | undefined)[] = [
-      // All merchants, so that the index of their order_ids is used.
+      // Names all merchants, so that the index on their order_ids is used.
       sql`(${orders.merchantId}, ${orders.order_id}) in (select id, ${key}::text from ${accounts})`,
       eq(orders.orderToken, key),
       /^\d{1,15}$/.test(key) ? eq(orders.serviceOrderId, Number(key)) : undefined,

@@ -3,7 +3,7 @@ import { alias } from 'drizzle-orm/pg-core';
 import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
 import { accounts, refusedPayments } from '../../schema.ts';
 
-/** Lists the latest refused payments of all orders, the newest first. Rejects with an error without values. */
+/** Lists the latest refused payments of all orders, newest first. Rejects with an error that contains no values. */
 export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number) {
   const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
   const checkouts = alias(accounts, 'checkouts');

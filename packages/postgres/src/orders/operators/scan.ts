@@ -13,10 +13,10 @@ import { redact } from '../../connections/errors.ts';
 import { events, orders } from '../../schema.ts';
 import { type OrderRow, orderOf } from '../order-rows.ts';
 
-/** Rows read in one statement: about a megabyte. */
+/** Rows read per statement: about a megabyte. */
 const [pageOrders, pageEvents] = [2_000, 5_000];
 
-/** Which orders an audit is about. The prefix is compared byte by byte. */
+/** Selects the orders of an audit. The prefix is compared byte by byte. */
 export interface ScanFilter {
   readonly merchantId: AccountId;
   readonly orderIdPrefix: string;
@@ -25,7 +25,7 @@ export interface ScanFilter {
 /** A stored order. */
 export interface ScannedOrder {
   readonly order: Order;
-  /** `order_token`, `service_order_id`, or both, if another order of any merchant has the same. */
+  /** `order_token`, `service_order_id` or both, if another order of any merchant has the same value. */
   readonly sharedFields: readonly string[];
 }
 
@@ -39,8 +39,8 @@ export interface StoredEvent {
 }
 
 /**
- * Reads page after page on a separate connection, until one has fewer than `pageMax` rows; `read` gets the last row of the one
- * before. A page has no time limit. Rejects with an error without values.
+ * Reads page after page on a separate connection, until a page has fewer than `pageMax` rows. `read` receives the last
+ * row of the previous page. A page has no time limit. Rejects with an error that contains no values.
  */
 export async function* readPages<Row>(
   {
@@ -51,7 +51,9 @@ export async function* readPages<Row>(
   read: (db: PostgresJsDatabase, after: Row | undefined) => PromiseLike<readonly Row[]>,
 ): AsyncGenerator<readonly Row[], void> {
   const connection = openConnection({
-    ...{ url, applicationName, statementTimeoutMs: noStatementTimeoutMs },
+    url,
+    applicationName,
+    statementTimeoutMs: noStatementTimeoutMs,
     connectTimeoutMs: patientConnectTimeoutMs,
   });
   try {
@@ -72,8 +74,8 @@ export async function* readPages<Row>(
 const applicationName = 'order-gateway scan';
 
 /**
- * Reads all orders of a merchant whose order_id begins with a prefix, as they are stored, ordered by order_id, using the primary
- * key: for audits, not for requests.
+ * Reads all of a merchant's orders whose order_id begins with a prefix, as they are stored, ordered by order_id, using
+ * the primary key. Meant for audits, not for requests.
  */
 export async function* scanOrders(
   url: string,
@@ -97,7 +99,10 @@ export async function* scanOrders(
     yield* page.map(({ sharedFields, ...row }) => ({ order: orderOf(row), sharedFields }));
 }
 
-/** Searches all orders, which no unique key does: every key contains the merchant. A join would not run on Citus. */
+/**
+ * Searches the orders of all merchants. No unique key does this, because every key includes the merchant. A join would
+ * not run on Citus.
+ */
 async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[]) {
   const tokens = arrayLiteral(rows, (row) => row.orderToken);
   const ids = arrayLiteral(rows, (row) => row.serviceOrderId);
@@ -114,8 +119,8 @@ async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[
 }
 
 /**
- * Reads all events about such orders by the times in their ids, over the primary key. Unlike a read of the feed, it gives them no
- * positions.
+ * Reads all events about these orders by the times in their ids, using the primary key. Unlike a read of the feed, it
+ * does not assign positions.
  */
 export async function* scanEvents(
   url: string,

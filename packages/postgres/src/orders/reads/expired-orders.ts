@@ -3,10 +3,13 @@ import type { StoreFailure } from '@order-gateway/domain/result';
 import type { BatchQueue } from '../../batches/batch-queue.ts';
 import { orderOf, type ReadRow } from '../order-rows.ts';
 
-/** Stores that an order has passed its expiry, with its event. `conflict`: another change was faster. */
+/** Stores that an order has passed its expiry, with its event. Returns `conflict` if another change was faster. */
 export type ExpireOrder = (order: Order, timeoutMs: number) => Promise<ChangeOutcome>;
 
-/** The outcome of a read that found expired orders which are still stored as unpaid. It holds once their expiry is stored. */
+/**
+ * The outcome of a read that found expired orders that are still stored as unpaid. It is valid once their expiry is
+ * stored.
+ */
 export interface Unstored<Outcome> {
   readonly kind: 'expiry not stored';
   readonly expired: readonly Order[];
@@ -26,10 +29,11 @@ function isUnstored<Outcome extends { readonly kind: string }>(
 }
 
 /**
- * Turns a queue whose reads can find expired orders that are stored as unpaid into a function that returns only what callers may
- * see. An order is shown as expired only if that is stored, because a cancellation that began before the expiry can still commit
- * (docs/decisions/040-store-expiry-before-showing-it.md). So the expiry of each such order is stored first, one order per
- * statement, which cannot deadlock with the sweep. If another change of the order was faster, the read is repeated.
+ * Wraps a queue whose reads can find expired orders that are stored as unpaid, and returns only what callers may see.
+ * An order is shown as expired only if that is stored, because a cancellation that began before the expiry can still
+ * commit (docs/decisions/040-store-expiry-before-showing-it.md). So the expiry of each such order is stored first, one
+ * order per statement, which cannot deadlock with the sweep. If another change of the order was faster, the read is
+ * repeated.
  */
 export function withExpiryStored<Item, Outcome extends { readonly kind: string }>(
   { add }: BatchQueue<Item, Outcome | Unstored<Outcome>>,

@@ -8,7 +8,10 @@ import { isExpired, orderMetadata, orders, pairDigest } from '../../schema.ts';
 import { orderColumns, orderOf } from '../order-rows.ts';
 import { type ExpireOrder, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 
-/** Orders with a pair of metadata that one page reads, if it has another condition: some milliseconds of work. */
+/**
+ * The maximum number of orders with a metadata pair that one page reads if there is another condition: a few
+ * milliseconds of work.
+ */
 const scannedMax = 1_000;
 
 /** The part of an order store that lists orders. */
@@ -17,7 +20,7 @@ export interface OrderLists extends Pick<OrderStore, 'list'> {
   close(): Promise<void>;
 }
 
-/** Lists orders in PostgreSQL, on a connection of their own, so that they delay neither lookups nor new orders. */
+/** Lists orders in PostgreSQL on a separate connection, so that they delay neither lookups nor new orders. */
 export function openOrderLists(options: DatabaseOptions, expireOrder: ExpireOrder): OrderLists {
   const orderPages = openListQueue(
     { ...options, name: 'order lists' },
@@ -25,7 +28,9 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: ExpireOrde
     async (client, page: OrderFilter & { merchantId: AccountId }) => {
       const { merchantId, status, createdFromMs, metadata, limit } = page;
       const range = {
-        ...{ merchantId, status: status ?? null, limit },
+        merchantId,
+        status: status ?? null,
+        limit,
         createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
         ...upperBoundOf(page),
       };
@@ -37,9 +42,13 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: ExpireOrde
       const [[key, value] = ['', ''], [secondKey, secondValue] = [null, null]] = Object.entries(metadata);
       const rows = await client.run(({ listByMetadata }) =>
         listByMetadata.execute({
-          ...{ ...range, key, value, secondKey, secondValue },
+          ...range,
+          key,
+          value,
+          secondKey,
+          secondValue,
           metadata: JSON.stringify(metadata),
-          // Every order of a lone pair is listed.
+          // With one pair and no other condition, every order that is read is listed.
           scannedMax: secondKey === null && status === undefined ? limit : scannedMax,
         }),
       );
@@ -58,19 +67,22 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: ExpireOrde
   };
 }
 
-/** The one position that all listed orders stand before: of two bounds PostgreSQL would scan the index from the wider one. */
+/**
+ * The one position that all listed orders come before. With two bounds, PostgreSQL would scan the index from the wider
+ * one.
+ */
 function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTime: string; readonly beforeId: number } {
   if (after !== undefined && after.createdAtMs < (createdToMs ?? Number.POSITIVE_INFINITY)) {
     return { beforeTime: new Date(after.createdAtMs).toISOString(), beforeId: after.serviceOrderId };
   }
-  // Ids are positive: no order of that millisecond stands before this.
+  // Ids are positive, so no order of that millisecond comes before this position.
   return { beforeTime: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(), beforeId: 0 };
 }
 
 /**
- * One range of `orders_list` for each status, so that a page costs the same wherever it stands and however rare the status is.
- * Orders past their expiry that are still stored as unpaid are read from `orders_unpaid_expiry`: `offset 0` makes PostgreSQL
- * read them first.
+ * Reads one range of `orders_list` per status, so that the cost of a page depends neither on its position nor on how
+ * rare the status is. Orders past their expiry that are still stored as unpaid are read from `orders_unpaid_expiry`;
+ * `offset 0` makes PostgreSQL read them first.
  */
 function prepareOrders(db: PostgresJsDatabase) {
   const status = sql`${sql.placeholder('status')}::text`;
@@ -103,8 +115,9 @@ function prepareOrders(db: PostgresJsDatabase) {
 }
 
 /**
- * Reads one range of the rows of a pair, of two pairs the one that has fewer there, and then the orders that also have the other pair,
- * which are compared with all conditions. At most `scannedMax` rows are read. The first row says whether there are more, and where the range ends.
+ * Reads one range of the rows of a pair; of two pairs, the one that has fewer rows in the range. Then reads the orders
+ * that also have the other pair, and compares them with all conditions. At most `scannedMax` rows are read. The first
+ * row says whether there are more, and where the range ends.
  */
 function prepareOrdersByMetadata(db: PostgresJsDatabase) {
   const limit = sql.placeholder('limit');
@@ -119,7 +132,8 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
       and created_at >= ${sql.placeholder('createdFrom')}::timestamptz
       and (created_at, service_order_id) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)
     order by created_at desc, service_order_id desc limit ${scannedMax}`;
-  // The other pair is looked up in its index too. A page reads no more orders than it shows, unless they are compared with a status.
+  // The other pair is also looked up in its index. Unless orders are compared with a status, a page reads no more of
+  // them than it shows.
   const hasOther = sql`(${secondKey} is null or exists (
     select 1 from ${orderMetadata}
     where ${eq(orderMetadata.merchantId, merchantId)} and ${orderMetadata.pairDigest} = other

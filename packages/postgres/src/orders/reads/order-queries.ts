@@ -33,7 +33,7 @@ import {
 import { orderColumns, orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
 import { type ExpireOrder, type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 
-/** How long a page may show its merchant as it was: reading it takes a fifth of a page's time. */
+/** How long a page may show cached data of its merchant. Reading the data takes a fifth of a page's time. */
 const merchantCachedMs = 500;
 const merchantsCachedMax = 1_000;
 
@@ -74,7 +74,10 @@ interface PaymentKey {
 }
 
 interface OrderQueriesOptions extends DatabaseOptions {
-  /** Whether merchants may be on different servers: then a batch is of one merchant, so that a lost server fails no other. */
+  /**
+   * Whether merchants may be on different servers. Each batch is then of one merchant, so that a lost server fails no
+   * other merchant's lookups.
+   */
   readonly isDistributed: boolean;
 }
 
@@ -124,12 +127,12 @@ export function openOrderQueries(options: OrderQueriesOptions, expireOrder: Expi
 
 type SharedClient = Pick<DatabaseClient<Statements>, 'run' | 'close'>;
 
-/** Clients that another queue closes. */
+/** Shares clients that another queue closes. */
 function shared(clients: readonly DatabaseClient<Statements>[]): SharedClient[] {
   return clients.map(({ run }) => ({ run, close: async () => {} }));
 }
 
-/** Turns a lookup into one of payment links. */
+/** Turns a lookup of orders into a lookup of payment links. */
 function findLinkBy(find: (lookup: Lookup, timeoutMs: number) => Promise<FoundOrder>) {
   return async (token: OrderToken, timeoutMs: number): Promise<LinkLookup> => {
     const found = await find(byToken(token), timeoutMs);
@@ -170,15 +173,15 @@ function createLookups(
 }
 
 /**
- * Statements that read orders read nothing else, so that one shard of a distributed table answers a lookup. One statement for a batch
- * of each kind of key, and one for a lone lookup, which takes half of the work for an array of one.
+ * A statement that reads orders reads nothing else, so that one shard of a distributed table can run it. Each kind of
+ * key has one statement for a batch, and one for a lone lookup, which takes half the work of an array of one.
  */
 function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueriesOptions) {
   const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
   const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
   const values = sql.placeholder('values');
   const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
-  // Citus does not see the merchants in the pairs.
+  // Citus does not recognize the merchants in the pairs.
   const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
   const isOneOf = (column: AnyPgColumn) =>
     sql`${onServer} (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}::${sql.raw(column.getSQLType())}[]))`;
@@ -210,7 +213,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueri
       .from(accounts)
       .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
       .prepare('find_merchants'),
-    /** Of each merchant's oldest endpoint, which signs returns. */
+    /** The secret of each merchant's oldest endpoint, which signs returns. */
     signingSecrets: db
       .selectDistinctOn([webhookEndpoints.merchantId], {
         id: webhookEndpoints.merchantId,
@@ -258,8 +261,9 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
 }
 
 /**
- * The payment is read before its order: one that is stored between the two is seen with its order, and one of another order fails
- * the change. On Citus, a payment can be stored for an order which it has not changed yet: it is not known then.
+ * Reads the payment before its order. A payment that is stored between the two reads is seen with its order, and a
+ * payment of another order fails the change. On Citus, a payment can be stored for an order that it has not changed
+ * yet; it then counts as unknown.
  */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
@@ -276,7 +280,7 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
   return unlessUnstored<PaymentLookup>([row], { ...linkOf(row, merchant), isKnown, refused, nowMs: merchant.nowMs });
 }
 
-/** Reads the orders of lookups by the same kind of key, and the merchants of links: all statements are sent at once. */
+/** Reads the orders of lookups by the same kind of key, and the merchants of links. All statements are sent at once. */
 function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchants: FindMerchants) {
   const ids = lookups.map(({ merchantId }) => merchantId);
   const merchantIds = arrayLiteral(ids, (id) => id);
@@ -303,15 +307,15 @@ async function readMerchants(client: SharedClient, ids: readonly number[]) {
   return accounts.map((merchant) => ({ ...merchant, signingSecret: secretOf.get(merchant.id) ?? null }));
 }
 
-/** Reads only the merchants that were not read a moment ago. */
+/** Reads only the merchants that are not cached. */
 function createMerchantCache(): FindMerchants {
   const cache = new Map<number, { readonly merchant: MerchantRow; readonly readAtMs: number }>();
   return async (client, ids) => {
     const readAtMs = performance.now();
     const found = new Map<number, MerchantRow>();
     for (const id of ids) {
-      const known = cache.get(id);
-      if (known !== undefined && readAtMs - known.readAtMs < merchantCachedMs) found.set(id, known.merchant);
+      const cached = cache.get(id);
+      if (cached !== undefined && readAtMs - cached.readAtMs < merchantCachedMs) found.set(id, cached.merchant);
     }
     const missing = ids.filter((id) => !found.has(id));
     if (missing.length === 0) return [...found.values()];

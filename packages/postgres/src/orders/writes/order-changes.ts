@@ -33,7 +33,7 @@ interface OrderChangesOptions extends DatabaseOptions {
 
 type Statements = ReturnType<typeof prepareStatements>;
 
-/** Changes one order, and returns a row if it did. */
+/** Changes one order. Returns a row if the order was changed. */
 type Change = (statements: Statements) => Promise<readonly ChangedRow[]>;
 
 interface ChangedRow {
@@ -43,7 +43,7 @@ interface ChangedRow {
 
 type RowOutcome = ChangeOutcome<Partial<LeaseEnd>>;
 
-/** Changes the states of orders in PostgreSQL: the change, its event and its deliveries are one transaction. */
+/** Changes the states of orders in PostgreSQL. One transaction stores the change, its event and its deliveries. */
 export function openOrderChanges({ isDistributed, ...options }: OrderChangesOptions): OrderChanges {
   const open = (name: string) =>
     openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
@@ -70,9 +70,9 @@ export function openOrderChanges({ isDistributed, ...options }: OrderChangesOpti
   const changes = openQueue('changes');
   const expiries = openQueue('expiries');
   /**
-   * The change and the payment of a checkout system, which makes it one that no other order can have. Where they are on different
-   * servers, the payment is stored first: if nothing follows, the next report of it finds it with this order
-   * (docs/decisions/064-one-server-per-operation.md).
+   * Makes a change and stores the payment of a checkout system, so that no other order can have that payment. If the
+   * two are on different servers, the payment is stored first. If the change does not follow, the next report of the
+   * payment finds it with this order (docs/decisions/064-one-server-per-operation.md).
    */
   const withPayment =
     (
@@ -91,7 +91,9 @@ export function openOrderChanges({ isDistributed, ...options }: OrderChangesOpti
     const { payment, cancelledAtMs } = order;
     return withPayment('change', payment, {
       ...keyOf(order),
-      ...{ from_status: from, to_status: to, event_type: event },
+      from_status: from,
+      to_status: to,
+      event_type: event,
       ...paymentValues(payment),
       cancelled_at: cancelledAtMs === null ? null : new Date(cancelledAtMs).toISOString(),
     });
@@ -101,9 +103,12 @@ export function openOrderChanges({ isDistributed, ...options }: OrderChangesOpti
     refusePayment({ order, payment }, timeoutMs) {
       const { amount, currency, code } = payment;
       const values = {
-        ...{ ...keyOf(order), from_status: order.orderStatus },
+        ...keyOf(order),
+        from_status: order.orderStatus,
         ...paymentValues(payment),
-        ...{ amount: formatAmount(amount), currency, code },
+        amount: formatAmount(amount),
+        currency,
+        code,
       };
       return changes.add(withPayment('refuse', payment, values), timeoutMs);
     },
@@ -137,13 +142,13 @@ function paymentValues(payment: OrderPayment | null) {
   };
 }
 
-/** Stores a payment for an order, unless it is stored for another one. */
+/** Stores a payment for an order, unless it is stored for another order. */
 async function claimPayment({ claimPayment, findClaim }: Statements, values: Values): Promise<boolean> {
   const claimed = await claimPayment.execute(values);
   return claimed.length > 0 || (await findClaim.execute(values)).length > 0;
 }
 
-/** The row of a function that changes orders, if it changed any. */
+/** Returns the row of a function that changes orders, if it changed any. */
 function changed(rows: readonly { readonly changed: number }[]): readonly ChangedRow[] {
   return rows.filter(({ changed }) => changed > 0).map(() => ({}));
 }
@@ -156,10 +161,10 @@ function prepareStatements(db: PostgresJsDatabase) {
   const isAttempts = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
   const payment = sql`${sql.placeholder('checkout_id')}::bigint, ${sql.placeholder('payment_id')}::text`;
   const order = sql`${sql.placeholder('merchant_id')}::bigint, ${sql.placeholder('order_id')}::text`;
-  const one = sql<number>`changed`.as('changed');
+  const changedCount = sql<number>`changed`.as('changed');
   const change = ({ name, call }: OrderFunction) => {
-    const called = db.$with('called').as(db.select({ changed: one }).from(call));
-    // A key that is in use fails the statement, so that nothing is changed.
+    const called = db.$with('called').as(db.select({ changed: changedCount }).from(call));
+    // If a key is in use, the statement fails, so that nothing is changed.
     const recorded = db
       .$with('recorded')
       .as(
@@ -169,7 +174,7 @@ function prepareStatements(db: PostgresJsDatabase) {
           .returning({ paymentId: payments.paymentId }),
       );
     return {
-      alone: db.select({ changed: one }).from(call).prepare(name),
+      alone: db.select({ changed: changedCount }).from(call).prepare(name),
       withPayment: db
         .with(called, recorded)
         .select({ changed: called.changed })

@@ -30,13 +30,16 @@ import { type Unstored, unlessUnstored } from '../reads/expired-orders.ts';
 import { openOrderIds } from './order-ids.ts';
 import { insertOrders } from './plpgsql-functions.ts';
 
-/** Batches in flight on the inserting connection: the next is already there when one is done, and none waits for the network. */
+/**
+ * The batches in flight on the inserting connection. When one is done, the next has already arrived, so none waits for
+ * the network.
+ */
 const batchesInFlight = 2;
 
-/** A batch may wait behind another on its connection: both must end before the client takes the connection for dead. */
+/** A batch may wait behind another on its connection. Both must end before the client considers the connection dead. */
 const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight);
 
-/** How often a batch is inserted whose ids are in use: the second block is checked when it is reserved. */
+/** How often a batch is inserted if its ids are in use. The second block is checked when it is reserved. */
 const insertAttemptsMax = 3;
 
 export interface CreationOptions extends DatabaseOptions {
@@ -44,7 +47,7 @@ export interface CreationOptions extends DatabaseOptions {
   readonly limits?: { readonly batchMax: number; readonly waitingMax: number } | undefined;
 }
 
-/** Creates orders. `close` lets those that wait finish, and closes the connections. */
+/** Creates orders. `close` lets waiting orders finish, and closes the connections. */
 export type Creations = BatchQueue<NewOrder, CreateOutcome | Unstored<CreateOutcome>>;
 
 type Statements = ReturnType<typeof prepareInserts>;
@@ -52,10 +55,10 @@ type Inserts = DatabaseClient<Statements>;
 type Replays = DatabaseClient<ReturnType<typeof prepareFind>>;
 
 /**
- * Orders that arrive together share one insert and its commit; every call gets its outcome after that commit. An order is
- * created by one statement without a transaction around it. A second statement reads it only if its merchant had one with the
- * same order_id: a single statement that does both misses rows that another session just committed. `server` is the one of a
- * Citus cluster that has all of the orders.
+ * Orders that arrive together share one insert and its commit; every call gets its outcome after that commit. One
+ * statement creates an order, without a transaction around it. A second statement reads the order only if its merchant
+ * already had one with the same order_id, because a single statement that does both misses rows that another session
+ * has just committed. `server` is the server of a Citus cluster that stores all of the orders.
  */
 export function openCreations(
   { limits = queueLimits.orders, ...database }: CreationOptions,
@@ -64,13 +67,15 @@ export function openCreations(
   const isDistributed = server !== undefined;
   const inserts = openClient(
     {
-      ...{ ...database, applicationName: 'order-gateway orders', statementTimeoutMs },
-      // Citus sees which server a function is for only in a plan made for its values.
+      ...database,
+      applicationName: 'order-gateway orders',
+      statementTimeoutMs,
+      // Citus can tell which server a function call is for only from a plan made for the values of the call.
       ...(isDistributed && { settings: plansEveryRun }),
     },
     (db) => prepareInserts(db, isDistributed),
   );
-  // Separate, as the plans of the inserts are cached and no insert should wait for a read.
+  // A separate client, because the plans of the inserts are cached and no insert should wait for a read.
   const replays = openClient(
     { ...database, applicationName: 'order-gateway replays', statementTimeoutMs, settings: plansEveryRun },
     (db) => prepareFind(db, isDistributed),
@@ -92,7 +97,10 @@ export function openCreations(
   };
 }
 
-/** Where merchants are on different servers, each server has its own queue and connections, so that a lost one delays no other. */
+/**
+ * If merchants are on different servers, each server has its own queue and connections, so that a lost server delays no
+ * other.
+ */
 export function openDistributedCreations(options: CreationOptions): Creations {
   const servers = openMerchantServers(options);
   const creationsOf = new Map<number, Creations>();
@@ -136,7 +144,7 @@ function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
   );
   return {
     ids: openOrderIds(db, isDistributed),
-    /** A lone order does without the arrays, which take a tenth of the time of its insert. */
+    /** A lone order does not use arrays, which take a tenth of the time of its insert. */
     insertOne: db
       .insert(orders)
       .values(rowPlaceholders)
@@ -149,7 +157,7 @@ function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
       .onConflictDoNothing(conflictTarget)
       .returning(returned)
       .prepare('insert_orders'),
-    /** A batch without metadata does not pay for this one. */
+    /** A separate statement, so that a batch without metadata does not pay for this one. */
     insertWithMetadata: db
       .with(inserted, paired)
       .select({ serviceOrderId: inserted.serviceOrderId })
@@ -162,23 +170,26 @@ function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
   };
 }
 
-/** Equality with one key is half of the server's work for an array of one, and on a distributed table a question to one server. */
+/**
+ * Comparing with one key takes half of the server's work for an array of one, and on a distributed table it involves
+ * only one server.
+ */
 function prepareFind(db: PostgresJsDatabase, isDistributed: boolean) {
   const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
   const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
-  const wanted = sql`unnest(${merchantIds}, ${sql.placeholder('orderIds')}::text[])`;
+  const keys = sql`unnest(${merchantIds}, ${sql.placeholder('orderIds')}::text[])`;
   const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
   const [merchantId, orderId] = [sql.placeholder('merchantId'), sql.placeholder('orderId')];
   return {
     one: find('find_order', sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = ${orderId}`),
-    batch: find(
-      'find_orders',
-      sql`${onServer} (${orders.merchantId}, ${orders.order_id}) in (select * from ${wanted})`,
-    ),
+    batch: find('find_orders', sql`${onServer} (${orders.merchantId}, ${orders.order_id}) in (select * from ${keys})`),
   };
 }
 
-/** Inserts a batch and reads the orders of it that existed already, those of merchants on different servers separately. */
+/**
+ * Inserts a batch, and reads those of its orders that existed already. On different servers, each merchant's orders are
+ * read separately.
+ */
 async function createBatch(
   inserts: Inserts,
   replays: Replays,
@@ -186,13 +197,13 @@ async function createBatch(
   isDistributed: boolean,
 ): Promise<(CreateOutcome | Unstored<CreateOutcome> | Error)[]> {
   const { orders, created } = await inserts.run((statements) => insertBatch(statements, batch, isDistributed));
-  const others = orders.filter((order) => !created.has(order.serviceOrderId));
+  const notCreated = orders.filter((order) => !created.has(order.serviceOrderId));
   const outcomes = new Map<Order, CreateOutcome | Unstored<CreateOutcome> | Error>();
-  const find = async (wanted: readonly Order[]) => {
-    const outcomeOf = await findExisting(replays, wanted);
-    for (const order of wanted) outcomes.set(order, outcomeOf(order));
+  const find = async (existing: readonly Order[]) => {
+    const outcomeOf = await findExisting(replays, existing);
+    for (const order of existing) outcomes.set(order, outcomeOf(order));
   };
-  const groups = isDistributed ? [...Map.groupBy(others, ({ merchantId }) => merchantId).values()] : [others];
+  const groups = isDistributed ? [...Map.groupBy(notCreated, ({ merchantId }) => merchantId).values()] : [notCreated];
   await Promise.all(groups.filter(({ length }) => length > 0).map(find));
   return orders.map((order) => outcomes.get(order) ?? { kind: 'created', order });
 }
@@ -212,11 +223,12 @@ async function insertBatch(
   }
   try {
     const inserted = await insert(statements, orders, isDistributed);
-    // By its own id only: the driver has returned rows of other statements (issue 1120).
+    // An order counts as created only by its own id, because the driver has returned rows of other statements (issue
+    // 1120).
     return { orders, created: new Set(inserted.map(({ serviceOrderId }) => serviceOrderId)) };
   } catch (error) {
     if (attempts === 1 || !isDuplicate(error)) throw error;
-    // Nothing is stored. The ids are in use, as after a restore: their key is the only other one.
+    // Nothing is stored. The ids are in use, as after a restore: theirs is the only other unique key.
     ids.drop();
     return insertBatch(statements, batch, isDistributed, attempts - 1);
   }
@@ -241,24 +253,26 @@ function insert(statements: Statements, orders: readonly Order[], isDistributed:
   return insertWithMetadata.execute({ ...columnArrays(rows), metadata });
 }
 
-/** The metadata of rows, in their order. */
+/** Returns the metadata of rows, in their order. */
 function metadataOf(rows: readonly NewOrderRow[], orders: readonly Order[]): (Metadata | null)[] {
   const byId = new Map(orders.map(({ serviceOrderId, metadata }) => [serviceOrderId, metadata]));
   return rows.map(({ serviceOrderId }) => byId.get(serviceOrderId) ?? null);
 }
 
-/** The outcome of each order that was not inserted. A failure to read them does not affect those that were. */
+/**
+ * Returns the outcome of each order that was not inserted. If reading them fails, the inserted orders are not affected.
+ */
 async function findExisting(
   replays: Replays,
-  wanted: readonly Order[],
+  orders: readonly Order[],
 ): Promise<(order: Order) => CreateOutcome | Unstored<CreateOutcome> | Error> {
   try {
-    const [lone] = wanted.length === 1 ? wanted : [];
+    const [lone] = orders.length === 1 ? orders : [];
     const rows = await replays.run(({ one, batch }) =>
       lone === undefined
         ? batch.execute({
-            merchantIds: arrayLiteral(wanted, (order) => order.merchantId),
-            orderIds: arrayLiteral(wanted, (order) => order.fields.order_id),
+            merchantIds: arrayLiteral(orders, (order) => order.merchantId),
+            orderIds: arrayLiteral(orders, (order) => order.fields.order_id),
           })
         : one.execute({ merchantId: lone.merchantId, orderId: lone.fields.order_id }),
     );
@@ -268,7 +282,7 @@ async function findExisting(
         return [keyOf(order), unlessUnstored<CreateOutcome>([row], { kind: 'exists', order })];
       }),
     );
-    // Missing only if it was deleted between the two statements; sent again, the order will be created.
+    // An order is missing only if it was deleted between the two statements. If it is sent again, it will be created.
     return (order) => existing.get(keyOf(order)) ?? { kind: 'unavailable' };
   } catch (error) {
     const outcome = statementFailure(error) === undefined ? redact(error) : ({ kind: 'unavailable' } as const);

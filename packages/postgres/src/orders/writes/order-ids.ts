@@ -5,17 +5,21 @@ import { orders, serviceOrderIdBlocks } from '../../schema.ts';
 
 const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlocks.seqName}`;
 
-/** Locked while a session skips blocks. Any number that no other program locks; these digits are `blocks` in ASCII. */
+/** Held while a session skips blocks. Any number that no other program locks; its digits spell `blocks` in ASCII. */
 export const skipLock = 0x626c6f636b73;
 
-/** Blocks that are skipped one by one: a fraction of a second's work, and far more than all sessions reserve in that time. */
+/**
+ * The maximum number of blocks skipped one by one: a fraction of a second's work, and far more than all sessions
+ * reserve in that time.
+ */
 const skippedMax = 100_000;
 
 /**
- * The ids for the orders that one connection inserts, from blocks that the same connection reserves. They end with it, as the
- * next connection may lead to another server: after an asynchronous failover that server may not know of the block, and reserve
- * it again. What it has of the orders it also has of the sequence, which is in the same log. Where orders are on different
- * servers, only the first block is checked, which needs all of them, so that a lost one does not end the creation of orders.
+ * The ids for the orders that one connection inserts, from blocks that the same connection reserves. They end with the
+ * connection, because the next one may lead to another server. After an asynchronous failover, that server may not know
+ * of the block and reserve it again. The orders and the sequence are in the same log, so a server that has an order
+ * also has the reservation of its id. If orders are on different servers, only the first block is checked. The check
+ * needs all servers, and a lost one must not end the creation of orders.
  */
 export function openOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
   let isChecked = false;
@@ -33,13 +37,16 @@ export function openOrderIds(db: PostgresJsDatabase, isDistributed: boolean): Se
   };
 }
 
-/** A sequence never returns a number twice, and never waits for another session. A set back one is moved past the ids in use. */
+/**
+ * Reserves a block. A sequence never returns a number twice, and never waits for another session. If it was set back,
+ * it is moved past the ids in use.
+ */
 async function reserveBlock(db: PostgresJsDatabase, isChecked: boolean): Promise<number> {
   for (;;) {
     const [reserved] = await db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`);
     const block = Number(reserved?.block);
     if (isChecked) return block;
-    // A separate statement, because Citus has none that does both.
+    // A separate statement, because Citus cannot do both in one.
     const [used] = await db.execute<{ last: string | null }>(
       sql`select max(service_order_id) as last from ${orders} where service_order_id > ${(block - 1) * idBlockSize}`,
     );
@@ -50,8 +57,9 @@ async function reserveBlock(db: PostgresJsDatabase, isChecked: boolean): Promise
 }
 
 /**
- * Moves the sequence to a block, and never back: one session after the other does it. Until it is done, each of the others takes
- * one number, finds its block in use, and waits; so `setval`, which skips more than {@link skippedMax}, is beyond them all.
+ * Moves the sequence to a block, and never back; sessions do this one after the other. Until it is done, each waiting
+ * session takes one number, finds its block in use, and waits. So the target of `setval`, which skips more than {@link
+ * skippedMax}, is beyond all of them.
  */
 function moveTo(block: number): SQL {
   return sql.raw(`do $$

@@ -16,16 +16,19 @@ import {
 } from '../../schema.ts';
 import { conflictTarget, newRow } from '../order-rows.ts';
 
-/** Refused payments that a read of an order shows. */
+/** The maximum number of refused payments that a read of an order shows. */
 const refusedPaymentsMax = 20;
 
-/** The time of the database in whole milliseconds, as the columns have it, which would round it up. */
+/** The time of the database in whole milliseconds, the precision of the columns, which would round it up. */
 export const nowInMs = sql`date_trunc('milliseconds', now())`;
 
-/** 13 digits of the time in microseconds, so that ids sort by time, and 19 random ones. */
+/** The id has 13 digits of the time in microseconds, so that ids sort by time, and 19 random digits. */
 const newEventId = sql`'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
 
-/** The columns by which an update finds orders. Every function begins with `merchant_id`, by which Citus sends it to a server. */
+/**
+ * The columns by which an update finds orders. Every function begins with `merchant_id`, by which Citus chooses the
+ * server of a call.
+ */
 const orderKey = { merchant_id: 'bigint', order_id: 'text' };
 
 /** A variable of the functions. */
@@ -35,14 +38,15 @@ const changedAt = sql.raw('changed_at');
 const db = drizzle.mock();
 
 /**
- * Writes orders of one server. A function, because Citus sends one to the server of the merchant that is its first parameter, but
- * makes a statement that does the same a distributed transaction (docs/decisions/064-one-server-per-operation.md).
+ * A function that writes orders of one server. Citus sends a function call to the server of the merchant in its first
+ * parameter, but runs a statement that does the same as a distributed transaction
+ * (docs/decisions/064-one-server-per-operation.md).
  */
 export interface OrderFunction {
   readonly name: string;
   /** Creates or replaces the function. */
   readonly definition: string;
-  /** A table that calls it with placeholders named as its parameters. */
+  /** A table expression that calls the function, with placeholders named after its parameters. */
   readonly call: SQL;
 }
 
@@ -67,14 +71,14 @@ end $$`;
 }
 
 /**
- * Changes the orders of one merchant, and stores an event of each with its deliveries. The column `changed` of its call is the
- * number of orders it changed.
+ * Changes orders of one merchant, and stores an event of each with its deliveries. The column `changed` of a call is
+ * the number of orders that it changed.
  */
 function changeFunction(
   name: string,
   parameters: Readonly<Record<string, string>>,
   define: (value: (parameter: string) => SQL) => {
-    /** A query for the time of the change, which the statements after it know as {@link changedAt}. Absent: now. */
+    /** A query for the time of the change, which the statements after it call {@link changedAt}. Absent: now. */
     readonly time?: SQL;
     /** An update of orders that returns their `order_id`. */
     readonly update: SQLWrapper;
@@ -121,12 +125,17 @@ export const changeOrder = changeFunction(
   'change_order',
   {
     ...orderKey,
-    ...{ from_status: 'text', to_status: 'text', event_type: 'text' },
-    ...{ paid_at: 'timestamptz', payment_id: 'text', checkout_id: 'bigint', cancelled_at: 'timestamptz' },
+    from_status: 'text',
+    to_status: 'text',
+    event_type: 'text',
+    paid_at: 'timestamptz',
+    payment_id: 'text',
+    checkout_id: 'bigint',
+    cancelled_at: 'timestamptz',
   },
   (value) => {
     const to = value('to_status');
-    // The end of the lease stays with an expired order: a payment counts if it was made before.
+    // An expired order keeps the end of its lease, because a payment counts if it was made before that end.
     const unlessExpired = (column: AnyPgColumn) => sql`case when ${to} = ${transitions.expire.to} then ${column} end`;
     const update = db
       .update(orders)
@@ -144,9 +153,10 @@ export const changeOrder = changeFunction(
         and(
           isOrder(value),
           eq(orders.orderStatus, value('from_status')),
-          // Past its expiry, an unpaid order can only expire. A read has seen that, on Citus by another server's clock.
+          // After its expiry, an unpaid order can only expire. The read has checked this, but on Citus by the clock of
+          // another server.
           sql`(${to} = ${transitions.expire.to} or (${isExpired}) is not true)`,
-          // During a lease, an unpaid order can only be paid. The lease may have begun since the read.
+          // During a lease, an unpaid order can only be paid. The lease may have begun after the read.
           sql`(${to} = ${transitions.pay.to} or ${isLeaseLive} is not true)`,
         ),
       )
@@ -155,7 +165,7 @@ export const changeOrder = changeFunction(
   },
 );
 
-/** Lets an order expire before its time. */
+/** Makes an order expire early. */
 export const expireOrderNow = changeFunction('expire_order_now', orderKey, (value) => ({
   update: db
     .update(orders)
@@ -196,11 +206,17 @@ export const expireOrders = changeFunction(
 export const refusePayment = changeFunction(
   'refuse_payment',
   {
-    ...{ ...orderKey, from_status: 'text', checkout_id: 'bigint', payment_id: 'text' },
-    ...{ amount: 'numeric', currency: 'text', paid_at: 'timestamptz(3)', code: 'text' },
+    ...orderKey,
+    from_status: 'text',
+    checkout_id: 'bigint',
+    payment_id: 'text',
+    amount: 'numeric',
+    currency: 'text',
+    paid_at: 'timestamptz(3)',
+    code: 'text',
   },
   (value) => {
-    // In the order of the table, and as an object of `orders.refused_payments`.
+    // The columns in the order of the table, and as members of an object in `orders.refused_payments`.
     const columns = ['checkout_id', 'payment_id', 'amount', 'currency', 'paid_at', 'code'];
     const members = columns.map((column) => sql`'${sql.raw(column)}', ${value(column)}`);
     const { refusedPayments: stored } = orders;
@@ -213,7 +229,7 @@ export const refusePayment = changeFunction(
       .returning(returned);
     const names = columns.map((column) => sql.identifier(column));
     return {
-      // Later than the previous one of the order, so that the event of each shows it as the last.
+      // Later than the order's previous refused payment, so that the event of each shows it as the last.
       time: sql`select greatest(now(), (${stored} -> -1 ->> 'refused_at')::timestamptz + interval '1 millisecond')
       from ${orders} where ${isOrder(value)} for update`,
       update,
@@ -226,7 +242,9 @@ export const refusePayment = changeFunction(
 
 const ofNewOrder = (column: string) => sql.raw(`new_order.${column}`);
 
-/** One row per statement: Citus sends such an insert straight to the shard, and all others by way of files. */
+/**
+ * Inserts one row per statement. Citus sends such an insert straight to the shard, and passes all others through files.
+ */
 const insertOrder = db.insert(orders).values(newRow(ofNewOrder)).onConflictDoNothing(conflictTarget);
 
 const insertPair = db.insert(orderMetadata).values({
@@ -237,8 +255,8 @@ const insertPair = db.insert(orderMetadata).values({
 });
 
 /**
- * Stores new orders of merchants on one server, with their metadata: an array of JSON objects, whose members are named as the
- * columns. The call returns the `service_order_id` of each order that did not exist before.
+ * Stores new orders of merchants on one server, with their metadata. Its argument is an array of JSON objects whose
+ * members are named after the columns. The call returns the `service_order_id` of each order that did not exist before.
  */
 export const insertOrders = orderFunction(
   'insert_orders',
@@ -262,7 +280,7 @@ begin
   },
 );
 
-/** What creates the functions. The migrations contain it. */
+/** The statements that create the functions. The migration contains them. */
 export const orderFunctions = [changeOrder, expireOrderNow, expireOrders, refusePayment, insertOrders].map(
   ({ definition }) => definition,
 );

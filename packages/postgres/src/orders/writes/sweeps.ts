@@ -5,33 +5,38 @@ import { isConcurrencyFailure, isConnectionLost, redact } from '../../connection
 import { events, isExpired, orders, webhookDeliveries } from '../../schema.ts';
 import { expireOrders } from './plpgsql-functions.ts';
 
-/** Orders that expire, or events that are deleted, at a time: a tenth of a second's work. */
+/** The maximum number of orders that expire, or of events that are deleted, at a time: a tenth of a second's work. */
 const sweptMax = 500;
 
 /** How long events are stored. */
 const eventLifetime = sql`interval '30 days'`;
 
-/** What a run of a background job did. */
+/** The result of one run of a background job. */
 interface Swept {
   readonly count: number;
-  /** Whether nothing is left to do. */
+  /** Whether no work remains. */
   readonly isDone: boolean;
 }
 
 /** The background jobs of an order store. */
 export interface Sweeps {
   /**
-   * Stores that orders have passed their expiry, with their events: at most {@link sweptMax}. Rejects with an error without values;
-   * a database that can't be reached has nothing to do.
+   * Stores that orders have passed their expiry, with their events: at most {@link sweptMax} orders. Rejects with an
+   * error that contains no values. If the database is unreachable, there is nothing to do.
    */
   expire(): Promise<Swept>;
-  /** Deletes events that are older than 30 days, and their deliveries: at most {@link sweptMax}. Rejects as `expire` does. */
+  /**
+   * Deletes events older than 30 days and their deliveries: at most {@link sweptMax} events. Rejects as `expire` does.
+   */
   deleteOldEvents(): Promise<Swept>;
   /** Lets running calls finish, then closes the connection. */
   close(): Promise<void>;
 }
 
-/** Opens the background jobs, on one connection. Where merchants are on different servers, each change is a transaction of one of them. */
+/**
+ * Opens the background jobs on one connection. If merchants are on different servers, each change is a transaction on
+ * one server.
+ */
 export function openSweeps(options: DatabaseOptions): Sweeps {
   const client = openClient(
     { ...options, applicationName: 'order-gateway sweeps', settings: plansEveryRun },
@@ -47,7 +52,7 @@ export function openSweeps(options: DatabaseOptions): Sweeps {
       }
       return { count, isDone: due.length < sweptMax };
     } catch (error) {
-      // Two sweeps, or a sweep and an erasure, may lock the same orders in another order.
+      // Two sweeps, or a sweep and an erasure, may lock the same orders in a different sequence.
       if (isConcurrencyFailure(error)) return { count, isDone: false };
       if (!isConnectionLost(error)) throw redact(error);
       return { count, isDone: true };
@@ -85,7 +90,7 @@ function prepareStatements(db: PostgresJsDatabase) {
         .orderBy(events.createdAt)
         .limit(sweptMax)
         .prepare('find_old_events'),
-      // The events last, as those that are left are found again.
+      // Events are deleted last, because remaining events are found again.
       change: async (merchant_id: number, ids: string) => {
         await deleteDeliveries.execute({ merchant_id, ids });
         return (await deleteEvents.execute({ merchant_id, ids })).length;
