@@ -1,13 +1,13 @@
 import type { FieldError } from './requests/field-rules.ts';
 
-/** A failure with more facts than its code. */
+/** A failure that has details beyond its code. */
 type DetailedFailure =
   | { readonly kind: 'invalid_order' | 'invalid_request'; readonly errors: readonly FieldError<string>[] }
   | { readonly kind: 'checksum_mismatch'; readonly canonicalText: string }
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly string[] }
   | { readonly kind: 'malformed_request' | 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
-  /** `reason` is a sentence; absent: the general one. */
+  /** `reason` is a sentence; absent: the general one of the code. */
   | { readonly kind: 'permission_denied' | 'webhook_url_not_allowed'; readonly reason?: string }
   /** `unknown` says what was looked up; it is absent for an unknown path. */
   | {

@@ -16,9 +16,10 @@ export type ManagementOutcome<Value> =
 /** What merchants manage themselves. */
 export interface MerchantManagement {
   /**
-   * Does a piece of work if the caller's secret works now: unlike other calls, which may use credentials that were valid a moment
-   * ago. Every change looks at the secret again in its own statement and keeps it from being revoked meanwhile, so that nothing is
-   * made after a revocation. The audit log has the changes under the client id. Completes within `timeoutMs`.
+   * Performs work if the caller's secret works now, unlike other calls, which may use credentials that were valid a
+   * moment ago. Every change checks the secret again in its own statement and prevents its revocation meanwhile, so
+   * that nothing is changed after a revocation. The audit log records the changes under the client id. Completes within
+   * `timeoutMs`.
    */
   perform<Value>(
     caller: Credentials,

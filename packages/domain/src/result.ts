@@ -13,11 +13,11 @@ export function failed<Failure>(failure: Failure): { readonly ok: false; readonl
   return { ok: false, failure };
 }
 
-/** Why a store has no outcome for a call. After the last two, what the call writes may be stored. */
+/** Why a store has no outcome for a call. After the last two failures, what the call writes may have been stored. */
 export type StoreFailure =
   /** Too many calls are waiting. Nothing was read or written. */
   | { readonly kind: 'overloaded' }
   /** The database was not reachable, or its response was lost. */
   | { readonly kind: 'unavailable' }
-  /** The time of the call passed. */
+  /** The time limit of the call has passed. */
   | { readonly kind: 'deadline_exceeded' };

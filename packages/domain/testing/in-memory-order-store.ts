@@ -9,14 +9,14 @@ import type { CreateOutcome, LinkLookup, OrderPosition, OrderStore, PaymentLooku
 export interface InMemoryOrderStore extends OrderStore, EventFeed {
   /** Returns the merchant's orders, oldest first, after a sweep of those that have expired. */
   ordersOf(merchantId: AccountId): readonly Order[];
-  /** Returns everything that is stored, as a text that differs if anything differs. */
+  /** Returns everything that is stored as a text, which differs if anything differs. */
   contents(): string;
 }
 
-/** Executes one statement, at a time that it chooses. Statements do not overlap. */
+/** Executes one statement at a time that the function chooses. Statements do not overlap. */
 export type ExecuteStatement = <Result>(name: string, execute: () => Result) => Promise<Result>;
 
-/** An order as a statement reads it: with its status by the clock, and whether an expiry is not stored yet. */
+/** An order as a statement reads it: with its status by the clock, and whether its expiry still has to be stored. */
 interface ReadOrder {
   readonly order: Order;
   readonly isUnstored: boolean;
@@ -25,8 +25,9 @@ interface ReadOrder {
 type PaymentId = Pick<OrderPayment, 'checkoutId' | 'paymentId'>;
 
 /**
- * Returns an order store for the tests of its users. `nameOf` returns the merchants' names. Each method makes the same statements
- * as the store in PostgreSQL, with the same conditions, so that `execute` can let others happen between any two of them.
+ * Returns an order store for the tests of its users. `nameOf` returns the merchants' names. Each method runs the same
+ * statements as the store in PostgreSQL, with the same conditions, so that `execute` can run others between any two of
+ * them.
  */
 export function createInMemoryOrderStore(
   nameOf: (merchantId: AccountId) => string = (merchantId) => `Merchant ${merchantId}`,
@@ -36,7 +37,7 @@ export function createInMemoryOrderStore(
   const ordersByMerchant = new Map<AccountId, Map<string, Order>>();
   const payments = new Map<string, Order>();
   const events: FeedEvent[] = [];
-  // As a varint and as digits, every id has the same length.
+  // From here on, every id has the same length as a varint and as digits.
   let lastServiceOrderId = 2 ** 40;
 
   const stored = ({ merchantId, fields }: Order) => ordersByMerchant.get(merchantId)?.get(fields.order_id);
@@ -68,7 +69,7 @@ export function createInMemoryOrderStore(
     if (payment.checkoutId !== null) payments.set(keyOf(payment), order);
   };
 
-  /** Stores the expiry of each order that was read past it. If another change was faster, the read is repeated. */
+  /** Stores the expiry of each order that was read past it. If another change was faster, repeats the read. */
   const withExpiryStored = async <Outcome>(
     readAll: () => Promise<{ readonly rows: readonly ReadOrder[]; readonly outcome: Outcome }>,
   ): Promise<Outcome> => {
@@ -97,7 +98,8 @@ export function createInMemoryOrderStore(
     ...({ kind: 'found', order } as const),
     merchant: {
       ...({ name: nameOf(order.merchantId), mode: 'live', isDisabled: false } as const),
-      ...{ signingSecret: null, brand: null },
+      signingSecret: null,
+      brand: null,
     },
   });
   const findByToken = async (token: OrderToken): Promise<LinkLookup> => {

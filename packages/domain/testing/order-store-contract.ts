@@ -10,7 +10,7 @@ import { describeRefusedPayments } from './order-store-contract/refused-payments
 
 /** The tests that every `OrderStore` must pass. */
 export function describeOrderStore(name: string, open: () => Promise<OpenedOrderStore>): void {
-  // A store returns its own outcome before the test times out.
+  // A store returns its outcome before the test times out.
   describe(name, { timeout: 3 * timeoutMs }, () => {
     let opened: OpenedOrderStore;
     beforeAll(async () => {

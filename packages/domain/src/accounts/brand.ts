@@ -34,8 +34,12 @@ export interface Brand extends Readonly<Record<BrandFieldName, string | null>> {
 
 /** A brand without any settings. */
 export const noBrand: Brand = {
-  ...{ logo: null, color: null },
-  ...{ support_email: null, support_url: null, terms_url: null, privacy_url: null },
+  logo: null,
+  color: null,
+  support_email: null,
+  support_url: null,
+  terms_url: null,
+  privacy_url: null,
 };
 
 /** The texts to change: an empty one is removed, an absent one stays the same. */
@@ -58,7 +62,9 @@ export interface BrandStore {
   /** Returns a merchant's brand; `undefined` if there is no such merchant. */
   findBrand(clientId: string): Promise<Brand | undefined>;
 
-  /** Changes a merchant's brand, which pages show within half a second. Returns whether there is such a merchant. */
+  /**
+   * Changes a merchant's brand. Pages show the change within half a second. Returns whether there is such a merchant.
+   */
   updateBrand(clientId: string, change: BrandChange): Promise<boolean>;
 }
 
@@ -69,7 +75,10 @@ const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
 /** The rules of a brand's texts. */
 export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
   color: {
-    ...{ kind: 'text', required: false, lengthMin: 0, lengthMax: 7 },
+    kind: 'text',
+    required: false,
+    lengthMin: 0,
+    lengthMax: 7,
     format: patternFormat(colorForm, /[^#0-9A-Fa-f]/u, colorMessage),
   },
   support_email: { ...emailRule, required: false },

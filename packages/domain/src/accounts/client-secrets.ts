@@ -4,13 +4,13 @@ import type { StoredTime } from '../requests/iso-time.ts';
 export interface ClientSecret {
   readonly id: number;
   readonly createdAt: StoredTime;
-  /** `null`: it does not end. */
+  /** `null`: it never expires. */
   readonly endsAt: StoredTime | null;
 }
 
 /** The client secrets of an account. Every change is in the audit log. */
 export interface ClientSecretStore {
-  /** Adds a secret that ends at the given time or never, unless the account has `liveSecretsMax` that work already. */
+  /** Adds a secret that ends at the given time or never, unless the account already has `liveSecretsMax` that work. */
   addSecret(
     clientId: string,
     endsAt: StoredTime | null,
@@ -23,8 +23,8 @@ export interface ClientSecretStore {
   listSecrets(clientId: string): Promise<readonly ClientSecret[] | undefined>;
 
   /**
-   * Ends a secret now, or at the given time. An end is only ever brought forward: a secret that ends sooner already, or has
-   * ended, stays as it is. With `keepsLast` the only secret that works is not ended.
+   * Ends a secret now or at the given time. An end is only ever brought forward: a secret that already ends sooner, or
+   * has ended, stays as it is. With `keepsLast`, the only secret that works is not ended.
    */
   endSecret(
     clientId: string,

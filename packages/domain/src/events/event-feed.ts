@@ -21,10 +21,12 @@ export type EventPage =
       readonly events: readonly FeedEvent[];
       /** The position from which to continue, after events that the filter excluded. Absent if no event was read. */
       readonly scannedTo?: EventPosition | undefined;
-      /** Whether more events may follow although the page is not full, because a limited number is read at a time. */
+      /**
+       * Whether more events may follow although the page is not full, because a read covers a limited number of events.
+       */
       readonly isCut?: boolean;
     }
-  /** The event of the position does not exist: it was deleted, or is of another history of the database. */
+  /** The event of the position does not exist: it was deleted, or it belongs to another history of the database. */
   | { readonly kind: 'cursor_expired' }
   | StoreFailure;
 

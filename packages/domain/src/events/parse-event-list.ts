@@ -14,7 +14,10 @@ import {
 import { failed, success } from '../result.ts';
 import type { EventFilter, EventPosition } from './event-feed.ts';
 
-/** Checks the parameters of an event feed in the same way. Without a cursor the feed begins with the oldest event. */
+/**
+ * Checks the parameters of an event feed as `parseOrderList` does. Without a cursor, the feed begins with the oldest
+ * event.
+ */
 export function parseEventList(
   merchantId: AccountId,
   input: ListInput,

@@ -13,12 +13,15 @@ export const orderTokenLength = 32;
 const merchantLength = 6;
 const randomLength = orderTokenLength - merchantLength;
 
-/** The place of the random character that moves a digit: not beside the others, so that the end does not look like the beginning. */
+/**
+ * The index of the random character that moves a digit. These are spread out, so that the end does not look like the
+ * beginning.
+ */
 const moverOf = (place: number): number => 4 * place + 3;
 
 /**
- * Returns a new token. It holds the merchant's id, so that an order is found where its merchant's orders are. Each of its digits is
- * moved by a random character, so that every character is equally likely at each place.
+ * Returns a new token. It holds the merchant's id, so that an order is found where its merchant's orders are. A random
+ * character moves each digit of the id, so that every character is equally likely at each position.
  */
 export function createOrderToken(merchantId: AccountId, randomBytes: RandomBytes): OrderToken {
   const random = randomBase62(randomLength, randomBytes);
@@ -32,7 +35,7 @@ export function createOrderToken(merchantId: AccountId, randomBytes: RandomBytes
   return `${random}${merchant}` as OrderToken;
 }
 
-/** Returns the merchant of a token's order. There may be no such merchant. */
+/** Returns the id of the merchant in a token. There may be no such merchant. */
 export function merchantIdOf(token: OrderToken): AccountId {
   let merchantId = 0;
   for (let place = merchantLength - 1; place >= 0; place -= 1) {

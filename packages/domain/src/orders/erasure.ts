@@ -4,7 +4,9 @@ import { joinEscaped } from '../signed-text.ts';
 import type { Order, OrderFields } from './order.ts';
 import type { OrderFieldName } from './order-fields.ts';
 
-/** The fields that hold personal data, or may: a merchant can write anything into the note, the return URL and the checksum. */
+/**
+ * The fields that hold or may hold personal data: a merchant can write anything into the note, return URL and checksum.
+ */
 export const personalFieldNames = [
   'order_note',
   'customer_name',
@@ -34,8 +36,9 @@ export function erasedValues({ return_url }: OrderFields): Readonly<Record<Perso
 }
 
 /**
- * An HMAC-SHA256 of the personal fields but the checksum, which recognises an erased order when it is sent again. One digest
- * covers all fields, because the digest of a country or a city alone could be guessed. `key`: 32 bytes.
+ * Returns an HMAC-SHA256 of the personal fields except the checksum, which identifies an erased order when it is sent
+ * again. One digest covers all fields, because the digest of a country or a city alone could be guessed. `key`: 32
+ * bytes.
  */
 export function erasureDigest(key: Uint8Array, merchantId: AccountId, fields: OrderFields): Uint8Array {
   const compared = personalFieldNames.filter((name) => name !== 'order_checksum').map((name) => fields[name]);
@@ -44,7 +47,9 @@ export function erasureDigest(key: Uint8Array, merchantId: AccountId, fields: Or
     .digest();
 }
 
-/** Whether these are the personal fields that were erased; never without the key that made the digest among `keys`. */
+/**
+ * Whether these are the personal fields that were erased; always false if the key of the digest is not among `keys`.
+ */
 export function matchesErased(
   { merchantId, erasedDigest }: Pick<Order, 'merchantId' | 'erasedDigest'>,
   fields: OrderFields,

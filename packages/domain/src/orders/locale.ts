@@ -1,6 +1,7 @@
 /**
- * Writes a well-formed language tag in the recommended case (RFC 5646, 2.1.1), `zh-Hans-CN`, with hyphens where `_` was sent, as
- * POSIX, Java and many shop systems write it. Any other text stays what it is but for these.
+ * Writes a well-formed language tag in the recommended case (RFC 5646, 2.1.1), `zh-Hans-CN`, with hyphens instead of
+ * `_`, which POSIX, Java and many shop systems use. Makes the same replacement in any other text, and leaves the rest
+ * of it unchanged.
  */
 export function canonicalLocale(tag: string): string {
   let isLanguage = true;

@@ -10,7 +10,7 @@ export type MetadataFieldName = 'metadata' | `metadata.${string}`;
 /** The limits of an order's metadata. */
 export const metadataLimits = { keys: 20, keyLength: 40, bytes: 8_192 } as const;
 
-/** The pairs by which a list can be filtered. */
+/** The maximum number of pairs by which a list can be filtered. */
 export const metadataFilterMax = 2;
 
 export const metadataKeyPattern = /^[A-Za-z0-9_.-]{1,40}$/;
@@ -22,8 +22,8 @@ export const metadataValueRule: TextRule = textRule(500);
 const utf8 = new TextEncoder();
 
 /**
- * Reads the optional member `metadata`. `undefined`: it was not sent, or has no keys, which Protobuf does not distinguish. A key that
- * breaks its rule is not repeated in the error, except for a refused character.
+ * Reads the optional member `metadata`. Returns `undefined` if it was not sent or has no keys, which Protobuf does not
+ * distinguish. The error for an invalid key does not repeat the key, except for a refused character.
  */
 export function parseMetadata(value: unknown): Result<Metadata | undefined, readonly FieldError<MetadataFieldName>[]> {
   if (value === undefined || value === null) return success(undefined);
@@ -36,7 +36,7 @@ export function parseMetadata(value: unknown): Result<Metadata | undefined, read
   if (entries.length > metadataLimits.keys) {
     errors.push({ field: 'metadata', code: 'too_long', message: `must have at most ${metadataLimits.keys} keys` });
   }
-  // Protobuf's runtime for JavaScript can't carry a key of this name.
+  // Protobuf's runtime for JavaScript can't represent a key with this name.
   const wrongKeys = entries.map(([key]) => key).filter((key) => !metadataKeyPattern.test(key) || key === '__proto__');
   if (wrongKeys.length > 0) {
     const message = `must have keys of 1 to ${metadataLimits.keyLength} characters A-Z a-z 0-9 _ . -, not __proto__`;
@@ -64,7 +64,7 @@ export function parseMetadata(value: unknown): Result<Metadata | undefined, read
 
 /** Whether two orders have the same metadata. */
 export function isSameMetadata(a: Metadata | null, b: Metadata | null): boolean {
-  const [one, other] = [a ?? {}, b ?? {}];
-  const keys = Object.keys(one);
-  return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key]);
+  const [left, right] = [a ?? {}, b ?? {}];
+  const keys = Object.keys(left);
+  return keys.length === Object.keys(right).length && keys.every((key) => left[key] === right[key]);
 }

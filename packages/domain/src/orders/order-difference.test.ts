@@ -11,7 +11,9 @@ const merchantId = 7 as AccountId;
 const orderDifference = (fields: OrderFields, second: OrderFields) =>
   differenceOf({ ...sampleOrder(merchantId), fields }, sent(second));
 const sent = (fields: OrderFields, optional: Partial<ParsedOrder> = {}): ParsedOrder => ({
-  ...{ fields, expiresAtMs: undefined, metadata: undefined },
+  fields,
+  expiresAtMs: undefined,
+  metadata: undefined,
   ...optional,
 });
 

@@ -7,8 +7,8 @@ const languageTag =
   /^(?:(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}|[A-Za-z]{4,8})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[0-9A-WY-Za-wy-z](?:-[A-Za-z0-9]{2,8})+)*(?:-[Xx](?:-[A-Za-z0-9]{1,8})+)?)?$/;
 
 /**
- * A part of a phone number as people write, dial and paste it: digits, spaces and dashes of all scripts, the direction marks with which
- * phones copy a number, and the word for an extension.
+ * A part of a phone number as people write, dial and paste it: digits, spaces and dashes of all scripts, the direction
+ * marks that phones add to a copied number, and the word for an extension.
  */
 const phonePart = /[\p{Nd}\p{Zs}\p{Pd}\p{Bidi_Control}+\u2212.()/#*x]|[Ee][Xx][Tt]/uy;
 
@@ -35,7 +35,7 @@ export const fieldRules = {
   customer_phone: textRule(32, {
     lengthMin: 4,
     characters: {
-      // The rule's characters of ASCII, and all others.
+      // The ASCII characters of the rule, and all characters outside ASCII.
       pattern: /^(?:[^ -~]|[0-9 +\-.()/#*x]|[Ee][Xx][Tt])*$/,
       refusedAt: refusedInPhone,
       message: 'must contain only digits, spaces, dashes, + . ( ) / # * x and the word ext',

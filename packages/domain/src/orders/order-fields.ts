@@ -25,7 +25,7 @@ export const orderFieldNames = [
 /** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
-/** The fields of the request that creates an order: those of the order, and those with a separate rule. */
+/** The fields of the request that creates an order: those of the order, and those that have a separate rule. */
 export const requestFieldNames = [...orderFieldNames, 'order_expires_at', 'metadata'] as const;
 
 /** One of {@link requestFieldNames}. */

@@ -11,7 +11,7 @@ import type {
   RefusedPayment,
 } from './order.ts';
 
-/** The types of events: those of changes of state, and that of a refused payment. */
+/** The types of events: one per change of state, and one for a refused payment. */
 export const eventTypes = ['order.paid', 'order.expired', 'order.cancelled', 'order.payment_refused'] as const;
 
 /** One of {@link eventTypes}. */
@@ -30,7 +30,7 @@ export interface ReportedPayment extends OrderPayment {
   readonly refused: RefusedPayment | null;
 }
 
-/** A payment that is stored as refused, only if the order is still in the state of `order`. */
+/** A payment to be stored as refused, but only if the order is still in the state of `order`. */
 export interface PaymentRefusal {
   readonly order: Order;
   readonly payment: Pick<RefusedPayment, 'checkoutId' | 'paymentId' | 'paidAtMs' | 'amount' | 'currency' | 'code'>;
@@ -66,24 +66,30 @@ export interface OrderChange {
   readonly order: Order;
 }
 
-/** The result of a decision: a change, a replay of an earlier one, or a refusal, which fails with its code once it is stored. */
+/**
+ * The result of a decision: a change, a replay of an earlier change, or a refusal, whose code is returned once it is
+ * stored.
+ */
 export type Decision =
   | { readonly kind: 'change'; readonly change: OrderChange }
   | { readonly kind: 'replayed' }
   | { readonly kind: 'refuse'; readonly refusal: PaymentRefusal };
 
-/** When an order expires while it is unpaid: never before its lease ends. `null`: never. */
+/** Returns when an order expires if it stays unpaid, which is never before its lease ends; `null`: never. */
 export function expiryOf({ expiresAtMs, lease }: Pick<Order, 'expiresAtMs' | 'lease'>): number | null {
   return expiresAtMs !== null && lease !== null && lease.endsAtMs > expiresAtMs ? lease.endsAtMs : expiresAtMs;
 }
 
-/** The status at a time: an unpaid order is `EXPIRED` from its expiry on, whether or not this is stored yet. */
+/** The status at a time: an unpaid order is `EXPIRED` once it reaches its expiry, whether or not this is stored yet. */
 export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | 'lease'>, nowMs: number): OrderStatus {
   const expiryMs = expiryOf(stored);
   return stored.orderStatus === 'UN_PAID' && expiryMs !== null && expiryMs <= nowMs ? 'EXPIRED' : stored.orderStatus;
 }
 
-/** Whether an order with this status at `nowMs` can still change: a payment in time can be reported after the expiry. */
+/**
+ * Whether an order with this status at `nowMs` can still change: a payment made in time can be reported after the
+ * expiry.
+ */
 export function mayChange(order: Order, nowMs: number): boolean {
   if (order.orderStatus === 'UN_PAID') return true;
   return order.orderStatus === 'EXPIRED' && nowMs < (expiryOf(order) ?? 0) + latePaymentMaxMs;
@@ -95,8 +101,8 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
 }
 
 /**
- * Whether an attempt may claim an order with this status at `nowMs`: the failure if not. An attempt that has the lease
- * extends it; `null` is one that holds none.
+ * Returns the failure if an attempt may not claim an order, given its status at `nowMs`. An attempt that has the lease
+ * extends it; `null` is an attempt without one.
  */
 export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {
   switch (order.orderStatus) {
@@ -116,10 +122,10 @@ export function isHeldBy(lease: PaymentLease | null, { checkoutId, attemptId }: 
   return lease?.isLive === true && lease.checkoutId === checkoutId && lease.attemptId === attemptId;
 }
 
-/** The clocks of the gateway and the store may differ. */
+/** Added because the clocks of the gateway and the store may differ. */
 const retryAfterMinMs = 1_000;
 
-/** The failure of an action that must wait until a payment in progress ends; `undefined` if none is. */
+/** The failure of an action that must wait for the end of a payment in progress; `undefined` if there is none. */
 export function inProgress({ lease }: Order, nowMs: number): Failure | undefined {
   if (lease?.isLive !== true) return undefined;
   // biome-ignore lint/style/noRestrictedGlobals: no randomness
@@ -170,7 +176,9 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   }
 }
 
-/** An order that was paid before gateways stored the checkout system counts as paid by the one that reports its payment. */
+/**
+ * An order that was paid before gateways stored the checkout system counts as paid by the one that reports the payment.
+ */
 function isSamePayment(paid: OrderPayment, { checkoutId, paymentId }: OrderPayment): boolean {
   return paid.paymentId === paymentId && paid.checkoutId === checkoutId;
 }

@@ -49,7 +49,7 @@ export type LinkLookup = FindOutcome<LinkedOrder>;
 /** The result of looking up an order together with a reported payment. */
 export type PaymentLookup = FindOutcome<
   LinkedOrder & {
-    /** Whether the checkout system has reported the payment_id for any order, which it paid or not. */
+    /** Whether the checkout system has reported the payment_id for any order, whether or not it paid that order. */
     readonly isKnown: boolean;
     /** The refused payment of this order; `null` if there is none. */
     readonly refused: RefusedPayment | null;
@@ -58,7 +58,7 @@ export type PaymentLookup = FindOutcome<
   }
 >;
 
-/** The result of a conditional change. `Changed` is what the store decides itself. */
+/** The result of a conditional change. `Changed` holds the values that the store decides itself. */
 export type ChangeOutcome<Changed = unknown> =
   /** The change is stored durably, with its event. */
   | ({ readonly kind: 'changed' } & Changed)
@@ -120,12 +120,12 @@ export interface OrderStore {
   /** Finds the order of a payment link, of any merchant. */
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
-  /** The same for unauthenticated requests, so that any number of them cannot delay the other lookups. */
+  /** Does the same for unauthenticated requests. No number of them can delay the other lookups. */
   findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
   /**
-   * Finds the order of a payment link, and whether a checkout system's payment_id is stored. A payment is never seen without its
-   * effect on this order.
+   * Finds the order of a payment link, and whether a checkout system's payment_id is stored. A payment is never
+   * returned without its effect on this order.
    */
   findForPayment(
     token: OrderToken,

@@ -23,7 +23,8 @@ describe('newOrder', () => {
       };
 
       expect(newOrder(fields, assigned)).toStrictEqual({
-        ...{ ...assigned, fields },
+        ...assigned,
+        fields,
         ...{
           orderStatus: 'UN_PAID',
           lease: null,

@@ -50,7 +50,10 @@ export interface PaymentAttempt {
   readonly attemptId: string;
 }
 
-/** The claim of a payment attempt on its order: until it ends, no other attempt starts, and the order is neither cancelled nor expires. */
+/**
+ * The claim of a payment attempt on its order. Until it ends, no other attempt starts, and the order can neither be
+ * cancelled nor expire.
+ */
 export interface PaymentLease extends PaymentAttempt {
   readonly endsAtMs: number;
   /** Whether the lease had not ended when the order was read, by the clock of the store. */
@@ -63,7 +66,7 @@ export interface Order {
   /** Assigned by the gateway: positive, at most 2^53 - 1. */
   readonly serviceOrderId: number;
   readonly orderToken: OrderToken;
-  /** As of the time at which the order was read. */
+  /** As of the time when the order was read. */
   readonly orderStatus: OrderStatus;
   /** All times are milliseconds since 1970-01-01 UTC. */
   readonly createdAtMs: number;

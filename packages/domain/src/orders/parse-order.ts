@@ -31,9 +31,9 @@ const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undef
 >;
 
 /**
- * Checks all members. Returns the order, or all invalid members in the order of the API contract, each with the first rule that it
- * breaks. A `customer_locale` is stored in its canonical form. An invalid one is ignored, because it is only a hint, except if `isStrict`.
- * Never throws.
+ * Checks all members. Returns the order, or all invalid members in the order of the API contract, each with the first
+ * rule that it breaks. A `customer_locale` is stored in its canonical form. An invalid one is ignored because it is
+ * only a hint, unless `isStrict` is set. Never throws.
  */
 export function parseOrder(
   input: OrderInput,

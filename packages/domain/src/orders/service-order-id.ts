@@ -1,7 +1,7 @@
 /** The largest integer that every JSON parser reads exactly: 2^53 - 1. */
 export const serviceOrderIdMax = Number.MAX_SAFE_INTEGER;
 
-/** Ids per reservation: one reservation per second at 10,000 orders per second. */
+/** Ids per reservation. At 10,000 orders per second, this makes one reservation per second. */
 export const idBlockSize = 10_000;
 
 /** Reserves the next block and returns its number, counted from 1. */
@@ -37,7 +37,8 @@ export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = 
   const takeFromFollowing = async (): Promise<number> => {
     const awaited = fetchFollowing();
     const first = await awaited;
-    // Several calls may wait for the same block. The first one switches to it; for the others it is current, or used up.
+    // Several calls may wait for the same block. The first one switches to it; the later ones find it current or used
+    // up.
     if (awaited === following) {
       next = first;
       end = first + blockSize;

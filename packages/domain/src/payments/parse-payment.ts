@@ -23,14 +23,14 @@ export type PaymentInput = Readonly<Partial<Record<PaymentFieldName, unknown>>>;
 
 /** The valid fields of a payment. */
 export interface PaymentFields {
-  /** Any text; one that is not a payment link's token finds no order. */
+  /** Any text. A text that is not the token of a payment link finds no order. */
   readonly orderToken: string;
   readonly paymentId: string;
   /** When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see `order-states.ts`. */
   readonly paidAtMs: number;
   readonly amount: AmountHundredths;
   readonly currency: string;
-  /** The attempt that took the payment; absent: it was not started by StartPayment. */
+  /** The attempt that took the payment; absent if the payment was not started by StartPayment. */
   readonly attemptId: string | undefined;
 }
 
@@ -51,8 +51,9 @@ export interface AttemptFields {
 const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
 
 /**
- * Checks all fields of a payment; amount and currency follow the rules of an order's. An empty text counts as missing, because Protobuf
- * does not distinguish it from an absent one. Returns the fields, or all invalid ones. Never throws.
+ * Checks all fields of a payment; amount and currency follow the same rules as those of an order. An empty text counts
+ * as missing, because Protobuf does not distinguish it from an absent one. Returns the fields, or all invalid ones.
+ * Never throws.
  */
 export function parsePayment(input: PaymentInput): Result<PaymentFields, readonly FieldError<PaymentFieldName>[]> {
   const values = {
@@ -107,7 +108,7 @@ function checkLeaseSeconds(value: unknown): number | BrokenRule {
   return { code: 'out_of_range', message: `must be ${min} to ${max}` };
 }
 
-/** The text after `/payment/` in a payment link, or the error if the value is not one. */
+/** Returns the text after `/payment/` in a payment link, or the error if the value is not one. */
 export function parseLinkToken(input: PaymentInput): Result<string, readonly FieldError<'order_token'>[]> {
   const token = checkToken(input.order_token);
   return typeof token === 'string' ? success(token) : failed([{ field: 'order_token', ...token }]);

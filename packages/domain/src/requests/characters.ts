@@ -1,23 +1,23 @@
 /**
- * Finds a character without a glyph. The sources are the Unicode Standard's properties (UAX #44): `White_Space`, and
- * `Default_Ignorable_Code_Point`, which are shown as nothing where they are not supported (5.21), such as joiners, variation selectors,
- * direction marks and the Hangul fillers; the controls (`Cc`); and the characters that its code charts describe as blank:
- * U+2800, U+13441, U+13442 and U+1D159, and the annotation marks U+FFF9 to U+FFFB.
+ * Finds a character without a glyph. The sources are properties of the Unicode Standard (UAX #44) and its code charts:
+ * `White_Space`; `Default_Ignorable_Code_Point`, such as joiners, variation selectors, direction marks and the Hangul
+ * fillers, which are not displayed where they are not supported (5.21); the controls (`Cc`); the characters that the
+ * code charts describe as blank, U+2800, U+13441, U+13442 and U+1D159; and the annotation marks U+FFF9 to U+FFFB.
  */
 export const invisible =
   /[\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\u2800\ufff9-\ufffb\u{13441}\u{13442}\u{1d159}]/u;
 
-/** Finds a character that can be seen: a text without one is blank. */
+/** Finds a visible character. A text without one is blank. */
 const visible = new RegExp(invisible.source.replace('[', '[^'), 'u');
 
-/** Whether a text, which may be empty, has no character that can be seen. */
+/** Whether a text, which may be empty, has no visible character. */
 export function isBlank(text: string): boolean {
   return !visible.test(text);
 }
 
 /**
- * {@link invisible} below U+10000 as ranges, for the patterns of the OpenAPI document: many validators compile them without the flag
- * `u`, and know no properties.
+ * {@link invisible} below U+10000 as ranges, for the patterns of the OpenAPI document. Many validators compile these
+ * without the flag `u` and do not support properties.
  */
 export const invisibleRanges =
   '\\x00-\\x20\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f' +

@@ -18,7 +18,10 @@ export const fieldErrorCodes = [
 /** One of {@link fieldErrorCodes}. */
 export type FieldErrorCode = (typeof fieldErrorCodes)[number];
 
-/** One invalid field of an order, or parameter of a request. The message states the rule. Of the value it has only a refused character. */
+/**
+ * One invalid field of an order, or parameter of a request. The message states the rule. The only part of the value
+ * that it may contain is a refused character.
+ */
 export interface FieldError<Name extends string = string> {
   readonly field: Name;
   readonly code: FieldErrorCode;
@@ -37,7 +40,7 @@ export interface TextRule {
   readonly lengthMax: number;
   /** Whether line breaks and tabs are allowed; all other control characters never are. */
   readonly multiline?: true;
-  /** The characters. `pattern` is the published part of the rule, which every valid text matches. */
+  /** The allowed characters. `pattern` is the published part of the rule, which every valid text matches. */
   readonly characters?: {
     readonly pattern: RegExp;
     /** The index of the first character that is not allowed; -1: none. */
@@ -81,7 +84,8 @@ export const nonBlank = new RegExp(`[^${invisibleRanges}]`);
 
 const mailInvisible = new RegExp(`(?!\\s)${invisible.source}|\\ufeff`, 'u');
 
-// Ranges instead of \p{Cc}: the OpenAPI document contains these patterns, and many validators compile them without the flag `u`.
+// Ranges instead of \p{Cc}: the OpenAPI document contains these patterns, and many validators compile them without the
+// flag `u`.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
 const controls = /[\x00-\x1f\x7f-\x9f]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
@@ -115,7 +119,10 @@ export const urlRule = textRule(2_048, {
   },
 });
 
-/** The first part of the rule that a text breaks, or `undefined`. The text is neither trimmed nor normalised before. */
+/**
+ * Returns the first part of the rule that a text breaks, or `undefined`. The text is not trimmed or normalised before
+ * the check.
+ */
 export function textError(rule: TextRule, value: string): BrokenRule | undefined {
   if (value === '' && !rule.required) return undefined;
   if (!isPlain(value)) {
@@ -134,7 +141,7 @@ export function textError(rule: TextRule, value: string): BrokenRule | undefined
   return { ...refusal(format.message, value, format.refused ? value.search(format.refused) : -1), code: 'bad_format' };
 }
 
-/** The error of a text for the character at an index, which it names; -1: none. */
+/** Returns the error for the character at an index, which the message names; -1: none. */
 export function refusal(message: string, value: string, index: number): BrokenRule {
   return { code: 'bad_characters', message: index < 0 ? message : `${message} (${characterAt(value, index)})` };
 }

@@ -8,8 +8,8 @@ let latestMs = Number.NaN;
 let latestText = '';
 
 /**
- * Formats milliseconds since 1970-01-01 UTC as ISO 8601: `2026-11-20T21:01:42.172Z`. The latest text is cached, because an order
- * needs it several times and orders that arrive together share their millisecond.
+ * Formats milliseconds since 1970-01-01 UTC as ISO 8601: `2026-11-20T21:01:42.172Z`. The latest text is cached, because
+ * an order needs it several times, and orders that arrive together share a millisecond.
  */
 export function isoTime(ms: number): string {
   if (ms !== latestMs) {
@@ -30,9 +30,10 @@ export const timeMaxMs = 253_402_300_799_999;
 const timeMessage = 'must be an RFC 3339 time, such as 2026-11-20T21:01:42+00:00; the seconds are optional';
 
 /**
- * Parses an RFC 3339 time of the years 0000 to 9999, such as `2026-11-20T21:01:42.172+00:00`, to milliseconds since 1970-01-01
- * UTC; finer digits are dropped. Returns `undefined` for every other text, 30 February included. Before it uses the time, the
- * caller checks that it is in the range of its rule: PostgreSQL does not read all of them.
+ * Parses an RFC 3339 time of the years 0000 to 9999, such as `2026-11-20T21:01:42.172+00:00`, to milliseconds since
+ * 1970-01-01 UTC; finer digits are dropped. Returns `undefined` for every other text, including 30 February. Before a
+ * caller uses the time, it checks that the time is in the range of its rule, because PostgreSQL can't read all of these
+ * times.
  */
 export function parseTime(text: string): number | undefined {
   if (!timePattern.test(text)) return undefined;

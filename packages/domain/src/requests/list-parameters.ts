@@ -24,7 +24,7 @@ export function parseCompleteList(input: ListInput): Result<undefined, readonly 
   return errors.length > 0 ? failed(errors) : success(undefined);
 }
 
-/** The values of the known parameters, and an error for each other name. */
+/** Returns the values of the known parameters, and an error for each other name. */
 export function knownParameters<Name extends string>(input: ListInput, names: readonly Name[]) {
   const values: Partial<Record<Name, unknown>> = {};
   for (const name of names) {
@@ -39,7 +39,7 @@ export function knownParameters<Name extends string>(input: ListInput, names: re
 
 export function readTime(field: string, value: unknown, errors: FieldError<string>[]): number | undefined {
   if (value === undefined) return undefined;
-  // A plus sign that is not encoded in a URL arrives as a space.
+  // An unencoded plus sign in a URL arrives as a space.
   const time = checkTime(typeof value === 'string' ? value.replace(/ (?=\d\d:\d\d$)/, '+') : value);
   if (typeof time === 'object') errors.push({ field, ...time });
   else if (time >= 0 && time <= timeMaxMs) return time;
@@ -50,7 +50,7 @@ export function readTime(field: string, value: unknown, errors: FieldError<strin
 /** A limit is text in a URL and a number in a message. */
 export function readLimit(value: unknown, errors: FieldError<string>[]): number {
   if (value === undefined) return pageLimit.byDefault;
-  // An object may have no text: JSON can name a member `toString`.
+  // An object may have no text form, because JSON can name a member `toString`.
   const text = typeof value === 'object' ? '' : String(value);
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : undefined;
   if (limit !== undefined && limit >= 1 && limit <= pageLimit.max) return limit;
@@ -74,7 +74,10 @@ export function cursorOf(scope: string, ...position: readonly (string | number)[
   return Buffer.from([scope, ...position].join('.')).toString('base64url');
 }
 
-/** The parts of the position in a cursor. Adds an error if the text is not a cursor, or is the cursor of another list. */
+/**
+ * Returns the parts of the position in a cursor. Adds an error if the text is not a cursor, or is the cursor of another
+ * list.
+ */
 export function readCursor(
   cursor: unknown,
   scope: string,

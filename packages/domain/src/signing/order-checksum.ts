@@ -10,8 +10,8 @@ import { joinEscaped, signaturePrefix, signText } from '../signed-text.ts';
 export const checksumPrefix = signaturePrefix;
 
 /**
- * The fields that a checksum covers, in the order in which they are hashed. Frozen: a field that joined them, or that moved,
- * would invalidate every checksum that merchants make today. Do not add a new order field here.
+ * The fields that a checksum covers, in the order in which they are hashed. This list is frozen, because adding or
+ * moving a field would invalidate every checksum that merchants make today. Do not add a new order field here.
  */
 export const checksumFieldNames = [
   'order_id',

@@ -11,9 +11,10 @@ export interface ReturnSigning {
 }
 
 /**
- * The address to which the customer returns: the merchant's return_url with order_id, service_order_id and order_status set in
- * its query, and with signing also signed_at and the signature over these four. The rest of the URL stays as it was sent. The
- * token is not added, because anyone who reads the merchant's logs could open the payment page with it.
+ * Returns the address to which the customer returns: the merchant's return_url with order_id, service_order_id and
+ * order_status set in its query. With signing, it also has signed_at and the signature over these four. The rest of the
+ * URL stays as it was sent. The token is not added, because anyone who reads the merchant's logs could open the payment
+ * page with it.
  */
 export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, signing?: ReturnSigning): string {
   const [, address = '', query = '', fragment = ''] = urlParts.exec(fields.return_url) ?? [];
@@ -35,7 +36,7 @@ const toleranceSeconds = 3_600;
 /** The parameters that are signed, in this order. */
 const signedNames = ['order_id', 'service_order_id', 'order_status', 'signed_at'] as const;
 
-/** What a merchant finds out about the signature of a return. */
+/** The result of a merchant's check of the signature of a return. */
 export type SignatureCheck = 'valid' | 'missing' | 'too_old' | 'wrong';
 
 /** Checks the query of a return as a merchant does, with the secret that signs returns and the current time. */

@@ -19,7 +19,7 @@ export interface DeliveryListFilter {
   readonly after: string | undefined;
 }
 
-/** Checks the parameters of a list of an endpoint's deliveries in the same way. */
+/** Checks the parameters of a list of an endpoint's deliveries as `parseOrderList` does. */
 export function parseDeliveryList(
   merchantId: AccountId,
   endpointId: string,

@@ -35,7 +35,9 @@ export function parseEndpoint(
   return success({ url, eventTypes: types, status } as EndpointSettings);
 }
 
-/** Checks a request to redeliver what failed since a time, which it returns in milliseconds since 1970-01-01 UTC. */
+/**
+ * Checks a request to redeliver what has failed since a time. Returns that time in milliseconds since 1970-01-01 UTC.
+ */
 export function parseFailedSince(value: unknown): Result<number, readonly FieldError<string>[]> {
   const time = isAbsent(value) ? missing : checkTime(value);
   if (typeof time === 'object') return failed([{ field: 'failed_since', ...time }]);

@@ -5,10 +5,10 @@ import type { DeliveryListFilter } from './parse-delivery-list.ts';
 import type { EndpointSettings } from './parse-webhook-endpoint.ts';
 import type { DeliveryStatus } from './webhook-endpoint.ts';
 
-/** For how long deliveries are signed with the previous secret, too. */
+/** How long deliveries are also signed with the previous secret. */
 export const secretOverlapHours = 24;
 
-/** Deliveries that one call of `redeliverFailed` queues again. */
+/** The maximum number of deliveries that one call of `redeliverFailed` queues again. */
 export const redeliveredMax = 1_000;
 
 /** An endpoint as it is stored, with its secrets encrypted. */
@@ -53,7 +53,7 @@ export function deliveryStatusOf({
 
 /** The webhook endpoints of merchants and their deliveries. Every change is in the audit log. */
 export interface WebhookStore {
-  /** Returns the merchant's endpoints, the oldest first, which signs returns. */
+  /** Returns the merchant's endpoints, oldest first. The oldest endpoint's secret signs returns. */
   list(merchantId: AccountId): Promise<readonly WebhookEndpoint[]>;
 
   /** Creates an endpoint unless the merchant has `endpointsMax`. Returns its id. */
@@ -91,14 +91,14 @@ export interface WebhookStore {
   ): Promise<readonly WebhookDelivery[]>;
 
   /**
-   * Queues an event again as if it were new, even one that is older than the endpoint. Returns whether the merchant has such an
-   * event and an endpoint that is not disabled.
+   * Queues an event again as if it were new, even if it is older than the endpoint. Returns whether the merchant has
+   * such an event and an endpoint that is not disabled.
    */
   redeliver(merchantId: AccountId, endpointId: string, eventId: string): Promise<boolean>;
 
   /**
-   * Queues again what was not delivered to an enabled endpoint, was attempted at this time or later, and is not in flight: at most
-   * {@link redeliveredMax} deliveries, the oldest first. Returns how many.
+   * Queues deliveries again that did not reach an enabled endpoint, were attempted at this time or later, and are not
+   * in flight: at most {@link redeliveredMax}, oldest first. Returns the number of deliveries.
    */
   redeliverFailed(merchantId: AccountId, endpointId: string, since: StoredTime): Promise<number>;
 }

@@ -6,7 +6,7 @@ import { decide, transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
 
-/** The tests of changes of state. Their order and their errors are those of `decide`. */
+/** The tests of state changes. The sequence of the tests and their errors are those of `decide`. */
 export function describeChanges({
   opened,
   create,
@@ -110,7 +110,7 @@ export function describeChanges({
     }
     const refused = now.refusedPayments.map(() => `order.payment_refused ${order.fields.order_id}`);
     expect((await eventsOf(order)).slice(1)).toStrictEqual(refused);
-    // The refused payment of each id is stored once, however often it was reported.
+    // The refused payment of each id is stored once, however often it is reported.
     const actions = outcomes.map((_, call) => actionOf(order, call));
     const ids = new Set(actions.flatMap((action) => (action.kind === 'pay' ? [action.payment.paymentId] : [])));
     if (winner.kind === 'pay') ids.delete(winner.payment.paymentId);

@@ -176,9 +176,14 @@ interface Overrides {
 /** The text in every field without a format. */
 function inFreeTexts(text: string): OrderInput {
   return {
-    ...{ order_id: text, order_note: text, customer_name: text },
-    ...{ customer_address_line1: text, customer_address_line2: text, customer_address_city: text },
-    ...{ customer_address_state: text, customer_address_country: text },
+    order_id: text,
+    order_note: text,
+    customer_name: text,
+    customer_address_line1: text,
+    customer_address_line2: text,
+    customer_address_city: text,
+    customer_address_state: text,
+    customer_address_country: text,
   };
 }
 

@@ -26,7 +26,7 @@ export const hourMs = 3_600_000;
 /** Later than the creation of any sample order, regardless of the clock. */
 export const sampleNowMs = 1_795_300_000_000;
 
-/** A sample order that expires in `ms`, or has expired already where `ms` is negative. */
+/** Returns a sample order that expires in `ms`, or has already expired if `ms` is negative. */
 export function orderExpiringIn(merchantId: AccountId, ms: number, overrides?: OrderInput): Order {
   return { ...sampleOrder(merchantId, overrides), expiresAtMs: Date.now() + ms };
 }
@@ -74,7 +74,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
   const decideNow = async (order: Order, action: OrderAction) => {
     if (action.kind === 'cancel') return decide(await find(order), action, Date.now());
     const { order: found, isKnown, refused } = await findForPayment(order, action);
-    // The creation times of sample orders are not those of a clock.
+    // Sample orders have creation times that no clock returned.
     return decide(
       found,
       { ...action, payment: { ...action.payment, isKnown, refused } },

@@ -38,13 +38,22 @@ export function describeRefusedPayments({
     const { refusedPayments } = await find(order);
     expect(refusedPayments).toStrictEqual([
       {
-        ...{ checkoutId, paymentId, paidAtMs, amount, currency },
+        checkoutId,
+        paymentId,
+        paidAtMs,
+        amount,
+        currency,
         code: 'payment_mismatch',
         refusedAtMs: expect.any(Number),
       },
       {
-        ...{ checkoutId, paymentId: 'p-3', paidAtMs: order.createdAtMs, amount: order.fields.order_amount },
-        ...{ currency: order.fields.order_currency, code: 'order_already_paid', refusedAtMs: expect.any(Number) },
+        checkoutId,
+        paymentId: 'p-3',
+        paidAtMs: order.createdAtMs,
+        amount: order.fields.order_amount,
+        currency: order.fields.order_currency,
+        code: 'order_already_paid',
+        refusedAtMs: expect.any(Number),
       },
     ]);
     expect((await find(other)).refusedPayments).toStrictEqual([]);
