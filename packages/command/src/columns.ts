@@ -2,8 +2,8 @@
 export const helpColumns = 80;
 
 /**
- * A line of a help text: a name, and its meaning in a column of its own, wrapped. `indentation` is where the column begins. A
- * long name has its own line.
+ * Returns a line of a help text: a name, and its meaning wrapped in a separate column. `indentation` is where that
+ * column begins. A long name has its own line.
  */
 export function nameAndMeaning(name: string, meaning: string, indentation: number): string {
   const lines: string[] = [];

@@ -11,7 +11,7 @@ class ProjectCommand extends Command {
     return new ProjectCommand(name);
   }
 
-  /** Commander reports a missing option before an unknown one, which may be the missing one with a typing error. */
+  /** Commander reports a missing option before an unknown one, which may be the missing one misspelled. */
   override parseOptions(args: string[]) {
     const parsed = super.parseOptions(args);
     if (parsed.unknown.length > 0) for (const option of this.options) option.mandatory = false;
@@ -20,8 +20,9 @@ class ProjectCommand extends Command {
 }
 
 /**
- * A command of this repository: its help has at most 80 columns and the same words for `--help` everywhere, and `--version`
- * prints the version of the gateway. Subcommands made with `command()` have the same help, without `--version`.
+ * Creates a command of this repository. Its help has at most 80 columns and the same words for `--help` everywhere, and
+ * `--version` prints the version of the gateway. Subcommands made with `command()` have the same help, without
+ * `--version`.
  */
 export function createCommand(name: string, description: string): Command {
   return new ProjectCommand(name)

@@ -2,27 +2,31 @@ import type { EventType } from '@order-gateway/domain/events';
 import type { OrderStatus, RefusalCode } from '@order-gateway/domain/orders';
 
 /**
- * What the gateway promises about one order, as a sequential specification: the effect and the response of each call, if the
- * calls were made one after the other. The search in `search.ts` decides whether calls that overlapped behaved as if they
- * had been. The model shares types with the domain, but none of its code, because it checks that code.
+ * What the gateway promises about one order, as a sequential specification: the effect and the response of each call if
+ * the calls were made one after the other. The search in `search.ts` decides whether overlapping calls behaved as if
+ * they had been made that way. The model shares types with the domain but none of its code, because it checks that
+ * code.
  */
 
 /** A payment as a checkout system reports it. The two ids together identify it. */
 export interface Payment {
   readonly checkout: string;
   readonly paymentId: string;
-  /** Milliseconds since 1970, as all times of the store. */
+  /** Milliseconds since 1970, like all times of the store. */
   readonly paidAtMs: number;
   readonly amount: string;
   readonly currency: string;
 }
 
-/** A payment that did not pay the order, and why. */
+/** A payment that did not pay the order, and the reason. */
 export interface RefusedPayment extends Payment {
   readonly code: RefusalCode;
 }
 
-/** What a call asks for. `attempt` names a checkout system and its attempt_id, `content` everything that makes orders the same. */
+/**
+ * A requested operation. `attempt` names a checkout system and its attempt_id; `content` is everything that makes two
+ * orders the same.
+ */
 export type Request =
   | { readonly kind: 'create'; readonly content: string; readonly expiresAtMs?: number | null }
   | { readonly kind: 'read' }
@@ -30,10 +34,10 @@ export type Request =
   | { readonly kind: 'cancel' }
   | { readonly kind: 'start'; readonly attempt: string; readonly leaseMs: number }
   | { readonly kind: 'end'; readonly attempt: string }
-  /** The expiry of a test order before its time. */
+  /** Makes a test order expire early. */
   | { readonly kind: 'expire' };
 
-/** What a response shows of the order. Absent members are not shown. */
+/** The values of the order in a response. Absent members are not in the response. */
 export interface Shown {
   readonly status: OrderStatus;
   /** The service_order_id, token and creation time, which never change. */
@@ -61,7 +65,7 @@ export interface Call {
   readonly request: Request;
   /** Positions in real time: a call precedes another if its response came before the other was sent. */
   readonly sentAt: number;
-  /** Infinite if the call may have its effect at any later time, or none. */
+  /** Infinite if the call may take effect at any later time, or never. */
   readonly receivedAt: number;
   /** When it took effect, if it did. */
   readonly during: Period;
@@ -70,7 +74,7 @@ export interface Call {
   readonly after?: number;
 }
 
-/** An order as the store has it after all calls, with its events in their order. */
+/** An order as the store has it after all calls, with its events in order. */
 export interface StoredOrder {
   readonly identity: string;
   readonly content: string;
@@ -85,7 +89,7 @@ export interface StoredOrder {
   readonly events: readonly { readonly type: EventType; readonly atMs: number }[];
 }
 
-/** Everything that is known of an order. `stored` is `null` if the store has no such order. */
+/** Everything known about an order. `stored` is `null` if the store has no such order. */
 export interface History {
   readonly calls: readonly Call[];
   readonly stored: StoredOrder | null;
@@ -97,14 +101,14 @@ export interface State {
   readonly status: OrderStatus;
   readonly expiresAtMs: number | null;
   readonly payment: Payment | null;
-  /** The latest claim. Its end is a range if the response that named it is unknown. */
+  /** The latest claim. If the response that named its end is unknown, the end is a range. */
   readonly lease: { readonly attempt: string; readonly endsAt: Period; readonly isLive: boolean } | null;
   readonly refused: readonly RefusedPayment[];
-  /** The events of changes of state. Each refused payment has one more. */
+  /** The events of state changes. Each refused payment has one more event. */
   readonly events: readonly EventType[];
 }
 
-/** No order. */
+/** The state in which there is no order. */
 export const nothing: State = {
   content: null,
   status: 'UN_PAID',
@@ -115,10 +119,10 @@ export const nothing: State = {
   events: [],
 };
 
-/** How long after its expiry an order can be paid by a payment made before it: a day. */
+/** How long after its expiry an order can still be paid by a payment made before it: a day. */
 const lateMs = 86_400_000;
 
-/** How far the time of a payment may lie before the creation of its order, or in the future: 5 minutes. */
+/** How long before the creation of its order, or how far in the future, a payment's time may be: 5 minutes. */
 const clocksDifferMs = 300_000;
 
 /** One way in which a call can end. */
@@ -128,7 +132,10 @@ interface Ending {
   readonly leaseEndsAt?: Period;
 }
 
-/** Every state after a call that this state and the call's response allow; none: the response contradicts the state. */
+/**
+ * Returns every state after a call that this state and the call's response allow. None: the response contradicts the
+ * state.
+ */
 export function statesAfter(before: State, call: Call, stored: StoredOrder | null): State[] {
   return overTime(before, call.during, stored).flatMap((state) =>
     endings(state, call, stored).flatMap((ending) => (agrees(ending, call, stored) ? [learned(ending, call)] : [])),
@@ -136,8 +143,9 @@ export function statesAfter(before: State, call: Call, stored: StoredOrder | nul
 }
 
 /**
- * The calls as the model has them: an operation that takes effect in two steps becomes two calls. The end of a payment reads the
- * order after its change, the report of a refused payment ends its attempt's claim, and an early expiry may be overtaken by a payment.
+ * Returns the calls as the model has them: an operation that takes effect in two steps becomes two calls. The end of a
+ * payment reads the order after its change, the report of a refused payment ends the claim of its attempt, and a
+ * payment may overtake an early expiry.
  */
 export function stepsOf(calls: readonly Call[]): Call[] {
   const steps: Call[] = [];
@@ -165,7 +173,7 @@ const refusalCodes = new Set<string>([
   'payment_mismatch',
 ] satisfies RefusalCode[]);
 
-/** Whether the store has exactly what this state and the passing of time lead to. */
+/** Whether the store has exactly what follows from this state and the passing of time. */
 export function isFinal(last: State, stored: StoredOrder | null): boolean {
   if (stored === null) return last.content === null;
   const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
@@ -184,7 +192,10 @@ export function isFinal(last: State, stored: StoredOrder | null): boolean {
   );
 }
 
-/** The state, and those to which time alone can lead: a lease ends, and an unpaid order expires, with its event. */
+/**
+ * Returns the state and those that follow from it by time alone: a lease ends, and an unpaid order expires, with its
+ * event.
+ */
 function overTime(state: State, { fromMs, toMs }: Period, stored: StoredOrder | null): State[] {
   const { status, lease } = state;
   if (state.content === null || stored === null) return [state];
@@ -204,14 +215,14 @@ function overTime(state: State, { fromMs, toMs }: Period, stored: StoredOrder | 
   return states;
 }
 
-/** When an unpaid order expires: not before its latest lease ends. */
+/** Returns when an unpaid order expires, which is not before its latest lease ends. */
 function expiryOf({ expiresAtMs, lease }: State): Period {
   const expiresAt = expiresAtMs ?? Number.POSITIVE_INFINITY;
   const { fromMs, toMs } = lease?.endsAt ?? { fromMs: 0, toMs: 0 };
   return { fromMs: Math.max(expiresAt, fromMs), toMs: Math.max(expiresAt, toMs) };
 }
 
-/** How a call can end in a state, if nothing happens at the same time. */
+/** Returns how a call can end in a state, if nothing else happens at the same time. */
 function endings(state: State, { request, during }: Call, stored: StoredOrder | null): Ending[] {
   const { content, status, lease } = state;
   if (request.kind === 'create') {
@@ -260,7 +271,10 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
 /** The outcome of a call that is too late. */
 const closedCodes = { PAID: 'order_already_paid', CANCELLED: 'order_cancelled', EXPIRED: 'order_expired' } as const;
 
-/** A payment pays an order once. Whatever else happens to it is stored, announced, and told again when it is reported again. */
+/**
+ * A payment pays an order once. Any other payment of it is stored and announced, and gets the same response when it is
+ * reported again.
+ */
 function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: StoredOrder): Ending[] {
   const { status } = state;
   const isReported = ({ checkout, paymentId }: Payment) =>
@@ -294,12 +308,12 @@ function changed(state: State, status: OrderStatus, event: EventType): State {
   return { ...state, status, events: [...state.events, event] };
 }
 
-/** The next event of a change of state that the store has. */
+/** Returns the store's next event of a state change. */
 function eventAt({ events }: State, stored: StoredOrder) {
   return stored.events.filter(({ type }) => type !== 'order.payment_refused')[events.length];
 }
 
-/** Whether an ending has the call's response, and only events and refused payments that the store has. */
+/** Whether an ending matches the call's response and has only events and refused payments that the store has. */
 function agrees({ state, outcome, leaseEndsAt }: Ending, { response }: Call, stored: StoredOrder | null): boolean {
   if (stored !== null) {
     const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
@@ -320,7 +334,7 @@ function agrees({ state, outcome, leaseEndsAt }: Ending, { response }: Call, sto
   );
 }
 
-/** The state with what only the response tells: the end of a lease. */
+/** Returns the state with the one value that only the response reveals: the end of a lease. */
 function learned({ state }: Ending, { response }: Call): State {
   const { lease } = state;
   const endsAtMs = response?.leaseEndsAtMs;

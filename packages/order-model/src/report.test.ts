@@ -9,8 +9,17 @@ function call(at: number, request: Request, response: Response): Call {
 
 const payment = { checkout: '2', paymentId: 'p-1', paidAtMs: 1_500, amount: '10.00', currency: 'EUR' };
 const stored: StoredOrder = {
-  ...{ identity: '7 token', content: 'order', amount: '10.00', currency: 'EUR', createdAtMs: 1_000, expiresAtMs: null },
-  ...{ status: 'PAID', payment, lease: null, refused: [], events: [{ type: 'order.paid', atMs: 2_100 }] },
+  identity: '7 token',
+  content: 'order',
+  amount: '10.00',
+  currency: 'EUR',
+  createdAtMs: 1_000,
+  expiresAtMs: null,
+  status: 'PAID',
+  payment,
+  lease: null,
+  refused: [],
+  events: [{ type: 'order.paid', atMs: 2_100 }],
 };
 
 test('the report shows the calls that contradict each other, and how far an order of them leads', () => {

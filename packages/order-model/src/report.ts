@@ -9,8 +9,8 @@ export function columns(rows: readonly (readonly string[])[]): string {
 }
 
 /**
- * Describes an unexplained history for a person: a table of the calls that contradict each other, what is stored, and how far a
- * serial order of them leads. Times are in the unit of the history, from its first call on.
+ * Describes an unexplained history for a person: a table of the calls that contradict each other, what is stored, and
+ * the longest serial order of these calls. Times are in the unit of the history and relative to its first call.
  */
 export function describeUnexplained(history: History): string {
   const small = smallest(history);

@@ -1,12 +1,12 @@
 import { type Call, type History, isFinal, nothing, type State, statesAfter, stepsOf } from './model.ts';
 
-/** A history that no serial order of its calls explains, with the longest serial order of a part of it. */
+/** A history that no serial order of its calls explains, with the longest serial order of some of its calls. */
 export interface Unexplained {
   /** The steps of the calls that can be put into an order, in that order. */
   readonly longest: readonly Call[];
   /** The order after them. */
   readonly state: State;
-  /** The steps of which one had to be next: each contradicts the state, or what follows does. */
+  /** The steps of which one had to be next. Each contradicts the state, or the steps after it do. */
   readonly next: readonly Call[];
 }
 
@@ -43,7 +43,8 @@ export function findUnexplained(history: History): Unexplained | undefined {
       const call = steps[at] as Call;
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(at), state: after, last: at, previous: part };
-        // Without an effect, a call without a response explains nothing, and one with a response can be the next in any order.
+        // A call without a response and without an effect explains nothing. With a response, it can be next in any
+        // order.
         if (after === state && call.receivedAt === Infinity) continue;
         if (after === state) {
           parts.length = 0;
@@ -62,8 +63,8 @@ export function findUnexplained(history: History): Unexplained | undefined {
 }
 
 /**
- * Makes an unexplained history smaller: forgets the response of one call after another, as long as the rest stays unexplained. The
- * calls that remain with a response contradict each other or what is stored.
+ * Makes an unexplained history smaller: removes the response of one call after another, as long as the history stays
+ * unexplained. The calls that still have a response contradict each other or what is stored.
  */
 export function smallest(history: History): History {
   let calls = [...history.calls];
@@ -83,7 +84,9 @@ export function smallest(history: History): History {
   return { ...history, calls };
 }
 
-/** The steps that can be next: those that were sent before the earliest response of all that are not done. */
+/**
+ * Returns the steps that can be next: those that were sent before the earliest response of all steps that are not done.
+ */
 function nextSteps(steps: readonly Call[], done: bigint): number[] {
   let earliest = Number.POSITIVE_INFINITY;
   const waiting: number[] = [];

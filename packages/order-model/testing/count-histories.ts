@@ -8,13 +8,16 @@ import { createRandom } from './random.ts';
 /** The kinds of planted faults. */
 export const faultNames = Object.keys(plantedFaults);
 
-/** How many histories were searched, and how many of them no serial order explains. */
+/** The number of histories that were searched, and how many of them no serial order explains. */
 export interface CountedHistories {
   readonly histories: number;
   readonly unexplained: number;
 }
 
-/** Counts unexplained histories: of a correct gateway, or each with one planted fault. The first wrong verdict is printed. */
+/**
+ * Counts unexplained histories, either of a correct gateway or with one planted fault in each. Prints the first wrong
+ * verdict.
+ */
 export async function countHistories({
   histories,
   fault,

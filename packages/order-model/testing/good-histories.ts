@@ -13,8 +13,9 @@ const checkoutIds = [2, 3] as AccountId[];
 const timeoutMs = 1_000;
 
 /**
- * A history of calls on one order that a correct gateway can have: the domain decides each call at one moment between its sending
- * and its response, over a store in memory. Some calls have no response, with or without an effect.
+ * Returns a history of calls on one order that a correct gateway can have. The domain decides each call at one moment
+ * between its sending and its response, using a store in memory. Some calls have no response, with or without an
+ * effect.
  */
 export async function goodHistory(seed: number): Promise<History> {
   const random = createRandom(seed);
@@ -34,7 +35,8 @@ export async function goodHistory(seed: number): Promise<History> {
     const [sentAt, receivedAt] = [nowMs - random.below(1_500), nowMs + random.below(1_500)];
     calls.push({
       request,
-      ...{ sentAt: sentAt - startMs, receivedAt: isSentOnly ? Number.POSITIVE_INFINITY : receivedAt - startMs },
+      sentAt: sentAt - startMs,
+      receivedAt: isSentOnly ? Number.POSITIVE_INFINITY : receivedAt - startMs,
       during: { fromMs: sentAt, toMs: isSentOnly ? Number.POSITIVE_INFINITY : receivedAt },
       response: isSentOnly ? undefined : response,
     });
@@ -74,7 +76,7 @@ function drawRequest(random: Random, order: Order, nowMs: number): Request {
   }
 }
 
-/** Performs requests at one moment each, with the domain's decisions. */
+/** Performs each request at one moment, with the decisions of the domain. */
 function actions(store: ReturnType<typeof createInMemoryOrderStore>, draft: Order, now: () => number) {
   const shownOf = (order: Order): Shown => ({
     status: order.orderStatus,
@@ -122,7 +124,7 @@ function actions(store: ReturnType<typeof createInMemoryOrderStore>, draft: Orde
       const existing = await find();
       if (existing !== undefined) {
         const { content, expiresAtMs } = request;
-        // The early expiry of a test order changes its expiry, so that the same request differs from then on.
+        // The early expiry of a test order changes its expiry, so the same request differs from then on.
         const isSameExpiry = (expiresAtMs ?? existing.expiresAtMs) === existing.expiresAtMs;
         if (content !== existing.fields.order_note || !isSameExpiry) return { outcome: 'order_id_conflict' };
         return shown('replayed');

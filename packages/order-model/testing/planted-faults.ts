@@ -3,12 +3,15 @@ import type { Random } from './random.ts';
 
 type Stored = StoredOrder;
 
-/** Turns a history that a correct gateway can have into one that it cannot; `undefined` where the fault does not apply. */
+/**
+ * Turns a history that a correct gateway can have into one that it cannot have; `undefined` if the fault does not
+ * apply.
+ */
 export type PlantFault = (history: History & { readonly stored: Stored }, random: Random) => History | undefined;
 
 const later = 10;
 
-/** Adds a call that is sent after all others have ended; `undefined` where one may still have its effect. */
+/** Adds a call that is sent after all other calls have ended; `undefined` if one of them may still take effect. */
 function append({ calls, stored }: History, request: Request, response: Response): History | undefined {
   if (calls.some(({ receivedAt }) => receivedAt === Infinity)) return undefined;
   const sentAt = Math.max(...calls.map(({ receivedAt }) => receivedAt)) + later;
@@ -40,7 +43,7 @@ const hasOutcome = (kind: Request['kind'], ...outcomes: string[]) => {
 
 const isChange = ({ type }: Stored['events'][number]) => type !== 'order.payment_refused';
 
-/** A payment of another checkout system than all others of a history. */
+/** A payment of a checkout system that has no other payment in the history. */
 function anotherPayment({ createdAtMs, amount, currency }: Stored): Payment {
   return { checkout: '9', paymentId: 'p-9', paidAtMs: createdAtMs, amount, currency };
 }
@@ -201,7 +204,10 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
       : undefined,
 };
 
-/** The history with a claim of a minute at its end, if the order is unpaid and nothing else can still happen to it. */
+/**
+ * Returns the history with a claim of one minute at its end, if the order is unpaid and nothing else can still happen
+ * to it.
+ */
 function claim(history: History & { readonly stored: Stored }): History | undefined {
   const { calls, stored } = history;
   const isOpen = stored.status === 'UN_PAID' && stored.expiresAtMs === null && stored.lease === null;

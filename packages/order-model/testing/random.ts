@@ -1,4 +1,4 @@
-/** Random values that a seed determines: mulberry32, of which a test needs no more than that it repeats. */
+/** Random values determined by a seed: mulberry32. All that a test needs is that the values repeat. */
 export function createRandom(seed: number) {
   let state = seed;
   const fraction = () => {
