@@ -2,13 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Meter } from '@opentelemetry/api';
 import type { Logger } from './telemetry/logger.ts';
 
-/** How often orders past their expiry are looked for, to store the expiry with its event. A read does so immediately. */
+/**
+ * How often to look for orders past their expiry and store the expiry with its event. A read of such an order does so
+ * immediately.
+ */
 const expireEveryMs = 1_000;
 
-/** How often events older than 30 days are looked for. */
+/** How often to look for events older than 30 days. */
 const deleteEventsEveryMs = 3_600_000;
 
-/** How often orders past their retention are looked for. */
+/** How often to look for orders past their retention. */
 const eraseEveryMs = 3_600_000;
 
 /** The jobs: each does a limited part of the work, and returns whether all of it is done. */
@@ -19,7 +22,7 @@ export interface BackgroundWork {
   readonly eraseOldOrders?: ((signal: AbortSignal) => Promise<{ readonly isDone: boolean }>) | undefined;
 }
 
-/** Runs the jobs that no call waits for, until it is stopped. Any number of processes may do so. */
+/** Runs the jobs that no call waits for, until it is stopped. Any number of processes may run them. */
 export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter: Meter): { stop(): Promise<void> } {
   const failures = meter.createCounter('order_gateway.background_job.failures', {
     description: 'Background jobs that failed',
@@ -29,7 +32,7 @@ export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter:
     while (!stopping.signal.aborted) {
       const running = work[job]?.(stopping.signal);
       if (running === undefined) return;
-      // The first failure is an increase only if the counter existed before.
+      // Prometheus sees the first failure as an increase only if the counter existed before.
       failures.add(0, { name: job });
       const { isDone } = await running.catch((error: unknown) => {
         failures.add(1, { name: job });

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { readConfig, similarVariables, variableHelp } from './config.ts';
 import { StartError } from './start/process.ts';
 
-test('without any variable it serves this machine alone, from the embedded database', () => {
+test('without any variable, it serves only this machine, from the embedded database', () => {
   const config = readConfig({});
   expect(config).toMatchObject({
     host: '127.0.0.1',
@@ -96,12 +96,30 @@ test('webhooks reach this machine only with the embedded database or WEBHOOK_ALL
   expect(readConfig({ WEBHOOK_ALLOW_PRIVATE: '0' }).webhookAddresses).toBe('public');
 });
 
-test('names variables that look like ours', () => {
+test('reports variables that resemble those of the gateway', () => {
   const env = {
-    ...{ METRICS_PORT: '9464', PORT: '80', DATABASE_URI: 'x', RETENTION_DAY: '1', GRPC_PORTS: '' },
-    ...{ HOST: 'localhost', HTTP_PORT: '0', DATABASE_URL_FILE: '/x', SECRETS_KEY_FILE: '/y', OTEL_SERVICE_NAME: 'x' },
-    ...{ HOME: '/root', HOSTNAME: 'x', USER: 'x', PATH: '/bin', PWD: '/', LANG: 'C', SHLVL: '1', TMPDIR: '/tmp' },
-    ...{ NODE_ENV: 'production', REDIS_PORT: 'tcp://10.0.0.1:6379', GATEWAY_SERVICE_PORT: '80', GITHUB_TOKEN: 'x' },
+    METRICS_PORT: '9464',
+    PORT: '80',
+    DATABASE_URI: 'x',
+    RETENTION_DAY: '1',
+    GRPC_PORTS: '',
+    HOST: 'localhost',
+    HTTP_PORT: '0',
+    DATABASE_URL_FILE: '/x',
+    SECRETS_KEY_FILE: '/y',
+    OTEL_SERVICE_NAME: 'x',
+    HOME: '/root',
+    HOSTNAME: 'x',
+    USER: 'x',
+    PATH: '/bin',
+    PWD: '/',
+    LANG: 'C',
+    SHLVL: '1',
+    TMPDIR: '/tmp',
+    NODE_ENV: 'production',
+    REDIS_PORT: 'tcp://10.0.0.1:6379',
+    GATEWAY_SERVICE_PORT: '80',
+    GITHUB_TOKEN: 'x',
   };
   expect(similarVariables(env)).toEqual([
     { variable: 'METRICS_PORT', meant: 'ADMIN_PORT' },
@@ -120,7 +138,7 @@ function fileWith(content: string): string {
   return file;
 }
 
-test('reads secrets from files, without the white space around them', () => {
+test('reads secrets from files, without the surrounding white space', () => {
   const url = 'postgres://user:pass@db.example.com/orders';
   const env = {
     DATABASE_URL_FILE: fileWith(`${url}\n`),
@@ -130,7 +148,7 @@ test('reads secrets from files, without the white space around them', () => {
   expect(readConfig(env)).toMatchObject({ databaseUrl: url, secretsKeys: [Buffer.from(secretsKey, 'base64')] });
 });
 
-test('WORKERS=auto is one a core', () => {
+test('WORKERS=auto runs one worker per core', () => {
   expect(readConfig({ WORKERS: 'auto' }).workers).toBe(availableParallelism());
 });
 
@@ -239,7 +257,7 @@ test('.env.example has the defaults of the usage', () => {
     const defaults = text.split(/, |; /);
     for (const [index, name] of names.split(', ').entries()) {
       const [, value] = new RegExp(`^# ${name}=(.*)$`, 'm').exec(example) ?? [];
-      // Words stand for a default that is no value. Then the file has an example.
+      // A default in words is not a value, so the file shows an example instead.
       if (!/^(an?|no|none|never|http:.*) ?/.test(text)) expect(value, name).toBe(defaults[index] ?? defaults[0]);
     }
   }
@@ -252,7 +270,7 @@ test('.env.example and the usage list every variable', async () => {
     return undefined;
   };
   readConfig(new Proxy({}, { get }));
-  // The variables of secrets are listed below the others.
+  // The usage names the `_FILE` variables of secrets below the table.
   const variables = read.filter((name) => !read.includes(name.replace(/_FILE$/, '')) || !name.endsWith('_FILE'));
   expect([...example.matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name).sort()).toEqual(read.toSorted());
   const usage = [...variableHelp.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) /gm)].flatMap(([, names = '']) =>

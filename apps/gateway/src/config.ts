@@ -12,11 +12,11 @@ import type { TlsFiles } from './network/tls.ts';
 import { parseSecretsKeys } from './secrets/secrets-keys.ts';
 import { StartError } from './start/process.ts';
 
-/** An environment variable. Its value is absent if it is not set. */
+/** An environment variable. */
 interface Variable<Value> {
   readonly name: string;
   readonly help: string;
-  /** What applies without the variable, in the help. */
+  /** The help's text for what applies if the variable is not set. */
   readonly standard: string;
   readonly standardValue: Value | undefined;
   /** What is allowed, as the end of a sentence. */
@@ -24,7 +24,7 @@ interface Variable<Value> {
   readonly parse: (text: string) => Value | undefined;
 }
 
-/** A variable without which there is no value; `standard` says what applies then. */
+/** A variable that has no value if it is not set; `standard` says what applies then. */
 function optional<Value>(
   name: string,
   standard: string,
@@ -35,7 +35,7 @@ function optional<Value>(
   return { name, help, standard, standardValue: undefined, rule, parse };
 }
 
-/** A variable with the value of `standard` if it is not set. */
+/** A variable that has the value of `standard` if it is not set. */
 function standard<Value>(...variable: Parameters<typeof optional<Value>>) {
   const [, text, , , parse] = variable;
   return { ...optional(...variable), standardValue: parse(text) as Value };
@@ -54,10 +54,10 @@ const samplerNames = [
 /** Each worker opens 18 database connections, so a larger number is almost certainly a mistake. */
 const workersMax = 128;
 
-/** Calls per second: the least and the most. */
+/** The minimum and maximum of calls per second. */
 const rates = [1, 1_000_000] as const;
 
-/** Characters of a wrong value that an error shows. */
+/** The number of characters of an invalid value that an error shows. */
 const shownMax = 100;
 
 function port(name: string, text: string, help: string) {
@@ -72,7 +72,7 @@ function optionalNumber(name: string, text: string, help: string, [min, max]: re
   return optional(name, text, help, `must be a whole number${unit} from ${min} to ${max}`, wholeNumber(min, max));
 }
 
-/** All variables, each by the name of its value. docs/operations.md says more. */
+/** All variables, each by the name of its value. docs/operations.md explains them. */
 const variables = {
   host: standard('HOST', '127.0.0.1', 'the address to listen on', 'must be an address or a host name', (text) =>
     /\s/.test(text) ? undefined : text,
@@ -88,8 +88,8 @@ const variables = {
     parseWorkers,
   ),
   /**
-   * Absent: `http://localhost:` (https with TLS), or HOST's address if `localhost` does not reach it, and the port that was
-   * bound.
+   * Absent: `http://localhost:` (https with TLS), or HOST's address if `localhost` does not reach it, followed by the
+   * port that was bound.
    */
   baseUrl: optional(
     'BASE_URL',
@@ -220,7 +220,10 @@ const variables = {
   ),
 };
 
-/** Their values are never shown. Each can be read from the file that the variable with `_FILE` names. */
+/**
+ * The values of these variables are never shown. Each can also be read from the file named by the variable with the
+ * suffix `_FILE`.
+ */
 const secretNames: readonly string[] = ['DATABASE_URL', 'SECRETS_KEY'];
 
 const variableNames: readonly string[] = [
@@ -265,7 +268,10 @@ const foreignNames: Readonly<Record<string, string>> = {
 /** A name is similar if it differs by at most one edit for this many letters. */
 const lettersPerEdit = 5;
 
-/** Variables that the gateway does not read, but that are similar to one that it reads, each with the latter. */
+/**
+ * The variables that the gateway does not read but that resemble one that it reads, each with the one that was probably
+ * meant.
+ */
 export function similarVariables(env: Environment) {
   return Object.keys(env).flatMap((variable) => {
     if (variableNames.includes(variable) || !env[variable]) return [];
@@ -287,8 +293,8 @@ type Values = {
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /**
- * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems, one
- * per line: the variable, what is allowed, and the value unless it is a secret.
+ * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems,
+ * one per line. Each line gives the variable, what is allowed, and the value unless it is a secret.
  */
 export function readConfig(env: Environment) {
   const problems: string[] = [];
@@ -331,7 +337,9 @@ export function readConfig(env: Environment) {
   };
 }
 
-/** A secret from its variable, or from the file that its `_FILE` variable names, without surrounding white space. */
+/**
+ * Reads a secret from its variable, or from the file that its `_FILE` variable names, without surrounding white space.
+ */
 function readSecret(env: Environment, name: string): string | undefined {
   const fileName = `${name}_FILE`;
   const file = env[fileName];

@@ -14,10 +14,10 @@ export interface Demo extends Credentials {
   readonly accountId: AccountId;
 }
 
-/** The dependencies of the servers of both ports. */
+/** The dependencies of the servers on both ports. */
 export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly readBody: ReadBody;
-  /** The address of the payment page's Pay button; absent: the page has none. */
+  /** The address of the payment page's Pay button; absent: the page has no button. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   readonly pageWatch: PageWatch;
   /** Finds a logo by its digest. */

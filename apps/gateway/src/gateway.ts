@@ -46,7 +46,7 @@ export type Gateway = Awaited<ReturnType<typeof openGateway>>;
 export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
   readonly demo?: Demo | undefined;
-  /** Whether the orders may be distributed over several servers. */
+  /** Whether the orders may be distributed over several database servers (Citus). */
   readonly hasCitus?: boolean;
   readonly drainDelayMs: number;
 };
@@ -59,7 +59,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const tls = config.tls && (await openTls(config.tls, logger));
   /** The scheme of the URLs of both ports. */
   const scheme = tls === undefined ? 'http' : 'https';
-  /** The address that both ports are bound to, as in a URL. */
+  /** The address to which both ports are bound, as written in a URL. */
   const host = hostInUrl(config.host);
   const connectionEvents = createConnectionEvents((change) => {
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
@@ -142,7 +142,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     pings.close();
     const opened = [store, directory, management, writeCheck, deliveries, deps.tracing];
-    await Promise.all(opened.map((one) => one?.close()));
+    await Promise.all(opened.map((resource) => resource?.close()));
   };
   try {
     const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);
@@ -170,7 +170,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
       await sleep(config.drainDelayMs);
       await close();
     };
-    /** Reads the files of the TLS certificate now. They are also read every few seconds. */
+    /** Reads the files of the TLS certificate immediately, in addition to the regular check every few seconds. */
     const reloadTls = async () => tls?.reload();
     return { baseUrl, scheme, host, httpPort, grpcPort, close: drain, reloadTls };
   } catch (error) {
@@ -191,10 +191,10 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
   };
 }
 
-/** Changes orders, and notifies what waits for events of each change. */
-function notifying<Change>(change: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>, wake: () => void) {
-  return async (what: Change, timeoutMs: number): Promise<ChangeOutcome> => {
-    const outcome = await change(what, timeoutMs);
+/** Wraps a change of orders, so that everything that waits for events is notified of it. */
+function notifying<Change>(store: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>, wake: () => void) {
+  return async (change: Change, timeoutMs: number): Promise<ChangeOutcome> => {
+    const outcome = await store(change, timeoutMs);
     if (outcome.kind === 'changed') wake();
     return outcome;
   };

@@ -1,77 +1,93 @@
 import { fieldRules } from '@order-gateway/domain/orders';
 
-// Every bound of the servers in one place, each with its reason. Those of the database's queues are in `queue-limits.ts` of
-// packages/postgres, and those of fields and lists in packages/domain, because they are part of the API.
+// Every bound of the servers is here, with its reason. The bounds of the database's queues are in `queue-limits.ts` of
+// packages/postgres. The bounds of fields and lists are in packages/domain, because they are part of the API.
 
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
 
-/** The largest limit that a method can set: a brand with its logo in base64. */
+/** The largest limit that a method can set. A brand with its logo in base64 needs it. */
 export const messageBytesMaxOfAny = 6 * messageBytesMax;
 
-/** Bytes of all bodies that are incomplete or wait for their turn, over both ports: 512 of the largest. */
+/** The bytes of all bodies on both ports that are incomplete or wait for their turn: 512 bodies of the maximum size. */
 export const bodyBytesOfAllMax = 512 * messageBytesMax;
 
-/** Larger bodies take turns: no ordinary order is as large. */
+/** Larger bodies take turns. No ordinary order is this large. */
 export const largeBodyBytes = 8_192;
 
-/** Bytes of large bodies that calls get in one turn of the event loop: 3 ms of work, for which new connections wait. */
+/**
+ * The bytes of large bodies that are handed to calls in one turn of the event loop: 3 ms of work, during which new
+ * connections wait.
+ */
 export const largeBodyBytesPerTurn = 524_288;
 
 /** The largest response: a page of 100 orders with the longest texts takes half of it. gRPC clients accept 4 MiB. */
 export const responseBytesMax = 1_048_576;
 
-/** The time for one call from its headers to its response. A client may ask for less, but not for more. */
+/** The time for one call from its headers to its response. A client may set a shorter limit, but not a longer one. */
 export const callTimeoutMs = 5_000;
 
-/** A client that allows less time causes its `deadline_exceeded` itself. More time counts as slow in the alert GatewaySlow. */
+/**
+ * If a client allows less time than this, a `deadline_exceeded` is its own doing. A call that takes longer counts as
+ * slow in the alert GatewaySlow.
+ */
 export const fairTimeoutMs = 500;
 
-/** The headers of a request, in HTTP/1.1 and HTTP/2. Ours take a few hundred bytes; proxies add some. */
+/**
+ * The headers of a request, in HTTP/1.1 and HTTP/2. An API call has a few hundred bytes of headers, and proxies add
+ * some.
+ */
 export const headerBytesMax = 16_384;
 
-/** A value in a path: the longest order_id, of code points of four bytes each, percent-encoded. */
+/** The length of a value in a path: the longest order_id, with four bytes per code point, percent-encoded. */
 export const pathParameterMax = fieldRules.order_id.lengthMax * '%F0%9F%98%80'.length;
 
-/** A connection that has begun a request but not sent its headers after this long is closed, up to two checks later. */
+/**
+ * If a connection has begun a request but not sent all of its headers after this long, it is closed, up to two checks
+ * later.
+ */
 export const headersTimeoutMs = 5_000;
 
-/** A request that is not complete after this long is closed, even if it keeps sending. */
+/** If a request is not complete after this long, its connection is closed, even if the client keeps sending. */
 export const requestTimeoutMs = 10_000;
 
 /** How often the connections of both servers are checked against their time limits. */
 export const connectionsCheckEveryMs = 1_000;
 
 /**
- * An HTTP/1.1 connection whose client reads nothing of a response for this long is closed. Longer than the time limits
- * above, because those get a response.
+ * If the client of an HTTP/1.1 connection reads nothing of a response for this long, the connection is closed. This is
+ * longer than the time limits above, because exceeding those still gets a response.
  */
 export const responseTakenTimeoutMs = 15_000;
 
 /**
- * Pipelined requests of one HTTP/1.1 connection that wait for their responses; with more, it is closed. Node.js would
- * buffer some thousand, 20 MB, for a client that reads no response, and common clients pipeline only a few.
+ * The pipelined requests of one HTTP/1.1 connection that may wait for their responses. With more, the connection is
+ * closed. For a client that reads no response, Node.js would buffer a few thousand of them, 20 MB. Common clients
+ * pipeline only a few.
  */
 export const pipelinedRequestsMax = 250;
 
-/** An idle HTTP/1.1 connection stays open this long for the next request, longer than common load balancers' 60 s. */
+/**
+ * How long an idle HTTP/1.1 connection stays open for the next request. This is longer than the 60 s of common load
+ * balancers.
+ */
 export const keepAliveTimeoutMs = 65_000;
 
-/** A connection that was opened ahead of use, as pools and load balancers do, may wait this long for its first request. */
+/** How long a connection may wait for its first request. Pools and load balancers open connections ahead of use. */
 export const unusedTimeoutMs = 65_000;
 
-/** The files that the process may have open; infinite where the system has no such limit. */
+/** The number of files that the process may have open; infinite where the system has no such limit. */
 export const openFilesMax = readOpenFilesMax();
 
 /**
- * Connections of each port: far above what a process can serve. Where few files may be open, the two ports take four fifths of
- * them; the rest are for the database, webhooks and logs.
+ * The connections of each port, far more than a process can serve. Where the limit of open files is low, the two ports
+ * together take four fifths of it. The rest is for the database, webhooks and logs.
  */
 export const connectionsMax = Math.min(10_000, Math.floor(openFilesMax * 0.4));
 
 /**
- * Connections of a port that wait to be accepted, at most net.core.somaxconn. With Node.js's 511, a client may have to connect again
- * after a second while others open 2,000 a second.
+ * The connections of a port that may wait to be accepted; the system caps this at net.core.somaxconn. With Node.js's
+ * default of 511, a client may have to retry its connection after a second while other clients open 2,000 per second.
  */
 export const backlogMax = 4_096;
 
@@ -81,124 +97,139 @@ export const adminConnectionsMax = 100;
 /** The limits of checking credentials in one process (docs/decisions/004-credential-cache.md). */
 export const credentialLimits = {
   /**
-   * How long a cached account is valid. A revoked secret must stop within 1 s in every process, and this limit needs no
-   * message between processes. The rest of the second is for the lookup itself.
+   * How long a cached account is valid. A revoked secret must stop working within 1 s in every process. This limit
+   * achieves that without messages between processes. The rest of the second is for the lookup itself.
    */
   cacheLifeMs: 800,
   /** An account in use is refreshed in the background at this age, so that no request of a busy merchant waits. */
   refreshAgeMs: 400,
-  /** Cached accounts, about 1 KB each. The ones read longest ago are dropped first. Unknown ids are never cached. */
+  /**
+   * The number of cached accounts, about 1 KB each. The ones read longest ago are dropped first. Unknown ids are never
+   * cached.
+   */
   cachedAccountsMax: 10_000,
   /**
-   * Pending lookups of ids that are not cached: half a second of a flood of unknown ids, in which a merchant's first call may
-   * be. Above it the call is `overloaded` immediately. Lookups are batched, so these take a handful of statements.
+   * Pending lookups of ids that are not cached: half a second of a flood of unknown ids, which may include a merchant's
+   * first call. Above this number, calls are `overloaded` immediately. Lookups are batched, so this many take only a
+   * handful of statements.
    */
   uncachedLookupsMax: 4_096,
   /**
-   * Credentials that do not match are rejected this long after their lookup began. Finding an account takes longer than
-   * finding none, which many calls would reveal. This is far above the time of a lookup.
+   * Credentials that do not match are rejected this long after their lookup began, which is far longer than a lookup
+   * takes. Otherwise, many calls could reveal which accounts exist, because a lookup that finds one takes longer.
    */
   rejectedAfterMs: 25,
-  /** Cached hashes of secrets that were valid. */
+  /** The number of cached hashes of secrets that were valid. */
   hashedSecretsMax: 10_000,
 };
 
-/** Buckets of each rate limit. With more, the one used longest ago is dropped. */
+/** The number of buckets of each rate limit. Above it, the least recently used bucket is dropped. */
 export const rateBucketsMax = 10_000;
 
 /**
- * Log lines per second for each code and account, or for all unauthenticated callers: a flood's lines would cost more than
- * its responses.
+ * Log lines per second for each code and account, or for all unauthenticated callers. Logging every call of a flood
+ * would cost more than responding to it.
  */
 export const callLinesPerSecond = 10;
 
-/** Logos kept in memory, at most 8 MB: a busy merchant's is loaded with every first page of a customer. */
+/** The number of logos kept in memory, at most 8 MB in total. Each customer's first page loads its merchant's logo. */
 export const cachedLogosMax = 32;
 
 /** When calls are rejected as overloaded, or wait, before their work begins (docs/decisions/037-overload.md). */
 export const admissionLimits = {
-  /** Calls in flight of all accounts: the work of a fifth of a second. */
+  /** Calls in flight of all accounts: a fifth of a second of work. */
   callsMax: 2_048,
-  /** The same while orders wait too long: one full batch. */
+  /** The same limit while orders take too long to store: one full batch. */
   callsMaxWhenSlow: 1_024,
-  /** How long storing an order may take before that: longer than an occasional stall of a disk. */
+  /** How long storing an order may take before the lower limit applies: longer than an occasional stall of a disk. */
   orderAgeMaxMs: 500,
-  /** Active calls. If they fill one turn of the event loop, it takes 25 ms. */
+  /** Active calls. If all of them run in one turn of the event loop, it takes 25 ms. */
   activeMax: 256,
-  /** Active calls of an account that never wait: too few to delay the others. */
+  /** The active calls that an account may always have without waiting: too few to delay other accounts. */
   activeMin: 16,
 };
 
 /**
- * How long requests are accepted by default while health checks already fail. HAProxy and Kubernetes check every 2 s and 10
- * s by default; a load balancer that checks less often than every 2 s needs a longer time.
+ * How long a stopping gateway accepts requests by default while its health checks already fail. By default, HAProxy
+ * checks every 2 s and Kubernetes every 10 s. A load balancer that checks less often than every 2 s needs a longer
+ * delay.
  */
 export const drainDelayMs = 5_000;
 
 /** How long calls in flight may take after a request to stop the process; then their connections are closed. */
 export const drainTimeoutMs = 3_000;
 
-/** A health check uses a check of the database that is at most this old: anyone may ask, and each check is a commit. */
+/**
+ * A health check reuses a check of the database that is at most this old, because anyone may request it and each check
+ * is a commit.
+ */
 export const readinessCheckEveryMs = 1_000;
 
-/** A check that takes longer is not ready: an orchestrator's probe waits about as long. */
+/** If a check takes longer, the gateway is not ready. An orchestrator's probe waits about as long. */
 export const readinessCheckTimeoutMs = 2_000;
 
 /**
- * How often the files of the TLS certificate are read again: a renewed one is valid for weeks, and a wrong one should be
- * noticed soon.
+ * How often the files of the TLS certificate are read again. A renewed certificate is valid for weeks, so it need not
+ * be read sooner, and an invalid file should be noticed soon.
  */
 export const tlsCheckEveryMs = 10_000;
 
 /** A TLS connection that is not established after this long is closed. */
 export const tlsHandshakeTimeoutMs = 5_000;
 
-/** The limits of the gRPC port. Node.js's defaults are stated where they are relied on. */
+/** The limits of the gRPC port. A comment says where a value is Node.js's default. */
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
   maxConcurrentStreams: 250,
   /** An unauthenticated connection still counts for this long after it closes, so reconnecting gains nothing. */
   unauthenticatedCountsMs: 1_000,
   /**
-   * Calls in flight on all authenticated connections, and on all others. With 9 connections or more, each gets less than
-   * the limit above.
+   * Calls in flight on all authenticated connections together, and separately on all unauthenticated ones. With 9
+   * connections or more, each gets less than the limit above.
    */
   streamsOfAllSessions: 2_048,
   /**
-   * The minimum of an authenticated connection, 3,200 calls per second at 5 ms each, and the maximum of an unauthenticated
-   * one.
+   * The minimum of an authenticated connection, which allows 3,200 calls per second at 5 ms each, and the maximum of an
+   * unauthenticated one.
    */
   concurrentStreamsMin: 16,
   /** A message at its limit arrives without waiting for a window update. */
   initialWindowSize: messageBytesMax,
-  /** Metadata of a call. An ordinary call has eight entries; the tracing of clients and proxies adds some. */
+  /** The metadata of a call. An ordinary call has eight entries. Tracing by clients and proxies adds some. */
   metadataBytesMax: headerBytesMax,
   metadataEntriesMax: 100,
-  /** Larger metadata ends a call with a reset instead of an error with details. Clients send at most 64 KiB. */
+  /** A call with larger metadata is reset instead of getting an error with details. Clients send at most 64 KiB. */
   maxHeaderListSize: 4 * headerBytesMax,
   maxHeaderListPairs: 400,
   /** Megabytes that one connection may use (Node.js's default). */
   maxSessionMemory: 10,
-  /** Entries of one SETTINGS frame; RFC 9113 names six (Node.js's default). */
+  /** The entries of one SETTINGS frame (Node.js's default). RFC 9113 defines six. */
   maxSettings: 32,
-  /** Frames that violate the protocol: a working client sends none. A tenth of Node.js's default, because each costs a stream. */
+  /**
+   * Frames that violate the protocol. A correct client sends none. The limit is a tenth of Node.js's default, because
+   * each such frame costs a stream.
+   */
   maxSessionInvalidFrames: 100,
   /**
-   * Rapid reset, CVE-2023-44487: streams that a client may reset, at once and per second. Clients cancel calls too, at most
-   * all that are in flight, and closing the connection would cost its other calls. So the limit is twice that number, half
-   * of Node.js's default.
+   * Rapid reset, CVE-2023-44487: streams that a client may reset, as a burst and per second. Ordinary clients cancel
+   * calls too, at most all of those in flight, and closing the connection would fail its remaining calls. The burst is
+   * therefore twice the number of calls in flight, half of Node.js's default.
    */
   streamResetBurst: 500,
   streamResetRate: 33,
-  /** A call whose request or response is not complete after this long is reset. Only a watch of health may take longer. */
+  /**
+   * If the request or response of a call is not complete after this long, the call is reset. Streams such as a watch of
+   * health or events may take longer.
+   */
   streamTimeoutMs: requestTimeoutMs,
   /**
-   * Streaming calls in flight, of health checks and reflection, on one connection and on all: a client watches one service or a
-   * few, and a call takes about 30 KB. Above the second, the oldest unauthenticated one ends, so that they can't all be used up.
+   * Streaming calls of health checks and reflection in flight, on one connection and on all. A client watches a few
+   * services at most, and a call takes about 30 KB. Above the second limit, the oldest unauthenticated call ends, so
+   * that nobody can exhaust the limit.
    */
   streamingCallsPerConnection: 8,
   streamingCallsMax: 1_000,
-  /** The request bytes of one call of reflection: a tool that reads all our services sends less than 2 KB. */
+  /** The request bytes of one reflection call. A tool that reads all of the gateway's services sends less than 2 KB. */
   streamingRequestBytesMax: 16_384,
   /** A connection without calls is closed after this long; gRPC clients reconnect automatically. */
   idleTimeoutMs: 300_000,
@@ -215,41 +246,55 @@ export const http2Limits = {
  * (docs/decisions/047-unauthenticated-callers.md).
  */
 export const penaltyLimits = {
-  /** Penalties that one network may take at once and per second. Ordinary clients have valid credentials. */
+  /**
+   * The penalties that one network may incur, as a burst and per second. They don't affect ordinary clients, which have
+   * valid credentials.
+   */
   perSecond: 20,
   /**
-   * Connections per second that a network may open after it exceeded this limit: each costs 1 to 3 ms of CPU time during an
-   * attack.
+   * Connections per second that a network may open after it has exceeded its limit. Each costs 1 to 3 ms of CPU time
+   * during an attack.
    */
   connectionsPerSecond: 50,
-  /** Connections of such a network that wait, for 2 s at most. */
+  /** The connections of such a network that may wait, for 2 s at most. */
   waitingMax: 100,
-  /** The restriction ends when the network has not exceeded its limit for this long, and no connection waits. */
+  /** The restriction ends once the network has not exceeded its limit for this long and no connection waits. */
   restrictedMs: 1_000,
   restrictedNetworksMax: 100,
-  /** Frames of a message that may be shorter than this: prefixes and last frames are short, and few clients send more. */
+  /**
+   * The number of frames of one message that may be shorter than `tinyFrameBytes`. Prefixes and last frames are short,
+   * and few clients send more of them.
+   */
   tinyFrameBytes: 64,
   tinyFramesMax: 64,
 };
 
-/** Responses that are sent late, so that callers that wait for them send less. */
+/** Limits of responses that are delayed, so that callers that wait for them send fewer requests. */
 const pauseLimits = {
   pauseMs: 1_000,
-  /** Each waits a millisecond longer for each that waits already, so that at most 1,000 are sent per second, but no longer than this. */
+  /**
+   * Each response waits a millisecond longer for every response that already waits, so that at most 1,000 are sent per
+   * second. No response waits longer than this.
+   */
   pauseMaxMs: 8_000,
-  /** One for each connection of both ports. Above this number, others are sent immediately. */
+  /** One response for each connection of both ports. Above this number, responses are sent immediately. */
   pausedMax: 2 * connectionsMax,
 };
 
 /** The limits of calls without valid credentials in one process (docs/decisions/047-unauthenticated-callers.md). */
 export const unauthenticatedLimits = {
-  /** Pages, and failed authentications, of one public network per second: a carrier's NAT opens dozens of pages. */
+  /**
+   * Pages per second of one public network, and separately its failed authentications. Customers behind a carrier's NAT
+   * open dozens of pages per second.
+   */
   perNetwork: 100,
-  /** Failed authentications of all networks per second, such as those of a few misconfigured clients. */
+  /** Failed authentications per second of all networks: enough for a few misconfigured clients. */
   rejectedPerSecond: 200,
-  /** Pages rendered at the same time. One takes 0.1 ms of CPU time, so they delay merchants by at most 3 ms. */
+  /**
+   * Pages rendered at the same time. Each takes 0.1 ms of CPU time, so together they delay merchants by at most 3 ms.
+   */
   inFlightMax: 32,
-  /** Pages that wait for a slot. Above this number, or after this time, they are `rate_limited`. */
+  /** Pages that may wait for a slot. Above this number, or after the timeout, they are `rate_limited`. */
   waitingMax: 1_000,
   waitingTimeoutMs: 1_000,
   ...pauseLimits,
@@ -257,7 +302,10 @@ export const unauthenticatedLimits = {
 
 /** `overloaded` and `rate_limited` responses to calls with valid credentials (docs/decisions/037-overload.md). */
 export const rejectionLimits = {
-  /** Sent at once, per second, in 5 % of a core's time. The others wait, as clients that ignore `Retry-After` retry at once. */
+  /**
+   * The rejections per second that are sent immediately, which takes 5 % of a core's time. Further ones are delayed,
+   * because clients that ignore `Retry-After` retry immediately.
+   */
   immediatePerSecond: 500,
   ...pauseLimits,
 };
@@ -268,29 +316,37 @@ export const webhookLimits = {
   attemptTimeoutMs: 15_000,
   /** Only the status of a response counts, so larger responses are cut off. */
   responseBytesMax: 8_192,
-  /** An idle connection waits this long for the next request. Common servers close one after 5 s or more. */
+  /**
+   * How long an idle connection waits for the next request. Common servers close idle connections after 5 s or more.
+   */
   idleConnectionMs: 4_000,
-  /** Attempts in flight: 60 busy endpoints that begin to hang at the same time leave room for the others. */
+  /** Attempts in flight: if 60 busy endpoints begin to hang at the same time, there is still capacity for the rest. */
   attemptsMax: 1_024,
-  /** Attempts in flight to endpoints whose last attempt failed or that are slow now, so that others are not delayed. */
+  /**
+   * Attempts in flight to endpoints that failed at the last attempt or are currently slow, so that they don't delay
+   * other endpoints.
+   */
   failingAttemptsMax: 256,
-  /** Attempts in flight to one endpoint, 160 per second if each takes 100 ms, and to one whose last attempt failed. */
+  /**
+   * Attempts in flight to one endpoint, which allows 160 per second if each takes 100 ms, and to one that failed at the
+   * last attempt.
+   */
   perEndpoint: 16,
   perFailingEndpoint: 1,
   /** While an attempt takes longer than this, its endpoint counts as slow. */
   slowAfterMs: 1_000,
-  /** How often due deliveries are looked for. Those of this process are looked for immediately. */
+  /** How often to look for due deliveries. Deliveries of events that this process stores are looked for immediately. */
   pollEveryMs: 500,
   /**
-   * The pause between two lookups under load, so that each finds several deliveries, and its minimum relative to the time that
-   * the lookup took, up to `pollEveryMs`: on Citus it takes longer, and with pauses of 20 ms it took half of the CPU time
-   * of the database.
+   * The pause between two lookups under load, so that each finds several deliveries, and the minimum ratio of the pause
+   * to the duration of the lookup, up to `pollEveryMs`. Lookups take longer on Citus, where pauses of 20 ms cost half
+   * of the database's CPU time.
    */
   pollPauseMs: 20,
   pollPauseRatio: 3,
-  /** A test message that a merchant sends: its call waits for the response. */
+  /** The time limit of a test message. The merchant's call waits for its response. */
   pingTimeoutMs: 3_000,
-  /** Such messages in flight, and those of one merchant. */
+  /** Test messages in flight, in total and of one merchant. */
   pingsMax: 32,
   pingsPerMerchant: 2,
 };
@@ -298,9 +354,9 @@ export const webhookLimits = {
 /** The limits of open payment pages that wait for a change in one process (docs/decisions/062-pages-wait.md). */
 export const pageWatchLimits = {
   /**
-   * Any more get a response at once, and ask again after 5 s. Those of one order are the tabs of one customer. A merchant's
-   * share is as many as are free: one merchant alone takes half. They are not counted by address, because pages behind a proxy
-   * share one.
+   * Pages above these numbers get a response immediately and ask again after 5 s. The pages of one order are the tabs
+   * of one customer. A merchant may have as many waiting pages as there are free slots, so one merchant alone takes
+   * half. Pages are not counted by address, because those behind a proxy share one.
    */
   waitersMax: 1_000,
   waitersPerOrder: 8,
@@ -313,11 +369,14 @@ export const pageWatchLimits = {
 
 /** The limits of checking logos in one process (docs/decisions/066-decode-one-logo-at-a-time.md). */
 export const logoCheckLimits = {
-  /** The scans of a JPEG. Encoders write up to six for each of four components. 32 scans of the largest image take 0.4 s. */
+  /**
+   * The scans of a JPEG. Encoders write up to six for each of four components. Decoding 32 scans of the largest image
+   * takes 0.4 s.
+   */
   scansMax: 32,
   /** The CPU time of decoding one logo. The largest ordinary one takes 0.2 s, and its thread up to 100 MB. */
   cpuMs: 1_000,
-  /** Logos that are decoded or wait. Any more could miss their deadline. */
+  /** Logos that are being decoded or wait. With more, some could miss their deadline. */
   waitingMax: 16,
 };
 
@@ -325,18 +384,18 @@ export const logoCheckLimits = {
 export const eventWatchLimits = {
   /** `Prefer: wait` in seconds: proxies commonly give up after 30 or 60. */
   waitSecondsMax: 20,
-  /** Waiting calls of one merchant, and of all. Any more get their page immediately. */
+  /** Waiting calls of one merchant, and of all. Further calls get their page immediately. */
   waitersPerMerchant: 20,
   waitersMax: 2_000,
   /** Streams of one merchant, their duration, and the interval of their heartbeats. */
   streamsPerMerchant: 10,
   streamMs: 3_600_000,
   heartbeatMs: 10_000,
-  /** Events that a stream reads at a time. For a slow reader, no more of them are kept in memory. */
+  /** Events that a stream reads at a time. The gateway keeps no more than this in memory for a slow reader. */
   streamPageMax: 100,
-  /** The wait before a merchant with too many streams tries again: one may end by then. */
+  /** How long a merchant with too many streams is asked to wait. One of them may end by then. */
   streamsRetryAfterMs: 1_000,
-  /** How often new events of other processes are looked for, and the pause between two looks under load. */
+  /** How often to look for events stored by other processes, and the pause between two lookups under load. */
   pollEveryMs: 500,
   pollPauseMs: 20,
 };

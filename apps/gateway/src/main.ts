@@ -17,12 +17,13 @@ import { createMetrics } from './telemetry/metrics.ts';
 import { commit, version } from './telemetry/version.ts';
 import { createWorkers, type Workers } from './workers/workers.ts';
 
-// Every start passes three options of V8, which reads them before this file. With `--v8-pool-size=0`, full garbage collections
-// have one helper thread less than there are cores, so that they do not occupy all of them: the p99 at 7,000 gRPC orders per second
-// on two cores fell from 22 to 43 ms to 15 to 21 ms. Without `--no-allocation-site-pretenuring`, one start in four used a quarter
-// more CPU per order, because V8 allocated an object of each request in the old generation. `--max-old-space-size` is
-// what Node.js chooses where a process may use 1 GiB: without a limit, V8 kept the metadata of ended HTTP/2 calls, outside its
-// heap, until a flood of 2,800 calls with 15 KB per second had filled 1.2 GiB in 14 s instead of 730 MiB.
+// Every start passes three options to V8, which reads them before it loads this file. `--v8-pool-size=0` gives full
+// garbage collections one helper thread less than there are cores, so that they do not occupy all cores: on two cores
+// at 7,000 gRPC orders per second, the p99 fell from between 22 and 43 ms to between 15 and 21 ms. Without
+// `--no-allocation-site-pretenuring`, one start in four used a quarter more CPU per order, because V8 allocated an
+// object of each request in the old generation. `--max-old-space-size` has the value that Node.js chooses where a
+// process may use 1 GiB. Without a limit, V8 kept the metadata of ended HTTP/2 calls, which is outside its heap: a
+// flood of 2,800 calls with 15 KB per second filled 1.2 GiB in 14 s instead of 730 MiB.
 await run(async () => {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);
@@ -40,7 +41,7 @@ await run(async () => {
     throw error;
   });
   let isStopping = false;
-  // A start is completed before it is undone, so that nothing that it started remains.
+  // Waits for the start to complete before undoing it, so that nothing it started is left running.
   const stop = async () => {
     isStopping = true;
     logger.info('stopping');

@@ -15,7 +15,7 @@ export const jsonHelp = 'print JSON, one object per line';
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
 export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 
-/** A program that prints its help after a wrong argument, and then ends with the exit code for it. */
+/** Creates a program that prints its help after a wrong argument and exits with the code for usage errors. */
 export function createProgram(name: string, description: string): Command {
   return createCommand(name, description)
     .showHelpAfterError()
@@ -38,7 +38,7 @@ export function actorOption(): Option {
   return new Option('--as <NAME>', 'the actor in the audit log (default: user@host)').argParser(parseName('--as'));
 }
 
-/** Who acts, by the option `--as` of a program; `undefined` without it. */
+/** The actor given by the option `--as` of a program; `undefined` without it. */
 export function actorOf(program: Command): string | undefined {
   return program.opts<{ as?: string }>().as;
 }
@@ -58,13 +58,13 @@ export const parseCount = checked(
   'NUMBER must be a whole number from 1 to 999999.',
 );
 
-/** Calls a second; `null` for none. */
+/** Parses calls per second; `null` for none. */
 export const parseLimit = checked(
   (text) => (text === 'none' ? null : parseRate(text)),
   'NUMBER must be a whole number from 1 to 1000000, or none.',
 );
 
-/** Seconds; `null` for none. */
+/** Parses a lifetime, in seconds; `null` for none. */
 export const parseLifetime = checked((text) => {
   if (text === 'none') return null;
   const [, count, unit] = /^([1-9]\d{0,6})([mhd])$/.exec(text) ?? [];
@@ -96,7 +96,7 @@ function parseName(option: '--name' | '--as'): (text: string) => string {
   };
 }
 
-/** Rejects an unknown value with our own message. Commander's message would repeat the value, which may be a secret. */
+/** Rejects an invalid value with its own message. Commander's message would repeat the value, which may be a secret. */
 function checked<Value>(parse: (text: string) => Value | undefined, message: string): (text: string) => Value {
   return (text) => {
     const value = parse(text);

@@ -7,7 +7,10 @@ import { addWebhookCommands } from './webhook-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
-/** Opens the accounts for a command. Nothing runs: the tests of test/cli/merchant-command.test.ts show what commands do. */
+/**
+ * Stands in for opening the accounts, so that no command runs. test/cli/merchant-command.test.ts tests what commands
+ * do.
+ */
 const open = vi.fn<Parameters<typeof merchantCommands>[0]>(async () => {});
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.parse('2026-12-31T12:00:00Z'), toFake: ['Date'] }));
@@ -19,7 +22,7 @@ afterEach(() => {
 const merchant = (...args: string[]) => run(merchantCommands, args);
 const checkout = (...args: string[]) => run(checkoutCommands, args);
 
-/** Runs a command. Returns what commander reports. */
+/** Runs a command. Returns the errors that commander reports. */
 async function run(commands: typeof merchantCommands, args: string[]): Promise<string> {
   let errors = '';
   const program = commands(open, () => {});

@@ -21,15 +21,16 @@ import {
 import { readable, secretNote, startList } from './output.ts';
 import { type OpenAccounts, unknownAccount } from './with-accounts.ts';
 
-/** For commands that need no merchant. They can be the first ones on a new database. */
+/** For commands that need no existing merchant, so they can be the first to run on a new database. */
 const creating = { creates: true } as const;
 
-/** Rows of a list read from the database at once. */
+/** The number of rows that a list reads from the database at a time. */
 const listPage = 500;
 
 /**
- * The commands of `pnpm merchant`. None takes a secret, because every user of the machine can see arguments. Wrong arguments end
- * the process with exit code 2 or reject with a {@link UsageError}, before the database is opened.
+ * The commands of `pnpm merchant`. No command accepts a secret as an argument, because every user of the machine can
+ * see arguments. Before the database is opened, wrong arguments end the process with exit code 2 or reject with a
+ * {@link UsageError}.
  */
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram(

@@ -20,17 +20,20 @@ import { unknownAccount, withDatabase } from './with-accounts.ts';
 /** Performs operations of the API for merchants, as an operator. */
 export interface Operator {
   /**
-   * Returns what the JSON API returns for an operation. Rejects with the API's message if the operation fails, or if there is no
-   * such merchant.
+   * Returns what the JSON API returns for an operation. Rejects if there is no such merchant, or with the API's message
+   * if the operation fails.
    */
   call<Response>(method: DescMethodUnary, clientId: string, members?: Members): Promise<Response>;
-  /** Re-encrypts the signing secrets of all merchants. Returns of how many endpoints, and how many there are. */
+  /**
+   * Re-encrypts the signing secrets of all merchants. Returns the number of endpoints that were re-encrypted, and the
+   * total.
+   */
   reencrypt(): Promise<{ readonly count: number; readonly total: number }>;
 }
 
 export type OpenOperator = typeof withOperator;
 
-/** Opens what an operator works with, and closes it afterwards. `actor` is for the audit log. */
+/** Opens the operator for some work, and closes it afterwards. `actor` is recorded in the audit log. */
 export function withOperator(work: (operator: Operator) => Promise<void>, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
     const { host, httpPort, tls, webhookAddresses } = config;
@@ -46,7 +49,10 @@ export function withOperator(work: (operator: Operator) => Promise<void>, actor?
   });
 }
 
-/** Opens the operations by which merchants manage something themselves, on the database. */
+/**
+ * Opens an operator on a database, with the operations that merchants use to manage their endpoints and brands
+ * themselves.
+ */
 export function openOperator(
   url: string,
   settings: Pick<OperationDeps, 'signingSecrets' | 'webhookAddresses' | 'baseUrl'>,
@@ -97,7 +103,7 @@ export function openOperator(
   };
 }
 
-/** The error of a command for a failure of the API, with what only an operator can do about it. */
+/** Converts a failure of the API to the error of a command. The message says what only an operator can do about it. */
 function commandError(failure: Failure): Error {
   switch (failure.kind) {
     case 'invalid_request':

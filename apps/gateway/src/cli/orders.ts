@@ -29,7 +29,7 @@ import {
 import { print, readable, snakeCased, startList } from './output.ts';
 import { withDatabase } from './with-accounts.ts';
 
-// The commands of `pnpm orders`. Errors are as with those of `pnpm merchant`.
+// The commands of `pnpm orders`. They report errors in the same way as those of `pnpm merchant`.
 
 /** The number of refused payments that are listed by default. */
 const defaultRefusals = 100;
@@ -152,8 +152,8 @@ program
 await run(() => program.parseAsync());
 
 /**
- * Writes under another name until the file is complete and on disk, so that half an export is not mistaken for a complete
- * one.
+ * Writes to a temporary name until the file is complete and on disk, so that a partial export is not mistaken for a
+ * complete one.
  */
 async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>): Promise<number> {
   let count = 0;
@@ -191,9 +191,9 @@ function erasureTargetOf(
   if (clientId !== undefined && orderId !== undefined) targets.push({ by: 'order', clientId, orderId });
   if (email !== undefined) targets.push({ by: 'email', email });
   if (before !== undefined) targets.push({ by: 'age', before });
-  const [target, ...others] = targets;
+  const [target, ...furtherTargets] = targets;
   const isIncomplete = clientId !== undefined && orderId === undefined;
-  if (target === undefined || others.length > 0 || isIncomplete)
+  if (target === undefined || furtherTargets.length > 0 || isIncomplete)
     throw new UsageError('Pass one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.');
   return target;
 }

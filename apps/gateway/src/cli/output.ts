@@ -5,8 +5,8 @@ export function print(line: string): void {
 }
 
 /**
- * Starts a list of columns with these names and widths, or with `json` of one object per line. `end` prints its sentence
- * instead of the columns if there was no row.
+ * Starts a list in columns with these names and widths or, with `json`, as one object per line. If there was no row,
+ * `end` prints its sentence instead of the columns.
  */
 export function startList(
   columns: Readonly<Record<string, number>>,
@@ -36,7 +36,7 @@ export function readable(time: Date): string {
   return `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** An object as JSON, with the names of all members in snake case, as those of the API. */
+/** Formats an object as JSON. The names of all members are in snake case, like those of the API. */
 export function snakeCased(facts: object): string {
   return JSON.stringify(facts, (_name, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

@@ -9,7 +9,7 @@ import { readable, secretNote, startList } from './output.ts';
 
 const { method } = WebhookService;
 
-/** As many as the API lists at once. */
+/** The maximum that the API returns on one page. */
 const listedDeliveries = 100;
 
 const endpointHelp = 'the endpoint, as `merchant webhook show` shows it (default: the only one)';
@@ -157,7 +157,7 @@ async function findEndpoint(operator: Operator, clientId: string, { endpoint }: 
   return choose(clientId, await listEndpoints(operator, clientId), endpoint);
 }
 
-/** The endpoint with an id, or the only one. */
+/** Returns the endpoint with the id or, without an id, the only endpoint. */
 function choose(clientId: string, endpoints: readonly EndpointResponse[], id: string | undefined): EndpointResponse {
   const [first, second] = endpoints;
   if (first === undefined) throw noEndpoint(clientId);

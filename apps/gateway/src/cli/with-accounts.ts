@@ -11,7 +11,7 @@ export function unknownAccount(clientId: string): StartError {
 }
 
 interface AccountsOptions extends DatabaseOptions {
-  /** Who acts, for the audit log. */
+  /** The actor in the audit log. */
   readonly actor?: string | undefined;
 }
 
@@ -33,11 +33,11 @@ export function withAccounts(
 interface DatabaseOptions {
   /** Creates the embedded database and the schema if they are missing, as `pnpm start` does; otherwise the command is rejected. */
   readonly creates?: boolean;
-  /** Overrides the variable. */
+  /** Overrides the variable MIGRATE. */
   readonly migrate?: boolean;
 }
 
-/** Opens the database of the configuration for a command, names it on standard error, and closes it afterwards. */
+/** Opens the configured database for a command, prints its name to standard error, and closes it afterwards. */
 export async function withDatabase(
   work: (url: string, config: Config) => Promise<void>,
   { creates = false, migrate }: DatabaseOptions = {},
