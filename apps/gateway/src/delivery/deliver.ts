@@ -19,11 +19,7 @@ const minute = 60;
 const hour = 60 * minute;
 
 /** The pauses after failed attempts, in seconds: three days in all. */
-const retryPauses = [
-  5,
-  ...[5 * minute, 30 * minute],
-  ...[2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour],
-];
+const retryPauses = [5, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
 /** The pause after a failed attempt in seconds; `undefined` after the last. The first attempt is 1. */
 export function retryPauseSeconds(attempt: number): number | undefined {
@@ -53,7 +49,8 @@ interface AttemptInFlight {
 
 /**
  * Delivers webhooks until it is closed. Any number of processes may do so. An endpoint that fails or is slow gets one
- * attempt at a time, and all such endpoints share a part of the attempts in flight, so that they don't delay the others.
+ * attempt at a time. All such endpoints share a part of the attempts in flight, so that they don't delay healthy
+ * endpoints.
  */
 export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
@@ -66,7 +63,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   /** Ends the pause before the next claims. */
   let pause = new AbortController();
 
-  /** Looks for due deliveries immediately, such as when this process has stored an event. */
+  /** Looks for due deliveries immediately, for example when this process has stored an event. */
   const wake = () => pause.abort();
 
   const isSlow = ({ isFailing, startedAtMs }: AttemptInFlight) =>
@@ -83,8 +80,8 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
     }
     for (const { delivery } of slow) inFlight.set(endpointKeyOf(delivery), perEndpoint);
     const isFailing = kind === 'failing';
-    const room = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
-    const limit = Math.min(room, attemptsMax - attemptsInFlight.size);
+    const capacity = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
+    const limit = Math.min(capacity, attemptsMax - attemptsInFlight.size);
     if (limit <= 0) return false;
     const previous = after[kind];
     const claimed = await deliveries.claim({
@@ -128,7 +125,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         logger.error({ err: error }, 'webhook delivery failed');
       } finally {
         attemptsInFlight.delete(attemptInFlight);
-        // This attempt may have limited a claim.
+        // The attempt may have kept a claim below what is due.
         wake();
       }
     };
@@ -157,7 +154,10 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const running = runUntilClosed();
   return {
     wake,
-    /** Claims nothing more, and gives attempts in flight {@link drainTimeoutMs} to finish; other processes repeat the rest. */
+    /**
+     * Stops claiming, and gives the attempts in flight {@link drainTimeoutMs} to finish. Other processes repeat those
+     * that don't.
+     */
     async close(): Promise<void> {
       isClosing = true;
       wake();
@@ -175,7 +175,10 @@ function byEndpoint(a: EndpointKey, b: EndpointKey): number {
   return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
 }
 
-/** The metrics of deliveries. The log has those of each endpoint: there are few labels, and all are names of ours. */
+/**
+ * The metrics of deliveries. Their few labels are names that the gateway defines. The log has the details of each
+ * endpoint.
+ */
 function webhookMetrics(meter: Meter, inFlight: () => number) {
   const attempts = meter.createCounter('order_gateway.webhook.attempts', {
     description: 'Attempts that ended, by result',

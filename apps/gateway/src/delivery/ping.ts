@@ -12,13 +12,16 @@ function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
   return webhookRequest(event, signingSecrets, nowMs);
 }
 
-/** Creates the sender of test messages: few at a time, because each holds a call until its endpoint responds. */
+/**
+ * Creates the sender of test messages. It limits the messages in flight, because each holds a call until its endpoint
+ * responds.
+ */
 export function createPing(sender: Pick<Sender, 'send'>, now: () => number): Ping {
   const inFlight: AccountId[] = [];
   const { pingsMax, pingsPerMerchant, pingTimeoutMs } = webhookLimits;
   return async (merchantId, url, signingSecrets) => {
-    const own = inFlight.filter((id) => id === merchantId).length;
-    if (own >= pingsPerMerchant) return failed({ kind: 'rate_limited', retryAfterMs: pingTimeoutMs });
+    const ofMerchant = inFlight.filter((id) => id === merchantId).length;
+    if (ofMerchant >= pingsPerMerchant) return failed({ kind: 'rate_limited', retryAfterMs: pingTimeoutMs });
     if (inFlight.length >= pingsMax) return failed({ kind: 'overloaded', retryAfterMs: pingTimeoutMs });
     inFlight.push(merchantId);
     try {

@@ -24,8 +24,8 @@ export function webhookRequest(event: { readonly id: string }, secrets: readonly
 }
 
 /**
- * The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`; it contains nothing of a
- * body.
+ * The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`. It contains no part of
+ * a body.
  */
 export interface SendResult {
   /** Absent: there was no response. */
@@ -46,8 +46,9 @@ export interface SenderOptions {
 const notAllowed = 'address not allowed';
 
 /**
- * Creates a sender. The address is checked when a connection is opened to it, not before, so that a name can't change its address
- * in between (DNS rebinding). Connections stay open for a few seconds for the next request to the same host.
+ * Creates a sender. The address is checked when the connection is opened, not before, so that a name can't resolve to
+ * another address in between (DNS rebinding). Connections stay open for a few seconds for the next request to the same
+ * host.
  */
 export function createSender({
   allowedAddresses,
@@ -84,7 +85,7 @@ export function createSender({
     /** Sends one POST. Settles within the time limit; never rejects. Redirects are not followed. */
     async send(address: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult> {
       const url = new URL(address);
-      // Node.js does not look up an address.
+      // Node.js skips the lookup if the host is an IP address, so such a host is checked here.
       if (urlProblem(url, allowedAddresses) !== undefined) return { text: notAllowed };
       const isHttps = url.protocol === 'https:';
       const signal = AbortSignal.timeout(timeoutMs);
@@ -94,7 +95,7 @@ export function createSender({
         headers: { ...headers, 'content-length': Buffer.byteLength(body) },
         signal,
       });
-      // After the response has begun, nothing waits for the error.
+      // Prevents an uncaught error: once the response has begun, nothing awaits the request's errors.
       request.on('error', () => {});
       request.end(body);
       try {
@@ -104,7 +105,7 @@ export function createSender({
         return { text: signal.aborted ? `no response within ${timeoutMs / 1_000} s` : code };
       }
     },
-    /** Closes all connections. Requests in flight then have no response. */
+    /** Closes all connections. Requests in flight end without a response. */
     close(): void {
       httpAgent.destroy();
       httpsAgent.destroy();
@@ -112,7 +113,7 @@ export function createSender({
   };
 }
 
-/** The result of a request, once its response has ended or was cut off. Rejects if there is no response. */
+/** Returns the result of a request once its response has ended or been cut off. Rejects if there is no response. */
 async function resultOf(request: http.ClientRequest): Promise<SendResult> {
   // After `101 Switching Protocols` Node.js closes the connection, without a response and without an error.
   const [response]: http.IncomingMessage[] = await Promise.race([once(request, 'response'), once(request, 'close')]);
@@ -135,12 +136,13 @@ function resolveBySystem(hostname: string): Promise<LookupAddress[]> {
   return lookUp(hostname, { all: true });
 }
 
-/** How long to wait for IPv6 addresses once there are IPv4 ones (RFC 8305, 8: Resolution Delay). */
+/** How long to wait for IPv6 addresses once the IPv4 addresses are known (RFC 8305, 8: Resolution Delay). */
 const resolutionDelayMs = 50;
 
 /**
- * Resolves a name by DNS only: the system's lookup takes one of four threads, and slow name servers would delay all other
- * endpoints. Some name servers never respond for IPv6. With three of them, that takes 17 s, longer than an attempt.
+ * Resolves a name by DNS only. The system's lookup would occupy one of four threads, so slow name servers would delay
+ * all other endpoints. Some name servers never respond to queries for IPv6. Waiting for three of them takes 17 s,
+ * longer than an attempt.
  */
 export function createResolve(
   resolver: Readonly<Record<'resolve4' | 'resolve6', (hostname: string) => Promise<string[]>>> = new Resolver({

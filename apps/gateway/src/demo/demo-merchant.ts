@@ -16,18 +16,18 @@ import {
 import { messageOf, StartError } from '../start/process.ts';
 import { demoReturnPath } from './demo-return-page.ts';
 
-/** The demo merchant for the next start, readable only by the owner. */
+/** The file with the demo merchant for the next start, readable only by its owner. */
 const fileName = 'demo-merchant.json';
 
 export interface DemoMerchant extends Demo {
-  /** The current secret that signs its webhooks and returns; absent if its endpoint was removed. */
+  /** The current secret that signs the merchant's webhooks and returns; absent if its endpoint was removed. */
   readonly signingSecret: string | undefined;
 }
 
 interface DemoDatabase {
   readonly url: string;
   readonly dataDir: string;
-  /** They encrypt the signing secret. */
+  /** The keys that encrypt the signing secret. */
   readonly secretsKeys: SecretsKeys;
 }
 
@@ -83,8 +83,8 @@ async function createDemoMerchant(
     // Unlike rename, link fails if the file exists: of two first starts, the first decides.
     await link(draft, path);
   } catch {
-    const others = await findCredentials(endpoints, path);
-    if (others !== undefined) return others;
+    const firstCredentials = await findCredentials(endpoints, path);
+    if (firstCredentials !== undefined) return firstCredentials;
     await rename(draft, path);
   } finally {
     await rm(draft, { force: true });
@@ -119,7 +119,7 @@ export async function createDemoOrder(
       if (order_status === 'UN_PAID') return { orderId, paymentLink: payment_link };
     }
   } catch {
-    // As for an error response.
+    // Handled like an error response.
   }
   return undefined;
 }
@@ -168,8 +168,8 @@ ${demoOrder('demo-1001', '$BASE_URL')}
 END`;
 
 /**
- * As text, because the API writes the amount with two decimals. The customer returns to a page of the gateway, because the
- * page of a shop would not exist.
+ * Returns the order as text, so that the amount keeps its two decimals. The customer returns to a page of the gateway,
+ * because there is no shop with a page.
  */
 function demoOrder(orderId: string, baseUrl: string): string {
   return `{

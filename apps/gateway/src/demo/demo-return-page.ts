@@ -4,10 +4,10 @@ import { html } from 'hono/html';
 import { type Html, htmlPage } from '../payment-page/html-page.ts';
 import { paymentPageStyle } from '../payment-page/styles.ts';
 
-/** Where the customers of demo orders return, below the base URL. */
+/** The path, below the base URL, to which the customers of demo orders return. */
 export const demoReturnPath = '/demo/return';
 
-/** What a shop tells its customer, by the status in a return that it can trust. */
+/** What a shop tells its customer if it can trust the return, by the status in it. */
 const trusted: Readonly<Record<OrderStatus, readonly [title: string, text: string]>> = {
   PAID: [
     'Thank you for your payment',
@@ -26,8 +26,8 @@ const untrusted: Readonly<Record<Exclude<SignatureCheck, 'valid'>, readonly [lab
 };
 
 /**
- * The page that stands in for the page of a shop to which its customer returns: what the shop receives in the query, and
- * whether it can trust it. Anyone may have sent these texts.
+ * Renders the page that stands in for the shop's page to which the customer returns. It shows what the shop receives in
+ * the query, and whether the shop can trust it. Anyone may have written these texts.
  */
 export function demoReturnPage(baseUrl: string, query: URLSearchParams, check: SignatureCheck): Promise<string> {
   const status = query.get('order_status') ?? '';
@@ -49,12 +49,12 @@ ${rowOf('signed_at', signedTime(query.get('signed_at')))}
   return htmlPage({ language: 'en', title: `${title} | Demo`, styles: [paymentPageStyle], body });
 }
 
-/** A parameter as the shop receives it. One that is absent has no row. */
+/** Renders the row of a parameter as the shop receives it. An absent parameter has no row. */
 function rowOf(name: string, value: string | Html | null): Html | '' {
   return value === null || value === '' ? '' : html`<div><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`;
 }
 
-/** Unix seconds with the time that they mean. */
+/** Adds to Unix seconds the time that they stand for. */
 function signedTime(text: string | null): string | null {
   return text !== null && /^\d{1,10}$/.test(text) ? `${text} (${new Date(Number(text) * 1_000).toUTCString()})` : text;
 }

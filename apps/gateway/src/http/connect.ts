@@ -24,10 +24,11 @@ declare module 'fastify' {
 }
 
 /**
- * The Connect and gRPC-Web protocols through Connect's plugin, with two changes. The body is read before the call and handed over
- * as one chunk: Connect's envelope reader allocates the announced length and takes a time quadratic in the number of chunks. And
- * the message is read as on the other ports (`rpc/methods.ts`): protobuf's JSON mapping rounds numbers, takes the last of two
- * equal keys and reads numbers from strings, and Connect reports an invalid Protobuf message as an error of the server.
+ * Adds the Connect and gRPC-Web protocols through Connect's plugin, with two changes. First, the body is read before
+ * the call and passed on as one chunk: Connect's envelope reader allocates the announced length, and its time is
+ * quadratic in the number of chunks. Second, the message is read as in the other protocols (`rpc/methods.ts`):
+ * protobuf's JSON mapping rounds numbers, takes the last of two equal keys and reads numbers from strings, and Connect
+ * reports an invalid Protobuf message as a server error.
  *
  * Methods without side effects may be called with GET. Such a call is read as the POST that it stands for, so that the same
  * checks apply.
@@ -40,7 +41,7 @@ export async function connectRoutes(
 ): Promise<void> {
   const methods = rpcMethods(operations);
   await app.register(async (scope) => {
-    // Uses the route, because parts of the name may be percent-encoded in the address.
+    // Looks up the route, because the URL may have percent-encoded parts of the name.
     const methodOfRoute = new Map(
       [...methods].map(([{ parent, name }, method]) => [`${scope.prefix}/${parent.typeName}/${name}`, method]),
     );
@@ -84,7 +85,7 @@ export async function connectRoutes(
       if (!received.ok) {
         const { failure } = received;
         if (failure.kind === 'unsupported_media_type') return sendFailure(reply, failure, deps);
-        // Connect's errors have the status of HTTP, but not its headers.
+        // Connect's errors have the HTTP status but not the headers.
         if (!hasEnvelope) reply.headers(headersOfFailure(failure));
         request.rpcRequest = received;
         return;

@@ -10,8 +10,8 @@ import { resultOf } from '../operations/stored-orders.ts';
 import { pageHeaders, sendLinkFailure } from './payment-pages.ts';
 
 /**
- * `GET /demo/return` of a gateway with a demo merchant: the page to which the customers of its orders return. It stands in for
- * the page of a shop, and shows what a shop receives and finds out.
+ * `GET /demo/return` of a gateway with a demo merchant: the page to which the customers of its orders return. It stands
+ * in for a shop's page, and shows what a shop receives and whether it can trust it.
  */
 export function demoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const { demo } = deps;
@@ -27,7 +27,7 @@ export function demoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   });
 }
 
-/** Finds the order of a return, whose merchant has the secret that signs returns. */
+/** Finds the order of a return, together with its merchant, which has the secret that signs returns. */
 async function findReturned(
   { store }: GatewayDeps,
   { accountId }: Demo,

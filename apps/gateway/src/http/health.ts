@@ -3,8 +3,9 @@ import type { Readiness } from '../start/readiness.ts';
 import { version } from '../telemetry/version.ts';
 
 /**
- * `GET /health/live`: the process responds. `GET /health/ready`: it takes new calls; 503 if not. Both show the version. Neither is
- * logged as a call, because orchestrators ask every few seconds, and no cache may store either.
+ * `GET /health/live` shows that the process responds. `GET /health/ready` shows whether it takes new calls; 503 if not.
+ * Both return the version. Neither is logged as a call, because orchestrators send one every few seconds, and neither
+ * may be cached.
  */
 export function healthRoutes(app: FastifyInstance, readiness: Pick<Readiness, 'isReady'>): void {
   const serve = (path: string, ask: () => Promise<boolean>) =>

@@ -6,7 +6,10 @@ import { cachedLogosMax } from '../limits.ts';
 import { storageFailure } from '../operations/retry-after.ts';
 import { sendFailure } from './requests.ts';
 
-/** The address identifies the image, which never changes. A browser shows it only as an image, whatever it contains. */
+/**
+ * The image at an address never changes, so it can be cached permanently. A browser shows the content only as an image,
+ * whatever it contains.
+ */
 const headers = {
   'cache-control': 'public, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; sandbox",
@@ -14,7 +17,7 @@ const headers = {
   'x-content-type-options': 'nosniff',
 };
 
-/** The logos of merchants' brands, whose names contain the digests of their images. */
+/** Adds the route of the logos of merchants' brands. A logo's name contains the digest of its image. */
 export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const cache = new Map<string, StoredLogo>();
   const keep = (digest: string, logo: StoredLogo) => {
@@ -27,7 +30,7 @@ export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     config: { operation: 'Logo' },
     async handler({ call, params }, reply) {
       const [, digest, type] = /^([\w-]{43})\.(\w+)$/.exec(params.name) ?? [];
-      if (digest === undefined || !logoTypes.some((known) => known === type)) {
+      if (digest === undefined || !logoTypes.some((logoType) => logoType === type)) {
         return sendFailure(reply, { kind: 'not_found' }, deps);
       }
       const found = await call.run(async () => {

@@ -31,7 +31,7 @@ export function operationRoutes(
       config: { operation: method.name },
       async handler(request, reply) {
         const { call, headers } = request;
-        // An error must not be cached either: the order may exist at the next lookup.
+        // Applies to errors too: the order may exist at the next lookup.
         reply.header('cache-control', 'no-store');
         const received = await receive(call, {
           headers,
@@ -63,7 +63,9 @@ export function operationRoutes(
 
 const statuses: Readonly<Record<Success, number>> = { created: 201, accepted: 202, replayed: 200, ok: 200 };
 
-/** The members of a request without a body, which are the parameters of its query. `name.KEY` is a key of the map `name`. */
+/**
+ * Returns the members of a request without a body: the parameters of its query. `name.KEY` is a key of the map `name`.
+ */
 function queryMembers({ query }: FastifyRequest, maps: readonly string[]): Members {
   if (maps.length === 0) return Object(query);
   const members: Record<string, unknown> = { ...Object(query) };

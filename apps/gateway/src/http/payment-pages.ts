@@ -31,8 +31,9 @@ const styleSource = hashSource(paymentPageStyle);
 const scriptSource = hashSource(pageScript);
 
 /**
- * The headers of every response. The address is the key to the page: it is not sent to other sites (Referrer-Policy),
- * cached or indexed, and no other site can frame the page. Only the page's own style sheet is loaded.
+ * The headers of every response. The address gives access to the page, so it is not sent to other sites
+ * (Referrer-Policy), and the page is not cached, indexed or framed by another site. Only the page's own style sheet is
+ * loaded.
  */
 export const pageHeaders = {
   'cache-control': 'no-store',
@@ -60,9 +61,9 @@ function pagePolicy(link: LinkedOrder): string {
 }
 
 /**
- * `GET /payment/{order_token}`: the page for the customer, or its facts as JSON, which changes nothing. `GET
- * /payment/{order_token}/qr.svg`: its link as a QR code. `POST /payment/{order_token}/simulate`: what the buttons of a test order's
- * page send.
+ * Adds three routes. `GET /payment/{order_token}` returns the page for the customer, or its content as JSON, and
+ * changes nothing. `GET /payment/{order_token}/qr.svg` returns its link as a QR code. `POST
+ * /payment/{order_token}/simulate` receives the form of the buttons on a test order's page.
  */
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
@@ -85,8 +86,8 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       return reply.type('image/svg+xml').send(svg);
     },
   });
-  // Handles all methods: GET would match `/payment/*` and show an unknown link. After Decline, this path is the browser's
-  // address.
+  // Handles all methods, because GET would otherwise match `/payment/*` and show an unknown link. After Decline, the
+  // browser's address is this path, so it may be loaded again.
   app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {
     config: { operation: 'SimulatePayment' },
     async onRequest({ method, headers }, reply) {
@@ -108,9 +109,9 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     },
     async handler({ call, params, body }, reply) {
       const form = new URLSearchParams(body instanceof Uint8Array ? body.toString() : '');
-      const [outcome = null, ...others] = form.getAll('outcome');
+      const [outcome = null, ...furtherOutcomes] = form.getAll('outcome');
       const simulated = await call.run(() =>
-        simulatePayment(deps, call, params.order_token, others.length === 0 ? outcome : null),
+        simulatePayment(deps, call, params.order_token, furtherOutcomes.length === 0 ? outcome : null),
       );
       if (simulated.ok) {
         call.succeed('ok');
@@ -130,8 +131,8 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 }
 
 /**
- * Waits for a change of a page that the client shows already (`If-None-Match`), as long as it prefers. Returns what to show;
- * `undefined`: nothing has changed.
+ * If the client already shows the page (`If-None-Match`), waits for a change, for as long as the client prefers.
+ * Returns what to show; `undefined` if nothing has changed.
  */
 async function unlessShown(
   request: FastifyRequest,
@@ -142,7 +143,7 @@ async function unlessShown(
   if (headers['if-none-match'] !== pageVersion(link)) return link;
   const timeoutMs = call.waitMs();
   if (timeoutMs === 0 || !mayChange(link.order, now())) return undefined;
-  // The wait costs nothing but its connection, which may be closed for another client.
+  // A wait needs only its connection, which may be closed in favour of another client.
   releaseSlot?.();
   call.peer.markIdle();
   raw.socket.setTimeout(timeoutMs + responseTakenTimeoutMs);
@@ -163,7 +164,8 @@ async function sendPayment(
   reply.headers({ ...pageHeaders, etag: pageVersion(link) });
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   reply.header('content-security-policy', pagePolicy(link));
-  // The links of the page to itself are relative, but the address of a form that was sent is another one.
+  // The page's links to itself are relative. After a form was sent, the browser's address is that of the form, so the
+  // links need the path.
   const path = reply.request.method === 'POST' ? pagePath(deps, link) : '';
   return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice, { path, chosen }));
 }
@@ -185,8 +187,8 @@ export async function sendLinkFailure(reply: FastifyReply, failure: Failure, dep
 }
 
 /**
- * Whether a browser sent the form from a page of another site. Sec-Fetch-Site decides; browsers omit it over http, except to
- * localhost, and then Origin does. Other clients send neither.
+ * Whether a browser sent the form from a page of another site. Sec-Fetch-Site decides. Browsers omit it over http,
+ * except to localhost; then Origin decides. Other clients send neither header.
  */
 function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl): boolean {
   const site = headers['sec-fetch-site'];

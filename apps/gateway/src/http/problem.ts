@@ -2,7 +2,7 @@ import { errorCatalogue, failureDetail } from '@order-gateway/contract/errors';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { BaseUrl } from '@order-gateway/domain/links';
 
-/** The response to a failure, as in RFC 9457. `type` links to the page that explains the code. */
+/** Builds the response to a failure as RFC 9457 defines it. `type` links to the page that explains the code. */
 export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl) {
   const { title, httpStatus } = errorCatalogue[failure.kind];
   const body = {
@@ -64,7 +64,7 @@ const frameworkFailures: Readonly<Record<string, Failure>> = {
   FST_ERR_MAX_PARAM_LENGTH: { kind: 'not_found' },
 };
 
-/** The failure for an error of Fastify or Node.js; `undefined` for a bug of ours. */
+/** The failure for an error of Fastify or Node.js; `undefined` if it is a bug of the gateway. */
 export function frameworkFailure(error: unknown): Failure | undefined {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? frameworkFailures[code] : undefined;

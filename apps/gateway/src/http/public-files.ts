@@ -8,8 +8,8 @@ const compressedFromBytes = 1_024;
 
 /**
  * Serves a file that is the same for everyone, compressed if the client accepts it. It is created at its first request.
- * Other responses are never compressed: they contain secrets beside texts that others can choose, and the length of the
- * compressed text would reveal the secrets (BREACH, CVE-2013-3587).
+ * Other responses are never compressed: they contain secrets next to text that an attacker can choose, so the
+ * compressed length would reveal the secrets (BREACH, CVE-2013-3587).
  */
 export function servePublicFile(
   app: FastifyInstance,

@@ -21,7 +21,7 @@ const headers = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Scalar needs inline styles, but neither inline scripts nor `eval`. It may call this gateway alone. */
+/** Scalar needs inline styles, but neither inline scripts nor `eval`. It may call only this gateway. */
 const referencePolicy =
   "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -30,12 +30,12 @@ const html = 'text/html; charset=utf-8';
 const protoFolder = fileURLToPath(new URL('../../../../proto', import.meta.url));
 
 /**
- * The landing page, `GET /openapi.json`, the reference made from it at `/docs`, the guides below it, of which `/docs/errors` is where
- * the `type` of every problem document leads, the gRPC contract as an archive, and the JSON Schema of each event. None loads
- * anything from elsewhere.
+ * Adds the landing page, `GET /openapi.json`, the reference made from it at `/docs`, the guides below it, the gRPC
+ * contract as an archive, and the JSON Schema of each event. The `type` of every problem document links to
+ * `/docs/errors`. None of the pages loads anything from elsewhere.
  */
 export function referenceRoutes(app: FastifyInstance, { baseUrl, demo }: Pick<GatewayDeps, 'baseUrl' | 'demo'>): void {
-  // The base URL is known once the listener has its port, so each file is made at its first request.
+  // The base URL is known only once the listener has its port, so each file is made at its first request.
   const serve = (path: string, mediaType: string, make: () => string | Promise<string | Buffer>) =>
     servePublicFile(app, path, { ...headers, 'content-type': mediaType }, make);
   serve('/', html, () => landingPage(baseUrl()));
@@ -61,8 +61,9 @@ export function referenceRoutes(app: FastifyInstance, { baseUrl, demo }: Pick<Ga
 }
 
 /**
- * Whether a browser on this machine opened the page at the gateway's own address, so that the demo merchant's credentials may be
- * shown. Another Host header would be that of a site whose name leads to this machine (DNS rebinding).
+ * Whether a browser on this machine opened the page at the gateway's own address, so that the demo merchant's
+ * credentials may be shown. A different Host header would come from another site with a name that resolves to this
+ * machine (DNS rebinding).
  */
 function isOnThisMachine({ raw, headers }: FastifyRequest, baseUrl: BaseUrl): boolean {
   const url = new URL(baseUrl);

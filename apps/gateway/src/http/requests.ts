@@ -12,7 +12,7 @@ declare module 'fastify' {
     call: Call;
   }
   interface FastifyContextConfig {
-    /** `false` for requests that orchestrators send every few seconds. */
+    /** `false` for health checks, which orchestrators send every few seconds. */
     isLogged?: boolean;
     /** The name of the operation in logs, metrics and traces. */
     operation?: string;
@@ -21,7 +21,10 @@ declare module 'fastify' {
   }
 }
 
-/** Opens the call of a request: the id is on the response from now on, and the log line is written when the response ends. */
+/**
+ * Opens the call of a request. The response has the call's id from now on, and the log line is written when the
+ * response ends.
+ */
 export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply, peer: Peer): void {
   const call = new Call(deps, 'json', request.headers, peer);
   request.call = call;
@@ -58,7 +61,7 @@ export function startReading(
   return readBody(request, options);
 }
 
-/** A parameter of the route, or the text for its `*`, percent-decoded. */
+/** Returns a parameter of the route, or the text that matches its `*`, percent-decoded. */
 export function parameterOf({ params }: FastifyRequest, name: string): string {
   return String(Reflect.get(Object(params), name) ?? '');
 }
@@ -66,7 +69,7 @@ export function parameterOf({ params }: FastifyRequest, name: string): string {
 /** Whether a media type is that of JSON in UTF-8. Its other parameters are ignored. */
 export function isJsonInUtf8(mediaType: string): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(mediaType)?.[1] ?? 'utf-8';
-  // Several headers were joined with a comma.
+  // A comma means that several headers were joined.
   if (mediaType.replace(/"[^"]*"/g, '').includes(',')) return false;
   return /^application\/json\s*(;|$)/i.test(mediaType) && /^utf-?8$/i.test(charset);
 }

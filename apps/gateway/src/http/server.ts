@@ -27,7 +27,7 @@ const invalidHost: Failure = { kind: 'malformed_request', reason: 'The request m
 /** A registered name, an IPv4 address or an IP literal, with or without a port; it may be empty (RFC 9110, 7.2; RFC 3986, 3.2.2). */
 const hostForm = /^(?:\[[\w:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/;
 
-/** For a year and this host only, because other hosts of its domain may not have TLS. */
+/** For a year, and without subdomains, because other hosts of the domain may not have TLS. */
 const strictTransportSecurity = 'max-age=31536000';
 
 /**
@@ -42,16 +42,18 @@ export function createHttpServer(
 ): PortServer {
   const receive = createReceive(deps);
   const serverOptions: ServerOptions = {
-    // Checked below, so that this error is a problem document too.
+    // The header is checked below, so that this error is a problem document too.
     requireHostHeader: false,
-    // Node.js drops the second of two Content-Type headers, which a proxy may have used. Joined, they are not a media type.
+    // Node.js drops the second of two Content-Type headers, although a proxy may have used that one. Joined, the two
+    // are not a valid media type.
     joinDuplicateHeaders: true,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
     connectionsCheckingInterval: limits.connectionsCheckEveryMs,
   };
   const handshake = { handshakeTimeout: limits.tlsHandshakeTimeoutMs };
-  // An `object`, because Fastify's types let `https` change the type of everything that follows, which stays as it is.
+  // Typed as `object`, because in Fastify's types `https` would change the type of the whole instance, although nothing
+  // below depends on it.
   const secured: object = tls === undefined ? {} : { https: { ...serverOptions, ...tls.context, ...handshake } };
   const app = fastify({
     routerOptions: { maxParamLength: limits.pathParameterMax },
@@ -84,7 +86,8 @@ export function createHttpServer(
   const connections = watchConnections(app.server, deps, { allowedMethods });
   // Node.js would respond with 417 itself, without an x-request-id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  // Node.js would request every body. A client that is not asked for its body may omit it, so the connection closes.
+  // Node.js would request every body. If the gateway does not request it, the client may omit it, so the connection is
+  // closed after the response.
   app.server.on('checkContinue', (request, response) => {
     response.shouldKeepAlive = false;
     app.server.emit('request', request, response);
@@ -110,7 +113,7 @@ export function createHttpServer(
   app.setErrorHandler(sendError);
   app.register(
     async (scope) => {
-      // The handler of a request reads its body, after the headers were checked.
+      // The handler of a request reads the body itself, after checking the headers.
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser('*', (_request, _body, done) => done(null));
       operationRoutes(scope, deps, receive, operations);
@@ -147,13 +150,13 @@ export function createHttpServer(
   };
 }
 
-/** The number of Host headers, of which Node.js drops all but the first (RFC 9112, 3.2). */
+/** The number of Host headers (RFC 9112, 3.2). Node.js drops all but the first from `headers`. */
 const hostsIn = ({ rawHeaders }: IncomingMessage) =>
   rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host').length;
 
 /**
- * Collects the routes that are registered from now on. Returns the function that gives the methods of a URL, for the
- * `Allow` header: Fastify responds with 404 to a wrong method too.
+ * Collects the routes that are registered from now on. Returns a function from a URL to its methods, for the `Allow`
+ * header, because Fastify also responds with 404 to an unsupported method.
  */
 function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
   const routes: { readonly pattern: RegExp; readonly route: RouteOptions }[] = [];

@@ -29,7 +29,10 @@ type ParserError = Error & { code?: string; readonly rawPacket?: unknown; readon
 
 const requestLine = /^[!#$%&'*+\-.^_`|~\w]+ (\/\S*) HTTP\/1\.[01]\r?\n/;
 
-/** Node.js's parser accepts a list of methods, and does not report the path of a request with another one. */
+/**
+ * Returns the failure for a request with an unknown method. Node.js's parser accepts only a fixed list of methods, and
+ * does not report the path of a request with any other.
+ */
 function unknownMethod(
   { rawPacket, bytesParsed = 0 }: ParserError,
   allowedMethods: (url: string) => string | undefined,
@@ -59,11 +62,11 @@ export function watchConnections(
 ) {
   const pending = new Map<Socket, PendingRequest[]>();
   const limit = createConnectionLimit<Socket>({ connectionsMax, close: (socket) => socket.destroy() });
-  /** Runs once the requests before an error have their responses. */
+  /** The responses to errors, each sent once the requests before it have their responses. */
   const waiting = new Map<Socket, () => void>();
   let isClosing = false;
 
-  // The socket of a request is the one above TLS.
+  // The socket of a request is the TLS socket, if there is one.
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     limit.opened(socket);
     socket.setTimeout(limits.unusedTimeoutMs);
@@ -97,7 +100,7 @@ export function watchConnections(
     });
   });
 
-  /** A request whose body can't be read to its end gets no separate response. */
+  /** A request with an incomplete body does not count: it gets no separate response. */
   const isResponsePending = (socket: Socket) => pending.get(socket)?.some(({ request }) => request.complete);
 
   const failureOf = (error: ParserError) =>
@@ -123,10 +126,10 @@ export function watchConnections(
       markIdle: () =>
         pending
           .get(request.socket)
-          ?.find((one) => one.request === request)
+          ?.find((pendingRequest) => pendingRequest.request === request)
           ?.endUse(),
     }),
-    /** Responds to input that is not a complete HTTP request, after the responses to the requests before it. */
+    /** Responds to input that is not a complete HTTP request, once the requests before it have their responses. */
     handleClientError(error: ParserError, socket: Socket): void {
       // A connection that sent nothing is closed by its own timeout, without a response, because there was no request.
       if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;

@@ -8,7 +8,7 @@ const dayMs = 86_400_000;
 /** How long a copy of security.txt may be relied on. RFC 9116, 2.5.5 recommends less than a year. */
 const securityTextDays = 90;
 
-/** Pages say `noindex` themselves, and a crawler that may not read them would not learn it. */
+/** Allows everything: pages have `noindex` themselves, and a crawler that may not read them would not see it. */
 const robots = 'User-agent: *\nDisallow:\n';
 
 /** The files that browsers, crawlers and security researchers look for at the root of a host. */
