@@ -15,15 +15,16 @@ interface AccountCalls {
 }
 
 /**
- * Admits calls until there are too many for the speed at which orders are stored. From then on each account has an equal share of
- * the limit: one below its share is still admitted, because the others get no new calls until they are below theirs as well. The
- * number of active calls is limited too, so that the turns of the event loop stay short.
+ * Admits calls until there are too many for the speed at which orders are stored. From then on, each account has an
+ * equal share of the limit. An account below its share is still admitted, because an account above its share gets no
+ * new calls until it is below it as well. The number of active calls is limited too, so that the turns of the event
+ * loop stay short.
  */
 export function createAdmission({
   oldestOrderMs,
   limits,
 }: {
-  /** The age in milliseconds of the oldest order that is not stored yet. */
+  /** Returns the age in milliseconds of the oldest order that is not stored yet. */
   readonly oldestOrderMs: () => number;
   readonly limits: typeof admissionLimits;
 }) {
@@ -33,16 +34,20 @@ export function createAdmission({
   let inFlight = 0;
   let active = 0;
 
-  const hasCapacity = (own: number) => {
+  const hasCapacity = (ofAccount: number) => {
     if (inFlight < limits.callsMaxWhenSlow) return true;
     const limit = oldestOrderMs() > limits.orderAgeMaxMs ? limits.callsMaxWhenSlow : limits.callsMax;
     if (inFlight < limit) return true;
-    const shares = accounts.size + (own === 0 ? 1 : 0);
-    // Many accounts that start one after the other could fill their shares before the first have emptied theirs.
-    return own < Math.max(1, limit / shares) && inFlight < 2 * limits.callsMax;
+    const shares = accounts.size + (ofAccount === 0 ? 1 : 0);
+    // The total is limited too: many accounts that start one after another could fill their shares before earlier
+    // accounts have emptied theirs.
+    return ofAccount < Math.max(1, limit / shares) && inFlight < 2 * limits.callsMax;
   };
 
-  /** Gives a slot that an account has released to its own next call, if it has few active ones, or to the next account. */
+  /**
+   * Gives a released slot to the same account's next call if that account has few active calls, otherwise to the next
+   * account.
+   */
   const startNext = (released: AccountCalls) => {
     const isLow = released.active < limits.activeMin && released.waiting.size > 0;
     const [account] = isLow ? [released] : active < limits.activeMax ? queue : [];

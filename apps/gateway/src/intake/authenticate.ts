@@ -16,7 +16,7 @@ import { settledWithin } from '../settled-within.ts';
 
 export interface AuthenticateDeps {
   readonly directory: AccountDirectory;
-  /** Milliseconds since 1970-01-01 UTC: when secrets end. */
+  /** Milliseconds since 1970-01-01 UTC, which are compared with the end of secrets. */
   readonly now: () => number;
   /** Milliseconds of a monotonic clock, for the age of what is cached. */
   readonly monotonicNow: () => number;
@@ -32,8 +32,8 @@ const { cacheLifeMs, refreshAgeMs, cachedAccountsMax, uncachedLookupsMax, reject
   credentialLimits;
 
 /**
- * Creates the check. Only a success can come from the cache. Credentials that don't match are looked up first, so that an
- * unknown id and a wrong secret take the same time, and a new secret works immediately.
+ * Creates the check. Only a success can come from the cache. Credentials that don't match the cache are looked up, so
+ * that an unknown id and a wrong secret take the same time, and a new secret works immediately.
  */
 export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
   // The result of a lookup is at least as new as its start, `readAtMs` by the monotonic clock.
@@ -44,8 +44,8 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
   const lookUp = (clientId: string): Promise<AccountLookup> => {
     const readAtMs = monotonicNow();
     const pending = lookups.get(clientId);
-    // A slow lookup may have read a secret that has been revoked since, so it is not shared for longer than a cached
-    // account is valid.
+    // A slow lookup may have read a secret that has been revoked since, so later calls don't share it once it is older
+    // than a cached account may be.
     if (pending !== undefined && readAtMs - pending.readAtMs < cacheLifeMs) return pending.found;
     if (!cache.has(clientId) && lookups.size >= uncachedLookupsMax) return Promise.resolve({ kind: 'overloaded' });
     const lookup = { found: directory.findAccount(clientId), readAtMs };
@@ -70,15 +70,15 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
   return async ({ clientId, clientSecret }, timeoutMs) => {
     if (clientId === undefined || clientSecret === undefined) return failed({ kind: 'unauthenticated' });
     if (!areWellFormed({ clientId, clientSecret })) return failed({ kind: 'unauthenticated' });
-    // The cached hash of a valid secret is compared with the live ones like any other. The map finds nothing by part of a
-    // secret, so its timing reveals nothing.
-    const known = hashes.get(clientSecret);
-    const presented = known ?? hashSecret(clientSecret);
+    // The cached hash of a valid secret is compared with the live hashes like any other. The map can't be searched by
+    // part of a secret, so its timing reveals nothing.
+    const cachedHash = hashes.get(clientSecret);
+    const presented = cachedHash ?? hashSecret(clientSecret);
     const cached = cache.get(clientId);
     const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : monotonicNow() - cached.readAtMs;
     if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.stored, presented, now())) {
       if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
-      if (known === undefined) {
+      if (cachedHash === undefined) {
         if (hashes.size >= hashedSecretsMax) hashes.clear();
         hashes.set(clientSecret, presented);
       }

@@ -5,7 +5,7 @@ import { callLinesPerSecond } from '../limits.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { CallLabels } from '../telemetry/metrics.ts';
 
-/** The log line of a call: no header, no body, nothing that a customer typed. */
+/** The log line of a call. It contains no header, no body and no text of a customer. */
 interface CallLine {
   readonly merchant_id?: number | undefined;
   readonly checkout_id?: number | undefined;
@@ -14,20 +14,20 @@ interface CallLine {
 
 export type CallLog = ReturnType<typeof createCallLog>;
 
-/** Successes and bugs are always logged: their number is limited otherwise. */
+/** Successes and bugs are always logged, because other limits bound their number. */
 const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 'accepted', 'internal']);
 
 /** Rejections before any work, which a client can cause without limit. */
 const rejections: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
 
-/** Whether the gateway caused the failure of a call, not its caller. */
+/** Whether the gateway, rather than the caller, caused the failure of a call. */
 export function isServerError(code: string): boolean {
   return code in errorCatalogue && errorCatalogue[code as FailureCode].httpStatus >= 500;
 }
 
 /**
- * Logs one line per call. Of rejected calls and of failed unauthenticated ones, only the first few each second have a line;
- * one more line counts the others.
+ * Logs one line per call. Of rejected calls and failed unauthenticated calls, only the first few each second are
+ * logged; one more line counts the rest.
  */
 export function createCallLog(logger: Logger) {
   const counts = new Map<string, { readonly line: CallLine; count: number }>();

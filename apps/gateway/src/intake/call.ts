@@ -36,7 +36,7 @@ const clientRequestId = /^[A-Za-z0-9._-]{1,128}$/;
 /** 16 base62 characters are 95 bits: no two requests share one. */
 const requestIdLength = 16;
 
-/** Outcomes of statuses that the platform or Connect returned itself. */
+/** The outcomes for statuses that the platform or Connect returned itself. */
 const outcomeOfStatus = new Map<number, Outcome>(
   (['not_found', 'method_not_allowed', 'unsupported_media_type'] as const).map((code) => [
     errorCatalogue[code].httpStatus,
@@ -48,9 +48,9 @@ const outcomeOfStatus = new Map<number, Outcome>(
 export class Call implements Deadline {
   readonly requestId: string;
   protocol: Protocol;
-  /** The operation, such as `CreateOrder`: a name of ours, never a text of the client. */
+  /** The operation, such as `CreateOrder`: a name that the gateway defines, never a client's text. */
   operation = 'unknown';
-  /** The method and route of the HTTP request, or the path of the RPC; absent: unknown. Never a text of the client. */
+  /** The method and route of the HTTP request, or the path of the RPC; absent: unknown. Never a client's text. */
   httpMethod: string | undefined;
   route: string | undefined;
   /** Whether the message of the call is the body of the request, in JSON. */
@@ -63,7 +63,10 @@ export class Call implements Deadline {
   readonly #preferences: ReadonlyMap<string, string> | undefined;
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
-  /** Whether the client causes its deadline to pass: it allows too little time, or sends its message too slowly. */
+  /**
+   * Whether the client itself causes its deadline to pass, by allowing too little time or by sending its message too
+   * slowly.
+   */
   #isClientLate = false;
   #account: Account | undefined;
   #permit: Permit | undefined;
@@ -104,7 +107,7 @@ export class Call implements Deadline {
     this.#isClientLate = timeoutMs < fairTimeoutMs;
   }
 
-  /** There is no timer for the whole call: everything that it waits for takes this as its limit. */
+  /** The call as a whole has no timer. Every wait uses this as its limit. */
   timeLeftMs(): number {
     return this.#timeoutMs + this.#pausedMs - (performance.now() - this.#startedAt);
   }
@@ -167,14 +170,17 @@ export class Call implements Deadline {
   }
 
   /**
-   * Whether the preference `handling` is `strict`, for a message in JSON. Only HTTP has preferences (RFC 7240, 4.4), and Protobuf does
-   * not name the members that it does not know.
+   * Whether the preference `handling` is `strict`, for a message in JSON. Only HTTP has preferences (RFC 7240, 4.4),
+   * and Protobuf does not report unknown members by name.
    */
   #isStrict(): boolean {
     return this.hasJsonBody && this.#preferences?.get('handling')?.toLowerCase() === 'strict';
   }
 
-  /** The time of the preference `wait` in milliseconds, up to the maximum (RFC 7240, 4.3). Only the JSON API has it. */
+  /**
+   * The time of the preference `wait` in milliseconds, up to the maximum (RFC 7240, 4.3). Only the JSON API supports
+   * it.
+   */
   waitMs(): number {
     const [seconds = 0] = /^\d{1,9}$/.exec((this.protocol === 'json' && this.#preferences?.get('wait')) || '') ?? [];
     return 1_000 * Math.min(Number(seconds), eventWatchLimits.waitSecondsMax);
@@ -206,7 +212,10 @@ export class Call implements Deadline {
     return value;
   }
 
-  /** The body has arrived, or its deadline has passed: by the timer of the body, which may fire a little early, or by the clock. */
+  /**
+   * Records that the body has arrived or that its deadline has passed, according to the body's timer, which may fire
+   * slightly early, or to the clock.
+   */
   bodyReceived(body: CallBody): void {
     this.#isClientLate ||= body === 'deadline_exceeded' || this.timeLeftMs() <= 0;
   }
@@ -229,7 +238,10 @@ export class Call implements Deadline {
     return this.fail({ kind: 'internal' });
   }
 
-  /** Releases the permit, and logs and counts the call: at the end of the response, or when the client disconnects before it. */
+  /**
+   * Releases the permit, and logs and counts the call. Called at the end of the response, or when the client
+   * disconnects before that.
+   */
   end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
     this.#hasEnded = true;
     this.#pause?.abort();
@@ -261,7 +273,9 @@ export class Call implements Deadline {
   }
 }
 
-/** The failure of a call with members that its operation does not have, so that a misspelled one is noticed. */
+/**
+ * Returns the failure of a call with members that its operation does not have, so that a misspelled member is noticed.
+ */
 function unknownMembersFailure({ method, fieldErrors }: Operation, members: Members): Failure | undefined {
   const unknown = Object.keys(members).filter((name) => !method.input.fields.some(({ jsonName }) => jsonName === name));
   if (unknown.length === 0) return undefined;
@@ -281,7 +295,7 @@ function grpcStatusOf(code: Outcome): string | null | undefined {
 function fieldsOf(failure: Failure): readonly string[] | undefined {
   if (failure.kind === 'order_id_conflict') return failure.fields;
   if (!('errors' in failure)) return undefined;
-  // The name of an unknown parameter can be any text of the client, and so can a key of metadata.
+  // The name of an unknown parameter or a metadata key can be any text.
   return failure.errors.map(({ field, code }) =>
     code === 'unknown_field' ? code : field.startsWith('metadata.') ? 'metadata' : field,
   );

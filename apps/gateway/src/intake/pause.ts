@@ -8,8 +8,8 @@ export type Pause = (peer: Peer) => Promise<void>;
 type PauseLimits = Pick<typeof rejectionLimits, 'pauseMs' | 'pauseMaxMs' | 'pausedMax'>;
 
 /**
- * Delays rejections, the longer the more of them wait: clients that wait for their responses then send less, while fast
- * responses would speed up a flood.
+ * Delays rejections. The more of them wait, the longer the delay. Clients that wait for their responses then send fewer
+ * calls, whereas fast responses would speed up a flood.
  */
 export function createPause({ pauseMs, pauseMaxMs, pausedMax }: PauseLimits): Pause {
   let paused = 0;

@@ -1,10 +1,13 @@
-/** One preference: name, value as a token or in quotes, and parameters, which none of ours has. Every character can begin only one part. */
+/**
+ * One preference: its name, its value as a token or in quotes, and its parameters, which no supported preference has.
+ * Every character can begin only one part.
+ */
 const preference =
   /\s*([!#$%&'*+.^_`|~\w-]+)\s*(?:=\s*(?:([^\s",;]*)|"((?:[^"\\]|\\.)*)")\s*)?(?:;(?:[^",]|"(?:[^"\\]|\\.)*")*)?(?:,|$)/y;
 
 /**
- * Reads the header Prefer (RFC 7240, 2): the values by their lower-case names. If a preference is given twice, the first counts. What
- * follows a part that is not well-formed is ignored.
+ * Reads the header Prefer (RFC 7240, 2): the values by their lower-case names. If a preference is given twice, the
+ * first counts. Everything after a malformed part is ignored.
  */
 export function readPreferences(prefer: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();

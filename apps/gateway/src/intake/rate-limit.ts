@@ -7,9 +7,12 @@ export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | u
 /** Counts a call. Returns the milliseconds to wait if the account exceeds its limit in this process. */
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
-/** A token bucket for each key, with the calls of one second. */
+/** Creates a token bucket for each key. A bucket holds the calls of one second. */
 export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBuckets<Key> {
-  /** The one used longest ago first. `calls` may be made at once; they are refilled over time. */
+  /**
+   * In order of use, the least recently used bucket first. `calls` is how many calls may be made immediately; it is
+   * refilled over time.
+   */
   const buckets = new Map<Key, { calls: number; filledAtMs: number }>();
 
   return (key, callsPerSecond) => {
@@ -28,11 +31,11 @@ export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBucket
 }
 
 /**
- * The limit of authenticated accounts: a merchant's own, or else `callsPerSecond`, on average; absent: unlimited.
- * `monotonicNow` returns the milliseconds of a monotonic clock.
+ * Creates the rate limit of authenticated accounts: the merchant's separate limit or, if there is none,
+ * `callsPerSecond`, on average; absent: unlimited. `monotonicNow` returns the milliseconds of a monotonic clock.
  */
 export function createRateLimit({
-  callsPerSecond: callsOfAll,
+  callsPerSecond: defaultCallsPerSecond,
   monotonicNow,
 }: {
   readonly callsPerSecond: number | undefined;
@@ -40,7 +43,7 @@ export function createRateLimit({
 }) {
   const count = createTokenBuckets<AccountId>(monotonicNow);
   return (account: Account): number | undefined => {
-    const callsPerSecond = (account.kind === 'merchant' ? account.rateLimit : null) ?? callsOfAll;
+    const callsPerSecond = (account.kind === 'merchant' ? account.rateLimit : null) ?? defaultCallsPerSecond;
     return callsPerSecond === undefined ? undefined : count(account.id, callsPerSecond);
   };
 }

@@ -33,7 +33,10 @@ export interface IncomingCall {
   readonly accountKind: Account['kind'] | undefined;
   /** Starts to read the body; absent: the call has none, or the transport streams it. */
   readonly startReading?: ((timeoutMs: number) => BodyReading) | undefined;
-  /** Whether reading starts before the credentials are checked: HTTP/2 keeps an unread body in memory frame by frame. */
+  /**
+   * Whether reading starts before the credentials are checked. In HTTP/2, an unread body would stay in memory frame by
+   * frame.
+   */
   readonly readsAtOnce?: boolean;
 }
 

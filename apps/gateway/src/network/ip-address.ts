@@ -2,7 +2,8 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Where webhooks may be sent: over https to public addresses; for development also to this machine, even over http; or anywhere.
+ * Where webhooks may be sent: `public` allows https to public addresses, `loopback` also allows this machine, even over
+ * http, and `any` allows every address. The last two are for development.
  */
 export type AllowedAddresses = 'public' | 'loopback' | 'any';
 
@@ -11,8 +12,9 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
  * Whether an IP address belongs to the public internet: not to this machine, a private or link-local network (a cloud's
- * metadata service), carrier-grade NAT, multicast or a reserved range. IPv6 that embeds IPv4 is not public, because a
- * translator or tunnel would deliver to the IPv4 address. A NAT64 prefix that a network chose itself can't be recognised.
+ * metadata service), carrier-grade NAT, multicast or a reserved range. An IPv6 address that embeds an IPv4 address is
+ * not public, because a translator or tunnel would deliver to the IPv4 address. A network's own NAT64 prefix can't be
+ * recognised.
  */
 export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address);
@@ -20,7 +22,10 @@ export function isPublicAddress(address: string): boolean {
   return parsed instanceof ipaddr.IPv4 || (parsed.match(globalUnicast) && !isIsatap(parsed));
 }
 
-/** ISATAP embeds IPv4 below any prefix, marked by these 32 bits, of which two may have either value (RFC 5214, 6.1). */
+/**
+ * ISATAP embeds an IPv4 address below any prefix and marks it with these 32 bits. Two of the bits may have either value
+ * (RFC 5214, 6.1).
+ */
 function isIsatap({ parts }: ipaddr.IPv6): boolean {
   const [, , , , high = 0, low] = parts;
   return (high & 0xfcff) === 0 && low === 0x5efe;

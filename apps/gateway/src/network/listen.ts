@@ -22,8 +22,8 @@ export function portOf(server: Server): number {
 }
 
 /**
- * The one address of HOST. A name can have several: given the name itself, the two servers could choose different ones, and
- * Fastify would open a second server for `localhost`, to which none of our limits apply.
+ * Resolves HOST to one address. A name can have several. Given the name itself, the two servers could choose different
+ * addresses, and Fastify would open a second server for `localhost`, to which none of the gateway's limits would apply.
  */
 export async function addressOf(host: string): Promise<string> {
   try {
@@ -52,7 +52,9 @@ export function defaultBaseUrl(scheme: 'http' | 'https', host: string, httpPort:
 
 type PortVariable = 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT';
 
-/** Binds all ports for a moment, before anything is started. Throws one line for each port that can't be used. */
+/**
+ * Binds all ports briefly, before anything is started. Throws an error with one line for each port that can't be used.
+ */
 export async function requireFreePorts(address: string, ports: Readonly<Record<PortVariable, number>>): Promise<void> {
   const problems = new Set<string>();
   for (const variable of ['HTTP_PORT', 'GRPC_PORT', 'ADMIN_PORT'] as const) {
@@ -68,7 +70,10 @@ export async function requireFreePorts(address: string, ports: Readonly<Record<P
   if (problems.size > 0) throw new StartError([...problems].join('\n'));
 }
 
-/** Binds a port and returns its number. Throws one line that says which port or address can't be used, and why. */
+/**
+ * Binds a port and returns its number. Throws an error that says in one line which port or address can't be used, and
+ * why.
+ */
 export async function listenOn(
   variable: PortVariable,
   address: string,

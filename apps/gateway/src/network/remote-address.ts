@@ -4,15 +4,15 @@ import { all, compile } from '@fastify/proxy-addr';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Whether an address is a trusted proxy: that of the connection (hop 0), or one that forwarded the request to it (hop 1 and
- * so on).
+ * Whether an address is a trusted proxy. Hop 0 is the address of the connection, and hops 1 and above are the addresses
+ * that forwarded the request to it.
  */
 export type TrustProxy = (address: string, hop: number) => boolean;
 
 /** Parses a number of proxies, or their addresses and networks separated by commas. `undefined` if it is neither. */
 export function parseTrustProxy(text: string): TrustProxy | undefined {
   const proxies = Number(text);
-  // `compile` would take an IPv4 address written as one number.
+  // `compile` would accept one number as an IPv4 address.
   if (Number.isInteger(proxies)) return proxies >= 1 && proxies <= 9 ? (_address, hop) => hop < proxies : undefined;
   try {
     return compile(text.split(',').map((part) => part.trim()));
@@ -23,7 +23,7 @@ export function parseTrustProxy(text: string): TrustProxy | undefined {
 
 /**
  * The address of the client: that of the connection or, if a trusted proxy opened it, the one in X-Forwarded-For. IPv4
- * mapped to IPv6, as a dual-stack socket reports it, counts as IPv4. Absent if the connection is closed already.
+ * mapped to IPv6, as a dual-stack socket reports it, counts as IPv4. `undefined` if the connection is already closed.
  */
 export function remoteAddressOf(
   request: { readonly socket: { readonly remoteAddress?: string | undefined }; readonly headers: IncomingHttpHeaders },

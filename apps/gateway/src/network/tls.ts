@@ -6,19 +6,19 @@ import { tlsCheckEveryMs } from '../limits.ts';
 import { messageOf, StartError } from '../start/process.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
-/** Files in PEM. They are read at the start and when they change. */
+/** Files in PEM, which are read at the start and whenever they change. */
 export interface TlsFiles {
-  /** Followed by the intermediate certificates. */
+  /** The certificate, followed by the intermediate certificates. */
   readonly certFile: string;
   readonly keyFile: string;
-  /** The authority that signs the certificates of gRPC clients; absent: they need none. */
+  /** The authority that signs the certificates of gRPC clients; absent: clients need no certificate. */
   readonly clientCaFile: string | undefined;
 }
 
 export interface TlsPort {
-  /** With an authority (`ca`) if clients need a certificate. */
+  /** Contains an authority (`ca`) if clients need a certificate. */
   readonly context: SecureContextOptions;
-  /** Gives the server each new certificate. Connections that are open keep theirs. */
+  /** Gives the server each new certificate. Open connections keep the old one. */
   renew(server: Server): void;
 }
 
@@ -76,7 +76,7 @@ async function readPem<Parsed>(variable: string, file: string, kind: string, par
   }
   try {
     const parsed = parse(pem);
-    // Parses the certificates after the first one too.
+    // Also parses the certificates after the first one.
     if (kind === 'certificate') createSecureContext({ cert: pem });
     return { pem, parsed };
   } catch {

@@ -8,7 +8,7 @@ export const envelopePrefixBytes = 5;
 
 export type CallBody = Buffer | 'too_large' | 'deadline_exceeded' | 'overloaded' | 'aborted';
 
-/** Reads the body of a call, at most one message of the limit. Bytes after that are read and dropped. */
+/** Reads the body of a call, up to one message of the maximum size. Bytes after that are read and dropped. */
 export type ReadBody = ReturnType<typeof createBodyReader>;
 
 /** A body that is being read. */
@@ -19,9 +19,9 @@ export interface BodyReading {
 
 /** The form of a body. */
 export interface BodyForm {
-  /** Whether the body is a message with its prefix. */
+  /** Whether the message in the body has an envelope prefix. */
   readonly hasEnvelope: boolean;
-  /** The most bytes of the message; absent: the usual limit. */
+  /** The maximum size of the message in bytes; absent: the usual limit. */
   readonly messageBytesMax?: number | undefined;
 }
 
@@ -30,18 +30,22 @@ interface ReadOptions extends BodyForm {
   readonly timeoutMs?: number;
 }
 
-/** The most bytes of a body. */
+/** The maximum size of a body in bytes. */
 export function bodyBytesMax({ hasEnvelope, messageBytesMax = usualMessageBytesMax }: BodyForm): number {
   return hasEnvelope ? envelopePrefixBytes + messageBytesMax : messageBytesMax;
 }
 
-/** Small chunks are slices of larger read buffers; joined at this count, they no longer keep those alive. */
+/**
+ * Small chunks are slices of larger read buffers and keep those in memory. At this count, the chunks are joined, which
+ * releases the buffers.
+ */
 const chunksMax = 64;
 
 /**
- * Creates what reads the bodies of all calls, and limits the memory that they take. Above the limit, the oldest are dropped, and
- * their calls are `overloaded`: those of clients that send slowly, because others are complete and taken at once. Large bodies are
- * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
+ * Creates the reader of the bodies of all calls, which limits the memory that they use. Above the limit, the oldest
+ * bodies are dropped, and their calls are `overloaded`. Those belong to clients that send slowly, because other bodies
+ * are complete and taken immediately. Large bodies are handed to their calls a few at a time, so that hundreds of
+ * connections that send large bodies don't stall the rest.
  */
 export function createBodyReader(bytesOfAllMax: number) {
   /** Drops each body, oldest first. */
@@ -103,7 +107,7 @@ export function createBodyReader(bytesOfAllMax: number) {
     stream.once('end', () => result ?? finish(joined()));
     stream.once('error', () => result ?? finish('aborted'));
     stream.once('close', () => {
-      // A stream of HTTP/1.1 closes at its end.
+      // In HTTP/1.1, a stream also closes when it has ended normally.
       if (!isWanted || result === undefined) finish('aborted');
     });
     return {

@@ -4,9 +4,9 @@ import type { Server, Socket } from 'node:net';
 export interface Peer {
   /** The client's IP address; `undefined` once the connection is closed. */
   readonly address: string | undefined;
-  /** The call has valid credentials, so its connection is among the last to be replaced. */
+  /** Records that the call has valid credentials, so that its connection is among the last to be replaced. */
   markAuthenticated(): void;
-  /** The gateway does no more work for the call: from now on its connection counts as idle. */
+  /** Records that the gateway does no more work for the call, so that its connection counts as idle from now on. */
   markIdle(): void;
 }
 
@@ -23,7 +23,7 @@ export function trackSockets(server: Server): () => void {
   server.on('connection', track);
   server.on('secureConnection', track);
   return () => {
-    // Destroys the later ones first: a TLS socket must not write to a destroyed socket below it
+    // Destroys the newest first, because a TLS socket must not write to a destroyed socket below it
     // (docs/decisions/070-secure-the-drivers-sockets.md).
     for (const socket of [...sockets].reverse()) socket.destroy();
   };
@@ -35,9 +35,9 @@ interface State {
 }
 
 /**
- * Bounds the connections of a port. When it is full, a new connection replaces the least recently used idle one that never had
- * valid credentials or, if there is none, the least recently used idle one that had
- * (docs/decisions/047-unauthenticated-callers.md).
+ * Bounds the connections of a port. When it is full, a new connection replaces the least recently used idle connection
+ * that has never had valid credentials. If there is none, it replaces the least recently used idle connection that has
+ * had them (docs/decisions/047-unauthenticated-callers.md).
  */
 export function createConnectionLimit<Connection>({
   connectionsMax,
@@ -47,7 +47,7 @@ export function createConnectionLimit<Connection>({
   readonly close: (connection: Connection) => void;
 }) {
   const states = new Map<Connection, State>();
-  /** The least recently used first. */
+  /** The idle connections, least recently used first. */
   const idle = { unauthenticated: new Set<Connection>(), authenticated: new Set<Connection>() };
   const idleLike = ({ isAuthenticated }: State) => (isAuthenticated ? idle.authenticated : idle.unauthenticated);
 
@@ -68,7 +68,10 @@ export function createConnectionLimit<Connection>({
       states.delete(connection);
       if (state !== undefined) idleLike(state).delete(connection);
     },
-    /** A complete request was received. The connection is in use until the returned function is first called. */
+    /**
+     * Marks a connection as in use, once a complete request was received. The returned function ends this use; calling
+     * it again does nothing.
+     */
     use(connection: Connection): () => void {
       const state = states.get(connection);
       if (state === undefined) return () => {};
@@ -83,7 +86,7 @@ export function createConnectionLimit<Connection>({
       };
     },
     isAuthenticated: (connection: Connection) => states.get(connection)?.isAuthenticated === true,
-    /** A call of the connection has valid credentials. */
+    /** Records that a call of the connection has valid credentials. */
     markAuthenticated(connection: Connection): void {
       const state = states.get(connection);
       if (state === undefined || state.isAuthenticated) return;
@@ -93,7 +96,10 @@ export function createConnectionLimit<Connection>({
   };
 }
 
-/** Removes the item that was added first. At worst it skips as many gaps as the set had items: 8 µs among 10,000. */
+/**
+ * Removes the item that was added first. In the worst case, it skips as many gaps as the set has had items, which takes
+ * 8 µs for 10,000.
+ */
 function takeFirst<Item>(items: Set<Item>): Item | undefined {
   for (const item of items) {
     items.delete(item);
