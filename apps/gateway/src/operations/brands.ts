@@ -35,7 +35,10 @@ export function brandOperations(deps: Pick<OperationDeps, 'management' | 'baseUr
   });
 }
 
-/** Reads an image: bytes in Protobuf, base64 in JSON. `undefined`: not sent. `null`: empty. */
+/**
+ * Reads an image, which is bytes in Protobuf and base64 in JSON. Returns `undefined` if it was not sent, and `null` if
+ * it is empty.
+ */
 function readImage(value: unknown): Result<Uint8Array | null | undefined, FieldError<string>> {
   if (value === undefined || value === null) return success(undefined);
   const bytes = typeof value === 'string' ? bytesOf(value) : value;
@@ -54,7 +57,9 @@ function bytesOf(base64: string): Uint8Array | undefined {
   }
 }
 
-/** The path of a logo below the base URL. It never shows another image, because it holds the digest of the image. */
+/**
+ * The path of a logo below the base URL. It always refers to the same image, because it contains the image's digest.
+ */
 export function logoPath({ digest, type }: Logo): string {
   return `/logos/${digest}.${type}`;
 }

@@ -45,7 +45,7 @@ export function credentialOperations(deps: Pick<OperationDeps, 'management'>): O
   });
 }
 
-/** A client secret as the API returns it, with its value only if that is new. */
+/** A client secret as the API returns it. It contains the value only if the secret is new. */
 export function secretResponse(
   { id, createdAt, endsAt = null }: { readonly id: number; readonly createdAt: Date; readonly endsAt?: Date | null },
   newSecret?: string,

@@ -33,8 +33,9 @@ interface ListedEvents {
 }
 
 /**
- * Lists the merchant's events, oldest first. Every page has a cursor, after which later events follow. The call waits for a
- * first event as long as the caller prefers, and continues a filtered page without events while there is time.
+ * Lists the merchant's events, oldest first. Every page has a cursor, with which the caller gets later events. The call
+ * waits for a first event as long as the caller prefers. If a filtered scan has found no events yet, it continues while
+ * there is time.
  */
 async function listEvents(
   { store, eventWatch }: ListEventsDeps,
@@ -76,8 +77,7 @@ export interface Watcher {
 }
 
 /**
- * The operation that responds with a stream. It yields the JSON form of the messages to send, and returns a failure at the
- * end.
+ * The operation that responds with a stream. It yields the JSON form of the messages to send, and a failure at the end.
  */
 export type WatchEvents = ReturnType<typeof createWatchEvents>;
 
@@ -136,15 +136,15 @@ export function createWatchEvents({
       try {
         yield* watch(watcher, input);
       } finally {
-        const left = (streams.get(id) ?? 1) - 1;
-        if (left > 0) streams.set(id, left);
+        const remaining = (streams.get(id) ?? 1) - 1;
+        if (remaining > 0) streams.set(id, remaining);
         else streams.delete(id);
       }
     },
   };
 }
 
-/** An event as in feeds and webhooks, with the order after the change. */
+/** An event as feeds and webhooks contain it, with the order after the change. */
 export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl) {
   return {
     id: event.eventId,

@@ -3,21 +3,22 @@ import { expect, test } from 'vitest';
 import { type Explored, exploreAll } from '../../test/helpers/interleavings/explore.ts';
 import { calls, create, orderWorld } from '../../test/helpers/interleavings/order-world.ts';
 
-// Every interleaving of the statements of a few calls about one order. A failed test shows the schedule that breaks a promise,
-// and the calls that contradict each other. `interleavings.slow.test.ts` explores more calls, faults and steps of the clock.
+// Explores every interleaving of the statements of a few calls about one order. A failed test prints the schedule that
+// breaks a promise, and the calls that contradict each other. `interleavings.slow.test.ts` explores more calls, faults
+// and steps of the clock.
 
 const names = Object.keys(calls);
-const named = (...some: string[]) => some.map((name) => calls[name] ?? create());
+const named = (...callNames: string[]) => callNames.map((name) => calls[name] ?? create());
 
-function report(what: string, explored: Explored): void {
-  process.stdout.write(`${what}: ${JSON.stringify(explored)}\n`);
+function report(title: string, explored: Explored): void {
+  process.stdout.write(`${title}: ${JSON.stringify(explored)}\n`);
 }
 
 test('two calls on an order, with a crash or a lost response after any statement, keep all promises', async () => {
   const total = { states: 0, checked: 0, schedules: 0 };
-  for (const [index, one] of names.entries()) {
-    for (const other of names.slice(index)) {
-      await exploreAll(orderWorld(named(one, other), { isCreated: true, ticks: 0 }), { faultsMax: 1 }, total);
+  for (const [index, first] of names.entries()) {
+    for (const second of names.slice(index)) {
+      await exploreAll(orderWorld(named(first, second), { isCreated: true, ticks: 0 }), { faultsMax: 1 }, total);
     }
   }
   report('two calls with a fault', total);
@@ -32,18 +33,18 @@ test.for([
   [['pay by 2 with its attempt', 'start by 2', 'start by 3', 'cancel'], 0],
   [['pay by 2', 'pay by 3', 'cancel', 'start by 3'], 0],
   [['simulate an expiry', 'pay by 3', 'cancel', 'read'], 0],
-] as const)('%j at the same time keep all promises while the clock passes the expiry', async ([some, ticks]) => {
-  const explored = await exploreAll(orderWorld(named(...some), { isCreated: true, ticks }), { faultsMax: 0 });
-  report(`${some.join(', ')}, ${ticks} steps of the clock`, explored);
+] as const)('%j at the same time keep all promises while the clock passes the expiry', async ([callNames, ticks]) => {
+  const explored = await exploreAll(orderWorld(named(...callNames), { isCreated: true, ticks }), { faultsMax: 0 });
+  report(`${callNames.join(', ')}, ${ticks} steps of the clock`, explored);
 });
 
 test('an order is created once, and only the same order is a replay', async () => {
   const creations = [create(), create({ order_amount: 1 }), create()];
   const explored = await exploreAll(orderWorld(creations, { isCreated: false, ticks: 0 }), { faultsMax: 1 });
   report('three creations with a fault', explored);
-  const { order_id: _, ...others } = anotherOrderInput;
+  const { order_id: _, ...fields } = anotherOrderInput;
   const changes = [
-    ...Object.entries(others).map(([name, value]) => ({ [name]: value })),
+    ...Object.entries(fields).map(([name, value]) => ({ [name]: value })),
     ...[{ order_expires_at: '2026-09-21T14:14:51.000+00:00' }, { metadata: { cart: '8' } }],
   ];
   for (const changed of changes) {

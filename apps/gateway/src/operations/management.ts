@@ -15,9 +15,9 @@ import {
 } from './operation.ts';
 import { storageFailure } from './retry-after.ts';
 
-/** A merchant that manages something itself. */
+/** A merchant that manages its own endpoints, secrets or brand. */
 interface Manager extends Caller<Merchant> {
-  /** Works on what the merchant manages, within the time of the call. */
+  /** Performs work on what the merchant manages, within the time limit of the call. */
   manage<Value>(work: (managed: Managed) => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>>;
 }
 
@@ -26,7 +26,10 @@ const reserved: Failure = {
   reason: 'The operator of this gateway manages webhook endpoints, client secrets and brands. Ask the operator.',
 };
 
-/** The operations of a service by which merchants manage something themselves, which the operator can reserve. */
+/**
+ * Creates the operations of a service with which merchants manage their own settings. The operator can reserve these
+ * operations.
+ */
 export function managementOperations<Methods extends Readonly<Record<string, DescMethod>>>(
   { management }: Pick<OperationDeps, 'management'>,
   service: { readonly method: Methods },
@@ -52,10 +55,13 @@ function managerOf(management: MerchantManagement, caller: Caller<Merchant>): Ma
   };
 }
 
-/** What an id in a request refers to. */
+/** The kind of thing that an id in a request refers to. */
 type Unknown = 'webhook_endpoint' | 'event' | 'client_secret';
 
-/** Reads an id of a request. Text of another form can't exist, so it is not looked up; `unknown` says what it was for. */
+/**
+ * Reads an id of a request. A text of another form can't be an existing id, so it is not looked up. `unknown` is the
+ * kind of thing that the id refers to.
+ */
 export function readId(members: Members, field: string, form: RegExp, unknown: Unknown): Result<string, Failure> {
   const value = members[field];
   if (value === undefined || value === null || value === '') {

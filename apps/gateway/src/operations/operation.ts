@@ -72,11 +72,17 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly clientId: string;
   /** The client secret of the request: the key of its `v1=` checksum. */
   readonly clientSecret: string;
-  /** Whether the caller prefers errors to be rejected that can be ignored. Unknown members are, before the operation. */
+  /**
+   * Whether the caller prefers that errors which could be ignored are rejected. Unknown members are rejected before the
+   * operation.
+   */
   readonly isStrict: boolean;
-  /** How long the caller prefers to wait for a first result, in milliseconds; 0: does not wait. */
+  /** How long the caller prefers to wait for a first result, in milliseconds; 0 means that it does not wait. */
   readonly waitMs: number;
-  /** Waits without a share of the gateway's capacity. The time does not count; the signal aborts when the caller disconnects. */
+  /**
+   * Waits without using the gateway's capacity. The time does not count towards the deadline. The signal aborts when
+   * the caller disconnects.
+   */
   pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
 }
 
@@ -84,8 +90,8 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
 export type Members = Readonly<Record<string, unknown>>;
 
 /**
- * How a call succeeded. `replayed`: an earlier call had the same effect, and this one had none. `accepted`: the effect follows
- * later.
+ * How a call succeeded. `replayed` means that an earlier call had the same effect and this one had none; `accepted`
+ * means that the effect follows later.
  */
 export type Success = 'created' | 'replayed' | 'accepted' | 'ok';
 
@@ -100,18 +106,25 @@ export interface Reply {
 /** One operation of the API. The contract's options on the method declare its callers and its JSON route. */
 export interface Operation {
   readonly method: DescMethodUnary;
-  // A method, so that an operation can require the kind of account that its contract names, which the intake guarantees.
+  // Declared as a method, so that an operation can require the kind of account that its contract names. The intake
+  // guarantees that kind.
   handle(members: Members, caller: Caller): Promise<Result<Reply, Failure>>;
-  /** The errors of the members, to be reported with unknown ones. Absent: the unknown ones are reported alone. */
+  /**
+   * Returns the errors of the members, which are reported together with unknown members; absent: only unknown members
+   * are reported.
+   */
   readonly fieldErrors?: ((members: Members) => readonly FieldError<string>[]) | undefined;
 }
 
-/** A handler for each method of a service that is no stream. */
+/** A handler for each method of a service, except for streams. */
 export type Handlers<Methods, Handle> = {
   readonly [Name in keyof Methods as Methods[Name] extends { methodKind: 'unary' } ? Name : never]: Handle;
 };
 
-/** The operations of a service. `fieldErrors` has those of {@link Operation}. */
+/**
+ * Creates the operations of a service. `fieldErrors` has the function of that name in {@link Operation} for some of its
+ * methods.
+ */
 export function operationsOf<Methods extends Readonly<Record<string, DescMethod>>>(
   { method: methods }: { readonly method: Methods },
   handlers: Handlers<Methods, Operation['handle']>,

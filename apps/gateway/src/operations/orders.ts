@@ -68,7 +68,10 @@ export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'bas
       return success({ body: { order: recordOf(order, caller) }, outcome: outcomeOf(cancelled.value) });
     },
 
-    /** Newest first; the last page has no cursor. With a filter by metadata a page can be short. */
+    /**
+     * Lists orders, newest first. The last page has no cursor. With a filter by metadata, a page can have fewer orders
+     * than its limit.
+     */
     async listOrders(members, caller: Caller<Merchant>) {
       const { id } = caller.account;
       const parsed = parseOrderList(id, members);
@@ -106,7 +109,7 @@ export async function createOrder(
   if (wrongChecksum !== undefined) return failed(wrongChecksum);
   const rangeError = expiresAtMs === undefined ? undefined : expiryRangeError(expiresAtMs, nowMs);
   if (rangeError !== undefined) {
-    // An order that is sent again may be near its expiry, or past it.
+    // The order may be a replay, sent when it is near its expiry or past it.
     const found = await deps.store.findByOrderId(merchant.id, fields.order_id, caller.timeLeftMs());
     if (found.kind === 'found') return replayOf(deps, found.order, parsed.value);
     return failed(
@@ -135,7 +138,7 @@ export async function createOrder(
   }
 }
 
-/** Returns the stored order if it is the one that was sent. */
+/** Returns the stored order if it is the same as the one sent, otherwise the fields that differ. */
 function replayOf({ erasureKeys }: CreateOrderDeps, order: Order, sent: ParsedOrder): Result<CreatedOrder, Failure> {
   const fields = orderDifference(order, sent, erasureKeys);
   return fields.length === 0 ? success({ order, replayed: true }) : failed({ kind: 'order_id_conflict', fields });
@@ -158,7 +161,7 @@ export function cancelOrder(
 export type OrderResponse = ReturnType<typeof orderResponse>;
 export type OrderRecord = ReturnType<typeof orderRecord>;
 
-/** The six fields of the response to a creation, in the order of the API. */
+/** The six fields of the response to a creation, in the API's order. */
 export function orderResponse(order: Order, baseUrl: BaseUrl) {
   return {
     service_order_id: order.serviceOrderId,

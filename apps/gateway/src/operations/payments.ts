@@ -33,7 +33,7 @@ import {
 
 type RecordPaymentDeps = Pick<OperationDeps, 'store' | 'countRefusal'>;
 
-/** What checkout systems do with the order of a payment link. */
+/** Creates the operations of checkout systems on the order of a payment link. */
 export function paymentOperations(
   deps: RecordPaymentDeps & Pick<OperationDeps, 'now' | 'baseUrl' | 'signingSecrets'>,
 ): Operation[] {
@@ -106,7 +106,7 @@ async function endPayment(
   const attempt = { checkoutId: caller.account.id, attemptId };
   let replayed = true;
   for (;;) {
-    // Read again after the change: an order that is past its expiry expires with its lease.
+    // The order is read again after the change, because an order past its expiry expires when its lease ends.
     const found = await findPaymentLink(deps.store.findByToken, caller, orderToken);
     if (!found.ok) return found;
     if (!isHeldBy(found.value.order.lease, attempt)) return success({ found: found.value, replayed });
@@ -145,7 +145,10 @@ export async function recordPayment(
   return ended.ok ? recorded : ended;
 }
 
-/** An order as checkout systems see it, with more members than `CheckoutOrder`, which drops them. */
+/**
+ * An order as checkout systems see it. It has more members than the message `CheckoutOrder`; building the message drops
+ * them.
+ */
 function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
   const { order, merchant } = link;
   const record = orderRecord(order, merchant.mode, deps.baseUrl());

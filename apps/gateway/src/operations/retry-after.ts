@@ -1,6 +1,6 @@
 import type { Failure } from '@order-gateway/domain/failure';
 
-/** The shortest wait of a client after `overloaded`: the queue is empty in a fraction of this. */
+/** The minimum wait of a client after `overloaded`. The queue is empty in a fraction of this time. */
 const overloadedRetryAfterMs = 500;
 
 /** The failure of a call for an error of the storage. */

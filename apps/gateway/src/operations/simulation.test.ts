@@ -32,8 +32,8 @@ import { cancelOrder, createOrder } from './orders.ts';
 import { recordPayment } from './payments.ts';
 import { findOrder } from './stored-orders.ts';
 
-// The use cases and the batch queue over a store in memory whose statements fail, in orders of events that fast-check draws. A
-// failed run prints its seed and path: as further parameters of `fc.assert`, `{ seed, path }` repeat it.
+// Runs the use cases and the batch queue over an in-memory store with failing statements. fast-check chooses the order
+// of events. A failed run prints its seed and path; passing `{ seed, path }` to `fc.assert` repeats it.
 
 const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
 
@@ -44,14 +44,17 @@ afterAll(() => void vi.useRealTimers());
 /** The outcomes of a statement. */
 const faults = ['works', 'answers late', 'fails', 'loses the answer', 'hangs', 'hangs after the commit'] as const;
 
-/** When the database client gives up, in `client.ts`. */
+/** When the database client gives up (`client.ts`). */
 const hangMs = 5_000;
 
-/** A note that no statement can store: its neighbours in a batch must not fail with it. */
+/** A note that no statement can store. Other orders in its batch must not fail with it. */
 const badNote = 'bad';
 const badOrder = 2;
 
-/** What clients send about two orders, each with one of two notes, paid with one of two payments; and about one with a bad note. */
+/**
+ * The calls of clients. Two orders have one of two notes each and are paid with one of two payments. A third order has
+ * a bad note.
+ */
 const calls = fc.record({
   use: fc.constantFrom('create', 'create', 'pay', 'cancel', 'find'),
   order: fc.constantFrom(0, 0, 0, 1, 1, badOrder),
@@ -106,10 +109,10 @@ test('calls and failing statements in any order lose, double and undo nothing th
   await fc.assert(property, { numRuns: schedules });
 });
 
-/** The second turn is for what the queue defers to the end of the first. */
+/** Waits for two turns, because the queue defers work to the end of the first. */
 const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-/** Lets one event after another happen until a promise is settled. Fails where only a deadline can end a call. */
+/** Lets one event after another happen until a promise is settled. Fails if only a deadline could end a call. */
 async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promise: Promise<unknown>): Promise<void> {
   let isSettled = false;
   const end = () => {
@@ -129,8 +132,12 @@ async function send(deps: GatewayDeps, known: Order | undefined, sent: SentCall)
   const call = new Call(deps, 'json', {}, noPeer);
   call.limitTimeout(sent.timeoutMs);
   const caller = {
-    ...{ account: merchant, ...credentials, timeLeftMs: () => call.timeLeftMs(), concerns() {} },
-    ...{ waitMs: 0, isStrict: false },
+    account: merchant,
+    ...credentials,
+    timeLeftMs: () => call.timeLeftMs(),
+    concerns() {},
+    waitMs: 0,
+    isStrict: false,
     pause: <Value>(wait: (signal: AbortSignal) => Promise<Value>) => wait(new AbortController().signal),
   };
   const orderId = `order-${sent.order}`;
@@ -229,8 +236,11 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
 
 /** The failures that a client may see: the effect of another call, or an unknown outcome. */
 const effects = [
-  ...['not_found', 'order_id_conflict', 'payment_id_conflict'],
-  ...['order_already_paid', 'order_cancelled'],
+  'not_found',
+  'order_id_conflict',
+  'payment_id_conflict',
+  'order_already_paid',
+  'order_cancelled',
 ];
 const unknown = ['unavailable', 'overloaded', 'deadline_exceeded'];
 
@@ -252,7 +262,7 @@ async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): 
         ),
       ),
   );
-  // The model knows one order: a payment of the other one is rejected whatever happens to this one.
+  // The model knows only one order, so it can't explain a payment that another order already has.
   const isOfAnother = ({ use, order, variant, result }: Ended) => {
     const owner = ownerOf.get(`payment-${variant}`);
     const isConflict = use === 'pay' && !result.ok && result.failure.kind === 'payment_id_conflict';

@@ -39,7 +39,7 @@ export async function findOrder(
 
 export const linkNotFound: Failure = { kind: 'not_found', unknown: 'payment_link' };
 
-/** Finds the order of a payment link by the text after `/payment/`, with one of the store's two ways to read it. */
+/** Finds the order of a payment link by the text after `/payment/`, with one of the store's two methods for that. */
 export async function findPaymentLink(
   find: OrderStore['findByToken' | 'findForPage'],
   deadline: Deadline,
@@ -63,7 +63,7 @@ export async function findLinkToPay(
   return order.orderStatus === 'UN_PAID' && merchant.isDisabled ? failed(linkNotFound) : found;
 }
 
-/** The result of a lookup that may find nothing. */
+/** Converts the outcome of a lookup, which may have found nothing, to a result. */
 export function resultOf<Found extends FoundOrder>(
   deadline: Deadline,
   outcome: FindOutcome<Found>,
@@ -84,8 +84,9 @@ export interface ChangedOrder<Found extends FoundOrder> {
 }
 
 /**
- * Finds an order and changes its state, if the domain decides so. If another change wins, the order is read and decided
- * again, at most as often as an order has states. `refused` is called with a refused payment once it is stored.
+ * Finds an order and changes its state if the domain decides so. If a concurrent change is stored first, the order is
+ * read and decided again, at most as many times as an order has states. `refused` is called once a refused payment is
+ * stored.
  */
 export async function changeOrder<Found extends FoundOrder>(
   deps: Pick<OperationDeps, 'store'>,

@@ -167,7 +167,7 @@ function readEndpointId(members: Members): Result<string, Failure> {
   return readId(members, 'id', endpointIdForm, 'webhook_endpoint');
 }
 
-/** The failure of a request with a URL to which nothing is sent. */
+/** Returns the failure of a request with a URL to which the gateway sends nothing. */
 function urlFailure(url: string, allowed: AllowedAddresses): Failure | undefined {
   const problem = urlProblem(new URL(url), allowed);
   return problem === undefined ? undefined : { kind: 'webhook_url_not_allowed', reason: `The URL ${problem}.` };
@@ -206,7 +206,7 @@ function endpointReply(
 export type EndpointResponse = ReturnType<typeof endpointResponse>;
 export type DeliveryResponse = ReturnType<typeof deliveryResponse>;
 
-/** An endpoint as the API returns it, with its signing secret only if that is new. */
+/** An endpoint as the API returns it. It contains the signing secret only if the secret is new. */
 function endpointResponse({ endpoint, signsReturns }: FoundEndpoint, newSecret?: string) {
   const { endpointId, url, eventTypes, disabledAt, failingSince, createdAt } = endpoint;
   return {

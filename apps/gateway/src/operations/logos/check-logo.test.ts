@@ -10,7 +10,7 @@ import { createCheckLogo } from './check-logo.ts';
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><script>alert(1)</script></svg>';
 const signature = Buffer.from('89504e470d0a1a0a', 'hex');
-/** Checks an image as the only one, in time. */
+/** Checks an image while no other is checked, with enough time. */
 const checkLogo = (image: Uint8Array) => createCheckLogo()('merchant', image, () => 60_000);
 const zeros = (bytes: number) => deflateSync(Buffer.alloc(bytes), { level: 9 });
 
@@ -41,7 +41,7 @@ test.each([
   ['text', 'bad_format', Buffer.from('logo')],
   ['an SVG', 'bad_format', Buffer.from(svg)],
   ['an SVG with an XML declaration', 'bad_format', Buffer.from(`<?xml version="1.0"?>${svg}`)],
-  ['an SVG in the clothing of a PNG', 'bad_format', Buffer.concat([signature, Buffer.from(svg)])],
+  ['an SVG with the signature of a PNG', 'bad_format', Buffer.concat([signature, Buffer.from(svg)])],
   ['a GIF', 'bad_format', Buffer.from('R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==', 'base64')],
   ['a PNG that ends early', 'bad_format', pngOf(8, 4).subarray(0, 50)],
   ['a PNG with a wrong checksum', 'bad_format', Buffer.from(pngOf(8, 4)).fill(1, 45, 47)],
@@ -110,7 +110,7 @@ test.skipIf(mustSkip('the priority of decoding', process.platform === 'linux' ? 
       const stats = tasks.map((task) => readFile(`/proc/self/task/${task}/stat`, 'utf8').catch(() => ''));
       return Math.max(...(await Promise.all(stats)).filter((stat) => stat !== '').map(niceness));
     };
-    const own = getPriority();
+    const ownPriority = getPriority();
     const seen = new Set([await highest()]);
     let isDecoding = true;
     const checking = checkLogo(pngOf(2_000, 2_000)).finally(() => {
@@ -118,6 +118,6 @@ test.skipIf(mustSkip('the priority of decoding', process.platform === 'linux' ? 
     });
     while (isDecoding) seen.add(await highest());
     await checking;
-    expect([...seen]).toEqual([own, own + 10]);
+    expect([...seen]).toEqual([ownPriority, ownPriority + 10]);
   },
 );

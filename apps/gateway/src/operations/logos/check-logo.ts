@@ -28,9 +28,10 @@ const invalid = (rule: BrokenRule) =>
   failed({ kind: 'invalid_request', errors: [{ field: 'logo', ...rule }] } as const);
 
 /**
- * Creates a check of a logo's image. It reads the format, the size and the number of scans first, so that no decompression bomb
- * is unpacked, and then decodes all of it. The image is stored as it was sent. One image is decoded at a time. Others wait,
- * but only one for each merchant, so that a merchant delays the others by one decoding at most.
+ * Creates a check of a logo's image. It reads the format, the size and the number of scans first, so that no
+ * decompression bomb is unpacked, and then decodes all of it. The image is stored as it was sent. One image is decoded
+ * at a time. Further images wait, but only one for each merchant, so that a merchant delays other merchants by at most
+ * one decoding.
  */
 export function createCheckLogo(limits = logoCheckLimits): CheckLogo {
   /** The client ids whose image is decoded or waits. */
@@ -69,8 +70,8 @@ function headerOf(image: Uint8Array): Pick<Logo, 'type' | 'width' | 'height'> | 
 }
 
 /**
- * Counts the marker of a scan everywhere in a JPEG, so that no decoder can find more of them. Metadata contains it by chance,
- * once in 64 KiB.
+ * Counts the scan markers everywhere in a JPEG, so that no decoder can find more scans. Random metadata contains one by
+ * coincidence about every 64 KiB.
  */
 function scansOf(image: Uint8Array): number {
   return Buffer.from(image.buffer, image.byteOffset, image.length).toString('latin1').split('\xff\xda').length - 1;
@@ -81,11 +82,11 @@ type Decoded = Pick<Logo, 'width' | 'height'> | 'deadline_exceeded' | 'too_much_
 /** The size of a decoded image; `undefined` if it can't be decoded. */
 async function decode(image: Uint8Array, cpuMs: number, timeoutMs: number): Promise<Decoded> {
   if (timeoutMs <= 0) return 'deadline_exceeded';
-  // The decoder reports the reason for a trap.
+  // Standard error is captured, because the decoder prints the reason for a trap there.
   const worker = new Worker(new URL('./decode-logo.ts', import.meta.url), { workerData: image, stderr: true });
   const { promise, resolve } = Promise.withResolvers<Decoded>();
   const timer = setTimeout(resolve, timeoutMs, 'deadline_exceeded');
-  // CPU time, because the elapsed time also depends on what else the machine does.
+  // Limits CPU time, because the elapsed time also depends on the load of the machine.
   const watch = setInterval(async () => {
     const { user, system } = await worker.cpuUsage().catch(() => ({ user: 0, system: 0 }));
     if (user + system > cpuMs * 1_000) resolve('too_much_work');

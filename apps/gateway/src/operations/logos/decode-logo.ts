@@ -4,17 +4,19 @@ import { parentPort, workerData } from 'node:worker_threads';
 // Runs in a separate thread. The decoder is WebAssembly, so that its bugs can't reach the gateway's memory. It traps on an
 // invalid image and can't be used again (docs/decisions/066-decode-one-logo-at-a-time.md).
 
-/** A tenth of the CPU time of a thread that serves calls, where both need the same core. */
+/**
+ * With this niceness, the thread gets a tenth of the CPU time of a thread that serves calls if both need the same core.
+ */
 const niceness = 10;
 
 try {
-  // Only on Linux is the caller of setpriority(2) a thread. Elsewhere it would be the gateway.
+  // On Linux, setpriority(2) applies to the calling thread. Elsewhere, it would apply to the whole gateway.
   if (process.platform === 'linux') setPriority(niceness);
 } catch {
-  // A sandbox may forbid it.
+  // A sandbox may forbid changing the priority.
 }
 
-// Compiled at the lower priority too.
+// Imported here, so that the decoder is also compiled at the lower priority.
 const { default: photon } = await import('@silvia-odwyer/photon-node');
 const image = photon.PhotonImage.new_from_byteslice(workerData);
 parentPort?.postMessage({ width: image.get_width(), height: image.get_height() });
