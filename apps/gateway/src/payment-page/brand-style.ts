@@ -4,7 +4,10 @@ type Rgb = readonly [number, number, number];
 const white: Rgb = [255, 255, 255];
 const black: Rgb = [0, 0, 0];
 
-/** The cards of the page in light and in dark, on which links are written. The style sheet has the same colours. */
+/**
+ * The colours of the page's cards in the light and the dark theme. The links are on the cards. The style sheet uses the
+ * same colours.
+ */
 export const cardColors = { light: '#ffffff', dark: '#191c23' } as const;
 
 /** WCAG 2.2, 1.4.3 (AA) requires this contrast of text. */
@@ -44,7 +47,7 @@ function deriveColors(color: string): BrandColors {
   };
 }
 
-/** The style sheet of a brand, after that of the page. A page that is printed has no colours. */
+/** The style sheet of a brand, which follows that of the page. A printed page has no colours. */
 export function brandStyle(color: string): string {
   const { accent, onAccent, link, linkInDark } = brandColors(color);
   return `@media screen{:root{--accent:${accent};--on-accent:${onAccent};--link:${link}}}@media screen and (prefers-color-scheme:dark){:root{--link:${linkInDark}}}`;
@@ -68,7 +71,7 @@ function luminance(color: Rgb): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** The colour, mixed with as little of `towards` as makes it readable on the ground. */
+/** Mixes the colour with just enough of `towards` to make it readable on the ground. */
 function readableOn(ground: Rgb, color: Rgb, towards: Rgb): Rgb {
   for (let share = 0; share < 1; share += 0.05) {
     const mix = (part: 0 | 1 | 2) => Math.round(color[part] + (towards[part] - color[part]) * share);

@@ -1,17 +1,20 @@
 import { html, raw } from 'hono/html';
 import { directionOf } from './localization.ts';
 
-/** A piece of HTML. Only this template tag of hono is used: it escapes every value that is not itself such a piece. */
+/**
+ * A piece of HTML. All HTML is written with this template tag of hono, which escapes every value that is not itself a
+ * piece of HTML.
+ */
 export type Html = ReturnType<typeof html>;
 
 interface PageParts {
   readonly language: string;
   readonly title: string;
-  /** The style sheets. The Content-Security-Policy allows no others. */
+  /** The style sheets. The Content-Security-Policy allows only these. */
   readonly styles: readonly string[];
   readonly script?: string;
   readonly head?: Html | '';
-  /** What precedes the element `main`. */
+  /** The content before the element `main`. */
   readonly header?: Html | '';
   /** The attributes of the element `main`. */
   readonly attributes?: Html | '';

@@ -72,18 +72,18 @@ describe.each(pages)('%s', (_, state, mode, template) => {
       const addresses = [...page.matchAll(/ (?:href|action)="([^"]*)"/g)].map(([, address]) =>
         unescaped(address ?? '').replace(/^data:image\/svg\+xml,.*$/, 'data:image/svg+xml'),
       );
-      const [back = '', ...others] = addresses.toSorted(
+      const [back = '', ...furtherLinks] = addresses.toSorted(
         (a, b) => Number(b.includes('?cart')) - Number(a.includes('?cart')),
       );
-      return { back, others };
+      return { back, furtherLinks };
     };
     const plain = await addressesOf('x');
     for (const text of texts) {
       for (const language of pageLanguages) {
-        const { back, others } = await addressesOf(text, language);
+        const { back, furtherLinks } = await addressesOf(text, language);
         const { origin, searchParams } = new URL(back);
         expect([origin, searchParams.get('order_id')]).toEqual(['https://shop.example.com', text.toWellFormed()]);
-        expect(others).toEqual(plain.others);
+        expect(furtherLinks).toEqual(plain.furtherLinks);
       }
     }
   });

@@ -11,7 +11,10 @@ export const pageTexts: Readonly<Record<PageLanguage, PageTexts>> = texts;
 /** All languages. The first is the default. */
 export const pageLanguages = Object.keys(texts) as [PageLanguage, ...PageLanguage[]];
 
-/** The regions with their own format of amounts or times. The list is closed, so that no header fills the caches of formats. */
+/**
+ * The regions with their own format of amounts or times. The list is fixed, so that headers can't fill the caches of
+ * formats.
+ */
 const regions: Readonly<Partial<Record<PageLanguage, readonly string[]>>> = {
   en: ['AU', 'CA', 'GB', 'IE', 'IN', 'NZ', 'SG', 'ZA'],
   es: ['419', 'AR', 'CL', 'CO', 'MX', 'PE', 'US'],
@@ -39,7 +42,8 @@ export function languageOf(locale: PageLocale): PageLanguage {
 const amountFormats = new Map<string, Intl.NumberFormat>();
 const timeFormats = new Map<string, Intl.DateTimeFormat>();
 const durationFormats = new Map<PageLocale, Intl.DurationFormat>();
-// Formatting a duration takes a fifth of a page's CPU time, and most orders have one of a few hundred: days, or minutes.
+// Formatting a duration takes a fifth of a page's CPU time, and most orders share a few hundred durations in days or
+// minutes.
 const durationTexts = new Map<string, string>();
 const durationTextsMax = 10_000;
 const directions = new Map<string, 'ltr' | 'rtl'>();

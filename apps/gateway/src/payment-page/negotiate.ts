@@ -5,25 +5,26 @@ import Negotiator from 'negotiator';
 import { type PageLocale, pageLanguages, pageLocales } from './localization.ts';
 
 /**
- * The number of characters of a header that are parsed. Browsers send up to 200; parsing 16 KiB takes 4 ms, and anyone may
- * send it.
+ * The number of characters of a header that are parsed. Browsers send up to 200. Anyone may send 16 KiB, which would
+ * take 4 ms to parse.
  */
 const headerLengthMax = 1_024;
 
 interface Negotiated {
   readonly format: 'html' | 'json';
   readonly locale: PageLocale;
-  /** What the query asks for. */
+  /** The locale that the query selects. */
   readonly chosen: PageLocale | undefined;
 }
 
-// Parsing the headers takes half as long as rendering the page, and most browsers send one of a few hundred.
+// Parsing the headers takes half as long as rendering the page, and most browsers send one of a few hundred
+// combinations.
 const negotiated = new Map<string, Negotiated>();
 const negotiatedMax = 1_000;
 
 /**
  * Reads Accept and Accept-Language: JSON if preferred, otherwise HTML. The language is the first of these that the page
- * speaks: the customer's choice on the page (`lang` of the query), the order's, the browser's, and the default.
+ * supports: the customer's choice on the page (`lang` in the query), the order's, the browser's, and the default.
  */
 export function negotiate(
   { accept, 'accept-language': acceptLanguage }: IncomingHttpHeaders,
@@ -52,14 +53,14 @@ function tagIn(value: unknown): string {
   return canonicalLocale(value);
 }
 
-/** The first preferred language that the page speaks, with the region of its first tag that has one. */
+/** Returns the first preferred language that the page supports, with the region of its first tag that has one. */
 function localeOf(preferences: readonly Negotiator[]): PageLocale | undefined {
   const [preferred] = preferences.flatMap((preference) => preference.languages([...pageLanguages]));
-  const language = pageLanguages.find((known) => known === preferred);
+  const language = pageLanguages.find((supported) => supported === preferred);
   if (language === undefined) return undefined;
   const tags = preferences.flatMap((preference) => preference.languages());
   const regional = tags.find((tag) => tag.toLowerCase().startsWith(`${language}-`));
-  return pageLocales.find((known) => known.toLowerCase() === regional?.toLowerCase()) ?? language;
+  return pageLocales.find((supported) => supported.toLowerCase() === regional?.toLowerCase()) ?? language;
 }
 
 /** Cuts a long header after its last complete entry, because half an entry may mean something else. */

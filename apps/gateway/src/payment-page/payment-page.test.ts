@@ -37,20 +37,23 @@ const expiresAtMs = Date.UTC(2026, 11, 1, 12);
 const paidAtMs = Date.UTC(2026, 10, 30, 8, 30);
 const cancelledAtMs = Date.UTC(2026, 10, 29, 9);
 
-/** What the page of each state shows: the names of its texts, and its time. */
+/** The content of the page for each state: the names of its texts, and its time. */
 const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageTexts)[]; time: string }> = {
   UN_PAID: { state: {}, texts: [], time: '2026-12-01T12:00:00.000+00:00' },
   PAID: {
     state: { payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs } },
-    ...{ texts: ['paid', 'paidOn', 'paidText', 'paymentId'], time: '2026-11-30T08:30:00.000+00:00' },
+    texts: ['paid', 'paidOn', 'paidText', 'paymentId'],
+    time: '2026-11-30T08:30:00.000+00:00',
   },
   EXPIRED: {
     state: {},
-    ...{ texts: ['expired', 'expiredOn', 'expiredText'], time: '2026-12-01T12:00:00.000+00:00' },
+    texts: ['expired', 'expiredOn', 'expiredText'],
+    time: '2026-12-01T12:00:00.000+00:00',
   },
   CANCELLED: {
     state: { cancelledAtMs },
-    ...{ texts: ['cancelled', 'cancelledOn', 'cancelledText'], time: '2026-11-29T09:00:00.000+00:00' },
+    texts: ['cancelled', 'cancelledOn', 'cancelledText'],
+    time: '2026-11-29T09:00:00.000+00:00',
   },
 };
 

@@ -37,7 +37,7 @@ export const pageScript = readFileSync(new URL('./page-script.js', import.meta.u
 
 // The template escapes every value. A merchant's text has its own <bdi>, which isolates its writing direction.
 
-/** An amount of at least this length is written smaller, so that it fits on one line of a small screen. */
+/** An amount of at least this length is set in smaller type, so that it fits on one line of a small screen. */
 const longAmountMin = 14;
 
 /** The number of UTF-16 code units of a note that are shown at first. One grapheme can have all 1,000 characters of a note. */
@@ -46,8 +46,8 @@ const noteBeginningMax = 60;
 const graphemes = new Intl.Segmenter();
 
 /**
- * Makes browsers send the real Origin with the form, to the gateway only. With the header's policy, no-referrer, they send
- * `null`, and over http to a local network nothing else shows that the form is the page's own.
+ * Makes browsers send the real Origin with the form, to the gateway only. With the policy in the header, no-referrer,
+ * they send `null`. Over http to a local network, nothing but Origin shows that the form is the page's own.
  */
 const formHead = html`<meta name="referrer" content="same-origin">`;
 
@@ -56,8 +56,8 @@ const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
 const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
 /**
- * The content of the page for a state: names of texts, of which `sentence` is for an order that can't be paid here, and a
- * time.
+ * The content of the page for a state: the names of its texts, and its time. `sentence` is shown if the order can't be
+ * paid here.
  */
 const stateTexts = {
   UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payWithin', timeOf: endOf },
@@ -75,14 +75,14 @@ export function mayHaveForm({ order, merchant }: LinkedOrder): boolean {
   return order.orderStatus === 'UN_PAID' && merchant.mode === 'test';
 }
 
-/** Where an order is paid; `null` if it can't be paid any more, or not at a checkout. */
+/** The URL at which an order is paid; `null` if it can no longer be paid, or not at a checkout. */
 function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): string | null {
   const isPayable = mayBePaid(link) && checkoutTemplate !== undefined;
   return isPayable ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
 }
 
 interface LanguageSwitch {
-  /** The page's own path, if the page is shown at another one. */
+  /** The page's own path, if the page is shown at another path. */
   readonly path?: string;
   /** The customer's choice, which the form repeats. */
   readonly chosen?: PageLocale | undefined;
@@ -116,7 +116,7 @@ export function paymentPage(
   const payAction = payActionOf(deps, link, texts, chosen);
   const brand = merchant.brand ?? noBrand;
   const back = returnLink(deps, link);
-  // What the customer needs in order to pay is first, so that the button is on the first screen of a small phone.
+  // What the customer needs in order to pay comes first, so that a small phone shows the button without scrolling.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
 <header>
@@ -151,7 +151,7 @@ ${mayHaveForm(link) ? formHead : ''}`;
   return htmlPage({ language, title, styles: stylesOf(link), script: pageScript, head, attributes, body });
 }
 
-/** The style sheets of an order's page: the second one has the colours of the merchant's brand. */
+/** The style sheets of an order's page. The second one, if any, has the colours of the merchant's brand. */
 export function stylesOf({ merchant }: LinkedOrder): readonly string[] {
   const color = merchant.brand?.color;
   return color ? [paymentPageStyle, brandStyle(color)] : [paymentPageStyle];
@@ -168,7 +168,7 @@ function previewOf({ baseUrl }: GatewayDeps, logo: Logo | null, title: string, m
 <meta property="og:site_name" content="${merchantName}">${image}`;
 }
 
-/** The logo, or what stands for it. The name is beside it. */
+/** The logo or, without one, the monogram. The name is beside it. */
 function pictureOf({ baseUrl }: GatewayDeps, logo: Logo | null, merchantName: string): Html {
   if (logo === null) return html`<span class="monogram" aria-hidden="true">${monogramOf(merchantName)}</span>`;
   const { width, height } = logo;
@@ -253,8 +253,8 @@ function payActionOf(
 }
 
 /**
- * The link, for customers who prefer to pay on their phone. A phone can't open a page of this machine. The style sheet hides
- * the code on small screens, and then browsers don't load it.
+ * The link, for customers who prefer to pay on their phone. A phone can't open a page on a loopback address, so such a
+ * page has no code. The style sheet hides the code on small screens, and then browsers don't load it.
  */
 function scanBlock(deps: GatewayDeps, link: LinkedOrder, texts: PageTexts): Html | '' {
   if (isLoopbackUrl(new URL(deps.baseUrl()))) return '';
@@ -283,7 +283,7 @@ function languageSwitch(current: PageLanguage, path: string): Html {
 </details>`;
 }
 
-/** Writes characters as references, because a page without any beyond Latin-1 is encoded in half the time. */
+/** Writes characters outside ASCII as references, because a page within Latin-1 is encoded in half the time. */
 function inAscii(text: string): string {
   return text.replaceAll(/[^ -~]/gu, (character) => `&#${character.codePointAt(0)};`);
 }

@@ -4,8 +4,8 @@ import { encodeQR } from 'qr';
 const quietZoneModules = 4;
 
 /**
- * A QR code as SVG, black on white in every theme. The mask is fixed: scanners read all eight, and comparing them takes as
- * long as the rest.
+ * A QR code as SVG, black on white in every theme. The mask is fixed: scanners read all eight masks, and choosing the
+ * best one takes as long as the rest of the encoding.
  */
 export function qrCodeSvg(text: string): string {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietZoneModules, mask: 0 });

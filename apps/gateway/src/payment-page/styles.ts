@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { cardColors, defaultColor } from './brand-style.ts';
 
 interface Allowed {
-  /** What {@link hashSource} returns of the style sheets, and of the script. */
+  /** The results of {@link hashSource} for the style sheets and the script. */
   readonly styles: readonly string[];
   readonly script?: string;
   /** Where forms may lead; absent: nowhere. */
@@ -10,15 +10,15 @@ interface Allowed {
 }
 
 /**
- * The Content-Security-Policy of a page. It allows the page's own styles and script, by their hashes. A page with a script can
- * also load images and its own address.
+ * The Content-Security-Policy of a page. It allows the page's own styles and script, by their hashes. A page with a
+ * script can also load its own images and fetch from its own site.
  */
 export function contentSecurityPolicy({ styles, script, formAction = "'none'" }: Allowed): string {
-  const own = script === undefined ? '' : `script-src ${script}; connect-src 'self'; img-src 'self' data:; `;
-  return `default-src 'none'; style-src ${styles.join(' ')}; ${own}base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
+  const scriptSources = script === undefined ? '' : `script-src ${script}; connect-src 'self'; img-src 'self' data:; `;
+  return `default-src 'none'; style-src ${styles.join(' ')}; ${scriptSources}base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
 }
 
-/** How a policy names a text that is part of the page. */
+/** Returns the expression with which a policy allows a style or script that is part of the page. */
 export function hashSource(text: string): string {
   return `'sha256-${hash('sha256', text, 'base64')}'`;
 }

@@ -10,7 +10,7 @@ interface SchemaDocument extends JsonSchema {
   readonly $defs: Readonly<Record<string, JsonSchema>>;
 }
 
-/** The JSON Schema of each event by its type: of a webhook's body, and of an item of `GET /events`. */
+/** The JSON Schema of each event by its type. It describes a webhook's body and an item of `GET /events`. */
 export function eventSchemas(baseUrl: string): Readonly<Record<EventType, SchemaDocument>> {
   const { Event = {}, Order = {}, RefusedPayment = {} } = inOneDocument(schemas);
   const schemaOf = (type: EventType): SchemaDocument => ({

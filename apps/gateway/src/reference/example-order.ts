@@ -69,12 +69,12 @@ const events: Readonly<Record<EventType, { readonly createdAtMs: number; readonl
   },
 };
 
-/** The response of the gateway at a base URL to {@link exampleOrder}. */
+/** The response to {@link exampleOrder} of a gateway at this base URL. */
 export function exampleResponse(baseUrl: string) {
   return orderResponse(stored, baseUrl as BaseUrl);
 }
 
-/** An event of {@link exampleOrder}, with its record after that. */
+/** An event of {@link exampleOrder}, with the order's record after the event. */
 export function exampleEvent(baseUrl: string, type: EventType) {
   const eventId = 'evt_4b1c0f6a2d9e4f7f8a3c5d6e7f809112';
   return eventResponse({ eventId, type, ...events[type] }, 'live', baseUrl as BaseUrl);

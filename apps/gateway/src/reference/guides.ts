@@ -9,7 +9,7 @@ import { guideStyle, siteStyle } from '../payment-page/styles.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 
-/** The pages of `docs` for merchants, by file name. Those for operators are not served. */
+/** The pages of `docs` for merchants, by file name. The pages for operators are not served. */
 export const guides = {
   'creating-orders': ['Orders', 'Fields, amounts, retries, lookup and lists'],
   'go-live': ['Going live', 'Your first real order, without an operator'],
@@ -24,7 +24,7 @@ export type Guide = keyof typeof guides;
 
 const isGuide = (name: string): name is Guide => Object.hasOwn(guides, name);
 
-/** Where the contract is for tools. */
+/** The paths of the contract in forms that tools read. */
 const contracts = {
   '/openapi.json': ['OpenAPI document', 'The JSON API, for tools'],
   '/docs/proto.tar': ['gRPC contract', 'The folder proto as an archive'],
@@ -40,7 +40,7 @@ ${Object.entries(contracts).map(([path, texts]) => card(path, texts))}
 </ul>`;
 }
 
-/** The bar above every page of the documentation, of which `current` is the path below the base URL. */
+/** The bar above every page of the documentation. `current` is the page's path below the base URL. */
 export function siteBar(baseUrl: string, current: string): Html {
   const link = (path: string, text: string) => {
     const isCurrent = path === current ? html` aria-current="page"` : '';
@@ -50,10 +50,10 @@ export function siteBar(baseUrl: string, current: string): Html {
 <div>${link('/docs', 'API')}${link('/', 'Guides')}${link('/docs/errors', 'Errors')}${link('/openapi.json', 'OpenAPI')}</div></nav>`;
 }
 
-/** The line of a guide that stands for the list of error codes, which has one source. */
+/** The line of a guide that is replaced by the list of error codes, which comes from the catalogue. */
 const errorListLine = /^\[[^\]]+\]\(\.\.\/packages\/contract\/src\/errors\.ts\)$/m;
 
-/** Every error code in Markdown, with an anchor to which the `type` of a problem document leads. */
+/** Every error code in Markdown, with the anchor that the `type` of a problem document links to. */
 function errorList(): string {
   const items = Object.entries(errorCatalogue).map(([code, { httpStatus, grpcStatus }]) => {
     const statuses = grpcStatus === null ? httpStatus : `${httpStatus}, ${grpcStatus}`;

@@ -46,8 +46,14 @@ export interface Operation {
 
 /** The errors that every operation with credentials can return. */
 const commonErrors = [
-  ...(['unauthenticated', 'permission_denied', 'body_too_large', 'rate_limited'] as const),
-  ...(['overloaded', 'unavailable', 'deadline_exceeded', 'internal'] as const),
+  'unauthenticated',
+  'permission_denied',
+  'body_too_large',
+  'rate_limited',
+  'overloaded',
+  'unavailable',
+  'deadline_exceeded',
+  'internal',
 ] as const satisfies readonly FailureCode[];
 
 /** The errors of the JSON API only. A request without a body has no JSON. */
@@ -65,9 +71,9 @@ const pageErrors: readonly FailureCode[] = [
 
 /** The errors of a method that has a JSON route. */
 export function jsonErrorsOf(method: DescMethodUnary): FailureCode[] {
-  const own = errorsOf(method) as FailureCode[];
+  const declaredErrors = errorsOf(method) as FailureCode[];
   const body = jsonRouteOf(method)?.hasBody ? jsonErrors.withBody : [];
-  return [...own, ...body, ...jsonErrors.always, ...commonErrors];
+  return [...declaredErrors, ...body, ...jsonErrors.always, ...commonErrors];
 }
 
 const text: JsonSchema = { type: 'string' };

@@ -6,7 +6,7 @@ import { htmlPage } from '../payment-page/html-page.ts';
 import { guideStyle, siteStyle } from '../payment-page/styles.ts';
 import { contents, siteBar } from './guides.ts';
 
-/** Scalar's settings for this page. It calls only the gateway and loads nothing from elsewhere. */
+/** Scalar's settings for this page. The page calls only the gateway and loads nothing from elsewhere. */
 const settings = {
   telemetry: false,
   withDefaultFonts: false,
@@ -35,11 +35,11 @@ noscript { display: block; max-width: 66rem; margin: auto; padding: 1rem; font: 
 `;
 
 /**
- * The reference made from the OpenAPI document by Scalar, whose script is {@link referenceScript}. `credentials` fill in its
- * authentication, so that calls can be tried.
+ * The reference made from the OpenAPI document by Scalar, whose script is {@link referenceScript}. `credentials`
+ * pre-fill its authentication, so that calls can be tried.
  */
 export async function referencePage(baseUrl: BaseUrl, credentials?: Credentials): Promise<string> {
-  // The browser may use another name for the gateway than the base URL.
+  // Relative to the host, because the browser may reach the gateway under a different name than the base URL.
   const root = pathPrefixOf(baseUrl);
   const { clientId, clientSecret } = credentials ?? {};
   const authentication = {
@@ -67,7 +67,10 @@ ${siteBar(baseUrl, '/docs')}
   return page.toString();
 }
 
-/** Scalar's script for browsers, from its plugin for Fastify. It is loaded at the first request, because it takes some MiB. */
+/**
+ * Scalar's script for browsers, from its plugin for Fastify. It is loaded at the first request, because it takes
+ * several MiB of memory.
+ */
 export async function referenceScript(): Promise<string> {
   const { default: scalar } = await import('@scalar/fastify-api-reference');
   const app = fastify();

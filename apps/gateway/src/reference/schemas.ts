@@ -60,7 +60,7 @@ const time: JsonSchema = { format: 'date-time' };
 const isTime = /_(at|until)$/;
 const sentTime: JsonSchema = { pattern: timePattern.source };
 
-/** Details of a field that the contract's types don't express, by its name, or by its message and its name. */
+/** Details of fields that the contract's types don't express, by the field's name, or by its message and name. */
 const constraints: Readonly<Record<string, JsonSchema>> = {
   ...Object.fromEntries(orderFieldNames.map((name) => [`CreateOrderRequest.${name}`, ruleSchema(fieldRules[name])])),
   service_order_id: { minimum: 1, maximum: serviceOrderIdMax },
@@ -98,19 +98,19 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   },
   'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
   'Event.type': { enum: eventTypes },
-  // An invalid one is ignored.
+  // An invalid locale is ignored, so the schema has no pattern.
   'CreateOrderRequest.customer_locale': { type: ['string', 'null'] },
   'CreateOrderRequest.order_expires_at': { ...sentTime, type: ['string', 'null'] },
   'GetOrderRequest.order_id': lengthOf(fieldRules.order_id),
   'CancelOrderRequest.order_id': lengthOf(fieldRules.order_id),
 };
 
-/** The schema of a field of the contract, as the JSON API has it. */
+/** The schema of a field of the contract in the JSON API. */
 export function fieldSchema(field: DescField): JsonSchema {
   const { parent, name } = field;
   const description = comments[`${parent.typeName}.${name}`] ?? '';
-  const more = constraints[`${parent.name}.${name}`] ?? constraints[name] ?? (isTime.test(name) ? time : {});
-  return { description, ...typeOf(field), ...more };
+  const fieldConstraints = constraints[`${parent.name}.${name}`] ?? constraints[name] ?? (isTime.test(name) ? time : {});
+  return { description, ...typeOf(field), ...fieldConstraints };
 }
 
 function typeOf(field: DescField): JsonSchema {
@@ -141,7 +141,10 @@ export function refTo(schema: string): JsonSchema {
   return { $ref: `#/components/schemas/${schema}` };
 }
 
-/** A message as an object. A response always has its fields, except for maps and those that are `optional` in the contract. */
+/**
+ * A message as an object. A response always has its fields, except for maps and fields that are `optional` in the
+ * contract.
+ */
 function messageSchema(message: DescMessage): JsonSchema {
   return {
     type: 'object',
@@ -151,14 +154,17 @@ function messageSchema(message: DescMessage): JsonSchema {
   };
 }
 
-/** The required members of bodies. The contract has all of them as `optional`, so that an absent one can be detected. */
+/**
+ * The required members of bodies. The contract declares all of them as `optional`, so that an absent member can be
+ * detected.
+ */
 const requiredMembers: Readonly<Record<string, readonly string[]>> = {
   CreateOrderRequest: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
   CreateWebhookEndpointRequest: ['url'],
   RedeliverFailedWebhooksRequest: ['failed_since'],
 };
 
-/** A request as a body, without what is in the path. */
+/** A request as a body, without the fields that are in the path. */
 function bodySchema(message: DescMessage, path: string): JsonSchema {
   const { properties = {}, ...schema } = messageSchema(message);
   const inBody = Object.entries(properties).filter(([name]) => !path.includes(`{${name}}`));
@@ -191,12 +197,18 @@ function bodySchemas(): Readonly<Record<string, JsonSchema>> {
   return found;
 }
 
-/** The list of refused payments and maps are absent if they are empty, as every field of the order record that has no value. */
+/**
+ * The list of refused payments and maps are absent if they are empty, like every field of the order record that has no
+ * value.
+ */
 function isOptional({ parent, name, proto, fieldKind }: DescField): boolean {
   return proto.proto3Optional || fieldKind === 'map' || `${parent.name}.${name}` === 'Order.refused_payments';
 }
 
-/** All types of the JSON API, by their names in the reference. Those of the payment page and of errors have no message. */
+/**
+ * All types of the JSON API, by their names in the reference. The types of the payment page and of errors have no
+ * message in the contract.
+ */
 export const schemas: Readonly<Record<string, JsonSchema>> = {
   ...bodySchemas(),
   Payment: objectOf(
@@ -258,7 +270,7 @@ function orderProperties(...names: readonly string[]): Readonly<Record<string, J
   return Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name)));
 }
 
-/** An object with properties that it always has, and others that it may have. */
+/** An object with required and optional properties. */
 function objectOf(
   required: Readonly<Record<string, JsonSchema>>,
   optional: Readonly<Record<string, JsonSchema>> = {},
@@ -266,8 +278,8 @@ function objectOf(
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
 }
 
-function text(description: string, more: JsonSchema = {}): JsonSchema {
-  return { type: 'string', description, ...more };
+function text(description: string, constraint: JsonSchema = {}): JsonSchema {
+  return { type: 'string', description, ...constraint };
 }
 
 function lengthOf({ lengthMin, lengthMax }: { readonly lengthMin: number; readonly lengthMax: number }): JsonSchema {

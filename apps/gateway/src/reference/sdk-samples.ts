@@ -38,7 +38,7 @@ console.log(await client.redeliverFailedWebhooks(${endpointId}, since));`,
   updateBrand: "console.log(await client.updateBrand({ color: '#0b5fff' }));",
 };
 
-/** Code that calls a method with the Node.js SDK, as Scalar shows it beside its own samples. */
+/** Code that calls a method with the Node.js SDK. Scalar shows it beside its own samples. */
 export function sdkSamples(method: string, baseUrl: string) {
   const call = calls[method];
   if (call === undefined) throw new Error(`the method ${method} has no sample`);
