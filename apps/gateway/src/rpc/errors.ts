@@ -14,15 +14,15 @@ import type { Failure } from '@order-gateway/domain/failure';
 const errorDomain = 'order-gateway';
 
 /**
- * The maximum length of a status message, in bytes of UTF-8. The trailers contain it twice, as text with up to three bytes
- * for each and in base64, and clients accept 8 KB of them (grpc.io, "Metadata"). An order's canonical text is mostly below
- * 600.
+ * The maximum length of a status message, in bytes of UTF-8. The trailers contain the message twice, in base64 and as
+ * text with up to three bytes for each byte, and clients accept 8 KB of trailers (grpc.io, "Metadata"). An order's
+ * canonical text usually has fewer than 600 bytes.
  */
 const statusMessageBytesMax = 1_536;
 
 /**
- * The error for a failure over gRPC, gRPC-Web and Connect: a status whose details contain the error code (in upper case as
- * AIP-193 requires, and as in the JSON API), the request id and the fields.
+ * The error for a failure over gRPC, gRPC-Web and Connect: a status whose details contain the error code (in upper
+ * case, as AIP-193 requires, and as the JSON API writes it), the request id and the fields.
  */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
   const { grpcStatus } = errorCatalogue[failure.kind];
@@ -63,7 +63,7 @@ function badRequest(
   return { desc: BadRequestSchema, value: { fieldViolations } };
 }
 
-/** A message, or its beginning up to the last character that fits. */
+/** Returns the message or, if it is too long, its beginning up to the last character that fits. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= statusMessageBytesMax) return message;

@@ -12,8 +12,8 @@ const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingSta
 const responseOf = (isReady: boolean) => ({ status: isReady ? SERVING : NOT_SERVING });
 
 /**
- * gRPC's health checking (github.com/grpc/grpc, doc/health-checking.md) for the process, which has the empty name, and for
- * each service by its name. All of them have the status of `/health/ready`.
+ * gRPC's health checking (github.com/grpc/grpc, doc/health-checking.md) for the process, under the empty name, and for
+ * each service under its name. All of them have the status of `/health/ready`.
  */
 export function addHealthService(router: ConnectRouter, readiness: Readiness, services: readonly DescService[]): void {
   const names = new Set(['', ...services.map(({ typeName }) => typeName)]);

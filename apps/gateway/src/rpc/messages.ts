@@ -1,17 +1,17 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import type { Members } from '../operations/operation.ts';
 
-// Converters between messages and plain values under the API's names. Each is built once for a message type, so that a call uses
-// no reflection.
+// Converters between messages and plain values under the API's names. Each is built once per message type, so that
+// calls need no reflection.
 
 type Fields = Record<string, unknown>;
 
-/** A message of any type, whose fields are known from its descriptor only. */
+/** A message of any type. Only its descriptor tells which fields it has. */
 type AnyMessage = Message & Fields;
 
 /**
  * Returns a reader of a request message: a field that is not set is `undefined`, an enum's value is its bare word, and
- * everything else stays as Protobuf reads it. The domain's rules then treat the members like those of a JSON body.
+ * everything else stays as Protobuf reads it. So the domain's rules apply to the members as to those of a JSON body.
  */
 export function memberReader(schema: DescMessage): (message: Message) => Members {
   const unset = Object.fromEntries(schema.fields.map(({ jsonName }) => [jsonName, undefined]));
@@ -22,7 +22,7 @@ export function memberReader(schema: DescMessage): (message: Message) => Members
     convert: field.enum === undefined ? undefined : wordReader(field.enum.values),
   }));
   return (message: AnyMessage) => {
-    // All members in one object: adding them one by one would change the object's hidden class with each.
+    // Starts with all members, because adding them one by one would change the object's hidden class each time.
     const members: Fields = { ...unset };
     for (const { name, localName, oneof, convert } of fields) {
       const value = oneof === undefined ? message[localName] : chosen(message, oneof, localName);
@@ -32,7 +32,7 @@ export function memberReader(schema: DescMessage): (message: Message) => Members
   };
 }
 
-/** The value of a field in a oneof. */
+/** Returns the value of a field in a oneof; `undefined` if another field is set. */
 function chosen(message: AnyMessage, oneof: string, localName: string): unknown {
   const choice: { case?: string; value?: unknown } = Object(message[oneof]);
   return choice.case === localName ? choice.value : undefined;

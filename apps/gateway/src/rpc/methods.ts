@@ -12,7 +12,7 @@ import { messageBytesMax } from '../limits.ts';
 import type { Members, Operation } from '../operations/operation.ts';
 import { memberReader, messageBuilder } from './messages.ts';
 
-/** An operation as a method of a service, with everything that is built once from its descriptor. */
+/** An operation as a method of a service, with the parts that are built once from its descriptor. */
 export interface RpcMethod {
   readonly operation: Operation;
   readonly accountKind: Account['kind'];
@@ -35,18 +35,20 @@ export function rpcMethods(operations: readonly Operation[]): ReadonlyMap<DescMe
   );
 }
 
-/** How the body of a unary call is written. */
+/** How the body of a unary call is encoded. */
 export interface BodyFormat {
   readonly headers: IncomingHttpHeaders;
   readonly hasEnvelope: boolean;
   readonly isJson: boolean;
 }
 
-const compressions = new Map([compressionGzip, compressionBrotli].map((one) => [one.name, one]));
+const compressions = new Map(
+  [compressionGzip, compressionBrotli].map((compression) => [compression.name, compression]),
+);
 
 /**
- * Reads the body of a unary call. `undefined`: the body is not one message in a known encoding, so Connect rejects it in
- * the form of its protocol.
+ * Reads the body of a unary call. Returns `undefined` if the body is not one message in a supported encoding; Connect
+ * then rejects it in the form of the protocol.
  */
 export async function readBody(
   { operation, readMessage, messageBytesMax }: RpcMethod,

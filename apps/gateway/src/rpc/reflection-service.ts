@@ -10,8 +10,8 @@ import {
 import { ServerReflection as ServerReflectionAlpha } from '@order-gateway/contract/grpc/reflection/v1alpha/reflection_pb';
 
 /**
- * gRPC's server reflection (github.com/grpc/grpc, doc/server-reflection.md) for the services and for itself, in both versions:
- * tools know v1alpha or v1, whose messages are the same.
+ * gRPC's server reflection (github.com/grpc/grpc, doc/server-reflection.md) for the services and for itself, in
+ * versions v1 and v1alpha, because a tool may support only one of them. Their messages are the same.
  */
 export function addReflectionServices(router: ConnectRouter, services: readonly DescService[]): void {
   const reflected = [...services, ServerReflection, ServerReflectionAlpha];

@@ -36,7 +36,7 @@ function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
 }
 
 export const routerOptions: ConnectRouterOptions = {
-  // The intake has applied the limit of the method.
+  // The intake has already applied the method's own limit.
   readMaxBytes: messageBytesMaxOfAny,
   writeMaxBytes: responseBytesMax,
   // Compressing a response of less than a kilobyte costs more than it saves.
@@ -48,7 +48,7 @@ export const routerOptions: ConnectRouterOptions = {
   },
 };
 
-/** Adds the services of the methods to a router of Connect. */
+/** Adds the services of the methods to a Connect router. */
 export function addMethods(
   router: ConnectRouter,
   methods: ReadonlyMap<DescMethod, RpcMethod>,
@@ -80,7 +80,7 @@ function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
   };
 }
 
-/** Adds the method that responds with a stream to its service. Connect waits until the client accepts each message. */
+/** Implements the method that responds with a stream. Connect waits until the client accepts each message. */
 export function watchEventsImplementation(
   { authenticate }: Pick<ReceiveDeps, 'authenticate'>,
   watchEvents: WatchEvents,
@@ -103,8 +103,9 @@ export function watchEventsImplementation(
 const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout };
 
 /**
- * Removes the client's time limit from the headers and returns it in milliseconds. Connect does not see it, because its own
- * timer fires immediately above 2^31-1 ms. A malformed limit stays there for Connect to reject.
+ * Removes the client's time limit from the headers and returns it in milliseconds. Connect must not see it, because
+ * Connect's own timer fires immediately if the limit is above 2^31-1 ms. A malformed limit stays in the headers, so
+ * that Connect rejects it.
  */
 export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
   let taken: number | undefined;

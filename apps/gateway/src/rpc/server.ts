@@ -35,7 +35,7 @@ import { watchSessions } from './sessions.ts';
 import { answerUnary, rejectCall } from './unary-fast-path.ts';
 
 export interface GrpcServerOptions {
-  /** Tests compare both ways. */
+  /** Tests compare the responses with and without it. */
   readonly hasFastPath?: boolean;
   readonly limits?: typeof http2Limits;
   /** Absent: HTTP/2 without TLS. */
@@ -45,7 +45,10 @@ export interface GrpcServerOptions {
 /** JSON is not accepted: an order in it would be validated by protobuf's rules, unlike on the HTTP port. */
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
-/** The gRPC port: gRPC over HTTP/2, by Connect's adapter, with a fast path for ordinary unary calls. */
+/**
+ * Creates the server of the gRPC port: gRPC over HTTP/2 through Connect's adapter, with a fast path for ordinary unary
+ * calls.
+ */
 export function createGrpcServer(
   deps: GatewayDeps,
   operations: readonly Operation[],
@@ -94,7 +97,7 @@ export function createGrpcServer(
     if (method === undefined || !publicServices.includes(method.parent)) {
       response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
     }
-    // More entries and bytes than this end the call without details (`maxHeaderListPairs`, `maxHeaderListSize`).
+    // Metadata above the higher limits `maxHeaderListPairs` and `maxHeaderListSize` ends the call without details.
     const { rawHeaders } = request;
     if (rawHeaders.length > 2 * limits.metadataEntriesMax || headerListSize(rawHeaders) > limits.metadataBytesMax) {
       return reject({ kind: 'headers_too_large' });
@@ -131,8 +134,8 @@ export function createGrpcServer(
       readsAtOnce: headers.expect === undefined,
     });
     if (!received.ok) return reject(received.failure);
-    // Node.js emits a request before it reads the frames after it, which may include its reset. Then no response is
-    // expected.
+    // Node.js emits a request before it reads the frames that follow. If they include a reset of the call, no response
+    // is expected.
     await new Promise((resolve) => setImmediate(resolve));
     if (response.stream.closed) return;
     const body = received.value;
@@ -183,7 +186,7 @@ export function createGrpcServer(
       enablePush: false,
     },
   };
-  /** For clients that negotiate HTTP/2 (ALPN) and have a certificate, if one is required. */
+  /** Accepts clients that negotiate HTTP/2 (ALPN) and, if a certificate is required, have one. */
   const createTlsServer = ({ context, renew }: TlsPort) => {
     const handshake = { handshakeTimeout: tlsHandshakeTimeoutMs, requestCert: context.ca !== undefined };
     const server = createSecureServer({ ...options, ...context, ...handshake }, onRequest);
@@ -212,7 +215,7 @@ export function createGrpcServer(
   };
 }
 
-/** The size of all header fields: their names and values, and 32 bytes for each (RFC 9113, 6.5.2). */
+/** The size of all header fields: the length of each name and value, and 32 bytes per field (RFC 9113, 6.5.2). */
 const headerListSize = (rawHeaders: readonly string[]) => rawHeaders.reduce((size, text) => size + text.length + 16, 0);
 
 /** Whether there are two different Content-Type headers. Node.js drops the second. */

@@ -21,19 +21,19 @@ interface OpenStream {
 interface Use {
   /** Oldest first. */
   readonly streams: Map<ServerHttp2Stream, OpenStream>;
-  /** Whether the client has sent a complete request, rather than only part of one. */
+  /** Whether the client has ever sent a complete request. */
   isUsed: boolean;
   /** When the latest complete request arrived, or the session began. */
   idleSince: number;
-  /** Streaming calls in flight. */
+  /** The number of streaming calls in flight. */
   streaming: number;
-  /** The streaming calls that keep the session open. */
+  /** The number of streaming calls that keep the session open. */
   kept: number;
 }
 
 /**
- * Closes what clients keep open: streams whose request or response does not end, and sessions without a complete request
- * for too long. Node.js's own session timeout restarts with every frame, including a PING.
+ * Closes streams with a request or response that does not end, and sessions without a complete request for too long.
+ * Node.js's own session timeout restarts with every frame, including a PING.
  */
 export function watchSessions(
   server: Http2Server | Http2SecureServer,
@@ -42,17 +42,17 @@ export function watchSessions(
 ) {
   const addPenalty = createPenalties(server, penaltyLimits, trustProxy);
   const uses = new Map<Http2Session, Use>();
-  // This sends GOAWAY too: a client resends the calls after it (RFC 9113, 6.8).
+  // `destroy()` also sends GOAWAY, so the client resends the calls that follow it (RFC 9113, 6.8).
   const limit = createConnectionLimit<Http2Session>({
     connectionsMax: limits.connectionsMax,
     close: (session) => session.destroy(),
   });
   const promote = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
-  /** All streaming calls in flight, the oldest first. */
+  /** All streaming calls in flight, oldest first. */
   const streaming = new Set<ServerHttp2Stream>();
 
-  /** For frames that cost the client less than the gateway. */
+  /** Counts a penalty for a frame that costs the gateway more than the client. */
   const penalize = (session: Http2Session | undefined) => {
     if (session !== undefined && !limit.isAuthenticated(session)) addPenalty(session);
   };
@@ -84,9 +84,10 @@ export function watchSessions(
       });
       stream.once('finish', () => {
         if (stream.readableEnded || streaming.has(stream)) return;
-        // The call was rejected. Frames of its message that arrived with its headers are read, because each may be a tiny
-        // one. The rest is not needed (RFC 9113, 8.1). `close()` would count the stream until Node.js has read the rest,
-        // although the client already opens another one.
+        // The call was rejected before its request was complete. Frames of its message that arrived with its headers
+        // are still read, because tiny ones among them must be counted. The rest is not needed (RFC 9113, 8.1).
+        // `close()` would count the stream until Node.js has read the rest, although the client may already open
+        // another one.
         stream.resume();
         setImmediate(() => {
           if (!stream.state.remoteClose) stream.destroy();
@@ -121,8 +122,9 @@ export function watchSessions(
 
   return {
     /**
-     * Counts a streaming call until it ends. If there are too many in total, the oldest on an unauthenticated connection
-     * ends, and its client can call again. Returns false if there is none, or if this connection has too many.
+     * Counts a streaming call until it ends. If there are too many in total, the oldest on an unauthenticated
+     * connection ends, and its client can call again. Returns false if there is no such call, or if this connection has
+     * too many.
      */
     admitStreaming(stream: ServerHttp2Stream): boolean {
       const use = useOf(stream);
@@ -156,7 +158,7 @@ export function watchSessions(
         use.idleSince = performance.now();
       });
     },
-    /** What a call knows about its client, which has this address, and about its connection. */
+    /** The client at this address and its connection, as a call sees them. */
     peerOf: (stream: ServerHttp2Stream, address: string | undefined): Peer => ({
       address,
       markAuthenticated() {

@@ -2,15 +2,16 @@ import type { Http2SecureServer, Http2Server, Http2Session } from 'node:http2';
 import type { http2Limits } from '../limits.ts';
 
 /**
- * Shares the calls in flight among the connections. Clients queue calls above their share, at no cost for the gateway.
- * Rejecting a call costs nearly as much as creating an order, because most of both is the stream itself
- * (docs/decisions/037-overload.md). Returns the function that promotes a connection to the share of an authenticated one.
+ * Shares the calls in flight among the connections. Clients queue the calls above their share, which costs the gateway
+ * nothing. Rejecting a call costs nearly as much as creating an order, because the stream itself is most of the cost of
+ * both (docs/decisions/037-overload.md). Returns the function that promotes a connection to the share of an
+ * authenticated one.
  */
 export function shareStreams(
   server: Http2Server | Http2SecureServer,
   limits: typeof http2Limits,
 ): (session: Http2Session) => void {
-  /** A power of two, so that it does not change with every connection. */
+  /** Rounds the share down to a power of two, so that it does not change with every connection. */
   const shareOf = (sessions: number, min: number, max: number) => {
     const share = 2 ** Math.floor(Math.log2(limits.streamsOfAllSessions / Math.max(1, sessions)));
     return Math.min(max, Math.max(min, share));
@@ -32,7 +33,8 @@ export function shareStreams(
       share.limit = limit;
       for (const session of share.sessions) send(session);
     }
-    // The share of new connections, of whatever kind: a client may never acknowledge later settings.
+    // Sets the share of new connections from all connections of both kinds, because a client may never acknowledge
+    // later settings.
     const sessions = authenticated.sessions.size + unauthenticated.sessions.size + 1;
     server.updateSettings({ maxConcurrentStreams: shareOf(sessions, 1, limits.maxConcurrentStreams) });
   };

@@ -11,9 +11,9 @@ import type { RpcMethod } from './methods.ts';
 const contentType = { 'content-type': 'application/grpc+proto' };
 
 /**
- * Performs an ordinary unary call and responds to it, without Connect's pipeline of iterators and signals, which costs six
- * times as much CPU time as the rest of a call. Connect's adapter handles all other calls, and would respond to this one in
- * the same way (test/grpc/grpc-fast-path.test.ts), so this function can be deleted at any time.
+ * Performs an ordinary unary call and responds to it, without Connect's pipeline of iterators and signals, which takes
+ * six times as much CPU time as the rest of a call. Connect's adapter handles all other calls, and its response to this
+ * call would be the same (test/grpc/grpc-fast-path.test.ts), so this function can be deleted at any time.
  */
 export async function answerUnary(
   response: Http2ServerResponse,

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { messageOf, StartError } from '../start/process.ts';
 import type { SecretsKeys } from './signing-secrets.ts';
 
-/** The key of the embedded database, readable only by the owner. */
+/** The file with the key of the embedded database, readable only by its owner. */
 const fileName = 'secrets-key';
 
 /**
- * The keys that encrypt signing secrets: those of SECRETS_KEY, or that of the embedded database, which the first call
- * creates. `undefined` for another database without SECRETS_KEY. Rejects with a {@link StartError}.
+ * The keys that encrypt signing secrets: those of SECRETS_KEY or, for the embedded database, a key that the first call
+ * creates. Returns `undefined` for any other database without SECRETS_KEY. Rejects with a {@link StartError}.
  */
 export async function findSecretsKeys({
   secretsKeys,
@@ -32,15 +32,20 @@ export async function findSecretsKeys({
   }
 }
 
-/** Keys of AES-256 in base64, as `openssl rand -base64 32` prints them, separated by commas. */
+/**
+ * Parses AES-256 keys in base64, as `openssl rand -base64 32` prints them, separated by commas. Returns `undefined` if
+ * the text is invalid.
+ */
 export function parseSecretsKeys(text: string): SecretsKeys | undefined {
   if (!/^[0-9A-Za-z+/]{43}=(,[0-9A-Za-z+/]{43}=)*$/.test(text)) return undefined;
-  const [first = '', ...others] = text.split(',');
+  const [first = '', ...earlierKeys] = text.split(',');
   const parse = (key: string) => Buffer.from(key, 'base64');
-  return [parse(first), ...others.map(parse)];
+  return [parse(first), ...earlierKeys.map(parse)];
 }
 
-/** Creates the file and returns its content. Of two processes that start at the same time, the first decides. */
+/**
+ * Creates the file and returns its content. If two processes start at the same time, both use the file of the first.
+ */
 async function createKeyFile(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });

@@ -8,7 +8,7 @@ export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
 
-// A stored secret: version, nonce, ciphertext, authentication tag.
+// The parts of a stored secret: version, nonce, ciphertext, authentication tag.
 const version = 1;
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -50,15 +50,15 @@ function decryptWith(key: Uint8Array, merchantId: AccountId, stored: Uint8Array)
   }
 }
 
-/** A new signing secret of a merchant: in the merchant's form, and in that of the database. */
+/** Creates a signing secret of a merchant. Returns it in the form for the merchant and in the form for the database. */
 export function newSigningSecret(secrets: SigningSecrets, merchantId: AccountId) {
   const secret = createSigningSecret(randomBytes);
   return { secret: formatSigningSecret(secret), stored: secrets.encrypt(merchantId, secret) };
 }
 
 /**
- * Encrypts the stored secrets of all endpoints again, with the first key. Skips those that no key decrypts, or that are replaced
- * meanwhile. Returns how many endpoints were done, and how many there are.
+ * Encrypts the stored secrets of all endpoints again, with the first key. Skips secrets that no key decrypts and
+ * secrets that are replaced concurrently. Returns the number of endpoints that were re-encrypted, and the total.
  */
 export async function reencryptAll(
   endpoints: Pick<WebhookEndpoints, 'listSecrets' | 'reencrypt'>,
@@ -69,16 +69,19 @@ export async function reencryptAll(
     const secret = encrypted && secrets.decrypt(merchantId, encrypted);
     return secret && secrets.encrypt(merchantId, secret);
   };
-  const again = stored.flatMap(({ merchantId: id, endpointId, signingSecret: was, previousSecret }) => {
+  const reencrypted = stored.flatMap(({ merchantId: id, endpointId, signingSecret: was, previousSecret }) => {
     const merchantId = id as AccountId;
     const signingSecret = encryptAgain(merchantId, was);
     const previous = encryptAgain(merchantId, previousSecret) ?? null;
     return signingSecret ? [{ merchantId, endpointId, was, signingSecret, previousSecret: previous }] : [];
   });
-  return { count: await endpoints.reencrypt(again), total: stored.length };
+  return { count: await endpoints.reencrypt(reencrypted), total: stored.length };
 }
 
-/** The keys by which erased orders are recognised, derived from those of SECRETS_KEY (RFC 5869). They never encrypt. */
+/**
+ * Derives the keys that recognise erased orders from those of SECRETS_KEY (RFC 5869). They are never used for
+ * encryption.
+ */
 export function erasureKeysOf(secretsKeys: SecretsKeys): SecretsKeys {
   const derive = (key: Uint8Array) => new Uint8Array(hkdfSync('sha256', key, '', 'order erasure', 32));
   return [derive(secretsKeys[0]), ...secretsKeys.slice(1).map(derive)];

@@ -6,8 +6,8 @@ import { announceWait } from './announce-wait.ts';
 import { messageOf, StartError } from './process.ts';
 
 /**
- * Opens the database of the configuration, with the schema that this code needs. Outages of the embedded one are logged; it
- * is stopped at the end if nothing else uses it.
+ * Opens the configured database, with the schema that this code needs. Outages of the embedded PostgreSQL are logged.
+ * Closing stops the embedded PostgreSQL if nothing else uses it.
  */
 export async function openDatabase(
   {
@@ -18,7 +18,7 @@ export async function openDatabase(
   logger?: Logger,
 ) {
   const isExternal = databaseUrl !== undefined;
-  /** For display, without user and password. */
+  /** The database's name for messages, without user and password. */
   const name = isExternal ? parseConnectionUrl(databaseUrl).name : `the embedded PostgreSQL in ${dataDir}`;
   const awaited = isExternal ? `the database ${name}` : name;
   const database = isExternal

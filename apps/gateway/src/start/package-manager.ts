@@ -5,21 +5,21 @@ import { readFileSync } from 'node:fs';
 
 const checkEveryMs = 1_000;
 
-/** A process, and the one that started it. */
+/** A process and its parent. */
 interface Start {
   readonly pid: number;
   readonly parent: number;
 }
 
 /**
- * Calls `onEnd` once a package manager whose script runs this process has ended. If none does, as under a supervisor, it is
- * never called. Linux only.
+ * If this process runs in a script of a package manager, calls `onEnd` once the package manager has ended. Otherwise,
+ * for example under a supervisor, never calls it. Works only on Linux.
  */
 export function watchPackageManager(onEnd: () => void): void {
   const starts = packageManagerStarts(process.pid);
   if (starts.length === 0) return;
   const timer = setInterval(() => {
-    // The children of a process that has ended get another parent.
+    // When a process ends, its children get another parent.
     if (starts.every(({ pid, parent }) => findProcess(pid)?.parent === parent)) return;
     clearInterval(timer);
     onEnd();
@@ -27,9 +27,10 @@ export function watchPackageManager(onEnd: () => void): void {
 }
 
 /**
- * Returns the starts that lead from the outermost package manager to a process: npx runs a shell that runs pnpm, which runs
- * a shell that runs the gateway. What started the outermost one may end, as a shell does after `npx … &`. So may everything
- * outside the session of the process, because setsid detaches a process on purpose.
+ * Returns the starts that lead from the outermost package manager to a process: npx runs a shell that runs pnpm, which
+ * runs a shell that runs the gateway. The parent of the outermost one is not included, because it may end, as a shell
+ * does after `npx … &`. Processes outside the session are not included either, because setsid detaches a process on
+ * purpose.
  */
 export function packageManagerStarts(from: number): Start[] {
   const session = findProcess(from)?.session;
@@ -42,7 +43,7 @@ export function packageManagerStarts(from: number): Start[] {
   return starts;
 }
 
-/** Whether a package manager set the environment with which a process was started. */
+/** Whether a package manager set the initial environment of a process. */
 function isInScript(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8').includes('\0npm_lifecycle_event=');

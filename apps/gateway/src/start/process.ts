@@ -1,14 +1,14 @@
-/** Something outside the program prevents its start. The message describes it, in one line for each problem. */
+/** An error outside the program that prevents its start. The message has one line for each problem. */
 export class StartError extends Error {
   override name = 'StartError';
 }
 
-/** An argument is invalid, so nothing was done. */
+/** An error for an invalid argument. Nothing was done. */
 export class UsageError extends StartError {
   override name = 'UsageError';
 }
 
-/** The exit code of a {@link UsageError}. Other errors have 1. */
+/** The exit code for a {@link UsageError}. Other errors exit with 1. */
 export const usageExitCode = 2;
 
 /** The message of an error, for the sentence of a {@link StartError}. */
@@ -16,12 +16,12 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown';
 }
 
-/** The maximum duration of a graceful stop before the process ends anyway, in addition to its own delay. */
+/** The maximum duration of a graceful stop, in addition to its delay. After that, the process ends anyway. */
 export const stopTimeoutMs = 4_800;
 
 /**
- * Runs a program. An error that a user can correct is printed in plain lines, without a stack, and ends it with an exit
- * code above 0.
+ * Runs a program. An error that a user can correct is printed in plain lines, without a stack. Every error ends the
+ * program with an exit code above 0.
  */
 export async function run(program: () => Promise<unknown>): Promise<void> {
   try {
@@ -32,7 +32,7 @@ export async function run(program: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** The text for an error that ends the program: a line for the user, or the stack of a bug. */
+/** The text for an error that ends the program: its message if a user can correct it, or the stack if it is a bug. */
 export function describe(error: unknown): string {
   if (error instanceof StartError) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

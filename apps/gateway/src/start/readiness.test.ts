@@ -5,7 +5,7 @@ import { createReadiness } from './readiness.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-/** A readiness whose checks end when the test says so, with a clock that the test sets. */
+/** Creates a readiness with checks that the test ends and a clock that the test sets. */
 function openReadiness() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const checks: PromiseWithResolvers<void>[] = [];
@@ -61,7 +61,7 @@ test('a check without a response is not ready after its limit, and no other star
   expect(await ready).toBe(true);
 });
 
-test('a drain is permanent, also for checks that wait for the database', async () => {
+test('a drain is permanent, even for checks that wait for the database', async () => {
   const { isReady, drain, checks } = openReadiness();
   const waiting = isReady();
   drain();
@@ -87,7 +87,7 @@ test('a watch gets each change once and the drain at once, and ends with its sig
   await watch;
 });
 
-test('a watch gets a drain that came while its last answer was taken', async () => {
+test('a watch gets a drain that began while its last result was read', async () => {
   const readiness = createReadiness({ check: async () => {}, logger: createMemoryLogger().logger });
   const watching = new AbortController();
   const watch = readiness.watch(watching.signal);

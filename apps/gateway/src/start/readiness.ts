@@ -6,8 +6,9 @@ import type { Logger } from '../telemetry/logger.ts';
 export type Readiness = ReturnType<typeof createReadiness>;
 
 /**
- * Whether this process should get new calls: one result for the health checks of both ports. `check` rejects with the
- * reason if orders can't be stored now. It runs once at a time, and at most every `checkEveryMs`. Each change is logged.
+ * Creates the check of whether this process should get new calls, which the health checks of both ports share. `check`
+ * rejects with the reason if orders can't be stored now. Only one check runs at a time, and at most one every
+ * `checkEveryMs`. Each change is logged.
  */
 export function createReadiness(
   { check, logger }: { readonly check: () => Promise<void>; readonly logger: Logger },
@@ -51,7 +52,7 @@ export function createReadiness(
 
   return {
     isReady,
-    /** The current result of `isReady`, and then each change, until the signal. */
+    /** Yields the current result of `isReady` and then each change, until the signal aborts. */
     async *watch(signal: AbortSignal): AsyncGenerator<boolean, void> {
       const changing = AbortSignal.any([signal, draining.signal]);
       let last: boolean | undefined;

@@ -3,15 +3,15 @@ import { promisify } from 'node:util';
 import type { Logger } from '../telemetry/logger.ts';
 import { messageOf } from './process.ts';
 
-/** Whether systemd started this process, by a unit with `Type=notify`. */
+/** Whether systemd started this process from a unit with `Type=notify`. */
 export const isUnderSystemd = process.env.NOTIFY_SOCKET !== undefined;
 
-/** Shorter than a stop may take. systemd itself confirms within milliseconds. */
+/** The time limit of a notification, shorter than a stop may take. systemd confirms within milliseconds. */
 const timeoutMs = 2_000;
 
 /**
- * Notifies systemd of the state of the service, through its program because Node.js has no Unix datagram sockets. A failure
- * is only logged.
+ * Notifies systemd of the state of the service. Uses the program `systemd-notify`, because Node.js has no Unix datagram
+ * sockets. A failure is only logged.
  */
 export async function notifySystemd(state: 'READY=1' | 'STOPPING=1', logger: Logger): Promise<void> {
   if (!isUnderSystemd) return;

@@ -3,7 +3,10 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 
 export type { Logger } from 'pino';
 
-/** Lines are written in chunks of this length, or after {@link writeEveryMs}: a write for each would cost more than a call. */
+/**
+ * Lines are written in chunks of this length, or after {@link writeEveryMs}, because one write per line would cost more
+ * than a call.
+ */
 const chunkLength = 8_192;
 
 const writeEveryMs = 100;
@@ -11,12 +14,13 @@ const writeEveryMs = 100;
 /** Bytes that may wait while standard output is not read; more are dropped, and the gateway keeps running. */
 const bufferedBytesMax = 8_388_608;
 
-/** How long the process waits at its end for a reader of standard output. */
+/** How long the process waits for a reader of standard output when it ends. */
 const flushTimeoutMs = 500;
 
 /**
- * One JSON object per line. No line contains a header, a body or a customer's text. Of an error it contains only the class,
- * and the message if that is known to contain no value of a request, otherwise the places in the code.
+ * One JSON object per line. No line contains a header, a body or a customer's text. Of an error, it contains only the
+ * class, and the message if that is known to contain no value from a request. Otherwise, it contains the stack instead
+ * of the message.
  */
 export function createLogger(destination: DestinationStream, level = 'info'): Logger {
   const timestamp = pino.stdTimeFunctions.isoTime;
@@ -33,16 +37,16 @@ export function flushLogger(logger: Logger): Promise<void> {
 }
 
 /**
- * Standard output in chunks. pino's own destination writes in a thread, which a stopped reader blocks, and with it the end
- * of the process.
+ * Returns standard output, written in chunks. pino's own destination writes in a thread. A stopped reader blocks that
+ * thread, which would keep the process from ending.
  */
 export function standardOutput(): DestinationStream {
   return inChunks(openOutput(), (done) => process.stdout.write('', done));
 }
 
 /**
- * The standard output of the primary process, to which a worker sends its lines. If both wrote to the same pipe, the system
- * would interleave their lines whenever it is full (pipe(7), PIPE_BUF).
+ * Returns the standard output of the primary process. A worker sends its lines to the primary process. If both wrote to
+ * the same pipe, the system would interleave their lines whenever it is full (pipe(7), PIPE_BUF).
  */
 export function primaryOutput(send: (lines: string, done: () => void) => void): DestinationStream {
   let waiting = 0;
@@ -78,8 +82,8 @@ function inChunks(output: (lines: string) => void, afterOutput: (done: () => voi
 }
 
 /**
- * Failed writes neither block nor end the gateway: lines that standard output does not accept are lost, which is reported
- * once.
+ * Opens standard output so that failed writes neither block nor end the gateway. Lines that standard output does not
+ * accept are lost, which is reported once.
  */
 function openOutput(): (lines: string) => void {
   // If standard error is closed too, as with a closed terminal, there is no way to warn.
@@ -108,8 +112,8 @@ function openOutput(): (lines: string) => void {
 
 function safeError(error: unknown) {
   if (!(error instanceof Error)) return { type: typeof error };
-  // Its message names what the database rejected. A stack would only point to the code that removes values from errors.
+  // The message names what the database rejected. The stack would only show the code that removes values from errors.
   if (error.name === 'DatabaseError') return { type: error.name, message: error.message };
-  // Messages of other errors may hold values of a request.
+  // Messages of other errors may contain values from a request.
   return { type: error.name, stack: error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) };
 }

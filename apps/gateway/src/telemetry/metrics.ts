@@ -18,12 +18,12 @@ import { commit, version } from './version.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** How often the delay of the event loop is sampled, in milliseconds: the default of Node.js's own monitor. */
+/** How often the delay of the event loop is sampled, in milliseconds. This is the default of Node.js's own monitor. */
 const delayResolutionMs = 10;
 
 const openFilesFolder = '/proc/self/fd';
 
-/** The bounds of histograms of durations, in seconds: from a lone insert to the longest call. */
+/** The bucket boundaries of duration histograms, in seconds: from a single insert to the longest call. */
 const durations: ViewOptions = {
   instrumentName: '*.seconds',
   instrumentType: InstrumentType.HISTOGRAM,
@@ -34,8 +34,8 @@ const durations: ViewOptions = {
 };
 
 /**
- * Starts the metrics of this process, with those of the process itself. Names contain the unit: the exporter adds none. A scrape
- * also shows what `collectMore` returns.
+ * Starts the metrics, including those of the process itself. Names contain the unit, because the exporter adds none. A
+ * scrape also shows the metrics that `collectMore` returns.
  */
 export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> => []) {
   const exporter = new PrometheusExporter({
@@ -68,7 +68,7 @@ function observeProcess(meter: Meter): void {
   const addGauge = (name: string, description: string, observe: ObservableCallback) =>
     meter.createObservableGauge(name, { description }).addCallback(observe);
   recordEventLoopDelay(meter);
-  // The names of Prometheus's client libraries, which dashboards and alerts for any process expect.
+  // These names are those of Prometheus's client libraries, which dashboards and alerts for any process expect.
   const startedAt = Date.now() / 1_000 - process.uptime();
   addGauge('process.start_time.seconds', 'Start of the process since the Unix epoch', (result) =>
     result.observe(startedAt),
@@ -95,7 +95,10 @@ function observeProcess(meter: Meter): void {
   );
 }
 
-/** The percentiles of Node.js's own monitor cover the whole time since the start, or since any reader reset it. */
+/**
+ * Records a histogram, because the percentiles of Node.js's own monitor cover the whole time since the start, or since
+ * any reader reset it.
+ */
 function recordEventLoopDelay(meter: Meter): void {
   const delays = meter.createHistogram('order_gateway.event_loop.delay.seconds', {
     description: 'How late the event loop runs a timer',
@@ -111,13 +114,16 @@ function recordEventLoopDelay(meter: Meter): void {
 /** The health of a gateway as a scrape finds it. */
 interface Health {
   isReady(): Promise<boolean>;
-  /** How long the oldest webhook has been due, in seconds; `undefined` if the database does not say. */
+  /** How long the oldest webhook has been due, in seconds; `undefined` if the database does not respond. */
   webhookOverdueSeconds(): Promise<number | undefined>;
   /** When the certificate of both ports expires; absent without TLS. */
   readonly certificateExpiry: (() => Date) | undefined;
 }
 
-/** Shows the health of a gateway even if nothing happens between two scrapes: one that is not ready gets no calls. */
+/**
+ * Adds gauges of the gateway's health. They are read at each scrape, because a gateway that is not ready gets no calls
+ * that could update them.
+ */
 export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, certificateExpiry }: Health): void {
   const addGauge = (name: string, description: string, read: () => Promise<number | undefined>) =>
     meter.createObservableGauge(name, { description }).addCallback(async (result) => {
@@ -131,7 +137,7 @@ export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, ce
     webhookOverdueSeconds,
   );
   if (certificateExpiry !== undefined) {
-    // The name that x509-certificate-exporter uses, so that one alert covers the certificates of proxies too.
+    // x509-certificate-exporter uses this name, so one alert also covers the certificates of proxies.
     addGauge(
       'x509.cert_not_after',
       'End of the certificate of both ports in seconds since the Unix epoch',
@@ -143,15 +149,15 @@ export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, ce
 /** Counts a payment that was refused. */
 export type CountRefusal = ReturnType<typeof refusalCounter>;
 
-/** The refused payments of checkout systems: money that they must refund, except for test orders. */
+/** Counts the refused payments of checkout systems, which they must refund, except for test orders. */
 export function refusalCounter(meter: Meter) {
   const refusals = meter.createCounter('order_gateway.payments.refused', {
     description: 'Payments that were reported and refused',
   });
-  // The first refused payment is an increase only if the counter existed before.
+  // Prometheus sees the first refused payment as an increase only if the counter existed before.
   for (const code of refusalCodes) for (const mode of merchantModes) refusals.add(0, { code, mode });
   return (labels: { readonly code: RefusalCode; readonly mode: MerchantMode }) => refusals.add(1, labels);
 }
 
-/** Every label is a name of ours, never a client's text. */
+/** The labels of a call. Each is a name that the gateway defines, never a client's text. */
 export type CallLabels = Readonly<Record<'protocol' | 'operation' | 'code', string>>;

@@ -76,19 +76,20 @@ interface CallFacts {
 }
 
 /**
- * Starts tracing. Spans are sent to the collector that OpenTelemetry's own variables name (such as
- * `OTEL_EXPORTER_OTLP_ENDPOINT`). `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override the gateway's own attributes.
+ * Starts tracing. Spans are sent to the collector given by OpenTelemetry's own variables (such as
+ * `OTEL_EXPORTER_OTLP_ENDPOINT`). `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override the gateway's own
+ * attributes.
  */
 export function startTracing({ name, share }: TracesSampler) {
-  const own = { [ATTR_SERVICE_NAME]: 'order-gateway', [ATTR_SERVICE_VERSION]: version };
-  // The last one that has an attribute counts.
+  const gatewayAttributes = { [ATTR_SERVICE_NAME]: 'order-gateway', [ATTR_SERVICE_VERSION]: version };
+  // If several detectors have an attribute, the last one counts.
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
   const provider = new TracerProvider({
-    resource: defaultResource().merge(resourceFromAttributes(own)).merge(detectResources({ detectors })),
+    resource: defaultResource().merge(resourceFromAttributes(gatewayAttributes)).merge(detectResources({ detectors })),
     sampler: samplers[name](share),
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   });
-  // Global, because the queues of the database link their batches to the calls of the items.
+  // The provider and context are global, because the database's queues link each batch to the calls of its items.
   trace.setGlobalTracerProvider(provider);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const propagator = new W3CTraceContextPropagator();
@@ -110,7 +111,7 @@ function callSpan(span: Span) {
     traceId: span.spanContext().traceId,
     /** Runs a step of the call; spans that it begins belong to the call. */
     run<Value>(step: () => Promise<Value>): Promise<Value> {
-      // A call that is not recorded has no context, which costs more than the rest of the span.
+      // A call that is not recorded gets no context, because the context costs more than the rest of the span.
       return isRecorded ? context.with(trace.setSpan(ROOT_CONTEXT, span), step) : step();
     },
     end({ operation, protocol, code }: CallLabels, facts: CallFacts): void {

@@ -6,13 +6,19 @@ const root = new URL('../../../../', import.meta.url);
 /** The version of the gateway and of its commands: that of the release. */
 export const version: string = manifest.version;
 
-/** `git archive` replaces this text by the commit's hash (`.gitattributes`), so that a release without `.git` knows its commit. */
+/**
+ * `git archive` replaces this text with the commit's hash (`.gitattributes`), so that a release without `.git` knows
+ * its commit.
+ */
 const archived = '$Format:%H$';
 
 /** The hash of the commit that this code was taken from; `unknown` if the files don't say. */
 export const commit = /^[0-9a-f]{40}$/.test(archived) ? archived : (commitOfCheckout() ?? 'unknown');
 
-/** Read from the files, because git rejects a repository of another user, such as that of a service with its own user. */
+/**
+ * Reads git's files, because git itself rejects a repository that belongs to another user, which is common for a
+ * service with its own user.
+ */
 function commitOfCheckout(): string | undefined {
   try {
     const head = readGitFile('HEAD');

@@ -20,7 +20,7 @@ function labelled(metric: MetricData, number: number): MetricData {
     ...point,
     attributes: { ...point.attributes, worker: `${number}` },
   }));
-  // TypeScript does not see that the points are still of the metric's kind.
+  // TypeScript can't infer that the points still have the metric's type.
   return { ...metric, dataPoints } as MetricData;
 }
 

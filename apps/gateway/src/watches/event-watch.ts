@@ -8,14 +8,14 @@ import { createWatch } from './watch.ts';
 export type EventWatch = ReturnType<typeof createEventWatch>;
 
 export interface EventWatchDeps {
-  /** Returns those of the merchants whose feeds have events after these positions. */
+  /** Returns the merchants that have events after these positions of their feeds. */
   readonly findNewEvents: (after: ReadonlyMap<AccountId, number>) => Promise<ReadonlySet<AccountId>>;
   readonly logger: Logger;
 }
 
 /**
- * Creates a watch for new events, one for each process. Every half second, and whenever this process has stored an event, a single
- * statement looks for events of all merchants whose calls wait.
+ * Creates a watch for new events, one for each process. Every half second, and whenever this process has stored an
+ * event, a single statement looks for events of all merchants with waiting calls.
  */
 export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
   const { waiters, wait, wake, close, isClosed } = createWatch<
@@ -27,7 +27,7 @@ export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
     async look(waiters) {
       const after = new Map<AccountId, number>();
       for (const { subject } of waiters) {
-        // A call that waits behind a later position finds nothing, and waits again.
+        // A call that waits at a later position may find nothing; then it waits again.
         const position = Math.min(subject.after.position, after.get(subject.merchantId) ?? Number.POSITIVE_INFINITY);
         after.set(subject.merchantId, position);
       }
@@ -39,8 +39,10 @@ export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
     /** Whether a call of the merchant may wait: there are not too many yet, and the process is not stopping. */
     hasCapacity(merchantId: AccountId): boolean {
       if (isClosed() || waiters.size >= eventWatchLimits.waitersMax) return false;
-      const own = waiters.values().filter(({ subject }) => subject.merchantId === merchantId);
-      return own.take(eventWatchLimits.waitersPerMerchant).toArray().length < eventWatchLimits.waitersPerMerchant;
+      const ofMerchant = waiters.values().filter(({ subject }) => subject.merchantId === merchantId);
+      return (
+        ofMerchant.take(eventWatchLimits.waitersPerMerchant).toArray().length < eventWatchLimits.waitersPerMerchant
+      );
     },
     /** Resolves with true once the merchant's feed has an event after the position, otherwise as {@link createWatch} does. */
     async hasEventsAfter(

@@ -9,7 +9,10 @@ import { createPageWatch } from './page-watch.ts';
 
 const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
 
-/** Opens a page of an order that waits. `settled` has the tokens of those whose wait has ended, `close` ends all others. */
+/**
+ * `open` opens a page that waits for a change of its order. `settled` has the tokens of the pages that no longer wait.
+ * `close` ends all waits.
+ */
 function setUp() {
   const { logger } = createMemoryLogger();
   const { changed, close } = createPageWatch({ findForPage: async () => ({ kind: 'unknown' }), logger });

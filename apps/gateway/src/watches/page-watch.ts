@@ -13,7 +13,7 @@ export interface PageWatchDeps {
   readonly logger: Logger;
 }
 
-/** The version of an order's page: a page with another version has changed. It is an entity tag (RFC 9110, 8.8.3). */
+/** The version of an order's page, which changes with the page's content. It is an entity tag (RFC 9110, 8.8.3). */
 export function pageVersion({ order }: LinkedOrder): string {
   return `W/"${order.orderStatus}${order.lease?.isLive ? '-in-progress' : ''}"`;
 }
@@ -44,8 +44,9 @@ export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
   });
   return {
     /**
-     * Resolves with the order once its page has another version, and immediately with `undefined` if too many pages of this order
-     * or of its merchant wait: one merchant's pages take at most as many slots as they leave free for others.
+     * Resolves with the order once its page has another version. Resolves with `undefined` immediately if too many
+     * pages of this order or of its merchant wait: one merchant's pages take at most as many slots as they leave free
+     * for other merchants.
      */
     async changed(
       link: LinkedOrder,

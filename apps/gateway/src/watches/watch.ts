@@ -5,14 +5,14 @@ import type { Logger } from '../telemetry/logger.ts';
 /** A wait for something to happen to a subject. */
 export interface Waiter<Subject, Found> {
   readonly subject: Subject;
-  /** Ends the wait; `undefined`: nothing has happened. */
+  /** Ends the wait; `undefined` means that nothing has happened. */
   finish(found: Found | undefined): void;
 }
 
 interface WatchOptions<Subject, Found> {
-  /** Looks for what the waiters wait for, and finishes those for which there is something. */
+  /** Looks for changes of the waiters' subjects, and finishes the waiters with a change. */
   readonly look: (waiters: ReadonlySet<Waiter<Subject, Found>>) => Promise<void>;
-  /** How often to look, and the shortest pause between two looks. */
+  /** How often to look, and the minimum pause between two lookups. */
   readonly pollEveryMs: number;
   readonly pollPauseMs: number;
   readonly logger: Logger;
@@ -31,7 +31,7 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
     while (waiters.size > 0) {
       pause = new AbortController();
       await look(waiters).catch((error: unknown) => logger.error({ err: error }, 'could not look for changes'));
-      // So that each look finds several changes under load.
+      // Pauses, so that under load each lookup finds several changes.
       await sleep(pollPauseMs);
       await sleep(pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
     }
@@ -48,7 +48,8 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
       if (signal.aborted || closing.signal.aborted) return Promise.resolve(undefined);
       return new Promise((resolve) => {
         const stop = () => waiter.finish(undefined);
-        // A timer and two listeners: signals of `AbortSignal.any` and `timeout` can be collected before they abort.
+        // Uses a timer and two listeners, because signals of `AbortSignal.any` and `AbortSignal.timeout` can be
+        // garbage-collected before they abort.
         const timer = setTimeout(stop, timeoutMs);
         signal.addEventListener('abort', stop);
         closing.signal.addEventListener('abort', stop);
@@ -70,7 +71,7 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
     },
     /** Looks immediately. */
     wake: () => pause.abort(),
-    /** Ends all waits, which takes effect on later ones too. */
+    /** Ends all waits, including later ones. */
     close: () => closing.abort(),
     /** Whether the process is stopping. */
     isClosed: () => closing.signal.aborted,

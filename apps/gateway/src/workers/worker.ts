@@ -7,7 +7,8 @@ import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 
 // One of the processes behind both ports, started by workers.ts.
 
-// Terminals and supervisors send signals to all processes of a group. The primary process passes them on, once.
+// Ignores signals, because terminals and supervisors send them to all processes of a group. The primary process passes
+// each one on once.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 
 // Without this, Node.js ends a worker without a drain when the primary process has ended.
@@ -31,7 +32,7 @@ process.once('message', ({ number, logLevel, config }: WorkerStart) => {
       await flushLogger(logger);
     }, config.drainDelayMs);
   };
-  // The primary process was killed.
+  // The connection is lost if the primary process was killed.
   process.once('disconnect', drain);
   process.on('message', async ({ kind }: PrimaryMessage) => {
     if (kind === 'drain') drain();
@@ -41,6 +42,6 @@ process.once('message', ({ number, logLevel, config }: WorkerStart) => {
 });
 
 function send(message: WorkerMessage, done = () => {}): void {
-  // With a callback, it is not an error that the primary process has ended.
+  // With a callback, sending is not an error if the primary process has ended.
   process.send?.(message, undefined, undefined, done);
 }

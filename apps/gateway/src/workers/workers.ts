@@ -15,12 +15,12 @@ export type WorkerMessage =
   | { readonly kind: 'log'; readonly lines: string }
   | { readonly kind: 'metrics'; readonly metrics: readonly ScopeMetrics[] };
 
-/** A message of the primary process to a worker. The start is the first message, and sent once. */
+/** A message of the primary process to a worker. The start message is sent first, and only once. */
 export type PrimaryMessage = WorkerStart | { readonly kind: 'drain' | 'reloadTls' | 'collect' };
 
 export interface WorkerStart {
   readonly kind: 'start';
-  /** From 1. A replacement keeps the number. */
+  /** The worker's number, from 1. A replacement keeps it. */
   readonly number: number;
   readonly logLevel: string;
   readonly config: GatewayConfig;
@@ -36,18 +36,22 @@ interface Ending {
 
 export type Workers = ReturnType<typeof createWorkers>;
 
-/** Longer than the 2 s that a check takes while the database hangs. Prometheus waits 10 s by default. */
+/**
+ * The time limit for collecting a worker's metrics: longer than the 2 s that a check takes while the database hangs.
+ * Prometheus waits 10 s by default.
+ */
 const collectTimeoutMs = 3_000;
 
-/** The pause before a worker is replaced doubles with each one that ended soon after its start. */
+/** The pause before a worker is replaced doubles each time a worker ends soon after its start. */
 const pauseMinMs = 100;
 const pauseMaxMs = 30_000;
 const soonMs = 60_000;
 
 /**
- * Runs the gateway in several processes behind the same two ports. This process, the primary, accepts the connections and gives
- * them to the workers in turn. With `reusePort`, Linux chooses the worker: the busier of two got 4 to 8 of 8 connections
- * instead of 4 or 5. The primary also writes the log lines, because those of several processes would mix in a full pipe.
+ * Runs the gateway in several processes behind the same two ports. This process, the primary, accepts the connections
+ * and distributes them to the workers in turn. With `reusePort`, Linux would choose the worker: the busier of two then
+ * got 4 to 8 of 8 connections instead of 4 or 5. The primary also writes the log lines, because a full pipe would
+ * interleave the lines of several processes.
  */
 export function createWorkers(count: number, logger: Logger, output: DestinationStream) {
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
@@ -73,12 +77,12 @@ export function createWorkers(count: number, logger: Logger, output: Destination
         resolve(ending);
       };
       worker.once('exit', (code, signal) => end({ exit_code: code, signal, reason }));
-      // It could not be started, or ended before a message arrived.
+      // The worker could not be started, or it ended before a message arrived.
       worker.on('error', (error) => end({ reason: error.message }));
       send(worker, start);
     });
 
-  /** Runs one worker after the other. Rejects if the first can't start. */
+  /** Runs a worker and its replacements. Rejects if the first one can't start. */
   const keepRunning = async (start: WorkerStart, onFirstReady: (ports: Ports) => void): Promise<void> => {
     const { number: worker } = start;
     let hasStarted = false;
@@ -108,7 +112,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
     /** Starts the workers, and resolves when all are ready. If one can't start, all end, and it rejects with a {@link StartError}. */
     async open(config: GatewayConfig): Promise<Gateway> {
       cluster.setupPrimary({ exec: join(import.meta.dirname, 'worker.ts'), args: [], serialization: 'advanced' });
-      // Runs however this process ends: a second signal does not wait for the workers.
+      // Runs however this process ends, because a second signal does not wait for the workers.
       process.once('exit', killAll);
       const firsts = numbers.map((number) => {
         const { promise, resolve } = Promise.withResolvers<Ports>();
