@@ -235,13 +235,7 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
 }
 
 /** The failures that a client may see: the effect of another call, or an unknown outcome. */
-const effects = [
-  'not_found',
-  'order_id_conflict',
-  'payment_id_conflict',
-  'order_already_paid',
-  'order_cancelled',
-];
+const effects = ['not_found', 'order_id_conflict', 'payment_id_conflict', 'order_already_paid', 'order_cancelled'];
 const unknown = ['unavailable', 'overloaded', 'deadline_exceeded'];
 
 async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): Promise<void> {

@@ -109,7 +109,8 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
 export function fieldSchema(field: DescField): JsonSchema {
   const { parent, name } = field;
   const description = comments[`${parent.typeName}.${name}`] ?? '';
-  const fieldConstraints = constraints[`${parent.name}.${name}`] ?? constraints[name] ?? (isTime.test(name) ? time : {});
+  const fieldConstraints =
+    constraints[`${parent.name}.${name}`] ?? constraints[name] ?? (isTime.test(name) ? time : {});
   return { description, ...typeOf(field), ...fieldConstraints };
 }
 
