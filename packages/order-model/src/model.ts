@@ -279,11 +279,11 @@ function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: 
   const { status } = state;
   const isReported = ({ checkout, paymentId }: Payment) =>
     checkout === payment.checkout && paymentId === payment.paymentId;
-  const known = state.payment && isReported(state.payment) ? state.payment : state.refused.find(isReported);
-  if (known !== undefined) {
-    const isSame = (['paidAtMs', 'amount', 'currency'] as const).every((name) => known[name] === payment[name]);
+  const reported = state.payment && isReported(state.payment) ? state.payment : state.refused.find(isReported);
+  if (reported !== undefined) {
+    const isSame = (['paidAtMs', 'amount', 'currency'] as const).every((name) => reported[name] === payment[name]);
     if (!isSame) return [{ state, outcome: 'payment_id_conflict' }];
-    return [{ state, outcome: 'code' in known ? (known as RefusedPayment).code : 'replayed' }];
+    return [{ state, outcome: 'code' in reported ? (reported as RefusedPayment).code : 'replayed' }];
   }
   const { paidAtMs, amount, currency } = payment;
   const isTooEarly = paidAtMs < stored.createdAtMs - clocksDifferMs;

@@ -25,7 +25,10 @@ interface Part {
 export function findUnexplained(history: History): Unexplained | undefined {
   const { stored } = history;
   const steps = stepsOf(history.calls.toSorted((a, b) => a.sentAt - b.sentAt));
-  const required = steps.reduce((bits, { receivedAt }, at) => (receivedAt < Infinity ? bits | bit(at) : bits), 0n);
+  const required = steps.reduce(
+    (bits, { receivedAt }, index) => (receivedAt < Infinity ? bits | bit(index) : bits),
+    0n,
+  );
   const seen = new Set<string>();
   const open: Part[] = [{ done: 0n, state: nothing, last: -1, previous: undefined }];
   let longest = open[0] as Part;
@@ -39,10 +42,10 @@ export function findUnexplained(history: History): Unexplained | undefined {
     const length = lengthOf(part);
     if (length > longestLength) [longest, longestLength] = [part, length];
     const parts: Part[] = [];
-    for (const at of nextSteps(steps, done)) {
-      const call = steps[at] as Call;
+    for (const index of nextSteps(steps, done)) {
+      const call = steps[index] as Call;
       for (const after of statesAfter(state, call, stored)) {
-        const following = { done: done | bit(at), state: after, last: at, previous: part };
+        const following = { done: done | bit(index), state: after, last: index, previous: part };
         // A call without a response and without an effect explains nothing. With a response, it can be next in any
         // order.
         if (after === state && call.receivedAt === Infinity) continue;
@@ -59,7 +62,11 @@ export function findUnexplained(history: History): Unexplained | undefined {
   }
   const order: Call[] = [];
   for (let part = longest; part.previous !== undefined; part = part.previous) order.unshift(steps[part.last] as Call);
-  return { longest: order, state: longest.state, next: nextSteps(steps, longest.done).map((at) => steps[at] as Call) };
+  return {
+    longest: order,
+    state: longest.state,
+    next: nextSteps(steps, longest.done).map((index) => steps[index] as Call),
+  };
 }
 
 /**
@@ -90,13 +97,13 @@ export function smallest(history: History): History {
 function nextSteps(steps: readonly Call[], done: bigint): number[] {
   let earliest = Number.POSITIVE_INFINITY;
   const waiting: number[] = [];
-  for (const [at, { receivedAt }] of steps.entries()) {
-    if ((done & bit(at)) !== 0n) continue;
-    waiting.push(at);
+  for (const [index, { receivedAt }] of steps.entries()) {
+    if ((done & bit(index)) !== 0n) continue;
+    waiting.push(index);
     earliest = Math.min(earliest, receivedAt);
   }
-  return waiting.filter((at) => {
-    const { sentAt, after } = steps[at] as Call;
+  return waiting.filter((index) => {
+    const { sentAt, after } = steps[index] as Call;
     return sentAt <= earliest && (after === undefined || (done & bit(after)) !== 0n);
   });
 }
@@ -105,6 +112,6 @@ function lengthOf({ done }: Part): number {
   return done.toString(2).replaceAll('0', '').length;
 }
 
-function bit(at: number): bigint {
-  return 1n << BigInt(at);
+function bit(index: number): bigint {
+  return 1n << BigInt(index);
 }

@@ -118,11 +118,11 @@ export function describeChanges({
   });
 
   it('findForPayment finds the order of a link, whether the payment is known, and the time of the store', async () => {
-    const [one, other] = await opened().merchantIds();
-    const [first, second] = [await created(sampleOrder(one)), await created(sampleOrder(other))];
+    const [firstMerchant, secondMerchant] = await opened().merchantIds();
+    const [first, second] = [await created(sampleOrder(firstMerchant)), await created(sampleOrder(secondMerchant))];
     const payment = paymentOf(first, 'p-1');
     const [startedAtMs, found] = [Date.now(), await findForPayment(second, payment)];
-    expect(found).toMatchObject({ order: second, isKnown: false, merchant: { name: opened().nameOf(other) } });
+    expect(found).toMatchObject({ order: second, isKnown: false, merchant: { name: opened().nameOf(secondMerchant) } });
     // The database may have another clock.
     expect(Math.abs(found.nowMs - startedAtMs)).toBeLessThan(hourMs);
 
@@ -133,21 +133,21 @@ export function describeChanges({
     // A payment of another checkout system.
     expect(await findForPayment(second, paymentOf(second, 'p-1'))).toMatchObject({ isKnown: false });
     const unknown = opened().store.findForPayment(
-      createOrderToken(one, randomBytes),
-      { checkoutId: one, paymentId: 'p-1' },
+      createOrderToken(firstMerchant, randomBytes),
+      { checkoutId: firstMerchant, paymentId: 'p-1' },
       timeoutMs,
     );
     expect(await unknown).toStrictEqual({ kind: 'unknown' });
   });
 
   it('change lets one payment pay one of 50 orders of two merchants that race for it', async () => {
-    const [one, other] = await opened().merchantIds();
+    const [firstMerchant, secondMerchant] = await opened().merchantIds();
     const orders = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
-        created(sampleOrder(index % 2 ? one : other, { order_id: `one-payment-${index}` })),
+        created(sampleOrder(index % 2 ? firstMerchant : secondMerchant, { order_id: `one-payment-${index}` })),
       ),
     );
-    const { payment } = paymentOf(sampleOrder(one), 'p-1');
+    const { payment } = paymentOf(sampleOrder(firstMerchant), 'p-1');
     const outcomes = await Promise.all(orders.map((order) => act(order, { kind: 'pay', payment })));
 
     expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);

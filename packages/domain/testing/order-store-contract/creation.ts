@@ -68,16 +68,16 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
   });
 
   it('create accepts the same order_id from two merchants', async () => {
-    const [one, other] = await opened().merchantIds();
-    const first = sampleOrder(one, { order_note: 'Of one merchant' });
-    const second = sampleOrder(other, { order_note: 'Of the other merchant' });
+    const [firstMerchant, secondMerchant] = await opened().merchantIds();
+    const first = sampleOrder(firstMerchant, { order_note: 'Of one merchant' });
+    const second = sampleOrder(secondMerchant, { order_note: 'Of the other merchant' });
 
     expect(await create(first)).toStrictEqual({ kind: 'created' });
     expect(await create(second)).toStrictEqual({ kind: 'created' });
-    expect(await create(sampleOrder(one))).toStrictEqual({ kind: 'exists', order: first });
-    expect(await create(sampleOrder(other))).toStrictEqual({ kind: 'exists', order: second });
-    expect(await opened().countOrders(one)).toBe(1);
-    expect(await opened().countOrders(other)).toBe(1);
+    expect(await create(sampleOrder(firstMerchant))).toStrictEqual({ kind: 'exists', order: first });
+    expect(await create(sampleOrder(secondMerchant))).toStrictEqual({ kind: 'exists', order: second });
+    expect(await opened().countOrders(firstMerchant)).toBe(1);
+    expect(await opened().countOrders(secondMerchant)).toBe(1);
   });
 
   it.each([

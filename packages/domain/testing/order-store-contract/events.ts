@@ -9,8 +9,8 @@ import { type OrderStoreSteps, timeoutMs } from './order-store-steps.ts';
 export function describeEvents({ opened, create }: OrderStoreSteps): void {
   it('listEvents continues after any position, and returns the events of the merchant only', async () => {
     const { store, merchantIds } = opened();
-    const [merchantId, other] = await merchantIds();
-    const orders = [merchantId, merchantId, other, merchantId].map((id, index) =>
+    const [merchantId, otherMerchant] = await merchantIds();
+    const orders = [merchantId, merchantId, otherMerchant, merchantId].map((id, index) =>
       sampleOrder(id, { order_id: `event-${index}` }),
     );
     await Promise.all(orders.map(create));

@@ -15,12 +15,12 @@ export function describeLists({ opened, create }: OrderStoreSteps): void {
   };
 
   it('list returns the orders of the merchant, newest first, of one millisecond the highest id first', async () => {
-    const [merchantId, other] = await opened().merchantIds();
+    const [merchantId, otherMerchant] = await opened().merchantIds();
     const orders = [3, 1, 2, 2, 1].map((createdAtMs, index) => ({
       ...sampleOrder(merchantId, { order_id: `listed-${index}` }),
       createdAtMs,
     }));
-    await Promise.all([...orders, sampleOrder(other)].map(create));
+    await Promise.all([...orders, sampleOrder(otherMerchant)].map(create));
 
     const newestFirst = [0, 3, 2, 4, 1].map((index) => orders[index]);
     expect(await list(merchantId)).toStrictEqual(newestFirst);
@@ -61,13 +61,13 @@ export function describeLists({ opened, create }: OrderStoreSteps): void {
 
   it('list filters by pairs of metadata, and by the other filters too', async () => {
     const { store, merchantIds } = opened();
-    const [merchantId, other] = await merchantIds();
+    const [merchantId, otherMerchant] = await merchantIds();
     const both = { cart: '17', kind: 'gift' };
     const orders = [both, { cart: '17' }, { kind: 'gift' }, null, both].map((metadata, index) => ({
       ...sampleOrder(merchantId, { order_id: `with-metadata-${index}` }, metadata),
       createdAtMs: index,
     }));
-    await Promise.all([...orders, sampleOrder(other, {}, both)].map(create));
+    await Promise.all([...orders, sampleOrder(otherMerchant, {}, both)].map(create));
     const paid: Order = {
       ...sampleOrder(merchantId),
       ...orders[1],

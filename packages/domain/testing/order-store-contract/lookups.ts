@@ -43,17 +43,27 @@ export function describeLookups({ opened, create }: OrderStoreSteps): void {
 
   it("lookups by id never find another merchant's order; the token finds it with its merchant's name", async () => {
     const { store, merchantIds, nameOf } = opened();
-    const [one, other] = await merchantIds();
-    const first = sampleOrder(one);
-    const second = sampleOrder(other);
+    const [firstMerchant, secondMerchant] = await merchantIds();
+    const first = sampleOrder(firstMerchant);
+    const second = sampleOrder(secondMerchant);
     await create(first);
 
-    expect(await store.findByOrderId(other, first.fields.order_id, timeoutMs)).toStrictEqual({ kind: 'unknown' });
-    expect(await store.findByServiceOrderId(other, first.serviceOrderId, timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    expect(await store.findByOrderId(secondMerchant, first.fields.order_id, timeoutMs)).toStrictEqual({
+      kind: 'unknown',
+    });
+    expect(await store.findByServiceOrderId(secondMerchant, first.serviceOrderId, timeoutMs)).toStrictEqual({
+      kind: 'unknown',
+    });
     await create(second);
-    expect(await store.findByOrderId(other, first.fields.order_id, timeoutMs)).toMatchObject({ order: second });
-    expect(await store.findByToken(first.orderToken, timeoutMs)).toMatchObject({ merchant: { name: nameOf(one) } });
-    expect(await store.findByToken(second.orderToken, timeoutMs)).toMatchObject({ merchant: { name: nameOf(other) } });
+    expect(await store.findByOrderId(secondMerchant, first.fields.order_id, timeoutMs)).toMatchObject({
+      order: second,
+    });
+    expect(await store.findByToken(first.orderToken, timeoutMs)).toMatchObject({
+      merchant: { name: nameOf(firstMerchant) },
+    });
+    expect(await store.findByToken(second.orderToken, timeoutMs)).toMatchObject({
+      merchant: { name: nameOf(secondMerchant) },
+    });
   });
 
   it('lookups find nothing for unknown ids and store nothing', async () => {

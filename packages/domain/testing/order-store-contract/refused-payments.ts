@@ -16,7 +16,7 @@ export function describeRefusedPayments({
 }: OrderStoreSteps): void {
   it('refusePayment stores a refused payment once, with its event, and the record lists it', async () => {
     const merchantId = await newMerchant();
-    const [order, other] = [
+    const [order, otherOrder] = [
       await created(sampleOrder(merchantId, { order_id: 'refusing' })),
       await created(sampleOrder(merchantId, { order_id: 'other' })),
     ];
@@ -27,7 +27,7 @@ export function describeRefusedPayments({
     expect(await act(order, mismatch('p-1'))).toBe('payment_mismatch');
     expect(await act(order, mismatch('p-1'))).toBe('payment_mismatch');
     expect(await act(order, paymentOf(order, 'p-1'))).toBe('payment_id_conflict');
-    expect(await act(other, paymentOf(other, 'p-1'))).toBe('payment_id_conflict');
+    expect(await act(otherOrder, paymentOf(otherOrder, 'p-1'))).toBe('payment_id_conflict');
     expect(await act(order, paymentOf(order, 'p-2'))).toBe('changed');
     // The same error as before, although another payment would be refused because the order is paid.
     expect(await act(order, mismatch('p-1'))).toBe('payment_mismatch');
@@ -56,10 +56,10 @@ export function describeRefusedPayments({
         refusedAtMs: expect.any(Number),
       },
     ]);
-    expect((await find(other)).refusedPayments).toStrictEqual([]);
+    expect((await find(otherOrder)).refusedPayments).toStrictEqual([]);
     expect(await findForPayment(order, mismatch('p-1'))).toMatchObject({ isKnown: true, refused: refusedPayments[0] });
     expect(await findForPayment(order, paymentOf(order, 'p-2'))).toMatchObject({ isKnown: true, refused: null });
-    expect(await findForPayment(other, mismatch('p-1'))).toMatchObject({ isKnown: true, refused: null });
+    expect(await findForPayment(otherOrder, mismatch('p-1'))).toMatchObject({ isKnown: true, refused: null });
     await expectEvents(order, [
       'order.payment_refused refusing',
       'order.paid refusing',
