@@ -1,9 +1,10 @@
--- Optional: distributes the tables that grow over the workers of a Citus cluster. docs/scaling.md says when, and what it costs.
+-- Optional: distributes the growing tables over the workers of a Citus cluster. docs/scaling.md says when to use it,
+-- and what it costs.
 --
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f packages/postgres/distribute.sql
 --
--- Run it after the migrations, as the role that runs them, also while gateways run. Use two to four times as many shards as the
--- workers will ever have cores.
+-- Run it after the migrations, as the role that runs them. Gateways may be running. Use two to four times as many
+-- shards as the workers will ever have cores.
 alter table orders drop constraint orders_merchant_id_accounts_id_fk;
 alter table order_metadata drop constraint order_metadata_merchant_id_accounts_id_fk;
 alter table refused_payments drop constraint refused_payments_merchant_id_accounts_id_fk;
@@ -20,6 +21,6 @@ select create_distributed_table_concurrently('event_feeds', 'merchant_id', coloc
 select create_distributed_table_concurrently('webhook_endpoints', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('webhook_deliveries', 'merchant_id', colocate_with => 'orders');
 
--- From now on, a new order and a change of an order are stored by the worker that has the merchant's orders.
+-- From now on, the worker that has a merchant's orders stores their new orders and changes.
 select create_distributed_function(oid::regprocedure, 'merchant_id', colocate_with => 'orders') from pg_proc
 where pronamespace = 'public'::regnamespace and 'merchant_id' = any(proargnames);

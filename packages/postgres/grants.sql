@@ -1,4 +1,5 @@
--- What the roles of roles.sql may do. Every migration ends with this, and does nothing where there are no such roles.
+-- The privileges of the roles in roles.sql. Every migration run ends with this script, which does nothing if the roles
+-- do not exist.
 
 do $$
 begin
@@ -7,7 +8,7 @@ begin
     grant select on drizzle.__drizzle_migrations to order_gateway;
     grant select on accounts, brands, client_secrets, orders, order_metadata, payments, refused_payments, events, event_feeds,
       webhook_endpoints, webhook_deliveries to order_gateway;
-    -- Update, to move it past the ids of restored orders.
+    -- The update privilege serves to move the sequence past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
     grant insert on orders, order_metadata, payments, refused_payments, events, event_feeds, webhook_deliveries
       to order_gateway;
@@ -21,14 +22,15 @@ begin
       customer_address_line2, customer_address_city, customer_address_state, customer_address_country,
       customer_address_postal_code, order_checksum, return_url, metadata
     ) on orders to order_gateway;
-    -- A read of the feed gives the events their positions.
+    -- A read of the feed assigns positions to events.
     grant update (position) on events to order_gateway;
     grant update (last_position) on event_feeds to order_gateway;
     grant delete on order_metadata to order_gateway;
     grant insert on audit_log to order_gateway;
     grant update (attempts, next_attempt_at, last_attempt_at, delivered_at, last_result) on webhook_deliveries
       to order_gateway;
-    -- Merchants manage their endpoints, secrets and brands over the API. A gateway with SELF_SERVICE=off does not use this.
+    -- Merchants manage their endpoints, secrets and brands over the API. With SELF_SERVICE=off, a gateway does not use
+    -- these.
     grant insert, delete, update (
       endpoint_id, url, event_types, signing_secret, previous_secret, previous_ends_at, disabled_at, failing_since
     ) on webhook_endpoints to order_gateway;

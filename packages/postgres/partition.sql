@@ -1,10 +1,12 @@
--- Optional: splits the orders and their events into 4 hash partitions by merchant_id. docs/scaling.md says when, and what it costs.
+-- Optional: splits the orders and their events into 4 hash partitions by merchant_id. docs/scaling.md says when to use
+-- it, and what it costs.
 --
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f packages/postgres/partition.sql
 --
--- Run it after the migrations, as the role that runs them, with the gateway stopped, and `pnpm migrate` again afterwards, which
--- grants the privileges of the new tables. All or nothing: both tables are locked and copied in one transaction. Later migrations apply to the result unchanged. The webhook
--- deliveries stay one table: a claim finds them by ctid, which repeats in every partition.
+-- Run it after the migrations, as the role that runs them, with the gateway stopped. Then run `pnpm migrate` again,
+-- which grants the privileges on the new tables. The script locks and copies both tables in one transaction, so it
+-- succeeds completely or changes nothing. Later migrations apply to the result unchanged. The webhook deliveries stay
+-- one table, because a claim finds them by ctid, which repeats in every partition.
 begin;
 
 do $$
@@ -15,7 +17,7 @@ declare
   statements text[];
 begin
   foreach name in array array['orders', 'events'] loop
-    -- Keys and indexes, with the names that later migrations know. `like` copies columns, defaults and checks.
+    -- Keys and indexes, with the names that later migrations use. `like` copies columns, defaults and checks.
     select array_agg(definition order by place) into statements from (
       select 1 as place, format('alter table %I add constraint %I %s', name, conname, pg_get_constraintdef(oid)) as definition
       from pg_constraint where conrelid = name::regclass and contype in ('p', 'u', 'f')

@@ -1,4 +1,4 @@
--- Gives the roles that log in for the operators and the gateway their passwords, from the environment of psql:
+-- Sets the passwords of the login roles of the operators and the gateway, from the environment of psql:
 --   OWNER_PASSWORD=... GATEWAY_PASSWORD=... psql --file packages/postgres/passwords.sql postgres://...
 \getenv owner_password OWNER_PASSWORD
 \getenv gateway_password GATEWAY_PASSWORD

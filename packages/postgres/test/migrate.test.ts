@@ -98,7 +98,7 @@ test('a migration gives way to the statements that wait behind it, and tries aga
   expect(await tablesOf(sql)).toEqual(tables);
 });
 
-test('a migration waits for that of another process, up to a limit', async () => {
+test('a migration waits for the migration of another process, up to a limit', async () => {
   const url = await createDatabase();
   const sql = postgres(url, { max: 1 });
   onTestFinished(() => sql.end({ timeout: 1 }));

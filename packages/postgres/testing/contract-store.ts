@@ -17,8 +17,8 @@ export async function createMerchantId(sql: postgres.Sql, name = 'Shop'): Promis
 }
 
 /**
- * Creates an order, which must be new, and returns it with its id. If a slow server misses the store's limits, it is sent again, and
- * may exist then.
+ * Creates an order, which must be new, and returns it with its id. If a slow server misses the limits of the store, the
+ * order is sent again, and may exist then.
  */
 export async function createOrder(store: OrderStore, order: NewOrder, mayExist = false): Promise<Order> {
   const outcome = await store.create(order, 20_000);

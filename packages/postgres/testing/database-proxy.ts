@@ -44,7 +44,7 @@ export async function startDatabaseProxy(
   };
 }
 
-/** Passes everything on until it hangs: then what is open, and what is opened, stays open without a byte. */
+/** Passes everything on until it hangs. Then existing and new connections stay open, but receive no bytes. */
 export async function startHangingProxy(databaseUrl: string) {
   let hangs = false;
   let opened = 0;
@@ -67,7 +67,7 @@ export async function startHangingProxy(databaseUrl: string) {
   };
 }
 
-/** Passes on what `change` makes of each chunk that the database sends; an empty one is dropped. */
+/** Passes each chunk from the database through `change`, and drops it if the result is empty. */
 export async function startChangingProxy(databaseUrl: string, change: (chunk: Buffer) => Uint8Array) {
   let received = 0;
   const proxy = await startDatabaseProxy(databaseUrl, (client, database) => {
@@ -94,7 +94,7 @@ export async function startChangingProxy(databaseUrl: string, change: (chunk: Bu
 /** The first connection is cut at its first chunk, the next after one more, up to this; then again. A handshake has fewer. */
 const chunksMax = 12;
 
-/** Cuts every connection, each at another moment: while it connects, during a statement, between two. */
+/** Cuts every connection at a different moment: while it connects, during a statement or between two statements. */
 export async function startCuttingProxy(databaseUrl: string) {
   let connections = 0;
   let cuts = 0;

@@ -8,7 +8,7 @@ import { openWebhookEndpoints } from '../src/webhooks/webhook-endpoints.ts';
 import { createOrder } from './contract-store.ts';
 import { storeEvents } from './webhook-events.ts';
 
-/** A merchant with what the changes are made to, and its credentials. */
+/** A merchant, the objects that the changes apply to, and its credentials. */
 export interface ManagedTarget extends Credentials {
   readonly merchantId: AccountId;
   readonly endpointId: string;
@@ -20,7 +20,7 @@ type Reads = 'list' | 'pageOfDeliveries' | 'listSecrets' | 'findBrand';
 
 const url = 'https://shop.example.com/changed';
 
-/** Each change that a merchant can make, in an order in which all of them change something. */
+/** Every change that a merchant can make, in an order in which each one changes something. */
 export const managementChanges: Readonly<
   Record<Exclude<keyof Managed, Reads>, (managed: Managed, target: ManagedTarget) => Promise<unknown>>
 > = {

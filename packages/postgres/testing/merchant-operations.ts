@@ -8,7 +8,7 @@ import type { RecordedRun } from './recording-proxy.ts';
 
 const enoughMs = 20_000;
 
-/** Whether a statement is about merchants: it looks neither for ids in use by anyone, nor for servers. */
+/** Whether a statement concerns merchants, rather than the ids in use or the servers. */
 export function isOfMerchant({ text }: RecordedRun): boolean {
   return !/max\(service_order_id\)|pg_dist_/.test(text);
 }
@@ -19,7 +19,7 @@ export function merchantRuns(runs: readonly RecordedRun[]): RecordedRun[] {
   return [...byText.values()].flatMap(([first]) => first ?? []);
 }
 
-/** Does everything that is about one order or the orders of one merchant, one after the other, for a new merchant. */
+/** Runs every operation on one order or on one merchant's orders, one after the other, for a new merchant. */
 export async function doMerchantOperations(url: string, sql: postgres.Sql, isDistributed: boolean): Promise<void> {
   const merchantId = await createMerchantId(sql);
   const checkoutId = await createMerchantId(sql);

@@ -3,7 +3,7 @@ import { createTestDatabase, type TestDatabase } from '@order-gateway/dev-postgr
 import { migrateDatabase } from '../src/migrate.ts';
 import { runQuery } from './run-query.ts';
 
-/** As `createMigratedDatabase`, with hash partitions of the tables that `partition.sql` names. */
+/** Does what `createMigratedDatabase` does, and partitions the tables that `partition.sql` names. */
 export function createPartitionedDatabase(): Promise<TestDatabase> {
   return createTestDatabase(migrateAndPartition);
 }

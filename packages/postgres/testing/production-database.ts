@@ -5,7 +5,7 @@ import { runQuery } from './run-query.ts';
 
 const roles = ['order_gateway_owner', 'order_gateway', 'order_gateway_reader'] as const;
 
-/** A separate server with a database as in production. */
+/** A separate server with a database set up as in production. */
 export interface ProductionDatabase {
   /** The URL for one of the roles of `roles.sql`. */
   urlAs(role: (typeof roles)[number]): string;
@@ -22,7 +22,7 @@ export async function startProductionDatabase(): Promise<ProductionDatabase> {
   };
   try {
     const createRoles = await readFile(new URL('../roles.sql', import.meta.url), 'utf8');
-    // Twice, as an operator may.
+    // Runs twice, because an operator may run it twice.
     for (const text of [createRoles, createRoles]) await runQuery(server.url, text);
     for (const role of roles) await runQuery(server.url, `alter role ${role} password '${role}'`);
     await migrateDatabase(urlAs('order_gateway_owner'));

@@ -18,7 +18,7 @@ afterAll(() => accounts?.close());
 
 const [soon, later] = [new Date('2098-01-31T12:00:00.000Z'), new Date('2099-01-31T12:00:00.000Z')];
 
-/** A merchant with one secret that has no end. */
+/** A merchant with one secret that never expires. */
 async function newClient(): Promise<{ clientId: string; first: number }> {
   const { clientId } = await accounts.create('Shop');
   return { clientId, first: (await accounts.listSecrets(clientId))?.[0]?.id ?? 0 };

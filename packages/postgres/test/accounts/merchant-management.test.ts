@@ -67,7 +67,7 @@ describe.each(Object.entries(managementChanges))('%s', (_name, change) => {
     expect(await stateOf(target)).toEqual(before);
   });
 
-  test('changes nothing if the secret is revoked meanwhile, whose revocation it awaits', async () => {
+  test('waits for a concurrent revocation of the secret, and then changes nothing', async () => {
     const target = await createTarget();
     const outcome = await database.sql.begin(async (session) => {
       await session`update client_secrets set ends_at = now() where id = ${firstSecretOf(target.merchantId)}`;
@@ -99,7 +99,7 @@ test('a secret revokes itself', async () => {
   expect(outcome).toMatchObject({ kind: 'done', value: { kind: 'ends' } });
 });
 
-test('a revocation awaits a change that looked at the secret before it', async () => {
+test('a revocation waits for a change that has already checked the secret', async () => {
   const target = await createTarget();
   const [own] = await firstSecretOf(target.merchantId);
   const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();

@@ -17,7 +17,7 @@ import { enableTls } from '../../testing/enable-tls.ts';
 import { type SelfSigned, selfSigned } from '../../testing/self-signed.ts';
 
 const host = 'localhost';
-/** Leads to this machine too, but is not an address of it. */
+/** Resolves to this machine, but is not one of its addresses. */
 const remoteHost = '0.0.0.0';
 const certificate = selfSigned(host);
 const clientsProgram = fileURLToPath(new URL('./reconnecting-clients.ts', import.meta.url));
@@ -159,7 +159,7 @@ test('a database without TLS is used with prefer and gives a clear error with re
   );
 });
 
-test('no socket stays open to a host that rejects TLS, and was followed by another', async () => {
+test('no socket stays open to a host that rejects TLS after the next host is used', async () => {
   const proxy = await startChangingProxy(plain.url, (chunk) => chunk);
   onTestFinished(() => proxy.close());
   const hosts = [proxy.url, secure.url].map((url) => `localhost:${new URL(url).port}`).join();

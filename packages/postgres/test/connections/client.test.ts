@@ -80,7 +80,7 @@ function openEcho(url: string, applicationName: string) {
 
 const isTimeout = (error: unknown) => redact(error).message.startsWith('no response');
 
-/** How a statement fails, and whether only its deadline ended it. */
+/** Returns how a statement fails, and whether only its deadline ended it. */
 async function failureOf(running: Promise<unknown>): Promise<unknown> {
   const error = await running.then(() => undefined).catch((reason: unknown) => reason);
   return isTimeout(error) ? 'timeout' : statementFailure(error);

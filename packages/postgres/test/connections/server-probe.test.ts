@@ -54,7 +54,7 @@ describe('a server that hangs', () => {
     for (const client of clients) expect(await pid(client)).toBeGreaterThan(0);
   });
 
-  test('is left at once by connections that had nothing to do', async () => {
+  test('is dropped at once by idle connections', async () => {
     const proxy = await startHangingProxy(server.url);
     onTestFinished(() => proxy.close());
     const probe = createServerProbe(proxy.url);
@@ -69,7 +69,7 @@ describe('a server that hangs', () => {
     expect(pidAfter).not.toBe(pidBefore);
   });
 
-  test('is left for another host of the URL', async () => {
+  test('is replaced by another host of the URL', async () => {
     const other = await startTestServer();
     onTestFinished(() => other.stop());
     const { host, username, password } = new URL(server.url);
@@ -84,7 +84,7 @@ describe('a server that hangs', () => {
     expect(await pid(client)).toBeGreaterThan(0);
   });
 
-  test('is noticed behind an address that leads to another server by now', async () => {
+  test('is noticed even if its address now leads to another server', async () => {
     const real = createServerProbe(server.url);
     const probe: ServerProbe = {
       ...real,
@@ -107,7 +107,7 @@ test('of several hosts that are all down none is waited for until the deadline, 
   const client = openTestClient(`postgres://${host},${host}/gateway`);
   const start = performance.now();
   expect(await failure(pid(client))).toEqual(gone);
-  // Ten a second, and a probe.
+  // Ten statements per second, and a probe.
   expect(attempts).toBeLessThan((performance.now() - start) / 100 + 5);
 });
 
@@ -126,7 +126,7 @@ test('a statement that is only slow is not interrupted, even if many wait, and f
   expect(probes).toBeLessThan(10);
 });
 
-test('a server that takes no more connections is there', async () => {
+test('a server that accepts no more connections counts as running', async () => {
   await runQuery(server.url, "create role clerk login password 'clerk' connection limit 1");
   const client = openTestClient(server.url.replace(/\/\/[^@]*@/, '//clerk:clerk@'));
   const ownPid = await pid(client);
@@ -135,7 +135,7 @@ test('a server that takes no more connections is there', async () => {
 });
 
 describe('while a commit waits for its synchronous standby', () => {
-  /** A server of which a commit waits, except in sessions of its `local` URL. */
+  /** A server on which commits wait, except in sessions opened with its `local` URL. */
   const startWaitingServer = async () => {
     const own = await startTestServer();
     onTestFinished(() => own.stop());

@@ -47,7 +47,7 @@ test('a read-only session fails', async () => {
   expect(await check(withSetting('default_transaction_read_only=on'))).toBe('the database is read-only');
 });
 
-test('a disk without room fails: the check writes to it', async () => {
+test('a full disk fails the check, which writes to it', async () => {
   expect(await check(withSetting('temp_file_limit=100kB'))).toContain('53400');
 });
 
@@ -55,7 +55,7 @@ test('a database that does not respond fails', async () => {
   expect(await check('postgres://127.0.0.1:1/gateway')).toBe('no connection to the database: ECONNREFUSED');
 });
 
-test('a synchronous standby that is missing fails after the deadline', async () => {
+test('a missing synchronous standby fails the check after the deadline', async () => {
   const server = await startTestServer();
   onTestFinished(() => server.stop());
   await migrateDatabase(server.url);
@@ -64,6 +64,6 @@ test('a synchronous standby that is missing fails after the deadline', async () 
   const shown = () => runQuery(server.url, 'show synchronous_standby_names');
   await expect.poll(shown).toEqual([{ synchronous_standby_names: 'no_standby' }]);
   expect(await check(server.url)).toBe('no response from the database in 5000 ms');
-  // The commit itself waits: nothing else of it needs the standby.
+  // The commit itself waits. No other part of the check needs the standby.
   expect(await check(withSetting('synchronous_commit=local', server.url))).toBeUndefined();
 });

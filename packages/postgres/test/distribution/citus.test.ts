@@ -138,7 +138,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'lone' }));
     await store.create(order, enoughMs);
     await store.findByOrderId(merchantId, 'lone', enoughMs);
-    // So many that they share statements with each other, but not with those of the other merchant.
+    // Enough orders that they share statements with each other, but not with the other merchant's orders.
     const other = await createMerchantId(database.sql);
     const orderIds = Array.from({ length: 40 }, (_, index) => `order-${index}`);
     const each = (run: (id: AccountId, orderId: string) => Promise<unknown>) =>

@@ -13,7 +13,7 @@ const openStore = useOrderStores(database);
 const sessions: postgres.Sql[] = [];
 afterAll(() => Promise.all(sessions.map((session) => session.end())));
 
-/** Every order of the two steps of each writer, but for the names of the writers: each begins after those before it. */
+/** Every interleaving of the writers' two steps, up to their names: each begins after the previous ones. */
 function* schedulesOf(writers: number, done: readonly number[] = []): Generator<readonly number[]> {
   if (done.length === 2 * writers) yield done;
   for (let writer = 0; writer < writers; writer += 1) {
@@ -23,7 +23,7 @@ function* schedulesOf(writers: number, done: readonly number[] = []): Generator<
   }
 }
 
-test('pages read between any two steps of three writers miss no event, and none is in two of them', async () => {
+test('pages read between any two steps of three writers miss no event and repeat none', async () => {
   const [writer, ...readers] = [openStore(), openStore(), openStore()] as const;
   for (let index = 0; index < 3; index += 1) sessions.push(postgres(database.url, { max: 1, onnotice: () => {} }));
   const schedules = [...schedulesOf(3)];

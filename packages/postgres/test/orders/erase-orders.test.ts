@@ -50,7 +50,7 @@ async function stored({ merchantId, fields }: Order): Promise<Order> {
   return found.order;
 }
 
-/** Everything that the tables of the database hold, as text. */
+/** Returns the contents of all tables of the database as text. */
 async function everything(): Promise<string> {
   const { sql } = database;
   const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
@@ -58,7 +58,7 @@ async function everything(): Promise<string> {
   return JSON.stringify(rows);
 }
 
-test('an order is erased once: nothing of the personal fields is left, and all else is as it was', async () => {
+test('an order is erased once: its personal fields are gone, and all other data is unchanged', async () => {
   const { clientId, merchantId } = await newMerchant();
   const values = Object.fromEntries(personalFieldNames.map((name) => [name, `erased-${name}`.replaceAll('_', '-')]));
   const fields = {
@@ -95,7 +95,7 @@ test('an order is erased once: nothing of the personal fields is left, and all e
   expect(await store.create(sampleOrder(merchantId, { order_id: 'one' }), enoughMs)).toMatchObject({ kind: 'exists' });
 });
 
-test('all orders of an e-mail address are erased, in any case of its letters, of every merchant', async () => {
+test('orders with an e-mail address are erased for all merchants, ignoring case', async () => {
   const [first, second] = [await newMerchant(), await newMerchant()];
   const email = 'Noor@Erase.example';
   const meant = await Promise.all([
@@ -109,7 +109,7 @@ test('all orders of an e-mail address are erased, in any case of its letters, of
   expect((await stored(other)).erasedDigest).toBeNull();
 });
 
-test('orders created before a time are erased in batches, also by two processes at once, and each is counted once', async () => {
+test('orders created before a time are erased in batches and counted once, even by two processes at once', async () => {
   const { merchantId } = await newMerchant();
   const before = Date.parse('2020-01-31T12:00:00Z');
   const old = Array.from({ length: 1_100 }, (_, index) =>
@@ -138,7 +138,7 @@ test.each<ErasureTarget>([
   expect(await runIntoDeadlock(database.sql, deadlocked, () => erase(target))).toBe(2);
 });
 
-test('the audit log has the actor, the merchant and the number of erased orders, but nothing of the customer', async () => {
+test('the audit log has the actor, the merchant and the number of erased orders, but no customer data', async () => {
   const { clientId, merchantId } = await newMerchant();
   await create(merchantId, { order_id: 'logged', customer_email: 'logged@mail.example' });
   await erase({ by: 'order', clientId, orderId: 'logged' });

@@ -61,7 +61,7 @@ async function orderEndingIn(ms: number): Promise<Order> {
   return createOrder(store, { ...sampleOrder(merchantId), expiresAtMs: Date.now() + ms });
 }
 
-/** What is stored of the order, with its events. */
+/** Returns what is stored about the order, with its events. */
 async function stored({ merchantId }: Order): Promise<unknown> {
   const [row] = await database.sql`
     select order_status as status, array(select type from events e where e.merchant_id = o.merchant_id) as events
@@ -122,7 +122,7 @@ test('a cancellation that waits past the end and a lookup after the end agree', 
   expect(await stored(order)).toMatchObject({ status });
 });
 
-test('a list stores the expiry of each order on the page, and no other', async () => {
+test('a list stores the expiry of the orders on its page only', async () => {
   const merchantId = await createMerchantId(database.sql);
   const past = Date.now() - 1_000;
   const orders = [past, null, past, past + 3_600_000, past].map((expiresAtMs, index) => ({

@@ -7,7 +7,7 @@ import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
-/** From this run on PostgreSQL may cache the plan of a prepared statement (manual, PREPARE). */
+/** From this run on, PostgreSQL may cache the plan of a prepared statement (manual, PREPARE). */
 const runsUntilCached = 6;
 
 const database = useTestDatabase();

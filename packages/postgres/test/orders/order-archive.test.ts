@@ -114,7 +114,7 @@ describe.each([
     expect(found).toEqual({ kind: 'found', order: cancelled });
   });
 
-  test('a line that is no order rejects the import with its number and without its text', async () => {
+  test('an invalid line rejects the import with its number and without its text', async () => {
     const createdAtMs = Date.parse('2024-01-01T00:00:00Z');
     await createOrder(store, { ...sampleOrder(await createMerchantId(database.sql)), createdAtMs });
     const [line = ''] = await exported(createdAtMs, createdAtMs + 1);

@@ -32,7 +32,7 @@ test('processes that sweep at the same time store each expiry once, and leave ot
   };
   const swept = await Promise.all(racers.map(sweep));
 
-  // A sweep does not store again what the one that it waited for has stored, so one more finds what is left.
+  // A sweep does not repeat what the sweep before it has stored, so another one finds the remaining orders.
   const left = await sweep(store);
   expect(swept.reduce((sum, count) => sum + count, left)).toBe(1_200);
   expect(await database.sql`select order_status, count(*)::int from orders group by 1 order by 1`).toEqual([
@@ -134,7 +134,7 @@ test('a sweep and a read never store an expiry below a lease that was taken sinc
   const order = { ...sampleOrder(merchantId), expiresAtMs: Date.now() - 1_000 };
   await store.create(order, enoughMs);
   const attempt = { checkoutId: merchantId, attemptId: 'a-1' };
-  // Claimed by a call whose clock, the start of its statement, lay before the expiry: it holds the row, and commits last.
+  // The claim's statement started before the expiry, which is its clock. It holds the row and commits last.
   let racing: Promise<unknown>[] = [];
   await database.sql.begin(async (session) => {
     await session`

@@ -27,7 +27,7 @@ const openStore = useOrderStores(database);
 const newMerchantId = () => createMerchantId(database.sql);
 const countOrders = (merchantId: AccountId) => countOrdersOf(database.sql, merchantId);
 
-/** The kind of each outcome, or the message of its error. */
+/** Returns the kind of each outcome, or the message of its error. */
 function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string[]> {
   return Promise.all(creating.map((one) => one.then(({ kind }) => kind).catch((error: Error) => error.message)));
 }
@@ -137,7 +137,7 @@ test('an id far above the sequence stops no process, and the sequence never goes
   expect(Math.min(...blocks)).toBeGreaterThan(moved);
 });
 
-test('the ids of a connection that is lost are used no more: the next one may lead to another server', async () => {
+test('the ids of a lost connection are not used again, because the next one may lead to another server', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const first = await created(store, merchantId, 'first');
@@ -168,7 +168,7 @@ test('an order is created although an existing one in its batch could not be rea
   expect(outcomes).toEqual([expect.stringContaining('permission denied for table orders'), 'created']);
 });
 
-test('an order is created only by its own row, even if the database sends a response too many', async () => {
+test('an order is created only by its own row, even if the database sends an extra response', async () => {
   const merchantId = await newMerchantId();
   let isDoubled = false;
   const proxy = await startChangingProxy(database.url, (chunk) => {

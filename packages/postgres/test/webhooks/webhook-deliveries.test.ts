@@ -71,7 +71,7 @@ async function endpointOf(merchantId: AccountId): Promise<EndpointKey> {
   return { merchantId, endpointId: endpoint.endpointId };
 }
 
-/** How many deliveries of each merchant. */
+/** Returns the number of deliveries of each merchant. */
 function countsOf(claimed: readonly ClaimedDelivery[]): Record<number, number> {
   const groups = Map.groupBy(claimed, ({ merchantId }) => merchantId);
   return Object.fromEntries([...groups].map(([merchantId, own]) => [merchantId, own.length]));
@@ -91,7 +91,7 @@ async function only(claimed: Promise<readonly ClaimedDelivery[]>): Promise<Claim
   return delivery;
 }
 
-/** Makes everything that is pending due. Not at now(), which is rounded, perhaps up. */
+/** Makes all pending deliveries due. The time is before now(), which may be rounded up. */
 const passTime = () =>
   database.sql`update webhook_deliveries set next_attempt_at = now() - interval '1 s' where next_attempt_at is not null`;
 
@@ -142,7 +142,7 @@ test('a delivery that is not due is not claimed', async () => {
   expect((await only(claim())).event.eventId).not.toBe(later?.event_id);
 });
 
-test('an endpoint has no more deliveries in flight than allowed, those of before included', async () => {
+test('an endpoint has no more deliveries in flight than allowed, including earlier ones', async () => {
   const [busy, idle] = (await merchantsWithEvents(2, 10)) as [AccountId, AccountId];
   expect(countsOf(await claim({ inFlight: new Map([[endpointKeyOf(await endpointOf(busy)), 3]]) }))).toEqual({
     [busy]: 1,
@@ -268,7 +268,7 @@ test('an endpoint that is gone stays disabled after any outcome of the attempts 
   expect(await rowOf(delivered)).toMatchObject({ last_result: 'HTTP 200', is_delivered: true });
 });
 
-test('a result from the URL of before says nothing of the new one', async () => {
+test('a result from the previous URL does not affect the new one', async () => {
   const [merchantId] = await merchantsWithEvents(1, 1);
   const delivery = await only(claim());
   await setUrl(merchantId as AccountId, `${url}/new`);

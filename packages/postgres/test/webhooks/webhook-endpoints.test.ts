@@ -68,7 +68,7 @@ test('a secret is rotated only if there is an endpoint, and the previous one is 
   expect(overlapMs).toBeLessThan(24.1 * 3_600_000);
 });
 
-test('an event is queued again as if it were new, also one that was never queued', async () => {
+test('an event is queued again as if it were new, even if it was never queued before', async () => {
   const { merchantId } = await newMerchant();
   const [eventId] = (await storeEvents(database.sql, [merchantId], 1)) as [string];
   const stateOf = async () =>
