@@ -81,7 +81,8 @@ async function makeCache(): Promise<void> {
   // It unpacks itself to the temporary folder, here to one that stays and that programs may be run from.
   const unpack = `await (await import('${packaged.name}')).default.executablePath()`;
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', unpack], {
-    ...{ cwd: draft.path, timeout: installLimitMs },
+    cwd: draft.path,
+    timeout: installLimitMs,
     env: { ...process.env, TMPDIR: draft.path },
   });
   await rename(draft.path, cache).catch((error: NodeJS.ErrnoException) => {

@@ -85,9 +85,9 @@ await describePages('an open payment page', (pages) => {
     const order = await newTestLink();
     await closings.PAID(order);
     await visit(order.payment_link, { timezone: 'Asia/Kolkata' }, async (page) => {
-      const at = await page.getAttribute('time', 'datetime');
+      const datetime = await page.getAttribute('time', 'datetime');
       const local = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeStyle: 'short', timeZone: 'Asia/Kolkata' });
-      expect(await page.textContent('time')).toBe(local.format(new Date(at ?? '')));
+      expect(await page.textContent('time')).toBe(local.format(new Date(datetime ?? '')));
       expect(await page.textContent('.order')).toMatch(/GMT\+5:30/);
     });
     await visit(order.payment_link, { hasScript: false }, async (page) => {

@@ -74,7 +74,7 @@ function usePages(browser: Browser) {
   const newLink = (overrides: Record<string, unknown> = {}, mode: MerchantMode = 'live') =>
     createOrder(mode === 'live' ? gateway : testShop, `browser-${Math.random()}`, overrides);
 
-  /** The link of a test order whose customer returns to the local shop. */
+  /** The link of a test order. Its customer returns to the local shop. */
   const newTestLink = (overrides: Record<string, unknown> = {}) =>
     newLink({ return_url: `${shop.url}/thanks?cart=5`, ...overrides }, 'test');
 
@@ -172,8 +172,18 @@ function usePages(browser: Browser) {
   };
 
   return {
-    ...{ gateway, shop, newLink, newTestLink, newPublicLink, closings, findOrder, amountText },
-    ...{ visit, showIn, expectAccessible, expectFits },
+    gateway,
+    shop,
+    newLink,
+    newTestLink,
+    newPublicLink,
+    closings,
+    findOrder,
+    amountText,
+    visit,
+    showIn,
+    expectAccessible,
+    expectFits,
     signingSecret: () => signingSecret,
   };
 }

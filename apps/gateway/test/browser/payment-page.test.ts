@@ -241,7 +241,8 @@ await describePages('GET /payment/{order_token}', (pages) => {
   test('fits with the largest amount and the longest names in every language', async () => {
     for (const language of pageLanguages) {
       const { payment_link } = await newLink({
-        ...{ order_amount: 9_999_999_999_999.99, order_currency: language === 'ar' ? 'KWD' : 'INR' },
+        order_amount: 9_999_999_999_999.99,
+        order_currency: language === 'ar' ? 'KWD' : 'INR',
         ...{
           order_id: language + 'W'.repeat(126),
           return_url: `https://${'w'.repeat(60)}.${'w'.repeat(60)}.example.com/`,

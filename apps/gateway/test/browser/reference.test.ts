@@ -51,7 +51,7 @@ await describePages('GET /docs', (pages) => {
       await page.getByRole('button', { name: 'Open Group - Events' }).click();
       await page.getByRole('link', { name: 'List events' }).click();
       await page.getByRole('button', { name: 'Test Request (get /events)' }).click();
-      const response = page.waitForResponse((one) => new URL(one.url()).pathname === '/events');
+      const response = page.waitForResponse((candidate) => new URL(candidate.url()).pathname === '/events');
       await page.getByRole('button', { name: /^Send/ }).first().click();
       // With the credentials of the demo merchant, which has no event yet.
       expect(await (await response).json()).toMatchObject({ events: [] });

@@ -37,8 +37,12 @@ const payment = { checkoutId: null, paymentId: 'pay_7Yh2LqXw90', paidAtMs: nowMs
 const logo = { digest: 'x'.repeat(43), type: 'png', width: 320, height: 96 } as const;
 const wordmark = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 96"><path fill="#0f766e" d="M16 16h64v64H16z"/><text x="100" y="66" font-family="sans-serif" font-size="52" font-weight="700" fill="#0f766e">Bottle</text></svg>`;
 const brand: Brand = {
-  ...{ ...noBrand, logo, color: '#0f766e', support_email: 'help@bluebottle.example' },
-  ...{ support_url: 'https://bluebottle.example/help', terms_url: 'https://bluebottle.example/terms' },
+  ...noBrand,
+  logo,
+  color: '#0f766e',
+  support_email: 'help@bluebottle.example',
+  support_url: 'https://bluebottle.example/help',
+  terms_url: 'https://bluebottle.example/terms',
   privacy_url: 'https://bluebottle.example/privacy',
 };
 

@@ -19,7 +19,7 @@ import { answerOf, callJson, credentialHeaders, orderMessage, postOrder } from '
 
 const gateway = useGateway();
 
-/** Runs `pnpm merchant` in this process, on the running gateway's database. `error` is what it reports. */
+/** Runs `pnpm merchant` in this process, on the running gateway's database. `error` is the error that it reports. */
 const merchant = (...args: string[]) => merchantOf(gateway.accounts, ...args);
 
 async function merchantOf(accounts: AccountAdmin, ...args: string[]): Promise<{ output: string; error: string }> {
@@ -69,8 +69,8 @@ test('merchant create and secret add, list and revoke: up to five secrets work, 
   const [clientId, first] = [String(created.client_id), String(created.client_secret)];
   expect(await statusWith(clientId, first)).toBe(201);
   const [second] = await printed('secret', 'add', clientId);
-  const others = [await addSecret(clientId), await addSecret(clientId), await addSecret(clientId)];
-  for (const secret of [second?.client_secret, ...others.map(({ clientSecret }) => clientSecret)]) {
+  const addedSecrets = [await addSecret(clientId), await addSecret(clientId), await addSecret(clientId)];
+  for (const secret of [second?.client_secret, ...addedSecrets.map(({ clientSecret }) => clientSecret)]) {
     expect(await statusWith(clientId, String(secret))).toBe(200);
   }
   const sixth = await merchant('secret', 'add', clientId);
@@ -122,8 +122,15 @@ test('merchant create, rename, disable, enable, checksum, limit and lifetime say
   const row = rows.find((line) => line.startsWith(clientId)) ?? '';
   expect(row).toMatch(new RegExp(`^${clientId} +live +enabled +required +1 +${time} +Corner Shop$`));
   expect(await printed('list')).toContainEqual({
-    ...{ client_id: clientId, name: 'Corner Shop', kind: 'live', checksum_mode: 'required', live_secrets: 1 },
-    ...{ default_lifetime_seconds: 86_400, rate_limit: 250, disabled_at: null, created_at: expect.any(String) },
+    client_id: clientId,
+    name: 'Corner Shop',
+    kind: 'live',
+    checksum_mode: 'required',
+    live_secrets: 1,
+    default_lifetime_seconds: 86_400,
+    rate_limit: 250,
+    disabled_at: null,
+    created_at: expect.any(String),
   });
   const entries = await printed('log', clientId);
   const renamed = { time: expect.any(String), action: 'rename', client_id: clientId, who: expect.any(String) };
@@ -182,8 +189,8 @@ test('merchant lifetime: orders without an expiry get one, those with an expiry 
   expect(await lifetimeOf({})).toBeUndefined();
   expect((await merchant('lifetime', clientId, '36h')).error).toBe('');
   await expect.poll(() => lifetimeOf({})).toBe(36 * 3_600_000);
-  const own = await lifetimeOf({ order_expires_at: new Date(Date.now() + 600_000).toISOString() });
-  expect(own).toBeLessThanOrEqual(600_000);
+  const sentLifetime = await lifetimeOf({ order_expires_at: new Date(Date.now() + 600_000).toISOString() });
+  expect(sentLifetime).toBeLessThanOrEqual(600_000);
   expect((await merchant('lifetime', clientId, 'none')).error).toBe('');
   await expect.poll(() => lifetimeOf({})).toBeUndefined();
 });

@@ -37,7 +37,7 @@ const key = {
 const toPrivate = { ...key, webhookAddresses: 'any' } as const;
 const secretForm = /whsec_[0-9A-Za-z+/]{43}=/;
 
-/** Runs `pnpm merchant` in this process. `error` is what it reports. */
+/** Runs `pnpm merchant` in this process. `error` is the error that it reports. */
 async function merchant(args: readonly string[], settings: Parameters<typeof openOperator>[1] = key) {
   const lines: string[] = [];
   let error = '';
@@ -187,7 +187,7 @@ test('reencrypt encrypts every secret with the first key, and names those that n
   });
   const [row] = await database.sql`select * from webhook_endpoints where merchant_id = ${merchantId}`;
   const secrets = createSigningSecrets([newer]);
-  const stored = [row?.signing_secret, row?.previous_secret].map((one) => secrets.decrypt(merchantId, one));
+  const stored = [row?.signing_secret, row?.previous_secret].map((secret) => secrets.decrypt(merchantId, secret));
   expect(stored.map((secret) => secret && formatSigningSecret(secret))).toEqual([second, first]);
   expect(await webhook(['reencrypt'])).toEqual({
     output: 'Re-encrypted with the first key: 0 of 1 endpoints.',

@@ -88,8 +88,13 @@ test('refused payments are listed, newest first, and shown with their order', as
   const [row, ...others] = (await orders('refused', '--json', '--limit', '1')).stdout.trim().split('\n');
   expect(others).toEqual([]);
   expect(JSON.parse(row ?? '')).toMatchObject({
-    ...{ code: 'payment_mismatch', amount: '2000.00', payment_id: 'more', order_id: 'refusing', mode: 'live' },
-    ...{ client_id: gateway.credentials.clientId, checkout_client_id: gateway.checkout.credentials.clientId },
+    code: 'payment_mismatch',
+    amount: '2000.00',
+    payment_id: 'more',
+    order_id: 'refusing',
+    mode: 'live',
+    client_id: gateway.credentials.clientId,
+    checkout_client_id: gateway.checkout.credentials.clientId,
   });
   expect((await orders('show', 'refusing')).stdout).toMatch(
     /refused payment +less .* payment_mismatch .*\nrefused payment +more /,

@@ -144,7 +144,10 @@ async function listOrders(url: string, credentials: Credentials): Promise<Map<st
   return listed;
 }
 
-/** If the program of this version is missing: the command that it sends, whose server writes the same file. */
+/**
+ * Makes a base backup with pg_basebackup. If this version of the program is missing, uses the command that it sends,
+ * for which the server writes the same file.
+ */
 async function baseBackup(server: TestServer, command: string, backups: string): Promise<void> {
   const { stdout } = await run('pg_basebackup', ['--version']).catch(() => ({ stdout: '' }));
   const isInstalled = Number(/\d+/.exec(stdout)?.[0]) >= 18;

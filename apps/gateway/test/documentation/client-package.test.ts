@@ -33,7 +33,7 @@ function orderOf(orderId: string, overrides: Partial<NewOrder> = {}): NewOrder {
   return { ...order, ...overrides };
 }
 
-/** The GatewayError with which a call fails. */
+/** Returns the GatewayError of a failing call. */
 async function errorOf(call: Promise<unknown>): Promise<GatewayError> {
   const error = await call.catch((cause: unknown) => cause);
   if (error instanceof GatewayError) return error;
@@ -197,11 +197,11 @@ describe("the programs of the client's README", () => {
       const [, port] = /port: (\d+)/.exec((await lines.next()).value ?? '') ?? [];
       const event = { id: 'evt_1', type: 'order.paid', data: { order_id: 'web-1', order_status: 'PAID' } };
       const body = JSON.stringify(event);
-      const at = new Date();
+      const signedAt = new Date();
       const headers = {
         'webhook-id': event.id,
-        'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
-        'webhook-signature': new Webhook(secret).sign(event.id, at, body),
+        'webhook-timestamp': String(Math.floor(signedAt.getTime() / 1_000)),
+        'webhook-signature': new Webhook(secret).sign(event.id, signedAt, body),
       };
       const deliver = async (content: string) =>
         (await fetch(`http://127.0.0.1:${port}`, { method: 'POST', headers, body: content })).status;

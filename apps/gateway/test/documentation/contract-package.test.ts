@@ -25,8 +25,8 @@ beforeAll(async () => {
   const quiet = ['--offline', '--no-audit', '--no-fund', '--cache', join(project, 'npm-cache')];
   const runtime = join(ownModules, '@bufbuild/protobuf');
   await run('npm', ['install', ...quiet, runtime, ...tarballs.map((file) => `./${file}`)], { cwd: project });
-  const others = ['@connectrpc/connect', '@connectrpc/connect-node', '@grpc/grpc-js', '@types/node'];
-  for (const name of others) {
+  const peerPackages = ['@connectrpc/connect', '@connectrpc/connect-node', '@grpc/grpc-js', '@types/node'];
+  for (const name of peerPackages) {
     const path = join(project, 'node_modules', name);
     await mkdir(dirname(path), { recursive: true });
     await symlink(join(ownModules, name), path);
@@ -65,8 +65,11 @@ async function compileAndRun(file: string, content: string, module: string): Pro
     throw new Error(error.stdout);
   });
   const env = {
-    ...{ PATH: process.env.PATH, GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`, ORDER_TOKEN: orderToken },
-    ...{ CLIENT_ID: gateway.checkout.credentials.clientId, CLIENT_SECRET: gateway.checkout.credentials.clientSecret },
+    PATH: process.env.PATH,
+    GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`,
+    ORDER_TOKEN: orderToken,
+    CLIENT_ID: gateway.checkout.credentials.clientId,
+    CLIENT_SECRET: gateway.checkout.credentials.clientSecret,
   };
   const compiled = file.replace(/ts$/, 'js');
   return (await run(process.execPath, [compiled], { cwd: project, env, timeout: 60_000 })).stdout;

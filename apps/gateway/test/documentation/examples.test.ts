@@ -36,19 +36,26 @@ function failing(command: string, ...args: string[]): string | undefined {
 
 const languages: Readonly<Record<string, Language>> = {
   curl: {
-    ...{ runs: ['sh'], reason: missing('curl') ?? missing('openssl') ?? missing('sed') },
-    ...{ creates: 'create-order.sh', pays: 'checkout.sh', verifies: 'verify-signatures.sh' },
+    runs: ['sh'],
+    reason: missing('curl') ?? missing('openssl') ?? missing('sed'),
+    creates: 'create-order.sh',
+    pays: 'checkout.sh',
+    verifies: 'verify-signatures.sh',
   },
   'Node.js': { runs: node, creates: 'create-order.mjs', verifies: 'verify-signatures.mjs' },
   Connect: { runs: node, creates: 'connect-client.mjs', pays: 'checkout-connect.mjs' },
   'grpc-js': { runs: node, creates: 'grpc-client.mjs', pays: 'checkout-grpc.mjs' },
   Python: {
-    ...{ runs: ['python3'], reason: failing('python3', '-V') },
-    ...{ creates: 'create_order.py', verifies: 'verify_signatures.py' },
+    runs: ['python3'],
+    reason: failing('python3', '-V'),
+    creates: 'create_order.py',
+    verifies: 'verify_signatures.py',
   },
   PHP: {
-    ...{ runs: ['php'], reason: failing('php', '-r', 'curl_version();') },
-    ...{ creates: 'create-order.php', verifies: 'verify-signatures.php' },
+    runs: ['php'],
+    reason: failing('php', '-r', 'curl_version();'),
+    creates: 'create-order.php',
+    verifies: 'verify-signatures.php',
   },
 };
 
@@ -126,7 +133,9 @@ describe.each(present.filter(([, { pays }]) => pays !== undefined))(
         ...addresses(),
         CLIENT_ID: gateway.checkout.credentials.clientId,
         CLIENT_SECRET: gateway.checkout.credentials.clientSecret,
-        ...{ ORDER_TOKEN: orderToken, PAYMENT_ID: paymentId, ...more },
+        ORDER_TOKEN: orderToken,
+        PAYMENT_ID: paymentId,
+        ...more,
       });
 
     test('gives the money back after another amount, and then pays the order', async () => {
@@ -159,12 +168,12 @@ const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 
 /** A webhook as the reference library of Standard Webhooks signs it, as environment variables. */
 function signedWebhook(body: string, ageSeconds = 0, secrets = [signingSecret]): Record<string, string> {
-  const at = new Date(Date.now() - ageSeconds * 1_000);
+  const signedAt = new Date(Date.now() - ageSeconds * 1_000);
   return {
     SIGNING_SECRET: signingSecret,
     WEBHOOK_ID: 'evt_1',
-    WEBHOOK_TIMESTAMP: String(Math.floor(at.getTime() / 1_000)),
-    WEBHOOK_SIGNATURE: secrets.map((secret) => new Webhook(secret).sign('evt_1', at, body)).join(' '),
+    WEBHOOK_TIMESTAMP: String(Math.floor(signedAt.getTime() / 1_000)),
+    WEBHOOK_SIGNATURE: secrets.map((secret) => new Webhook(secret).sign('evt_1', signedAt, body)).join(' '),
   };
 }
 

@@ -209,8 +209,8 @@ test('the schemas of the OpenAPI document name every member of the responses', a
     JSON.stringify({ order_token: claimed.order_token, attempt_id: 'a-1' }),
   );
   await postPayment(gateway.checkout, claimed.order_token, { order_amount: 1, order_currency });
-  const others = ['conforms-open', 'conforms-paid', 'conforms-claimed'];
-  const records = [cancelled, ...(await Promise.all(others.map((id) => json(`/order/${id}`))))];
+  const orderIds = ['conforms-open', 'conforms-paid', 'conforms-claimed'];
+  const records = [cancelled, ...(await Promise.all(orderIds.map((id) => json(`/order/${id}`))))];
   for (const record of records) expectConforms('Order', record);
   const named = Object.keys(Object(openApi('').components.schemas).Order.properties);
   expect(new Set(records.flatMap((record) => Object.keys(record)))).toEqual(new Set(named));
@@ -326,7 +326,7 @@ test('every operation with credentials has a sample for the Node.js SDK, which r
       codes.add(error.code);
     });
   }
-  // There are no endpoint, event and secret with the ids of the samples.
+  // No endpoint, event or secret has the id that its sample uses.
   expect([...codes]).toEqual(['not_found']);
 });
 

@@ -99,7 +99,7 @@ const clients: readonly (readonly [name: string, open: (port: number) => StockCl
   ['connect-node with gzip', (port) => connectNode(port, compressionGzip)],
 ];
 
-/** A message of this many bytes, whose order_note is far too long. */
+/** A message of this many bytes with an order_note that is far too long. */
 function messageOf(bytes: number): CreateOrderRequest {
   const note = (length: number) => create(CreateOrderRequestSchema, { orderNote: 'x'.repeat(length) });
   const overhead = toBinary(CreateOrderRequestSchema, note(bytes)).length - bytes;

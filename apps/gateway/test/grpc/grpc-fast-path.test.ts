@@ -186,7 +186,7 @@ function comparable({ headers, trailers, body, closed }: RawAnswer) {
   return { metadata: { ...metadata }, trailers: read, body: readable(body), closed };
 }
 
-/** Ids differ: one of the two servers may have given one to an order whose client had cancelled. */
+/** Ids differ, because one of the two servers may have assigned one to an order that its client had cancelled. */
 function readable(body: string): unknown {
   const bytes = Buffer.from(body, 'hex');
   if (bytes.length === 0) return '';

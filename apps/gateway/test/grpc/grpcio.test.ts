@@ -17,7 +17,7 @@ function missingGrpcio(): string | undefined {
   }
 }
 
-/** Makes a call that waits, then others on the same connection, and prints how each of them ended. */
+/** Makes a call that waits, then further calls on the same connection, and prints how each of them ended. */
 const program = `
 import grpc, json, sys
 

@@ -61,7 +61,7 @@ afterAll(async () => {
   const closed = once(server, 'exit');
   server.send('stop');
   expect(await closed).toEqual([0, null]);
-  // Connect reports there what it failed to send.
+  // Connect reports failures to send there.
   expect(await stderr).toBe('');
 });
 
@@ -145,7 +145,7 @@ test('serves others during a flood of requests by clients that read nothing', as
   );
 });
 
-/** Two calls: one in ordinary frames, one whose header block ends in frames of one byte. */
+/** Two calls: one in ordinary frames, and one with a header block that ends in frames of one byte. */
 function twoCalls(): Buffer {
   const message = frame(orderData('cut'));
   const block = headerBlock(callFields);

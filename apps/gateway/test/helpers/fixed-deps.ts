@@ -38,8 +38,8 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     randomBytes: sevens,
     now: () => 1_790_000_000_000,
     async authenticate({ clientId, clientSecret }) {
-      const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
-      return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
+      const isValid = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
+      return isValid ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
     },
     rateLimit: () => undefined,
     admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),

@@ -117,13 +117,20 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
   });
   const { http_url: url, grpc_address, base_url: baseUrl } = await ready;
   const grpcUrl = `http://${grpc_address}`;
-  const [httpPort, grpcPort] = [url, grpcUrl].map((one) => Number(new URL(one).port)) as [number, number];
+  const [httpPort, grpcPort] = [url, grpcUrl].map((address) => Number(new URL(address).port)) as [number, number];
   const demoBanner = async () => {
     await vi.waitUntil(() => stderr().includes('README.md continues here'), processLimitMs);
     return stderr();
   };
   return {
-    ...{ child, url, httpPort, grpcUrl, grpcPort, baseUrl, lines, exited },
+    child,
+    url,
+    httpPort,
+    grpcUrl,
+    grpcPort,
+    baseUrl,
+    lines,
+    exited,
     demoBanner,
     async demoCredentials() {
       const banner = await demoBanner();

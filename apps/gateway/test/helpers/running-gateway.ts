@@ -57,7 +57,7 @@ interface RunOptions {
   readonly mode?: MerchantMode;
   readonly hasSecretsKey?: boolean;
   readonly selfService?: boolean;
-  /** With a demo merchant, whose signing secret it can decrypt. */
+  /** Runs the gateway with a demo merchant and with the key of that merchant's signing secret. */
   readonly hasDemo?: boolean;
   readonly webhookAddresses?: AllowedAddresses;
   readonly tls?: TlsFiles;
@@ -94,17 +94,25 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const admin = createAdminServer(metrics);
   const gateway = await openGateway(
     {
-      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
+      host: '127.0.0.1',
+      httpPort: 0,
+      grpcPort: 0,
+      baseUrl,
+      databaseUrl: postgres.url,
       rateLimit: options.rateLimit,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{ securityContact: options.securityContact, demo },
+      securityContact: options.securityContact,
+      demo,
       drainDelayMs: 0,
       ...{
         secretsKeys: options.hasSecretsKey === false ? undefined : [testSecretsKey],
         selfService: options.selfService ?? true,
       },
-      ...{ webhookAddresses: options.webhookAddresses ?? 'any', tracesSampler: undefined, retentionDays: undefined },
-      ...{ tls: options.tls, trustProxy: options.trustProxy },
+      webhookAddresses: options.webhookAddresses ?? 'any',
+      tracesSampler: undefined,
+      retentionDays: undefined,
+      tls: options.tls,
+      trustProxy: options.trustProxy,
     },
     logger,
     metrics,
@@ -128,11 +136,13 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     ...gateway,
     databaseUrl: postgres.url,
     demo,
-    ...{ credentials, headers: credentialHeaders(credentials) },
+    credentials,
+    headers: credentialHeaders(credentials),
     calls,
     errors,
     checkout: { url, credentials: checkoutCredentials, headers: credentialHeaders(checkoutCredentials) },
-    ...{ url, accounts },
+    url,
+    accounts,
     grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
     adminPort: await admin.listen(0, '127.0.0.1'),
     close: () => (closed ??= close()),

@@ -58,8 +58,12 @@ export function postOrder(merchant: Caller, body: unknown = validOrderInput(), h
 export function postPayment(checkout: Caller, orderToken: string, overrides: object = {}): Promise<Response> {
   const { order_amount, order_currency } = validOrderInput();
   return postJson(checkout, '/gateway.v1.CheckoutService/RecordPayment', {
-    ...{ order_token: orderToken, payment_id: `pay-${orderToken}`, paid_at: new Date().toISOString() },
-    ...{ order_amount, order_currency, ...overrides },
+    order_token: orderToken,
+    payment_id: `pay-${orderToken}`,
+    paid_at: new Date().toISOString(),
+    order_amount,
+    order_currency,
+    ...overrides,
   });
 }
 
@@ -96,7 +100,9 @@ export async function callJson(
   const headers = { ...credentialHeaders(credentials), accept: 'application/json', ...more };
   const sent = body !== undefined && { body: JSON.stringify(body) };
   const response = await fetch(url + path, {
-    ...{ method, ...sent, signal: AbortSignal.timeout(60_000) },
+    method,
+    ...sent,
+    signal: AbortSignal.timeout(60_000),
     headers: sent ? { ...headers, 'content-type': 'application/json' } : headers,
   });
   return { status: response.status, headers: response.headers, body: Object(await response.json()) };

@@ -139,7 +139,10 @@ describe('a full port', () => {
     socket.write(`${request.includes('\r\n') ? request : `GET ${head} HTTP/1.1\r\nhost: x\r\n\r\n`}`);
     await (/slow|idle|POST/.test(request) ? once(server, 'request') : once(socket, 'data'));
   };
-  /** Opens a connection, for which one closes. Returns that one's index; the last is the new one. */
+  /**
+   * Opens a connection, which makes the server close one. Returns the index of the closed connection; the last is the
+   * new one.
+   */
   const closedFor = async (sockets: readonly Socket[]) => {
     const all = [...sockets, await open()];
     return Promise.race(

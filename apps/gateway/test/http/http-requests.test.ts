@@ -153,7 +153,7 @@ test('messages that are sent byte by byte get a response, and do not block other
     'application/json',
     'application/grpc-web+proto',
   );
-  // Flags and length of a message of 4 KiB, and its bytes, of which each is a chunk.
+  // The flags and length of a message of 4 KiB, and its bytes, each as a separate chunk.
   const message = `${head}5\r\n\u0000\u0000\u0000\u0010\u0000\r\n${'1\r\n\u0001\r\n'.repeat(4_096)}0\r\n\r\n`;
   const responses = Array.from({ length: 6 }, () => exchange(gateway, Buffer.from(message, 'latin1')));
   await createOrder(gateway, 'beside-bytes');

@@ -27,8 +27,8 @@ const time = fc.oneof(
   fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
 );
 const cursor = fc.oneof(
-  fc.tuple(fc.bigInt(), fc.bigInt()).map(([one, other]) => cursorOf(`${one}.${other}`)),
-  fc.tuple(fc.bigInt({ min: 0n, max: 10n ** 16n }), fc.nat()).map(([one, other]) => cursorOf(`${one}.${other}`)),
+  fc.tuple(fc.bigInt(), fc.bigInt()).map(([time, id]) => cursorOf(`${time}.${id}`)),
+  fc.tuple(fc.bigInt({ min: 0n, max: 10n ** 16n }), fc.nat()).map(([time, id]) => cursorOf(`${time}.${id}`)),
   fc
     .tuple(fc.bigInt({ min: 0n }), fc.stringMatching(/^[0-9a-f]{32}$/))
     .map(([id, hex]) => cursorOf(`${id}.evt_${hex}`)),
@@ -37,10 +37,10 @@ const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 140 }),
   fc.constantFrom('UN_PAID', 'PAID', 'EXPIRED', '%00', '..', '/', 'null', '\u0000', '\ud800'),
 );
-/** One parameter: with a second invalid one, nothing would reach the database. */
+/** One parameter. A second, invalid one would keep the first from reaching the database. */
 function oneOf<Values extends Record<string, fc.Arbitrary<unknown>>>(values: Values) {
-  const one = Object.entries(values).map(([name, arbitrary]) => arbitrary.map((given) => ({ [name]: given })));
-  return fc.oneof(...one) as fc.Arbitrary<{
+  const single = Object.entries(values).map(([name, arbitrary]) => arbitrary.map((given) => ({ [name]: given })));
+  return fc.oneof(...single) as fc.Arbitrary<{
     [Name in keyof Values]?: Values[Name] extends fc.Arbitrary<infer T> ? T : never;
   }>;
 }
@@ -96,7 +96,7 @@ test('no message of a list or a payment is an internal error', async () => {
   await fc.assert(sending, { numRuns: 200 });
 });
 
-/** Characters, encoded characters, encoded bytes that are no text, and broken encodings. */
+/** Characters, encoded characters, encoded bytes that are not text, and broken encodings. */
 const anyPiece = fc.oneof(
   fc.stringMatching(/^[!$-.:;=@-Z_a-z~0-9/]{0,8}$/),
   fc.string({ unit: 'binary', maxLength: 8 }).map((text) => encodeURIComponent(text.toWellFormed())),
@@ -122,9 +122,9 @@ test.each(['/order/', '/payment/'])('any path after %s: 404, and no internal err
 
 /** Clients can't send a lone surrogate in Protobuf. */
 function wellFormed<Message extends object>(message: Message): Message {
-  const entries = Object.entries(message).map(([name, one]) => [
+  const entries = Object.entries(message).map(([name, value]) => [
     name,
-    typeof one === 'string' ? one.toWellFormed() : one,
+    typeof value === 'string' ? value.toWellFormed() : value,
   ]);
   return Object.fromEntries(entries);
 }

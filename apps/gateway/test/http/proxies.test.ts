@@ -15,7 +15,7 @@ import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
 import { orderMessage, sendRequest } from '../helpers/send-order.ts';
 
-// The client has another address than the proxy, which all of 127.0.0.0/8 are on Linux.
+// The client's address differs from the proxy's. On Linux, all of 127.0.0.0/8 can be used.
 const notLinux = process.platform === 'linux' ? undefined : 'it needs a second loopback address';
 const localAddress = '127.0.0.2';
 
@@ -91,8 +91,11 @@ for (const program of proxies) {
     const response = await post();
     expect(response.headers.get('content-type')).toBe('application/problem+json');
     expect(await response.json()).toMatchObject({
-      ...{ status: 503, code: 'unavailable', title: errorCatalogue.unavailable.title },
-      ...{ detail: expect.any(String), request_id: response.headers.get('x-request-id') },
+      status: 503,
+      code: 'unavailable',
+      title: errorCatalogue.unavailable.title,
+      detail: expect.any(String),
+      request_id: response.headers.get('x-request-id'),
     });
     const page = await fetch(`http://127.0.0.1:${http}/payment/token`, { headers: { accept: 'text/html' } });
     expect([page.status, page.headers.get('content-type')]).toEqual([503, 'text/html']);
@@ -159,7 +162,9 @@ for (const program of proxies) {
           'retry-after': expect.any(String),
         });
         expect(JSON.parse(body)).toMatchObject({
-          ...{ status: 429, code: 'rate_limited', title: errorCatalogue.rate_limited.title },
+          status: 429,
+          code: 'rate_limited',
+          title: errorCatalogue.rate_limited.title,
           request_id: headers['x-request-id'],
         });
       }

@@ -28,9 +28,9 @@ beforeAll(() => {
 afterAll(() => authority?.remove());
 afterEach(endProcesses);
 
-function runTlsGateway(more: Partial<TlsFiles> = {}): Promise<RunningGateway> {
+function runTlsGateway(files: Partial<TlsFiles> = {}): Promise<RunningGateway> {
   const { certFile, keyFile } = authority.issue('server');
-  return runGateway({ tls: { certFile, keyFile, clientCaFile: undefined, ...more } });
+  return runGateway({ tls: { certFile, keyFile, clientCaFile: undefined, ...files } });
 }
 
 /** Creates an order over JSON and returns the status and the response's body. */
@@ -114,8 +114,8 @@ test('a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one o
   await expect(openGrpc(running)('none')).rejects.toThrow();
   const { cert, key } = otherAuthority.issue('unknown');
   await expect(openGrpc(running, { cert, key })('unknown')).rejects.toThrow();
-  const known = authority.issue('client');
-  expect((await openGrpc(running, known)('known')).orderId).toBe('known');
+  const clientCertificate = authority.issue('client');
+  expect((await openGrpc(running, clientCertificate)('known')).orderId).toBe('known');
   expect((await postOrderOverTls(running, 'known')).status).toBe(200);
   expect(running.calls.map(({ code }) => code)).toEqual(['created', 'replayed']);
 });

@@ -146,7 +146,9 @@ async function startFlood(options: Flood) {
   const all: FloodOptions = {
     ...options,
     credentials: options.isAuthenticated ? flooder : undefined,
-    ...{ httpPort: gateway.httpPort, grpcPort: gateway.grpcPort, orderToken },
+    httpPort: gateway.httpPort,
+    grpcPort: gateway.grpcPort,
+    orderToken,
   };
   const path = fileURLToPath(new URL('../helpers/attacks/flood-process.ts', import.meta.url));
   const child: ChildProcess = fork(path, [JSON.stringify(all)]);
@@ -170,8 +172,8 @@ async function startFlood(options: Flood) {
 
 function percentiles(durationsMs: readonly number[]): string {
   const sorted = [...durationsMs].sort((a, b) => a - b);
-  const at = (share: number) => Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
-  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`;
+  const percentile = (share: number) => Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
+  return `p50 ${percentile(0.5)} ms, p99 ${percentile(0.99)} ms, max ${percentile(1)} ms`;
 }
 
 function describeSamples(samples: readonly Sample[]): string {
@@ -218,7 +220,7 @@ const floods: readonly (readonly [name: string, flood: Flood | undefined])[] = [
   ['more idle sockets than both ports hold', { kind: 'idle', connections: 19_000 }],
 ];
 
-test.each(floods)('20 merchants at 20 calls a second beside %s', async (name, flood) => {
+test.each(floods)('20 merchants at 20 calls per second beside %s', async (name, flood) => {
   const started = flood === undefined ? undefined : await startFlood(flood);
   const linesBefore = gateway.lines.length;
   const cpuBefore = processSeconds(gateway.child.pid ?? 0);

@@ -154,7 +154,7 @@ test('calls above those at work wait for their turn, until their deadline', asyn
   const ordinary = json(other);
   await expect.poll(() => pending.length).toBe(3);
   const statuses = Promise.all([...begun, ...waiting, ordinary]);
-  // Both begin only when others have ended.
+  // Both begin only once other calls have ended.
   finishAll();
   await expect.poll(() => pending.length).toBe(2);
   finishAll();

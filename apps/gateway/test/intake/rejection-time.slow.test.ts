@@ -36,7 +36,7 @@ afterAll(() => directory?.close());
 const wrongSecret = () => createClientSecret(randomBytes);
 const repeated = { clientId: createClientId(randomBytes), clientSecret: wrongSecret() };
 
-/** The others are compared with the first kind. */
+/** Every other kind is compared with the first one. */
 const kinds: Readonly<Record<string, () => Credentials>> = {
   'an unknown id': () => ({ clientId: createClientId(randomBytes), clientSecret: wrongSecret() }),
   'the same unknown id again': () => repeated,

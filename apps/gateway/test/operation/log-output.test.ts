@@ -13,7 +13,7 @@ import { exchange, statusesOf } from '../helpers/raw-http.ts';
 
 afterEach(endProcesses);
 
-/** Starts a gateway whose log goes to `stdout`. */
+/** Starts a gateway that writes its log to `stdout`. */
 async function startWith(stdout: 'pipe' | number) {
   const child = spawn(process.execPath, ['src/main.ts'], {
     cwd: join(import.meta.dirname, '../..'),
@@ -42,7 +42,9 @@ async function startWith(stdout: 'pipe' | number) {
   };
 }
 
-/** Sends hundreds of calls, each with a log line of at least 200 characters: a few at a time, of which none has to wait. */
+/**
+ * Sends hundreds of calls, each with a log line of at least 200 characters, a few at a time, so that none has to wait.
+ */
 async function sendCalls(url: string, hundreds = 1): Promise<void> {
   const httpPort = Number(new URL(url).port);
   const calls = Array.from({ length: 25 }, (_, number) => {

@@ -116,7 +116,7 @@ test('the Containerfile is valid and has the versions of the checkout', async ()
 });
 
 test('every variable of the files is one of .env.example', async () => {
-  const known = [...(await read('.env.example')).matchAll(/^# ([A-Z_]+)=/gm)].map(([, name]) => name);
+  const exampleNames = [...(await read('.env.example')).matchAll(/^# ([A-Z_]+)=/gm)].map(([, name]) => name);
   const used = [
     ...Object.keys(compose.services.gateway.environment),
     ...pods.flatMap(({ containers }) => containers[0].env.map(({ name }: { name: string }) => name)),
@@ -124,7 +124,7 @@ test('every variable of the files is one of .env.example', async () => {
     ...[...(/^ENV (.+)$/m.exec(containerfile)?.[1]?.matchAll(/([A-Z_]+)=/g) ?? [])].map(([, name]) => name),
   ];
   expect(used.length).toBeGreaterThan(12);
-  expect(used.filter((name) => !name.startsWith('NODE_') && !known.includes(name))).toEqual([]);
+  expect(used.filter((name) => !name.startsWith('NODE_') && !exampleNames.includes(name))).toEqual([]);
 });
 
 test('every path and command of compose.yaml exists, and its PostgreSQL is the tested one', async () => {

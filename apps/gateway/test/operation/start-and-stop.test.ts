@@ -265,7 +265,9 @@ test('help and an unknown argument print their message before anything is starte
   const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
   expect(helped).toEqual({ code: 0, stdout: startUsage, stderr: '' });
   expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
-    ...{ code: 2, stdout: '', stderr: 'Unknown argument --port. See pnpm start --help.\n' },
+    code: 2,
+    stdout: '',
+    stderr: 'Unknown argument --port. See pnpm start --help.\n',
   });
   expect(await readdir(dataDir)).toEqual([]);
 });

@@ -23,7 +23,10 @@ const read = (path: string) => readFile(join(root, path), 'utf8');
 const unit = await read('deploy/systemd/order-gateway.service');
 const guide = await read('docs/install.md');
 
-/** The user of the service: `nobody` for root, who reads everything; otherwise the user of the tests. */
+/**
+ * The user of the service: `nobody` if root runs the tests, because root can read everything; otherwise the user of the
+ * tests.
+ */
 const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
 const mayRead = (path: string) =>
   promisify(execFile)('cat', [path], { ...user, cwd: '/' }).then(
@@ -93,18 +96,18 @@ test.skipIf(mustSkip('the unit with TLS', reason))(
     onTestFinished(authority.remove);
     const { certFile, keyFile } = authority.issue('gateway');
     // What an operator has, and /etc/order-gateway after the second section of the guide.
-    const own = await temporaryFolder();
-    await copyFile(tls.get('sslrootcert') ?? '', join(own, 'database-ca.crt'));
-    await copyFile(certFile, join(own, 'cert.pem'));
-    await copyFile(keyFile, join(own, 'key.pem'));
-    await copyFile(authority.caFile, join(own, 'clients.pem'));
+    const certificates = await temporaryFolder();
+    await copyFile(tls.get('sslrootcert') ?? '', join(certificates, 'database-ca.crt'));
+    await copyFile(certFile, join(certificates, 'cert.pem'));
+    await copyFile(keyFile, join(certificates, 'key.pem'));
+    await copyFile(authority.caFile, join(certificates, 'clients.pem'));
     const etc = await temporaryFolder();
     await mkdir(join(etc, 'tls'));
     for (const name of ['owner-url', 'database-url']) await writeFile(join(etc, name), `${database.url}\n`);
     await writeFile(join(etc, 'secrets-key'), `${Buffer.alloc(32, 1).toString('base64')}\n`);
     await writeFile(join(etc, 'env'), 'BASE_URL=https://pay.example.com\n');
-    await runGuide('database-ca.crt', etc, own);
-    await runGuide('TLS_CERT_FILE', etc, own);
+    await runGuide('database-ca.crt', etc, certificates);
+    await runGuide('TLS_CERT_FILE', etc, certificates);
 
     const { child, stdout, stderr } = await startUnit(etc);
     await expect.poll(() => child.exitCode !== null || stdout().includes('"ready"')).toBe(true);

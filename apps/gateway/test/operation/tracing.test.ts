@@ -76,11 +76,15 @@ test('a call is a span of the trace that its client began, and its log line has 
     links: [{ traceId, spanId: call?.spanId }],
   });
   expect(valuesOf(call?.attributes ?? [])).toMatchObject({
-    ...{ code: 'created', operation: 'CreateOrder', 'http.request.method': 'POST', 'http.route': '/order' },
+    code: 'created',
+    operation: 'CreateOrder',
+    'http.request.method': 'POST',
+    'http.route': '/order',
     'http.response.status_code': 201,
   });
   expect(valuesOf(collector.resources[0] ?? [])).toMatchObject({
-    ...{ 'service.name': 'order-gateway', 'service.version': manifest.version },
+    'service.name': 'order-gateway',
+    'service.version': manifest.version,
     'service.instance.id': expect.stringMatching(/./),
   });
 });
@@ -100,13 +104,17 @@ test("OpenTelemetry's variables name the service and choose the sampler, and wha
   gateway.child.kill('SIGTERM');
   expect(await gateway.exited).toBe(0);
   expect(valuesOf(collector.resources[0] ?? [])).toMatchObject({
-    ...{ 'service.name': 'payments', 'deployment.environment.name': 'staging', 'service.instance.id': 'one' },
+    'service.name': 'payments',
+    'deployment.environment.name': 'staging',
+    'service.instance.id': 'one',
   });
   const [call] = collector.spans.filter(({ name }) => name === 'gateway.v1.OrderService/CreateOrder');
   expect(call?.status.code).toBe(errorStatus);
   expect(valuesOf(call?.attributes ?? [])).toMatchObject({
-    ...{ 'rpc.system.name': 'grpc', 'rpc.method': 'gateway.v1.OrderService/CreateOrder' },
-    ...{ 'rpc.status_code': 'INTERNAL', 'error.type': 'internal' },
+    'rpc.system.name': 'grpc',
+    'rpc.method': 'gateway.v1.OrderService/CreateOrder',
+    'rpc.status_code': 'INTERNAL',
+    'error.type': 'internal',
   });
   const [batch] = collector.spans.filter(({ name }) => name === 'batch orders');
   expect([batch?.kind, batch?.status.code]).toEqual([clientKind, errorStatus]);

@@ -50,7 +50,8 @@ function openConnection() {
   onTestFinished(() => agent.destroy());
   return async (orderId: string, sendBody: Promise<void> = Promise.resolve()) => {
     const outgoing = request(`${gateway.url}/order`, {
-      ...{ agent, method: 'POST' },
+      agent,
+      method: 'POST',
       headers: { 'content-type': 'application/json', 'x-request-id': orderId, ...credentialHeaders(credentials) },
     });
     outgoing.flushHeaders();

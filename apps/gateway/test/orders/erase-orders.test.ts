@@ -33,7 +33,8 @@ test('an erased order is still recognized: the same is a replay, another a confl
   const order = validOrderInput({ order_id: 'erased', customer_name: 'Vanishing Customer' });
   const created = await answerOf(await postOrder(gateway, order));
   expect(await orders(['erase', clientId, 'erased'])).toEqual({
-    ...{ code: 0, stdout: "Erased the customers' data of 1 order.\n" },
+    code: 0,
+    stdout: "Erased the customers' data of 1 order.\n",
     stderr: expect.stringMatching(/^Database: .+\n$/),
   });
   const [row] = await runQuery(gateway.databaseUrl, "select * from orders where order_id = 'erased'");
@@ -63,7 +64,8 @@ test('orders are erased by e-mail and by age', async () => {
   for (const orderId of ['mail-1', 'mail-2'])
     await postOrder(gateway, validOrderInput({ order_id: orderId, customer_email: 'who@mail.example' }));
   expect(await orders(['erase', '--email', 'Who@mail.example', '--as', 'Alice', '--json'])).toMatchObject({
-    ...{ code: 0, stdout: '{"erased":2}\n' },
+    code: 0,
+    stdout: '{"erased":2}\n',
   });
   await postOrder(gateway, validOrderInput({ order_id: 'aged' }));
   await makeOlder('aged', 20);

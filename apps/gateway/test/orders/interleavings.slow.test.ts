@@ -4,12 +4,12 @@ import { calls, orderWorld, type SentCall } from '../helpers/interleavings/order
 
 const all = Object.values(calls);
 
-/** Every choice of so many calls, of which some may be the same. */
+/** Every choice of this many calls. The same call may occur several times. */
 function* choicesOf(count: number, from = 0): Generator<SentCall[]> {
   if (count === 0) yield [];
   else
     for (let index = from; index < all.length; index += 1) {
-      for (const others of choicesOf(count - 1, index)) yield [all[index] as SentCall, ...others];
+      for (const rest of choicesOf(count - 1, index)) yield [all[index] as SentCall, ...rest];
     }
 }
 

@@ -131,7 +131,7 @@ test('100 streams see every event in feed order, while one reader stops and a ga
   for (const [merchant, credentials] of merchants.entries()) {
     const feed = await readFeed(gateways[0].url, credentials);
     expect(feed).toHaveLength(stored + 1);
-    for (const watch of watches.filter((one) => one.merchant === merchant))
+    for (const watch of watches.filter((open) => open.merchant === merchant))
       expect([...new Set(watch.received)]).toEqual(feed);
   }
   expect(late).toBeLessThan(early * 1.3);

@@ -77,7 +77,8 @@ test('a logo of 256 KiB fits a request in JSON, and no other operation takes as 
   const large = 'x'.repeat(70_000);
   expect((await callJson(merchant, 'POST', '/webhook_endpoints', { url: large })).body.code).toBe('body_too_large');
   expect((await callJson(merchant, 'PATCH', '/brand', { color: 'x'.repeat(400_000) })).body).toMatchObject({
-    ...{ code: 'body_too_large', detail: expect.stringContaining('384 KiB to change a brand') },
+    code: 'body_too_large',
+    detail: expect.stringContaining('384 KiB to change a brand'),
   });
 });
 

@@ -294,7 +294,7 @@ describe('POST /payment/{order_token}/simulate from a browser', () => {
 test('every response has the headers of the page; if there is a form, form-action allows the return', async () => {
   const token = await newTestToken('headers');
   const declined = await simulate(token, 'outcome=decline');
-  const others = [
+  const furtherResponses = [
     await simulate(token, 'outcome=x'),
     await simulate(token, '', { origin: 'null' }),
     await simulate(token, '', {}, 'GET'),
@@ -302,8 +302,8 @@ test('every response has the headers of the page; if there is a form, form-actio
     await simulate(token, 'outcome=pay'),
     await simulate(token, 'outcome=decline'),
   ];
-  expect(others.map(({ status }) => status)).toEqual([400, 403, 405, 404, 303, 409]);
-  for (const { headers } of [declined, ...others]) {
+  expect(furtherResponses.map(({ status }) => status)).toEqual([400, 403, 405, 404, 303, 409]);
+  for (const { headers } of [declined, ...furtherResponses]) {
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('referrer-policy')).toBe('no-referrer');
     expect(headers.get('x-frame-options')).toBe('DENY');
@@ -311,7 +311,7 @@ test('every response has the headers of the page; if there is a form, form-actio
   const formActionOf = (headers: Headers) =>
     /form-action ([^;]+);/.exec(headers.get('content-security-policy') ?? '')?.[1];
   expect(formActionOf(declined.headers)).toBe("'self' http: https:");
-  for (const { headers } of others) expect(formActionOf(headers)).toBe("'none'");
+  for (const { headers } of furtherResponses) expect(formActionOf(headers)).toBe("'none'");
 });
 
 test('logs one line for each, without the token', async () => {

@@ -13,8 +13,8 @@ function keysOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => keysOf(item, `${path}[]`));
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, member]) => {
-    const own = path === '' ? key : `${path}.${key}`;
-    return [own, ...keysOf(member, own)];
+    const fullKey = path === '' ? key : `${path}.${key}`;
+    return [fullKey, ...keysOf(member, fullKey)];
   });
 }
 

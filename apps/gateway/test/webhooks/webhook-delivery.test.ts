@@ -33,7 +33,11 @@ function startDelivery(retryPause: typeof retryPauseSeconds = () => 0, timeoutMs
   const delivery = startWebhookDelivery({
     deliveries: openWebhookDeliveries({ url: database.url }),
     sender: createSender({ allowedAddresses: 'any', timeoutMs }),
-    ...{ meter: createNoopMeter(), secrets, logger, retryPause, now: Date.now },
+    meter: createNoopMeter(),
+    secrets,
+    logger,
+    retryPause,
+    now: Date.now,
     baseUrl: () => 'https://pay.example.com' as BaseUrl,
   });
   const close = async () => {

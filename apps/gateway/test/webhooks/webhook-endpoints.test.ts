@@ -137,8 +137,8 @@ test('deliveries are sent again: one, and all that failed', async () => {
   await expect.poll(() => receiver.received.length).toBe(2);
   await expect.poll(() => deliveriesOf(merchant, id, '?status=delivered')).toHaveLength(1);
   expect((await redeliverFailed()).body).toEqual({ queued: 0, has_more: false });
-  const one = await redeliver();
-  expect([one.status, one.body]).toEqual([202, {}]);
+  const redelivered = await redeliver();
+  expect([redelivered.status, redelivered.body]).toEqual([202, {}]);
   await expect.poll(() => receiver.received.length).toBe(3);
 });
 

@@ -91,13 +91,13 @@ export function headersFrame(streamId: number, fields: Fields = requestFields, s
   return http2Frame(frameTypes.headers, set | flags.endHeaders, streamId, headerBlock(fields));
 }
 
-/** A request whose body follows. */
+/** A request with a body, which follows. */
 export const beginFrame = (streamId: number) => headersFrame(streamId, requestFields, 0);
 
-/** The fields of a request, and this many more. */
+/** The fields of a request, and this many further fields. */
 export function withFields(count: number): Fields {
-  const more = Array.from({ length: count }, (_, index) => [`x-${index}`, 'x']);
-  return { ...requestFields, ...Object.fromEntries(more) };
+  const furtherFields = Array.from({ length: count }, (_, index) => [`x-${index}`, 'x']);
+  return { ...requestFields, ...Object.fromEntries(furtherFields) };
 }
 
 /** The frames of this many streams of a client, one stream after the other. */
@@ -133,7 +133,7 @@ export interface RawClient {
   frame(isIt: (received: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
 }
 
-/** Passes on each frame of a connection, whose bytes arrive in chunks of any length. */
+/** Passes on each frame of a connection. The bytes arrive in chunks of any length. */
 export function frameReader(onFrame: (received: ReceivedFrame) => void): (bytes: Buffer) => void {
   let unread = Buffer.alloc(0);
   return (bytes) => {

@@ -54,7 +54,7 @@ export class NoResponse extends Error {}
 export interface Explored {
   /** Different states. */
   states: number;
-  /** Schedules whose end was checked. All others lead to a state that another one has reached. */
+  /** Schedules with a checked end. Every other schedule leads to a state that was already reached. */
   checked: number;
   /** Schedules that lead through these states. */
   schedules: number;
@@ -73,7 +73,7 @@ export async function exploreAll<Result>(
   /** Counts what is explored, together with earlier explorations. */
   explored: Explored = { states: 0, checked: 0, schedules: 0 },
 ): Promise<Explored> {
-  const known = new Map<string, number>();
+  const schedulesByKey = new Map<string, number>();
   const repeat = async (path: readonly Choice[]) => {
     const run = await startRun(open, faultsMax, faults);
     for (const choice of path) await run.take(choice);
@@ -81,7 +81,7 @@ export async function exploreAll<Result>(
   };
   const visit = async (run: Run<Result>, path: readonly Choice[]): Promise<number> => {
     const key = run.key();
-    const before = known.get(key);
+    const before = schedulesByKey.get(key);
     if (before !== undefined) return before;
     if (path.length > stepsMax) throw new Error(`the calls do not end after ${describe(path)}`);
     const choices = run.choices();
@@ -97,7 +97,7 @@ export async function exploreAll<Result>(
       schedules += await visit(next, [...path, choice]);
     }
     explored.states += 1;
-    known.set(key, schedules);
+    schedulesByKey.set(key, schedules);
     return schedules;
   };
   explored.schedules += await visit(await repeat([]), []);

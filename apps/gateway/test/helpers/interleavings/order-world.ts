@@ -66,8 +66,10 @@ export const calls: Readonly<Record<string, SentCall>> = {
     request: { kind: 'read' },
   },
   cancel: {
-    ...{ operation: 'CancelOrder', account: testMerchant },
-    ...{ members: { order_id: plain.order_id }, request: { kind: 'cancel' } },
+    operation: 'CancelOrder',
+    account: testMerchant,
+    members: { order_id: plain.order_id },
+    request: { kind: 'cancel' },
   },
   'pay by 2': pay(2),
   'pay by 3': pay(3),
@@ -211,8 +213,12 @@ function storedContent({ fields, metadata }: Order) {
 
 function callerOf(account: Account): Caller<Merchant> {
   return {
-    ...{ account: account as Merchant, ...credentials, timeLeftMs: () => 5_000, concerns() {} },
-    ...{ waitMs: 0, isStrict: false },
+    account: account as Merchant,
+    ...credentials,
+    timeLeftMs: () => 5_000,
+    concerns() {},
+    waitMs: 0,
+    isStrict: false,
     pause: (wait) => wait(new AbortController().signal),
   };
 }
