@@ -4,7 +4,10 @@ export const base62Alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm
 /** Returns `count` bytes from the system's random source. */
 export type RandomBytes = (count: number) => Uint8Array;
 
-/** The largest multiple of 62 in a byte. Bytes from here on would make the first letters more likely, so they are dropped. */
+/**
+ * The largest multiple of 62 in a byte. Bytes from here on would make the first letters more likely, so they are
+ * dropped.
+ */
 const unbiasedByteEnd = 248;
 
 const alphabetCodes = Uint8Array.from(base62Alphabet, (letter) => letter.charCodeAt(0));

@@ -3,7 +3,10 @@ import { createHmac } from 'node:crypto';
 /** The prefix of a signature that {@link signText} makes. */
 export const signaturePrefix = 'v1=';
 
-/** Joins values by `|`. In a value, `\` is written `\\` and `|` is written `\|`, so that different values give different texts. */
+/**
+ * Joins values by `|`. In a value, `\` is written `\\` and `|` is written `\|`, so that different values give different
+ * texts.
+ */
 export function joinEscaped(values: readonly string[]): string {
   return values.map((value) => value.replaceAll(/[\\|]/g, '\\$&')).join('|');
 }

@@ -54,7 +54,9 @@ export function validOrderInput<Overrides extends OrderInput = Record<never, nev
   return { ...plainOrder, ...overrides } as Omit<PlainOrder, keyof Overrides> & Overrides;
 }
 
-/** Returns the same order after `parseOrder`. Throws if the overrides make it invalid, which is a mistake in the test. */
+/**
+ * Returns the same order after `parseOrder`. Throws if the overrides make it invalid, which is a mistake in the test.
+ */
 export function validOrderFields(overrides?: OrderInput): OrderFields {
   const parsed = parseOrder(validOrderInput(overrides));
   if (parsed.ok) return parsed.value.fields;

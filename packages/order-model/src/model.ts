@@ -60,7 +60,10 @@ export interface Period {
   readonly toMs: number;
 }
 
-/** A call, and its response if it is known. A call that ended with an unknown outcome may or may not have had its effect. */
+/**
+ * A call, and its response if it is known. A call that ended with an unknown outcome may or may not have had its
+ * effect.
+ */
 export interface Call {
   readonly request: Request;
   /** Positions in real time: a call precedes another if its response came before the other was sent. */

@@ -28,7 +28,9 @@ export function identityOf(shown: {
   return `${shown.service_order_id} ${shown.order_token} ${shown.created_at}`;
 }
 
-/** An order as the model sees it in a store. `events` are those of the order, in the order in which they were stored. */
+/**
+ * An order as the model sees it in a store. `events` are those of the order, in the order in which they were stored.
+ */
 export function storedOrderOf(
   order: Order,
   events: readonly { readonly type: EventType; readonly createdAtMs: number }[],

@@ -19,8 +19,9 @@ interface Part {
 }
 
 /**
- * Searches for a serial order of the calls that is consistent with real time and explains every response and what is stored: the
- * algorithm of Wing and Gong (1993) with the memory of Lowe (2017), as in Porcupine. Returns `undefined` if there is one.
+ * Searches for a serial order of the calls that is consistent with real time and explains every response and what is
+ * stored: the algorithm of Wing and Gong (1993) with the memory of Lowe (2017), as in Porcupine. Returns `undefined` if
+ * there is one.
  */
 export function findUnexplained(history: History): Unexplained | undefined {
   const { stored } = history;

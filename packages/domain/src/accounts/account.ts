@@ -6,8 +6,8 @@ declare const accountIdBrand: unique symbol;
 export type AccountId = number & { readonly [accountIdBrand]: true };
 
 /**
- * How a merchant's checksums are treated. `versioned`: one that begins with `v1=` must verify, any other is stored unchecked.
- * `required`: only a verified `v1=` checksum is accepted.
+ * How a merchant's checksums are treated. `versioned`: one that begins with `v1=` must verify, any other is stored
+ * unchecked. `required`: only a verified `v1=` checksum is accepted.
  */
 export const checksumModes = ['versioned', 'required'] as const;
 

@@ -11,10 +11,15 @@ const clientIdPrefixes = { live: 'app_', test: 'app_test_', checkout: 'chk_' } a
 const clientIdFormat = /^(app_|app_test_|chk_)[0-9A-Za-z]{24}$/;
 const clientSecretFormat = /^sk_[0-9A-Za-z]{43}$/;
 
-/** The maximum number of an account's secrets that are valid at the same time, so that one can be replaced without downtime. */
+/**
+ * The maximum number of an account's secrets that are valid at the same time, so that one can be replaced without
+ * downtime.
+ */
 export const liveSecretsMax = 5;
 
-/** A new client id: `app_` (of a live merchant), `app_test_` or `chk_` (of a checkout system) and 24 base62 characters. */
+/**
+ * A new client id: `app_` (of a live merchant), `app_test_` or `chk_` (of a checkout system) and 24 base62 characters.
+ */
 export function createClientId(randomBytes: RandomBytes, of: keyof typeof clientIdPrefixes = 'live'): string {
   return `${clientIdPrefixes[of]}${randomBase62(24, randomBytes)}`;
 }
@@ -42,8 +47,8 @@ export function hashSecret(clientSecret: string): Uint8Array {
 const emptySlot = new Uint8Array(32);
 
 /**
- * Whether a secret's hash is among the stored ones. Always compares {@link liveSecretsMax} times, so that the time reveals
- * neither the number of secrets nor which one matches.
+ * Whether a secret's hash is among the stored ones. Always compares {@link liveSecretsMax} times, so that the time
+ * reveals neither the number of secrets nor which one matches.
  */
 export function matchesSecret(presentedHash: Uint8Array, storedHashes: readonly Uint8Array[]): boolean {
   let matches = false;

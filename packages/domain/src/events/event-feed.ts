@@ -52,13 +52,16 @@ export type FeedEvent = OrderEvent & EventPosition;
 /** Lists the events of orders. */
 export interface EventFeed {
   /**
-   * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still
-   * appear before it, so that a client that polls misses none.
+   * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can
+   * still appear before it, so that a client that polls misses none.
    */
   listEvents(merchantId: AccountId, filter: EventFilter, timeoutMs: number): Promise<EventPage>;
 }
 
-/** The order as it was after an event: an order that was expired then may be paid now, and later payments may be refused. */
+/**
+ * The order as it was after an event: an order that was expired then may be paid now, and later payments may be
+ * refused.
+ */
 export function orderAfter({ type, createdAtMs, order }: Pick<OrderEvent, 'type' | 'createdAtMs' | 'order'>): Order {
   const refusedPayments = order.refusedPayments.filter(({ refusedAtMs }) => refusedAtMs <= createdAtMs);
   const then = refusedPayments.length === order.refusedPayments.length ? order : { ...order, refusedPayments };

@@ -7,7 +7,10 @@ export type CheckoutTemplate = string & { readonly [checkoutTemplateBrand]: true
 
 const placeholder = '{order_token}';
 
-/** Parses a template. Returns `undefined` if it is not valid, for example if the token would be part of the host or fragment. */
+/**
+ * Parses a template. Returns `undefined` if it is not valid, for example if the token would be part of the host or
+ * fragment.
+ */
 export function parseCheckoutTemplate(text: string): CheckoutTemplate | undefined {
   const [before = '', after, ...more] = text.split(placeholder);
   if (after === undefined || more.length > 0) return undefined;

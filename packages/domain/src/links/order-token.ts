@@ -3,7 +3,7 @@ import { base62Alphabet, type RandomBytes, randomBase62 } from '../base62.ts';
 
 declare const orderTokenBrand: unique symbol;
 
-/** Identifies an order in its payment link: 32 base62 characters, of which 154 bits are random, so that it cannot be guessed. */
+/** Identifies an order in its payment link: 32 base62 characters with 154 random bits, so that it cannot be guessed. */
 export type OrderToken = string & { readonly [orderTokenBrand]: true };
 
 /** The length of a token in characters. */

@@ -9,8 +9,8 @@ export type BaseUrl = string & { readonly [baseUrlBrand]: true };
 const plainPath = /^[A-Za-z0-9._~/-]*$/;
 
 /**
- * Parses a base URL and drops trailing slashes. Returns `undefined` if it is not a plain http or https URL: a path may have
- * unreserved characters only; a query, fragment, user or password is not allowed.
+ * Parses a base URL and drops trailing slashes. Returns `undefined` if it is not a plain http or https URL: a path may
+ * have unreserved characters only; a query, fragment, user or password is not allowed.
  */
 export function parseBaseUrl(text: string): BaseUrl | undefined {
   const url = URL.parse(text);

@@ -29,8 +29,8 @@ export type AmountError = 'wrong_type' | 'too_precise' | 'out_of_range';
 const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
- * Parses an amount from the digits of a JSON number, exactly and without floats. The exponent may have any size: only the
- * position of the digits is computed, the number is never expanded.
+ * Parses an amount from the digits of a JSON number, exactly and without floats. The exponent may have any size: only
+ * the position of the digits is computed, the number is never expanded.
  */
 export function parseAmount(digits: string): Result<AmountHundredths, AmountError> {
   const parts = numberForm.exec(digits);

@@ -29,7 +29,10 @@ export function isPersonal(name: OrderFieldName): name is PersonalFieldName {
   return (personalFieldNames as readonly OrderFieldName[]).includes(name);
 }
 
-/** What is stored instead of the personal fields: empty texts, and the origin of the return URL, so that the customer can return. */
+/**
+ * What is stored instead of the personal fields: empty texts, and the origin of the return URL, so that the customer
+ * can return.
+ */
 export function erasedValues({ return_url }: OrderFields): Readonly<Record<PersonalFieldName, string>> {
   const empty = Object.fromEntries(personalFieldNames.map((name) => [name, '']));
   return { ...(empty as Record<PersonalFieldName, string>), return_url: `${new URL(return_url).origin}/` };

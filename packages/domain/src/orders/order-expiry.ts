@@ -7,8 +7,8 @@ import { failed, type Result, success } from '../result.ts';
 export const lifetimeMs = { min: 60_000, max: 366 * 86_400_000 } as const;
 
 /**
- * Reads the optional field `order_expires_at`: milliseconds since 1970-01-01 UTC, or `undefined` if it was not sent. Whether the
- * time lies in the allowed range is checked for new orders only: see {@link expiryRangeError}.
+ * Reads the optional field `order_expires_at`: milliseconds since 1970-01-01 UTC, or `undefined` if it was not sent.
+ * Whether the time lies in the allowed range is checked for new orders only: see {@link expiryRangeError}.
  */
 export function parseExpiry(value: unknown): Result<number | undefined, FieldError<'order_expires_at'>> {
   if (value === undefined || value === null) return success(undefined);
@@ -17,8 +17,8 @@ export function parseExpiry(value: unknown): Result<number | undefined, FieldErr
 }
 
 /**
- * The error of an expiry that is too near or too far for a new order. It does not apply to a replay, whose order may be close to
- * or past its expiry.
+ * The error of an expiry that is too near or too far for a new order. It does not apply to a replay, whose order may be
+ * close to or past its expiry.
  */
 export function expiryRangeError(expiresAtMs: number, nowMs: number): FieldError<'order_expires_at'> | undefined {
   const leftMs = expiresAtMs - nowMs;
@@ -26,7 +26,10 @@ export function expiryRangeError(expiresAtMs: number, nowMs: number): FieldError
   return { field: 'order_expires_at', code: 'out_of_range', message: 'must be 1 minute to 366 days ahead' };
 }
 
-/** The expiry of a new order: the one that was sent, or the end of the merchant's default lifetime; `null`: it never expires. */
+/**
+ * The expiry of a new order: the one that was sent, or the end of the merchant's default lifetime; `null`: it never
+ * expires.
+ */
 export function expiryOfNewOrder(
   sentMs: number | undefined,
   { defaultLifetimeSeconds }: Pick<Merchant, 'defaultLifetimeSeconds'>,

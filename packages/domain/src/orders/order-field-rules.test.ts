@@ -34,8 +34,8 @@ function outcomeOf(field: OrderFieldName, value: unknown): string {
   return order.failure.map((error) => (error.field === field ? error.code : `${error.field} ${error.code}`)).join();
 }
 
-// The fixtures state the rule of each field, and packages/fixtures/src/parse-requests.test.ts compares parseOrder with them.
-// Here is what a fixture would state with too many calls.
+// The fixtures state the rule of each field, and packages/fixtures/src/parse-requests.test.ts compares parseOrder with
+// them. Here is what a fixture would state with too many calls.
 
 describe('the field rules', () => {
   it('cover the sixteen fields of the API contract, in its order, before the additions', () => {

@@ -2,7 +2,10 @@ import { orderCurrencyCodes } from '../money/currency.ts';
 import { emailRule, type FieldRule, nameRule, textRule, urlRule } from '../requests/field-rules.ts';
 import { type OrderFieldName, serviceTypes } from './order-fields.ts';
 
-/** A `langtag` of RFC 5646, 2.1 (language, script, region, variants, extensions and private use), or none; `_` counts as `-`. */
+/**
+ * A `langtag` of RFC 5646, 2.1 (language, script, region, variants, extensions and private use), or none; `_` counts as
+ * `-`.
+ */
 const languageTag =
   /^(?:(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}|[A-Za-z]{4,8})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[0-9A-WY-Za-wy-z](?:-[A-Za-z0-9]{2,8})+)*(?:-[Xx](?:-[A-Za-z0-9]{1,8})+)?)?$/;
 

@@ -1,7 +1,9 @@
 /** Optional text fields that the API contract did not have. On a replay they are compared only if they were sent. */
 export const additionalFieldNames = ['customer_locale'] as const;
 
-/** The fields of an order: the 16 of the API contract, in its order, and the additions. Errors are listed in this order. */
+/**
+ * The fields of an order: the 16 of the API contract, in its order, and the additions. Errors are listed in this order.
+ */
 export const orderFieldNames = [
   'order_id',
   'order_amount',

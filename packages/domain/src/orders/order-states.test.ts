@@ -161,7 +161,7 @@ describe('decide', () => {
     }
   });
 
-  it('a simulated payment is another payment than one that a checkout system reports with the same payment_id', () => {
+  it('a simulated payment differs from one that a checkout system reports with the same payment_id', () => {
     const order = { ...orderThatIs('PAID'), payment: { checkoutId: null, paymentId: 'p-1', paidAtMs: endMs - 1 } };
     expect(resultOf(order, pay(order), endMs - 10)).toBe('order_already_paid');
   });

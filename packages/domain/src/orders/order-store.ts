@@ -36,8 +36,8 @@ export interface LinkedOrder {
 }
 
 /**
- * Whether the customer may start a payment: the order is unpaid, no other payment is in progress, and the merchant is enabled. A
- * payment already started is recorded.
+ * Whether the customer may start a payment: the order is unpaid, no other payment is in progress, and the merchant is
+ * enabled. A payment already started is recorded.
  */
 export function mayBePaid({ order, merchant }: LinkedOrder): boolean {
   return order.orderStatus === 'UN_PAID' && order.lease?.isLive !== true && !merchant.isDisabled;
@@ -63,8 +63,8 @@ export type ChangeOutcome<Changed = unknown> =
   /** The change is stored durably, with its event. */
   | ({ readonly kind: 'changed' } & Changed)
   /**
-   * The order has since left the state on which the change was decided, another attempt has claimed it, or the checkout system's
-   * payment_id has since paid an order: read and decide again. Nothing was written.
+   * The order has since left the state on which the change was decided, another attempt has claimed it, or the checkout
+   * system's payment_id has since paid an order: read and decide again. Nothing was written.
    */
   | { readonly kind: 'conflict' }
   | StoreFailure;
@@ -106,8 +106,9 @@ export type OrderPosition = Pick<Order, 'createdAtMs' | 'serviceOrderId'>;
  */
 export interface OrderStore {
   /**
-   * Stores the order unless its merchant has one with the same order_id. If several calls with one order_id run concurrently,
-   * in any number of processes, one order is stored and all calls return it. Completes within `timeoutMs`; rejects only because of a bug.
+   * Stores the order unless its merchant has one with the same order_id. If several calls with one order_id run
+   * concurrently, in any number of processes, one order is stored and all calls return it. Completes within
+   * `timeoutMs`; rejects only because of a bug.
    */
   create(order: NewOrder, timeoutMs: number): Promise<CreateOutcome>;
 
@@ -133,18 +134,20 @@ export interface OrderStore {
     timeoutMs: number,
   ): Promise<PaymentLookup>;
 
-  /** Changes an order's state and stores the event of the change, if the order is still in the state `transition.from`. */
+  /**
+   * Changes an order's state and stores the event of the change, if the order is still in the state `transition.from`.
+   */
   change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
 
   /**
-   * Stores a refused payment with its event, if the order is still in the state on which that was decided and the payment_id was
-   * not reported since.
+   * Stores a refused payment with its event, if the order is still in the state on which that was decided and the
+   * payment_id was not reported since.
    */
   refusePayment(refusal: PaymentRefusal, timeoutMs: number): Promise<ChangeOutcome>;
 
   /**
-   * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The lease ends
-   * `leaseSeconds` from now by the clock of the store; a lease is never shortened.
+   * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The
+   * lease ends `leaseSeconds` from now by the clock of the store; a lease is never shortened.
    */
   startPayment(
     order: Order,
@@ -160,8 +163,8 @@ export interface OrderStore {
   endPayment(order: Order, attempt: PaymentAttempt, timeoutMs: number): Promise<ChangeOutcome>;
 
   /**
-   * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata it reads a bounded number of orders:
-   * if it stopped before the end of the list, `scannedTo` is the position from which to continue.
+   * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata it reads a bounded number
+   * of orders: if it stopped before the end of the list, `scannedTo` is the position from which to continue.
    */
   list(merchantId: AccountId, filter: OrderFilter, timeoutMs: number): Promise<OrderPage | StoreFailure>;
 }

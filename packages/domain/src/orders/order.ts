@@ -6,8 +6,8 @@ import type { Metadata } from './metadata.ts';
 import type { OrderFieldName, ServiceType } from './order-fields.ts';
 
 /**
- * The fields that the merchant sent, validated: made by `parseOrder` or read from the store. Text is stored exactly as it was
- * sent; an absent second address line is the empty text.
+ * The fields that the merchant sent, validated: made by `parseOrder` or read from the store. Text is stored exactly as
+ * it was sent; an absent second address line is the empty text.
  */
 export interface OrderFields
   extends Readonly<Record<Exclude<OrderFieldName, 'order_amount' | 'service_type'>, string>> {

@@ -3,14 +3,14 @@ import { missing } from '../requests/check-field.ts';
 import type { BrokenRule } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
-/** One of the two ids by which a merchant names an order. */
+/** One of the two ids that identify an order of a merchant. */
 export type OrderKey =
   | { readonly by: 'order_id'; readonly orderId: string }
   | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
 
 /**
- * Reads one of the two ids of an order: a text, or an integer, which Protobuf's JSON form may also write as text. Any text or
- * integer is accepted; an id that no order can have finds none.
+ * Reads one of the two ids of an order: a text, or an integer, which Protobuf's JSON form may also write as text. Any
+ * text or integer is accepted; an id that no order can have finds none.
  */
 export function parseOrderKey(
   input: Readonly<Partial<Record<'order_id' | 'service_order_id', unknown>>>,

@@ -10,8 +10,8 @@ import { fieldRules } from './order-field-rules.ts';
 import { type OrderFieldName, orderFieldNames, type RequestFieldName } from './order-fields.ts';
 
 /**
- * An order as an API received it: any values under the names of the API contract. The amount is a `NumberText` where the digits
- * that were sent are known, otherwise a number.
+ * An order as an API received it: any values under the names of the API contract. The amount is a `NumberText` where
+ * the digits that were sent are known, otherwise a number.
  */
 export type OrderInput = Readonly<Partial<Record<RequestFieldName, unknown>>>;
 

@@ -9,15 +9,19 @@ export type ReserveIdBlock = () => Promise<number>;
 
 /** Assigns ids to new orders. */
 export interface ServiceOrderIds {
-  /** Returns the next id, or a promise of it if the next block has to be reserved first. Rejects as the reservation does. */
+  /**
+   * Returns the next id, or a promise of it if the next block has to be reserved first. Rejects as the reservation
+   * does.
+   */
   take(): number | Promise<number>;
   /** Drops the rest of the block, because its ids are in use; the next id is from a new block. */
   drop(): void;
 }
 
 /**
- * Assigns service order ids from reserved blocks: positive, never the same twice in any number of processes, with gaps where a
- * process ended. Reserves the next block when half of the current one is used, so that calls rarely wait for it.
+ * Assigns service order ids from reserved blocks: positive, never the same twice in any number of processes, with gaps
+ * where a process ended. Reserves the next block when half of the current one is used, so that calls rarely wait for
+ * it.
  */
 export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = idBlockSize): ServiceOrderIds {
   let next = 1;

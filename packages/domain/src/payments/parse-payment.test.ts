@@ -21,7 +21,8 @@ const anyValue = fc.oneof(
   fc.constantFrom(...Object.values(valid), '', null, undefined, Number.NaN, 10, '10', 'usd', '0001-01-01T00:00:00Z'),
 );
 
-// The fixtures state the rule of each field, and packages/fixtures/src/parse-requests.test.ts compares the parsers with them.
+// The fixtures state the rule of each field, and packages/fixtures/src/parse-requests.test.ts compares the parsers with
+// them.
 
 describe('parsePayment', () => {
   it('returns the fields of a valid payment', () => {

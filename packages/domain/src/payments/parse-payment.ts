@@ -26,7 +26,10 @@ export interface PaymentFields {
   /** Any text. A text that is not the token of a payment link finds no order. */
   readonly orderToken: string;
   readonly paymentId: string;
-  /** When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see `order-states.ts`. */
+  /**
+   * When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see
+   * `order-states.ts`.
+   */
   readonly paidAtMs: number;
   readonly amount: AmountHundredths;
   readonly currency: string;

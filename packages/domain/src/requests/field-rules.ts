@@ -74,8 +74,8 @@ export function patternFormat(pattern: RegExp, refused: RegExp, message: string)
 }
 
 /**
- * An absolute http or https URL. Backslashes, white space and a user part are not allowed, because URL parsers disagree about
- * them, which attackers use to redirect to another host.
+ * An absolute http or https URL. Backslashes, white space and a user part are not allowed, because URL parsers disagree
+ * about them, which attackers use to redirect to another host.
  */
 const urlForm = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/;
 
@@ -99,7 +99,10 @@ export function forbiddenControls({ multiline }: TextRule): RegExp {
 /** The rule of a name of a person or a merchant. */
 export const nameRule = textRule(255);
 
-/** The rule of an e-mail address. 254 characters are the longest that an SMTP path can carry (RFC 5321, 4.5.3.1.3, less the angle brackets). */
+/**
+ * The rule of an e-mail address. 254 characters are the longest that an SMTP path can carry (RFC 5321, 4.5.3.1.3, less
+ * the angle brackets).
+ */
 export const emailRule = textRule(254, {
   characters: {
     pattern: new RegExp(`^[^${invisibleRanges}]*$`),

@@ -45,7 +45,9 @@ export function parseTime(text: string): number | undefined {
   }
 }
 
-/** The time that a field or parameter holds, in milliseconds since 1970-01-01 UTC, or the rule that its value breaks. */
+/**
+ * The time that a field or parameter holds, in milliseconds since 1970-01-01 UTC, or the rule that its value breaks.
+ */
 export function checkTime(value: unknown): number | BrokenRule {
   if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
   return parseTime(value) ?? { code: 'bad_format', message: timeMessage };

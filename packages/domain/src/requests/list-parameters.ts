@@ -65,7 +65,10 @@ export const cursorError: FieldError<string> = {
   message: 'must be the next_cursor of a page of the same list with the same filters',
 };
 
-/** A short digest of the list that a cursor belongs to. It guards against mistakes only: a cursor reveals no more than its page. */
+/**
+ * A short digest of the list that a cursor belongs to. It guards against mistakes only: a cursor reveals no more than
+ * its page.
+ */
 export function scopeOf(list: string, merchantId: number, filter: object = {}): string {
   return hash('sha256', JSON.stringify([list, merchantId, filter])).slice(0, 12);
 }

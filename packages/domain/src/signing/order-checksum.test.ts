@@ -9,7 +9,9 @@ import { canonicalText, checksumFailure, checksumFieldNames, checksumOf, checksu
 
 const clientSecret = 'sk_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg';
 
-/** An order with both special characters, also side by side, with text outside ASCII, and without a second address line. */
+/**
+ * An order with both special characters, also side by side, with text outside ASCII, and without a second address line.
+ */
 const vectorInput = {
   order_id: 'A|17\\',
   order_amount: new NumberText('1e1'),

@@ -32,8 +32,8 @@ export const checksumFieldNames = [
 ] as const satisfies readonly OrderFieldName[];
 
 /**
- * The text that is hashed: the values of {@link checksumFieldNames}, joined by {@link joinEscaped}. The amount has exactly two
- * decimals, an absent second address line is empty.
+ * The text that is hashed: the values of {@link checksumFieldNames}, joined by {@link joinEscaped}. The amount has
+ * exactly two decimals, an absent second address line is empty.
  */
 export function canonicalText(fields: OrderFields): string {
   return joinEscaped(
@@ -47,9 +47,9 @@ export function checksumOf(fields: OrderFields, clientSecret: string): string {
 }
 
 /**
- * Checks an order's checksum by the merchant's mode (see `checksumModes`). Returns the failure, or `undefined` if the checksum is
- * accepted. An unversioned checksum is accepted by default, because the API contract does not define how checksums are made. The
- * comparison takes constant time.
+ * Checks an order's checksum by the merchant's mode (see `checksumModes`). Returns the failure, or `undefined` if the
+ * checksum is accepted. An unversioned checksum is accepted by default, because the API contract does not define how
+ * checksums are made. The comparison takes constant time.
  */
 export function checksumFailure(fields: OrderFields, clientSecret: string, mode: ChecksumMode): Failure | undefined {
   if (!fields.order_checksum.startsWith(checksumPrefix)) {

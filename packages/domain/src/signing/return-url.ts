@@ -30,7 +30,10 @@ export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, sig
   return new URL(`${address}?${[...others, ...added].join('&')}${fragment}`).href;
 }
 
-/** How long a merchant trusts a signature: a customer may stay on the payment page before returning. The SDK has the same default. */
+/**
+ * How long a merchant trusts a signature: a customer may stay on the payment page before returning. The SDK has the
+ * same default.
+ */
 const toleranceSeconds = 3_600;
 
 /** The parameters that are signed, in this order. */

@@ -17,8 +17,8 @@ export interface EndpointSettings {
 export type EndpointInput = Readonly<Partial<Record<'url' | 'event_types' | 'status', unknown>>>;
 
 /**
- * Checks the settings of an endpoint; whether the URL's address is allowed is checked elsewhere. An empty list of types counts as
- * absent, because Protobuf does not distinguish them. Returns the settings, or all invalid ones.
+ * Checks the settings of an endpoint; whether the URL's address is allowed is checked elsewhere. An empty list of types
+ * counts as absent, because Protobuf does not distinguish them. Returns the settings, or all invalid ones.
  */
 export function parseEndpoint(
   input: EndpointInput,

@@ -27,7 +27,8 @@ describe('a signing secret', () => {
 });
 
 describe('webhookSignature', () => {
-  // printf %s 'evt_1.1795208000.{"a":"ü"}' | openssl dgst -sha256 -mac hmac -macopt hexkey:<32 times 07> -binary | base64
+  // printf %s 'evt_1.1795208000.{"a":"ü"}' | openssl dgst -sha256 -mac hmac -macopt hexkey:<32 times 07> -binary |
+  // base64
   it('is v1, and the HMAC-SHA256 of the fixed vector', () => {
     const message = { id: 'evt_1', timestampSeconds: 1_795_208_000, body: '{"a":"ü"}' };
     expect(webhookSignature(message, [new Uint8Array(32).fill(7)])).toBe(

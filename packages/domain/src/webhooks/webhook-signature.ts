@@ -10,7 +10,10 @@ export function createSigningSecret(randomBytes: RandomBytes): Uint8Array {
   return Uint8Array.from(randomBytes(secretBytes));
 }
 
-/** A signing secret as the merchant receives it: `whsec_` and the base64 of its 32 bytes (Standard Webhooks, "Signature scheme"). */
+/**
+ * A signing secret as the merchant receives it: `whsec_` and the base64 of its 32 bytes (Standard Webhooks, "Signature
+ * scheme").
+ */
 export function formatSigningSecret(secret: Uint8Array): string {
   return `whsec_${Buffer.from(secret).toString('base64')}`;
 }
@@ -25,8 +28,8 @@ export interface WebhookMessage {
 }
 
 /**
- * The header `webhook-signature` (Standard Webhooks, "Signature scheme"): for each secret `v1,` and the base64 of HMAC-SHA256 over
- * `id.timestamp.body`, separated by spaces. Two secrets are in use after a rotation.
+ * The header `webhook-signature` (Standard Webhooks, "Signature scheme"): for each secret `v1,` and the base64 of
+ * HMAC-SHA256 over `id.timestamp.body`, separated by spaces. Two secrets are in use after a rotation.
  */
 export function webhookSignature(
   { id, timestampSeconds, body }: WebhookMessage,

@@ -69,14 +69,14 @@ export interface WebhookStore {
   ): Promise<string | undefined>;
 
   /**
-   * Changes an endpoint; members that are absent stay as they are. It keeps its signing secret. Returns whether the merchant has
-   * such an endpoint.
+   * Changes an endpoint; members that are absent stay as they are. It keeps its signing secret. Returns whether the
+   * merchant has such an endpoint.
    */
   update(merchantId: AccountId, endpointId: string, settings: Partial<EndpointSettings>): Promise<boolean>;
 
   /**
-   * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the merchant has
-   * such an endpoint.
+   * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the
+   * merchant has such an endpoint.
    */
   rotate(merchantId: AccountId, endpointId: string, signingSecret: Uint8Array): Promise<boolean>;
 

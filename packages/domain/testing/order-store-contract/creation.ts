@@ -119,7 +119,8 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
 
   it('create returns the outcome of its own order to each call of a mixed concurrent batch', async () => {
     const merchantIds = await opened().merchantIds();
-    // 180 calls for 90 orders, scattered: 30 are sent once, 30 twice, 30 three times; both merchants use the same order_ids.
+    // 180 calls for 90 orders, scattered: 30 are sent once, 30 twice, 30 three times; both merchants use the same
+    // order_ids.
     const orders = Array.from({ length: 180 }, (_, call) => {
       const shuffled = (call * 77) % 180;
       const wanted = shuffled < 90 ? shuffled : shuffled < 150 ? shuffled - 90 : shuffled - 150;

@@ -1,4 +1,6 @@
-/** Texts that databases, drivers and encodings are known to change. Each is valid in every text field without a format. */
+/**
+ * Texts that databases, drivers and encodings are known to change. Each is valid in every text field without a format.
+ */
 export const naughtyTexts = {
   'emoji with joiners and skin tones': '👩🏽‍🚀👨‍👩‍👧‍👦🏴󠁧󠁢󠁳󠁣󠁴󠁿🇳🇱1️⃣',
   'right-to-left text with marks': '\u202bשלום \u200fمرحبا\u202c \u2066abc\u2069\u200e',
