@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { orderFunctions } from './src/orders/writes/plpgsql-functions.ts';
 
-// Until the first release there is one migration. Drizzle's schema has neither triggers nor functions: they are added to its file.
+// Until the first release there is one migration. Drizzle's schema has neither triggers nor functions: they are added
+// to its file.
 
 rmSync('migrations', { recursive: true });
 execFileSync('drizzle-kit', ['generate', '--name', 'initial'], { stdio: 'inherit' });

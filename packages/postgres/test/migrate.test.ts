@@ -59,7 +59,7 @@ test('a migration whose connection is lost fails with a reason, changes nothing,
     select pid from pg_stat_activity where application_name = 'order-gateway migration' and datname = current_database()
     and wait_event_type = 'Lock'`;
   const outcome = sql.begin(async (session) => {
-    // The last of the tables: the migration has made the others when it waits for the name.
+    // The last table: when the migration waits for its name, it has created all other tables.
     await session`create table orders (id int)`;
     const migrating = migrateDatabase(url).catch((error: unknown) => error);
     await expect.poll(waiting).toHaveLength(1);
@@ -113,7 +113,7 @@ test('a migration waits for the migration of another process, up to a limit', as
   expect(await tablesOf(sql)).toEqual(tables);
 });
 
-test('a migration that waits for another process holds no snapshot, for which the index of that process would wait', async () => {
+test('a migration that waits for another process holds no snapshot that an index build would wait for', async () => {
   const url = await createDatabase();
   const sql = postgres(url, { max: 1 });
   onTestFinished(() => sql.end({ timeout: 1 }));

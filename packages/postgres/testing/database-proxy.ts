@@ -10,7 +10,10 @@ export interface DatabaseProxy {
   close(): Promise<void>;
 }
 
-/** Accepts connections and opens one to the database for each. `join` passes the bytes on. The end of one side ends the other. */
+/**
+ * Accepts connections and opens one to the database for each. `join` passes the bytes on. The end of one side ends the
+ * other.
+ */
 export async function startDatabaseProxy(
   databaseUrl: string,
   join: (client: Socket, database: Socket) => void = (client, database) => client.pipe(database).pipe(client),
@@ -91,7 +94,10 @@ export async function startChangingProxy(databaseUrl: string, change: (chunk: Bu
   };
 }
 
-/** The first connection is cut at its first chunk, the next after one more, up to this; then again. A handshake has fewer. */
+/**
+ * The first connection is cut at its first chunk, the next after one more, up to this; then again. A handshake has
+ * fewer.
+ */
 const chunksMax = 12;
 
 /** Cuts every connection at a different moment: while it connects, during a statement or between two statements. */

@@ -3,8 +3,8 @@ import type postgres from 'postgres';
 import { expect } from 'vitest';
 
 /**
- * Runs what locks a merchant's orders `order-1` and `order-2`, in this order, and has PostgreSQL cancel its statement because of
- * a deadlock. Returns its result, or its error.
+ * Runs what locks a merchant's orders `order-1` and `order-2`, in this order, and has PostgreSQL cancel its statement
+ * because of a deadlock. Returns its result, or its error.
  */
 export async function runIntoDeadlock(
   sql: postgres.Sql,

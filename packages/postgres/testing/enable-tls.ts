@@ -5,8 +5,8 @@ import { withSession } from '@order-gateway/dev-postgres/testing';
 import { selfSigned } from './self-signed.ts';
 
 /**
- * Gives a server on this machine a certificate and enables TLS, which stays enabled after a restart. Returns the query of a
- * connection URL that requires TLS and verifies the certificate.
+ * Gives a server on this machine a certificate and enables TLS, which stays enabled after a restart. Returns the query
+ * of a connection URL that requires TLS and verifies the certificate.
  */
 export async function enableTls(
   serverUrl: string,

@@ -36,7 +36,10 @@ export const managementChanges: Readonly<
   remove: (managed, { merchantId, endpointId }) => managed.remove(merchantId, endpointId),
 };
 
-/** Creates a merchant with an endpoint, a failed delivery to it, and three secrets, of which the last has the id `secretId`. */
+/**
+ * Creates a merchant with an endpoint, a failed delivery to it, and three secrets. The id of the last secret is
+ * `secretId`.
+ */
 export async function createManagedTarget(
   url: string,
   sql: postgres.Sql,

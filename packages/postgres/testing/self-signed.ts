@@ -16,8 +16,8 @@ const oids = { ecdsaWithSha256: '2a8648ce3d040302', commonName: '550403', subjec
 const generalNames = { dns: 0x82, ipAddress: 0x87 } as const;
 
 /**
- * Makes a certificate for host names and IPv4 addresses that is valid from an hour ago until an hour from now, signed with its own
- * key (RFC 5280, 4.1).
+ * Makes a certificate for host names and IPv4 addresses that is valid from an hour ago until an hour from now, signed
+ * with its own key (RFC 5280, 4.1).
  */
 export function selfSigned(...hosts: readonly [string, ...string[]]): SelfSigned {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

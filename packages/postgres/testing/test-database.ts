@@ -3,7 +3,10 @@ import postgres from 'postgres';
 import { afterAll, beforeAll } from 'vitest';
 import { createMigratedDatabase } from './migrated-database.ts';
 
-/** A migrated database for the tests of one file, with two connections. Exists from before the first test to after the last. */
+/**
+ * A migrated database for the tests of one file, with two connections. Exists from before the first test to after the
+ * last.
+ */
 export function useTestDatabase(create = createMigratedDatabase): { readonly url: string; readonly sql: postgres.Sql } {
   let database: TestDatabase | undefined;
   let sql: postgres.Sql | undefined;

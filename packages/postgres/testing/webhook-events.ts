@@ -19,8 +19,8 @@ export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, c
 }
 
 /**
- * Stores events of each merchant's order in one transaction, due for delivery to each endpoint (or to none that exists), as changes
- * of orders do. Returns their ids.
+ * Stores events of each merchant's order in one transaction, due for delivery to each endpoint (or to none that
+ * exists), as changes of orders do. Returns their ids.
  */
 export async function storeEvents(
   sql: postgres.Sql,

@@ -87,7 +87,9 @@ export interface DatabaseClient<Statements> {
   close(): Promise<void>;
 }
 
-/** The state of the database as the clients of a process see it. The reason contains no SQL, no values and no password. */
+/**
+ * The state of the database as the clients of a process see it. The reason contains no SQL, no values and no password.
+ */
 export type ConnectionChange = { readonly kind: 'lost'; readonly reason: string } | { readonly kind: 'restored' };
 
 /** Reports to the process that the database is lost or restored; shared by all of its clients. */

@@ -24,7 +24,9 @@ export interface TlsSettings {
   readonly isOptional: boolean;
   /** Whether TLS begins at once, without asking the server. */
   readonly isDirect: boolean;
-  /** Returns the TLS options for a host. Without a server name, as for an IP address, Node.js checks for `localhost`. */
+  /**
+   * Returns the TLS options for a host. Without a server name, as for an IP address, Node.js checks for `localhost`.
+   */
   optionsFor(host: string): ConnectionOptions;
 }
 

@@ -53,7 +53,10 @@ const connectionCodes = new Set([
   'ETIMEDOUT',
 ]);
 
-/** System calls that Node.js names in errors of sockets: no such host, no route, no socket file, no file descriptor left. */
+/**
+ * System calls that Node.js names in errors of sockets: no such host, no route, no socket file, no file descriptor
+ * left.
+ */
 const socketCalls = /^(connect|getaddrinfo|read|write|shutdown)$/;
 
 /** Node.js error codes for TLS and certificate failures (its manual, "X509 certificate error codes"). */
@@ -69,15 +72,16 @@ const unknownAuthorityCodes = /SELF_SIGNED|^UNABLE_TO_(GET|VERIFY)/;
 const tlsClosedMessage = 'before secure TLS connection was established';
 
 /**
- * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions, insufficient
- * resources, operator intervention such as a shutdown or a statement timeout, a server in recovery or read-only after a
- * failover, timeouts of transactions and locks, deadlocks and serialization failures, input and output errors.
+ * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions,
+ * insufficient resources, operator intervention such as a shutdown or a statement timeout, a server in recovery or
+ * read-only after a failover, timeouts of transactions and locks, deadlocks and serialization failures, input and
+ * output errors.
  */
 const temporaryStates = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58030)$/;
 
 /**
- * SQLSTATEs after which a connection is replaced: connection exceptions, shutdowns, timeouts that end it, and a read-only
- * session, as a new one may reach the primary.
+ * SQLSTATEs after which a connection is replaced: connection exceptions, shutdowns, timeouts that end it, and a
+ * read-only session, as a new one may reach the primary.
  */
 const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 

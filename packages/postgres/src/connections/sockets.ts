@@ -36,7 +36,8 @@ export function createAddresses(): NextAddress {
     mayConnectAt = Math.max(now, mayConnectAt);
     const pauseMs = mayConnectAt - now;
     mayConnectAt += reconnectPauseMs;
-    // Waits even if the pause is 0: an error that `connect` raises at once must not be emitted before the driver listens.
+    // Waits even if the pause is 0: an error that `connect` raises at once must not be emitted before the driver
+    // listens.
     await sleep(pauseMs);
     const index = attempts % hosts.length;
     attempts += 1;

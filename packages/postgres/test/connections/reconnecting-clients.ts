@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { type DatabaseClient, openClient } from '../../src/connections/client.ts';
 
-/** Runs statements until its parent disconnects. Responds to a message once each client has run a statement since then. */
+/**
+ * Runs statements until its parent disconnects. Responds to a message once each client has run a statement since then.
+ */
 const url = process.argv[2] ?? '';
 const clients = Array.from({ length: 12 }, () => openClient({ url, applicationName: 'reconnecting' }, (db) => db));
 let waiting: Set<DatabaseClient<unknown>> = new Set();

@@ -67,7 +67,7 @@ test('readers of several processes see each event once and in one order while ch
   for (const other of others) expect(other).toEqual(first);
 });
 
-test('an event whose change commits late holds up no other, and appears after the cursor that passed it', async () => {
+test('an event of a change that commits late delays no other event, and appears after the cursor that passed it', async () => {
   const store = openStore();
   const [merchantId, [late, early] = []] = await createOrders(store, 2);
   if (late === undefined || early === undefined) throw new Error('no orders');

@@ -274,8 +274,8 @@ test.each([
     const stored = new Set(rows.map(({ id }) => id));
     expect(acknowledged.filter((orderId) => !stored.has(orderId))).toEqual([]);
     expect(unknown.length).toBeGreaterThan(0);
-    // A merchant sends the same order_id again until it gets an outcome. Once may not be enough, as the last connections were
-    // killed just now.
+    // A merchant sends the same order_id again until it gets an outcome. Once may not be enough, as the last
+    // connections were killed just now.
     const again = async (orderId: string, index: number) => {
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const { kind } = await create(orderId, index);

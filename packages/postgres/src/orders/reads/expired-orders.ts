@@ -16,7 +16,10 @@ export interface Unstored<Outcome> {
   readonly outcome: Outcome;
 }
 
-/** Returns the outcome of a read, marked as {@link Unstored} if one of its rows is an expired order that is stored as unpaid. */
+/**
+ * Returns the outcome of a read, marked as {@link Unstored} if one of its rows is an expired order that is stored as
+ * unpaid.
+ */
 export function unlessUnstored<Outcome>(rows: readonly ReadRow[], outcome: Outcome): Outcome | Unstored<Outcome> {
   const expired = rows.filter(({ orderStatus }) => orderStatus === null);
   return expired.length === 0 ? outcome : { kind: 'expiry not stored', expired: expired.map(orderOf), outcome };
