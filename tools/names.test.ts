@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 
 /** Every text file of the repository: documentation, help texts, messages, manifests and scripts. */
-const files = globSync('**/*.{conf,css,html,js,json,md,mjs,php,proto,py,service,sh,sql,ts,yaml,yml}', {
+const files = globSync('**/*.{conf,css,html,js,json,md,mjs,mts,php,proto,py,service,sh,sql,ts,yaml,yml}', {
   exclude: ['**/node_modules', '**/dist', 'tools/names.test.ts'],
 }).concat(globSync(['.ci/*', '.github/**/*.yml', 'Containerfile', '.env.example']));
 

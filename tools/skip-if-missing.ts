@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 export const optionalPrograms = [
   'chromium',
   'curl',
+  'grpc_python_plugin',
   'haproxy',
   'kubectl',
   'nginx',
@@ -15,6 +16,7 @@ export const optionalPrograms = [
   'php',
   'prometheus',
   'promtool',
+  'protoc',
   'psql',
   'python3',
   'sed',

@@ -6,6 +6,8 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { compile, generatePython, generateTypes } from '../helpers/generated-code.ts';
+import { missingGrpcio, python } from '../helpers/grpc/grpcio.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postJson } from '../helpers/send-order.ts';
 
@@ -27,6 +29,8 @@ interface Language {
   readonly pays?: string;
   /** The example that verifies a webhook or a return. */
   readonly verifies?: string;
+  /** Generates the code that the example imports. */
+  readonly prepare?: () => Promise<void>;
 }
 
 function failing(command: string, ...args: string[]): string | undefined {
@@ -45,6 +49,22 @@ const languages: Readonly<Record<string, Language>> = {
   'Node.js': { runs: node, creates: 'create-order.mjs', verifies: 'verify-signatures.mjs' },
   Connect: { runs: node, creates: 'connect-client.mjs', pays: 'checkout-connect.mjs' },
   'grpc-js': { runs: node, creates: 'grpc-client.mjs', pays: 'checkout-grpc.mjs' },
+  TypeScript: {
+    // Node.js does not run TypeScript below node_modules, so this runs what the compiler wrote.
+    runs: ['sh', '-c', 'exec node "$(dirname "$0")/typed-fetch.mjs"'],
+    creates: 'typed-fetch.mts',
+    prepare: async () => {
+      await generateTypes(gateway.url, projectFolder);
+      await copyFile(join(examplesFolder, 'typed-fetch.mts'), join(projectFolder, 'typed-fetch.mts'));
+      await compile(projectFolder, 'typed-fetch.mts');
+    },
+  },
+  grpcio: {
+    runs: [python],
+    reason: missing('protoc') ?? missing('grpc_python_plugin') ?? missing('curl') ?? missing('tar') ?? missingGrpcio(),
+    creates: 'grpc_client.py',
+    prepare: () => generatePython(gateway.url, projectFolder),
+  },
   Python: {
     runs: ['python3'],
     reason: failing('python3', '-V'),
@@ -88,6 +108,7 @@ function addresses(): Readonly<Record<string, string>> {
   return {
     BASE_URL: gateway.url,
     GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`,
+    PYTHONPATH: join(projectFolder, 'gen'),
     PROTO_FOLDER: join(import.meta.dirname, '../../../../proto'),
   };
 }
@@ -111,6 +132,8 @@ function outputOfFailure(running: Promise<unknown>): Promise<string> {
 }
 
 describe.each(present)('the example in %s', (name, language) => {
+  beforeAll(() => language.prepare?.());
+
   test('creates an order and looks it up again', async () => {
     const orderId = `example-${name}`;
     const printed = JSON.parse((await create(language, { ORDER_ID: orderId })).trim().split('\n').at(-1) ?? '');

@@ -1,21 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { callHeaders, createOrderPath, orderData } from '../helpers/grpc/grpc-call.ts';
 import { blockedStore, runGrpcServer } from '../helpers/grpc/grpc-servers.ts';
-
-/** Debian's, which has Debian's python3-grpcio. */
-const python = '/usr/bin/python3';
-
-function missingGrpcio(): string | undefined {
-  try {
-    execFileSync(python, ['-c', 'import grpc'], { stdio: 'ignore' });
-    return undefined;
-  } catch {
-    return 'python3-grpcio is not installed';
-  }
-}
+import { missingGrpcio, python } from '../helpers/grpc/grpcio.ts';
 
 /** Makes a call that waits, then further calls on the same connection, and prints how each of them ended. */
 const program = `
