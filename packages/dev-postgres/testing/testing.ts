@@ -145,7 +145,7 @@ export async function withSession<Result>(
   use: (session: postgres.Sql) => PromiseLike<Result>,
 ): Promise<Result> {
   // The driver's lookup of array types fails on a server in recovery, as an unhandled rejection.
-  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 60, onnotice: () => {} });
+  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 110, onnotice: () => {} });
   try {
     return await use(session);
   } finally {

@@ -132,7 +132,10 @@ await describePages('an open payment page', (pages) => {
         support_url: 'https://shop.example/',
         privacy_url: 'https://shop.example/',
       };
-      const { body } = await callJson(shop, 'PATCH', '/brand', { logo: webp.toString('base64'), color, ...links });
+      const brand = { logo: webp.toString('base64'), color, ...links };
+      // On a busy machine, checking the logo can take longer than a call may.
+      await expect.poll(async () => (await callJson(shop, 'PATCH', '/brand', brand)).status).toBe(200);
+      const { body } = await callJson(shop, 'GET', '/brand');
       const { payment_link } = await createOrder(shop, color);
       for (const colorScheme of ['light', 'dark'] as const) {
         const loaded = await visit(payment_link, { viewport: desktop, colorScheme }, async (page) => {

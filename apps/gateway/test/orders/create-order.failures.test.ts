@@ -127,8 +127,12 @@ test('an order that waits too long for a busy database: deadline_exceeded, and i
     first.push(errorInJson(gateway));
     return scrape(gateway);
   };
-  await expect.poll(sendOne).toMatch(/order_gateway_queue_waiting\{queue="orders"\} [1-9]/);
-  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('deadline_exceeded', 504, 4));
+  const errorsWhileWaiting = async () => {
+    await expect.poll(sendOne).toMatch(/order_gateway_queue_waiting\{queue="orders"\} [1-9]/);
+    return errorsInEveryProtocol(gateway);
+  };
+  // On a busy machine, the batches in flight can end before these orders arrive, which are sent then.
+  await expect.poll(errorsWhileWaiting).toEqual(everywhere('deadline_exceeded', 504, 4));
   const codes = (await Promise.all(first)).map(({ code }) => code);
   expect(codes.toSorted().slice(-2)).toEqual(['unavailable', 'unavailable']);
 });

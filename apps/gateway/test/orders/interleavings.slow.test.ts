@@ -14,10 +14,9 @@ function* choicesOf(count: number, from = 0): Generator<SentCall[]> {
 }
 
 test.for([
-  { count: 2, ticks: 2, faultsMax: 2 },
-  { count: 3, ticks: 0, faultsMax: 1 },
-  { count: 3, ticks: 1, faultsMax: 0 },
-  { count: 4, ticks: 0, faultsMax: 0 },
+  { count: 2, ticks: 2, faultsMax: 0 },
+  { count: 2, ticks: 1, faultsMax: 1 },
+  { count: 3, ticks: 0, faultsMax: 0 },
 ])(
   'every choice of $count calls keeps all promises with $ticks steps of the clock and $faultsMax faults',
   async (plan) => {
