@@ -1,11 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { orderFunctions } from './src/orders/writes/plpgsql-functions.ts';
 
-// Until the first release there is one migration. Drizzle's schema has neither triggers nor functions: they are added
-// to its file.
+// Adds the migration from the committed ones to the schema of the code: node generate-migration.ts NAME
 
-rmSync('migrations', { recursive: true });
-execFileSync('drizzle-kit', ['generate', '--name', 'initial'], { stdio: 'inherit' });
-const added = [readFileSync('audit-log.sql', 'utf8').trim(), ...orderFunctions.map((definition) => `${definition};`)];
-appendFileSync('migrations/0000_initial.sql', added.map((text) => `--> statement-breakpoint\n${text}`).join(''));
+const [name] = process.argv.slice(2);
+if (name === undefined) throw new Error('name the change: pnpm run generate NAME');
+
+const migrations = () => readdirSync('migrations').filter((file) => file.endsWith('.sql'));
+const generate = (...options: string[]) =>
+  execFileSync('drizzle-kit', ['generate', '--name', name, ...options], { stdio: 'inherit' });
+
+const before = migrations();
+const committed = before.map((file) => readFileSync(`migrations/${file}`, 'utf8')).join('');
+generate();
+// Drizzle's schema has no functions: those that are new or changed are added to the file.
+const changed = orderFunctions.filter((definition) => !committed.includes(definition));
+if (changed.length > 0) {
+  if (migrations().length === before.length) generate('--custom');
+  const added = migrations().find((file) => !before.includes(file));
+  appendFileSync(`migrations/${added}`, changed.map((text) => `--> statement-breakpoint\n${text};`).join(''));
+}

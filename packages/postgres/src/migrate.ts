@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type SQL, sql } from 'drizzle-orm';
-import { readMigrationFiles } from 'drizzle-orm/migrator';
-import { drizzle } from 'drizzle-orm/pg-proxy';
-import { migrate } from 'drizzle-orm/pg-proxy/migrator';
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
+import { buildIndex, type Execute, isConcurrent } from './concurrent-index.ts';
 import { noStatementTimeoutMs, withConnection } from './connections/client.ts';
 import { DatabaseError, isLockTimeout, lockTimeoutMessage } from './connections/errors.ts';
 
@@ -31,37 +30,33 @@ const tableLockMaxMs = 500;
 /** Time to run the statements that waited behind a migration. */
 const retryPauseMs = 500;
 
-/** Runs one statement and returns its rows. */
-type Execute = (query: SQL) => Promise<readonly Readonly<Record<string, unknown>>[]>;
-
 /**
  * Migrates the database to the schema that this code needs, once, even if many processes start at the same time: they
  * wait for each other on an advisory lock. Statements have no time limit, because building an index may take long; only
- * waiting for a lock has one. Either all migrations are applied or none is. Then the roles of `roles.sql` get their
- * privileges. Rejects with an error that contains no values.
+ * waiting for a lock has one. Each migration is applied completely or not at all. Then the roles of `roles.sql` get
+ * their privileges. Rejects with an error that contains no values.
  */
 export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): Promise<void> {
   const options = { url, applicationName: 'order-gateway migration', statementTimeoutMs: noStatementTimeoutMs };
   return withConnection(options, async ({ db, run }) => {
+    const execute: Execute = (query) => db.execute(query);
     // The first statement connects, which has a deadline.
     await run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
-    await lockMigrations((query) => db.execute(query), lockTimeoutMs);
-    const knownMillis = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
-    const applied = (await appliedMigrations((query) => db.execute(query))) ?? [];
-    // Until the first release, a schema change regenerates the one migration. A newer version has later migrations.
-    if (applied.some((millis) => !knownMillis.includes(millis) && millis < Math.max(...knownMillis)))
+    await lockMigrations(execute, lockTimeoutMs);
+    const migrations = readMigrationFiles({ migrationsFolder });
+    const applied = (await appliedMigrations(execute)) ?? [];
+    const latest = Math.max(...applied);
+    const known = migrations.map(({ folderMillis }) => folderMillis);
+    // Until the first release, a schema change regenerated the one migration. A newer version has later migrations.
+    if (applied.some((millis) => !known.includes(millis) && millis < Math.max(...known)))
       throw new DatabaseError(
         "its schema is of an earlier checkout and can't be migrated: use a new database or DATA_DIR",
       );
-    const proxied = drizzle(async (text) => ({ rows: [...(await db.execute(sql.raw(text)))] }));
-    await migrate(
-      proxied,
-      (statements) => inTransaction((text) => db.execute(sql.raw(text)), statements, lockTimeoutMs),
-      {
-        migrationsFolder,
-      },
-    );
-    await db.execute(sql.raw(await readFile(grantsFile, 'utf8')));
+    await createRecord(execute);
+    for (const migration of migrations) {
+      if (migration.folderMillis > latest) await applyMigration(execute, migration, lockTimeoutMs);
+    }
+    await execute(sql.raw(await readFile(grantsFile, 'utf8')));
   });
 }
 
@@ -80,27 +75,42 @@ async function lockMigrations(execute: Execute, timeoutMs: number): Promise<void
   }
 }
 
-/**
- * Runs statements in one transaction. Drizzle's migrator for postgres.js uses `sql.begin`, where a killed backend
- * raises an uncaught exception (postgres.js 3.4.9, issue 1066); its migrator for a proxy lets us run the transaction. A
- * lost connection ends it, because a connection is never reopened. While another session holds a lock, runs the
- * statements again, up to the limit in milliseconds.
- */
-async function inTransaction(
-  run: (text: string) => Promise<unknown>,
-  statements: readonly string[],
+/** Creates the table in which Drizzle's migrators record what they applied, as they do. */
+async function createRecord(execute: Execute): Promise<void> {
+  await execute(sql`create schema if not exists drizzle`);
+  await execute(sql`create table if not exists drizzle.__drizzle_migrations
+    (id serial primary key, hash text not null, created_at bigint)`);
+}
+
+/** Applies one migration: in a transaction, unless it builds indexes concurrently, which no transaction can do. */
+async function applyMigration(
+  execute: Execute,
+  { sql: statements, hash, folderMillis }: MigrationMeta,
   timeoutMs: number,
 ): Promise<void> {
-  if (statements.length === 0) return;
+  const record = sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${folderMillis})`;
+  const transact = (queries: readonly SQL[]) => inTransaction(execute, queries, timeoutMs);
+  if (!statements.some(isConcurrent)) return transact([...statements.map((text) => sql.raw(text)), record]);
+  for (const statement of statements) await buildIndex({ execute, transact }, statement);
+  await execute(record);
+}
+
+/**
+ * Runs statements in one transaction. Drizzle's migrator for postgres.js uses `sql.begin`, where a killed backend
+ * raises an uncaught exception (postgres.js 3.4.9, issue 1066). A lost connection ends the transaction, because a
+ * connection is never reopened. While another session holds a lock, runs the statements again, up to the limit in
+ * milliseconds.
+ */
+async function inTransaction(execute: Execute, queries: readonly SQL[], timeoutMs: number): Promise<void> {
   const giveUpAtMs = performance.now() + timeoutMs;
-  const limit = `set local lock_timeout = ${Math.min(tableLockMaxMs, timeoutMs)}`;
+  const limit = sql.raw(`set local lock_timeout = ${Math.min(tableLockMaxMs, timeoutMs)}`);
   for (;;) {
     try {
-      for (const text of ['begin', limit, ...statements, 'commit']) await run(text);
+      for (const query of [sql`begin`, limit, ...queries, sql`commit`]) await execute(query);
       return;
     } catch (error) {
       if (!isLockTimeout(error) || performance.now() > giveUpAtMs) throw error;
-      await run('rollback');
+      await execute(sql`rollback`);
       await sleep(retryPauseMs);
     }
   }

@@ -186,6 +186,8 @@ export const orders = pgTable(
     index('orders_unpaid_expiry')
       .on(table.expiresAt)
       .where(sql`${table.orderStatus} = 'UN_PAID' and ${table.expiresAt} is not null`),
+    // Only orders that were paid are in it.
+    index('orders_payment').on(table.merchantId, table.paymentId).where(isNotNull(table.paymentId)).concurrently(),
     check('orders_amount_positive', sql`${table.order_amount} > 0`),
     check('orders_status', oneOf(table.orderStatus, orderStatuses)),
     check(
@@ -254,6 +256,8 @@ export const refusedPayments = pgTable(
     unique('refused_payments_payment')
       .on(table.merchantId, table.order_id, table.checkoutId, table.paymentId)
       .nullsNotDistinct(),
+    // The latest refusal of a payment id is the last of its range.
+    index('refused_payments_payment_id').on(table.merchantId, table.paymentId, table.refusedAt).concurrently(),
     check('refused_payments_code', oneOf(table.code, refusalCodes)),
   ],
 );

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTestDatabase } from '@order-gateway/dev-postgres/testing';
@@ -138,18 +139,90 @@ test('a rejected connection parameter is named', async () => {
   await expect(failure).rejects.toThrow('unrecognized configuration parameter "channel_binding"');
 });
 
-test("a database that Drizzle's own migrator brought up to date is left as it is", async () => {
-  const url = await createDatabase();
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  onTestFinished(() => sql.end({ timeout: 1 }));
-  await migrate(drizzle({ client: sql }), { migrationsFolder: join(packageFolder, 'migrations') });
-  const done = await sql`select * from drizzle.__drizzle_migrations`;
-  await migrateDatabase(url);
-  expect(await sql`select * from drizzle.__drizzle_migrations`).toEqual(done);
+/** A migrated database without the last migration, whose indexes are built concurrently, and without the indexes. */
+async function undoIndexes(url: string): Promise<void> {
+  await runQuery(url, 'drop index orders_payment, refused_payments_payment_id');
+  await runQuery(
+    url,
+    'delete from drizzle.__drizzle_migrations where id = (select max(id) from drizzle.__drizzle_migrations)',
+  );
+}
 
-  const another = await createDatabase();
-  await migrateDatabase(another);
-  expect(await runQuery(another, 'select * from drizzle.__drizzle_migrations')).toEqual([...done]);
+const newIndexes = (url: string) =>
+  runQuery(
+    url,
+    `select indexrelid::regclass::text as name, indisvalid from pg_index
+     where indexrelid::regclass::text in ('orders_payment', 'refused_payments_payment_id') order by 1`,
+  );
+
+const bothValid = [
+  { name: 'orders_payment', indisvalid: true },
+  { name: 'refused_payments_payment_id', indisvalid: true },
+];
+
+test("what Drizzle's own migrator applied is kept, and recorded in the same way", async () => {
+  const url = await createDatabase();
+  await migrateDatabase(url);
+  const done = await runQuery(url, 'select * from drizzle.__drizzle_migrations');
+  await migrateDatabase(url);
+  expect(await runQuery(url, 'select * from drizzle.__drizzle_migrations')).toEqual(done);
+
+  // It runs all migrations in one transaction, in which no index can be built concurrently.
+  const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await cp(join(packageFolder, 'migrations'), folder, { recursive: true });
+  const journal = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'));
+  await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify({ ...journal, entries: [journal.entries[0]] }));
+  const other = await createDatabase();
+  const sql = postgres(other, { max: 1, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  await migrate(drizzle({ client: sql }), { migrationsFolder: folder });
+  expect(await runQuery(other, 'select * from drizzle.__drizzle_migrations')).toEqual(done.slice(0, 1));
+  await migrateDatabase(other);
+  expect(await runQuery(other, 'select * from drizzle.__drizzle_migrations')).toEqual(done);
+});
+
+test('an index is built without blocking writes, and again if the connection is lost meanwhile', async () => {
+  const url = await createDatabase();
+  await migrateDatabase(url);
+  await undoIndexes(url);
+  const sql = postgres(url, { max: 2 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  const building = () => sql`
+    select pid from pg_stat_activity where application_name = 'order-gateway migration' and datname = current_database()
+    and query ilike 'create index concurrently%' and wait_event_type = 'Lock'`;
+  await sql.begin(async (session) => {
+    await session`lock table orders in row exclusive mode`;
+    const migrating = migrateDatabase(url).catch((error: unknown) => error);
+    await expect.poll(building).toHaveLength(1);
+    await sql.begin((writer) => writer`lock table orders in row exclusive mode nowait`);
+    await sql`select pg_terminate_backend(pid) from (${building()}) session`;
+    expect(await migrating).toEqual(new DatabaseError('no connection to the database: CONNECTION_CLOSED'));
+  });
+  expect(await newIndexes(url)).toEqual([{ name: 'orders_payment', indisvalid: false }]);
+  await Promise.all([migrateDatabase(url), migrateDatabase(url)]);
+  expect(await newIndexes(url)).toEqual(bothValid);
+});
+
+test('an index of a partitioned table is built on each partition', async () => {
+  const url = await createDatabase();
+  await migrateDatabase(url);
+  await undoIndexes(url);
+  await partition(url);
+  // As an interrupted attempt leaves it.
+  await runQuery(
+    url,
+    'create index orders_payment_orders_1 on orders_1 (merchant_id, payment_id) where payment_id is not null',
+  );
+  await runQuery(url, "update pg_index set indisvalid = false where indexrelid = 'orders_payment_orders_1'::regclass");
+  await migrateDatabase(url);
+  expect(await newIndexes(url)).toEqual(bothValid);
+  const ofPartitions = await runQuery(
+    url,
+    `select indrelid::regclass::text as table, indisvalid from pg_inherits join pg_index on indexrelid = inhrelid
+     where inhparent = 'orders_payment'::regclass order by 1`,
+  );
+  expect(ofPartitions).toEqual([0, 1, 2, 3].map((number) => ({ table: `orders_${number}`, indisvalid: true })));
 });
 
 test('the schema of an earlier checkout, whose migrations were generated again, is rejected with a reason', async () => {
@@ -193,7 +266,7 @@ test('every unique key of a table with merchant_id holds it, except that of the 
   expect(keys).toEqual([{ key: 'payments_checkout_id_payment_id_pk', column_name: 'merchant_id' }]);
 });
 
-test('every statement of a migration is sent alone, as distributed tables need it, and in one transaction', async () => {
+test('every statement of a migration is sent alone, as distributed tables need it, and in one transaction unless it builds an index', async () => {
   const proxy = await startRecordingProxy(await createDatabase());
   onTestFinished(() => proxy.close());
   await migrateDatabase(proxy.url);
@@ -206,13 +279,21 @@ test('every statement of a migration is sent alone, as distributed tables need i
   );
   expect(texts.filter((text) => text.slice(0, -1).includes(';'))).toEqual([]);
   const first = texts.indexOf('begin');
-  expect(texts.slice(0, first).filter((text) => /^(create table "|alter)/.test(text))).toEqual([]);
+  const changes = /^(create table "|alter|create index)/;
+  expect(texts.slice(0, first).filter((text) => changes.test(text))).toEqual([]);
   expect(texts.slice(first + 1).filter((text) => /^(begin|commit)/.test(text))).toEqual(['commit']);
+  const others = texts.slice(texts.indexOf('commit')).filter((text) => changes.test(text));
+  expect(others.map((text) => text.split('"')[0])).toEqual([
+    'create index concurrently ',
+    'create index concurrently ',
+  ]);
 });
 
 test('the committed migrations create the functions in the code', async () => {
-  const migration = await readFile(join(packageFolder, 'migrations', '0000_initial.sql'), 'utf8');
-  for (const definition of orderFunctions) expect(migration).toContain(definition);
+  const folder = join(packageFolder, 'migrations');
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql'));
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
+  for (const definition of orderFunctions) expect(texts.join('')).toContain(definition);
 });
 
 test('the committed migrations lead to the schema in the code', async () => {

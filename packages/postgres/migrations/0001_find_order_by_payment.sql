@@ -1,0 +1,2 @@
+CREATE INDEX CONCURRENTLY "orders_payment" ON "orders" USING btree ("merchant_id","payment_id") WHERE "orders"."payment_id" is not null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "refused_payments_payment_id" ON "refused_payments" USING btree ("merchant_id","payment_id","refused_at");
