@@ -217,6 +217,7 @@ export const errorCatalogue = {
 const notFoundDetails = {
   order_id: 'You have no order with this order_id.',
   service_order_id: 'You have no order with this service_order_id.',
+  payment_id: 'No payment with this payment_id was made or refused for your orders.',
   payment_link: 'No order has this payment link.',
   webhook_endpoint: 'You have no webhook endpoint with this id.',
   event: 'You have no event of the last 30 days with this id.',

@@ -39,6 +39,8 @@ export interface JsonRoute {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path below the base URL. A name in braces is a field of the request. */
   readonly path: string;
+  /** More paths of the method, which need fewer fields. */
+  readonly otherPaths: readonly string[];
   /** Whether the request travels as the body. Otherwise the fields that are not in the path are query parameters. */
   readonly hasBody: boolean;
   /** The field of the response that becomes the body. If absent, the whole response does. */
@@ -47,11 +49,12 @@ export interface JsonRoute {
 
 /** The JSON route that a method's `google.api.http` option declares; `undefined` if only RPC protocols serve the method. */
 export function jsonRouteOf(method: DescMethod): JsonRoute | undefined {
-  const { pattern, body, responseBody } = getOption(method, http);
+  const { pattern, body, responseBody, additionalBindings } = getOption(method, http);
   if (pattern.case === undefined) return undefined;
   return {
     verb: pattern.case.toUpperCase() as JsonRoute['verb'],
     path: pattern.value,
+    otherPaths: additionalBindings.flatMap(({ pattern }) => pattern.value ?? []),
     hasBody: body !== '',
     ...(responseBody === '' ? {} : { responseField: responseBody }),
   };

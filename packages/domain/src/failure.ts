@@ -15,6 +15,7 @@ type DetailedFailure =
       readonly unknown?:
         | 'order_id'
         | 'service_order_id'
+        | 'payment_id'
         | 'payment_link'
         | 'webhook_endpoint'
         | 'event'

@@ -82,16 +82,16 @@ export function createInMemoryOrderStore(
       if (changed.every(Boolean)) return outcome;
     }
   };
-  const findRow = (isWanted: (order: Order) => boolean) =>
+  const findRow = (choose: (orders: readonly Order[]) => Order | undefined) =>
     withExpiryStored(async () => {
       const row = await execute('find order', () => {
-        const order = allOrders().find(isWanted);
+        const order = choose(allOrders());
         return order && read(order);
       });
       return { rows: row ? [row] : [], outcome: row?.order };
     });
-  const find = async (isWanted: (order: Order) => boolean) => {
-    const order = await findRow(isWanted);
+  const find = async (choose: (orders: readonly Order[]) => Order | undefined) => {
+    const order = await findRow(choose);
     return order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
   };
   const linkOf = (order: Order) => ({
@@ -103,7 +103,7 @@ export function createInMemoryOrderStore(
     },
   });
   const findByToken = async (token: OrderToken): Promise<LinkLookup> => {
-    const order = await findRow(({ orderToken }) => orderToken === token);
+    const order = await findRow((orders) => orders.find(({ orderToken }) => orderToken === token));
     return order === undefined ? { kind: 'unknown' } : linkOf(order);
   };
 
@@ -123,9 +123,18 @@ export function createInMemoryOrderStore(
         return { rows: [row], outcome: { kind: 'exists', order: row.order } };
       }),
     findByOrderId: (merchantId, orderId) =>
-      find((order) => order.merchantId === merchantId && order.fields.order_id === orderId),
+      find((orders) => orders.find((order) => order.merchantId === merchantId && order.fields.order_id === orderId)),
     findByServiceOrderId: (merchantId, serviceOrderId) =>
-      find((order) => order.merchantId === merchantId && order.serviceOrderId === serviceOrderId),
+      find((orders) =>
+        orders.find((order) => order.merchantId === merchantId && order.serviceOrderId === serviceOrderId),
+      ),
+    findByPaymentId: (merchantId, paymentId) =>
+      find((orders) =>
+        latestOf(
+          paymentId,
+          orders.filter((order) => order.merchantId === merchantId),
+        ),
+      ),
     findByToken,
     findForPage: findByToken,
     findForPayment: (token, payment) =>
@@ -240,6 +249,23 @@ export function createInMemoryOrderStore(
       return JSON.stringify(stored, (_, value) => (typeof value === 'bigint' ? String(value) : value));
     },
   };
+}
+
+/** The order that a payment with this id paid last, or else the one for which it was refused last. */
+function latestOf(paymentId: string, orders: readonly Order[]): Order | undefined {
+  const paidAtMs = ({ payment }: Order) => (payment?.paymentId === paymentId ? payment.paidAtMs : undefined);
+  const refusedAtMs = ({ refusedPayments }: Order) =>
+    refusedPayments.findLast((refused) => refused.paymentId === paymentId)?.refusedAtMs;
+  return lastBy(paidAtMs, orders) ?? lastBy(refusedAtMs, orders);
+}
+
+/** The order with the latest time, of those that have one. */
+function lastBy(timeOf: (order: Order) => number | undefined, orders: readonly Order[]): Order | undefined {
+  const timed = orders.flatMap((order) => {
+    const timeMs = timeOf(order);
+    return timeMs === undefined ? [] : { order, timeMs };
+  });
+  return timed.toSorted((a, b) => b.timeMs - a.timeMs)[0]?.order;
 }
 
 /** Newest first. */

@@ -35,6 +35,7 @@ export async function doMerchantOperations(url: string, sql: postgres.Sql, isDis
     await done(store.create(sampleOrder(merchantId, { order_id: 'first' }), enoughMs));
     await done(store.findByOrderId(merchantId, 'first', enoughMs));
     await done(store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs));
+    await done(store.findByPaymentId(merchantId, 'p-1', enoughMs));
     await done(store.findByToken(order.orderToken, enoughMs));
     await done(store.findForPage(order.orderToken, enoughMs));
     const payment = { checkoutId, paymentId: 'p-1', paidAtMs: order.createdAtMs };

@@ -9,18 +9,19 @@ import { responseTakenTimeoutMs } from '../limits.ts';
 import type { Members, Operation, Success } from '../operations/operation.ts';
 import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
 
-/** The routes of the JSON API, one for each operation whose contract has a `google.api.http` rule. */
+/** The routes of the JSON API, as the `google.api.http` rules of the contract declare them. */
 export function operationRoutes(
   app: FastifyInstance,
   deps: GatewayDeps,
   receive: Receive,
   operations: readonly Operation[],
 ): void {
-  for (const operation of operations) {
+  const routes = operations.flatMap((operation) => {
+    const route = jsonRouteOf(operation.method);
+    return route === undefined ? [] : [route.path, ...route.otherPaths].map((path) => ({ ...route, operation, path }));
+  });
+  for (const { operation, verb, path, hasBody, responseField } of routes) {
     const { method } = operation;
-    const route = jsonRouteOf(method);
-    if (route === undefined) continue;
-    const { verb, path, hasBody, responseField } = route;
     const accountKind = callerOf(method);
     const bodyForm = { hasEnvelope: false, messageBytesMax: messageBytesMaxOf(method) };
     const hasPathParameters = path.includes('{');

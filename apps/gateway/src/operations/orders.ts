@@ -17,6 +17,7 @@ import {
   parseOrder,
   parseOrderKey,
   parseOrderList,
+  parseOrderLookupKey,
   type RefusedPayment,
 } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -52,7 +53,7 @@ export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'bas
     },
 
     async getOrder(members, caller: Caller<Merchant>) {
-      const key = parseOrderKey(members);
+      const key = parseOrderLookupKey(members);
       if (!key.ok) return key;
       const found = await findOrder(deps, caller, key.value);
       if (!found.ok) return found;

@@ -7,11 +7,12 @@ import {
   fieldRules,
   type LinkedOrder,
   type Order,
-  type OrderKey,
+  type OrderLookupKey,
   type OrderStore,
   type RefusalCode,
   serviceOrderIdMax,
 } from '@order-gateway/domain/orders';
+import { paymentIdRule } from '@order-gateway/domain/payments';
 import { textError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Deadline, OperationDeps } from './operation.ts';
@@ -25,12 +26,17 @@ export interface FoundOrder {
 export async function findOrder(
   { store }: Pick<OperationDeps, 'store'>,
   caller: Caller<Merchant>,
-  key: OrderKey,
+  key: OrderLookupKey,
 ): Promise<Result<FoundOrder, Failure>> {
   const notFound = { kind: 'not_found', unknown: key.by } as const;
   if (key.by === 'order_id') {
     if (textError(fieldRules.order_id, key.orderId) !== undefined) return failed(notFound);
     return resultOf(caller, await store.findByOrderId(caller.account.id, key.orderId, caller.timeLeftMs()), notFound);
+  }
+  if (key.by === 'payment_id') {
+    if (textError(paymentIdRule, key.paymentId) !== undefined) return failed(notFound);
+    const { id } = caller.account;
+    return resultOf(caller, await store.findByPaymentId(id, key.paymentId, caller.timeLeftMs()), notFound);
   }
   if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax)) return failed(notFound);
   const id = Number(key.serviceOrderId);

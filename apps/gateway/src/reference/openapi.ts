@@ -161,7 +161,8 @@ function pathsOf(baseUrl: string): Readonly<Record<string, Readonly<Record<strin
   for (const method of Object.values(methods)) {
     const route = jsonRouteOf(method);
     if (route === undefined) continue;
-    paths[route.path] = { ...paths[route.path], [route.verb.toLowerCase()]: operationOf(method, baseUrl) };
+    for (const path of [route.path, ...route.otherPaths])
+      paths[path] = { ...paths[path], [route.verb.toLowerCase()]: operationOf(method, path, baseUrl) };
   }
   return { ...paths, ...pagePaths() };
 }
@@ -171,15 +172,16 @@ function tagOf(serviceName: string): string {
 }
 
 /** The operation for a method with a JSON route. The first paragraph of its comment is the summary. */
-function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
-  const { path, hasBody } = jsonRouteOf(method) ?? { path: '', hasBody: false };
+function operationOf(method: DescMethodUnary, path: string, baseUrl: string): Operation {
+  const { hasBody, otherPaths = [] } = jsonRouteOf(method) ?? { hasBody: false };
+  const operationId = otherPaths.includes(path) ? `${method.localName}ByQuery` : method.localName;
   const [summary = '', ...description] = (comments[`${method.parent.typeName}.${method.name}`] ?? '').split('\n\n');
   const { request, response } = examplesOf(baseUrl)[method.name] ?? {};
   const isInPath = ({ name }: DescField) => path.includes(`{${name}}`);
   // The route takes only the key in its path, not the other keys of the oneof.
   const fields = method.input.fields.filter((field) => isInPath(field) || !field.oneof?.fields.some(isInPath));
   return {
-    operationId: method.localName,
+    operationId,
     tags: [tagOf(method.parent.name)],
     summary: summary.replace(/\.$/, ''),
     description: description.join('\n\n'),
@@ -196,7 +198,7 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
       ...(hasBody ? [strictHandling] : (preferences[method.name] ?? [])),
       requestId,
     ],
-    'x-codeSamples': sdkSamples(method.localName, baseUrl),
+    'x-codeSamples': sdkSamples(operationId, baseUrl),
     ...(hasBody && { requestBody: { required: true, content: json(method.input.name, request) } }),
     responses: {
       ...successesOf(method, response),

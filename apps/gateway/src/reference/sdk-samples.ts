@@ -4,11 +4,12 @@ const { order_checksum: _, ...order } = exampleOrder;
 const orderId = `'${order.order_id}'`;
 const endpointId = `'${exampleEndpoint.id}'`;
 
-/** The call of the Node.js SDK for each method of the contract, by its name in the SDK and in the OpenAPI document. */
+/** The call of the Node.js SDK for each operation of the OpenAPI document. */
 const calls: Readonly<Record<string, string>> = {
   createOrder: `const { payment_link } = await client.createOrder(${literal(order)});
 console.log(payment_link);`,
   getOrder: `console.log(await client.getOrder(${orderId}));`,
+  getOrderByQuery: "console.log(await client.getOrder({ paymentId: 'pay_83b1f0' }));",
   cancelOrder: `console.log(await client.cancelOrder(${orderId}));`,
   listOrders: `for await (const order of client.listOrders({ status: 'PAID' })) {
   console.log(order.order_id, order.paid_at);
@@ -38,10 +39,10 @@ console.log(await client.redeliverFailedWebhooks(${endpointId}, since));`,
   updateBrand: "console.log(await client.updateBrand({ color: '#0b5fff' }));",
 };
 
-/** Code that calls a method with the Node.js SDK. Scalar shows it beside its own samples. */
-export function sdkSamples(method: string, baseUrl: string) {
-  const call = calls[method];
-  if (call === undefined) throw new Error(`the method ${method} has no sample`);
+/** Code that calls an operation with the Node.js SDK. Scalar shows it beside its own samples. */
+export function sdkSamples(operationId: string, baseUrl: string) {
+  const call = calls[operationId];
+  if (call === undefined) throw new Error(`the operation ${operationId} has no sample`);
   const source = `import { createClient } from '@order-gateway/client';
 
 const { CLIENT_ID, CLIENT_SECRET } = process.env;

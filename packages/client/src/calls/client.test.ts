@@ -104,6 +104,14 @@ describe('requests', () => {
     ]);
   });
 
+  test('getOrder with a payment id sends it in the query', async () => {
+    const { client, sent } = clientWith([json(200, created)]);
+    await client.getOrder({ paymentId: 'p/1 ?&é' });
+    expect(sent.map(({ url, init }) => [init.method, url, init.body])).toEqual([
+      ['GET', 'https://pay.example.com/shop/order?payment_id=p%2F1+%3F%26%C3%A9', null],
+    ]);
+  });
+
   test.each(['', '.', '..'])('getOrder rejects the order_id "%s", which a path cannot contain', async (orderId) => {
     const { client, sent } = clientWith([json(200, created)]);
     await expect(client.getOrder(orderId)).rejects.toThrow(RangeError);

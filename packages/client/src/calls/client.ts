@@ -13,8 +13,11 @@ export interface GatewayClient extends Management {
    * different order with the same order_id rejects with `order_id_conflict`.
    */
   createOrder(order: NewOrder): Promise<CreatedOrder>;
-  /** Returns an order with its current status; rejects with `not_found` if you have no such order. */
-  getOrder(orderId: string): Promise<Order>;
+  /**
+   * Returns an order with its current status; rejects with `not_found` if you have no such order. With `{ paymentId }`, the order
+   * that the payment paid or was refused for: if several checkout systems used the id, the paid order, or else the latest refusal's.
+   */
+  getOrder(order: string | { readonly paymentId: string }): Promise<Order>;
   /** Iterates over your orders, newest first, and fetches each page on demand. */
   listOrders(filter?: OrderFilter): AsyncGenerator<Order, void, void>;
   /**
@@ -42,8 +45,11 @@ export function createClient(options: ClientOptions): GatewayClient {
       const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...otherFields, order_checksum }).slice(1)}`;
       return send('POST', '/order', body);
     },
-    async getOrder(orderId) {
-      return send('GET', pathOf(orderId));
+    async getOrder(order) {
+      return send(
+        'GET',
+        typeof order === 'string' ? pathOf(order) : `/order${queryOf({ payment_id: order.paymentId })}`,
+      );
     },
     listOrders({ status, createdFrom, createdTo, metadata = {}, limit } = {}) {
       const pairs = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);

@@ -118,6 +118,12 @@ export interface OrderStore {
   /** Finds the merchant's order with this service order id. */
   findByServiceOrderId(merchantId: AccountId, serviceOrderId: number, timeoutMs: number): Promise<OrderLookup>;
 
+  /**
+   * Finds the merchant's order that a payment with this payment_id paid last, or else the one for which such a payment was refused
+   * last. Several checkout systems may use the same payment_id.
+   */
+  findByPaymentId(merchantId: AccountId, paymentId: string, timeoutMs: number): Promise<OrderLookup>;
+
   /** Finds the order of a payment link, of any merchant. */
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseOrderKey } from './parse-order-key.ts';
+import { parseOrderKey, parseOrderLookupKey } from './parse-order-key.ts';
 
 it.each([
   [{ order_id: 'a' }, { by: 'order_id', orderId: 'a' }],
@@ -30,4 +30,31 @@ it.each([
   [{ order_id: 'a', service_order_id: 1 }, 'service_order_id', 'not_allowed'],
 ])('parseOrderKey rejects %o', (input, field, code) => {
   expect(parseOrderKey(input)).toMatchObject({ failure: { errors: [{ field, code }] } });
+});
+
+it.each([
+  [{ payment_id: 'p' }, { by: 'payment_id', paymentId: 'p' }],
+  [{ payment_id: '' }, { by: 'payment_id', paymentId: '' }],
+  [
+    { payment_id: 'p', order_id: null, service_order_id: undefined },
+    { by: 'payment_id', paymentId: 'p' },
+  ],
+  [
+    { payment_id: null, order_id: 'a' },
+    { by: 'order_id', orderId: 'a' },
+  ],
+  [{ service_order_id: '7' }, { by: 'service_order_id', serviceOrderId: 7n }],
+])('parseOrderLookupKey reads %o', (input, key) => {
+  expect(parseOrderLookupKey(input)).toStrictEqual({ ok: true, value: key });
+});
+
+it.each([
+  [{}, 'order_id', 'missing', 'or service_order_id or payment_id is required'],
+  [{ order_id: 5 }, 'order_id', 'wrong_type', 'must be a string'],
+  [{ payment_id: ['p', 'q'] }, 'payment_id', 'wrong_type', 'must be a string'],
+  [{ payment_id: 'p', order_id: 'a' }, 'payment_id', 'not_allowed', 'must not be sent together with'],
+  [{ payment_id: 'p', service_order_id: 7 }, 'payment_id', 'not_allowed', 'must not be sent together with'],
+])('parseOrderLookupKey rejects %o', (input, field, code, message) => {
+  const error = { field, code, message: expect.stringContaining(message) };
+  expect(parseOrderLookupKey(input)).toMatchObject({ failure: { errors: [error] } });
 });

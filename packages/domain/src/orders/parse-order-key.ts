@@ -8,6 +8,9 @@ export type OrderKey =
   | { readonly by: 'order_id'; readonly orderId: string }
   | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
 
+/** What a merchant finds an order by: one of its ids, or the id of a payment that paid it or was refused for it. */
+export type OrderLookupKey = OrderKey | { readonly by: 'payment_id'; readonly paymentId: string };
+
 /**
  * Reads one of the two ids of an order: a text, or an integer, which Protobuf's JSON form may also write as text. Any
  * text or integer is accepted; an id that no order can have finds none.
@@ -33,4 +36,22 @@ export function parseOrderKey(
     ? { code: 'not_allowed', message: 'must not be sent together with order_id' }
     : { code: 'wrong_type', message: 'must be an integer' };
   return failed({ kind: 'invalid_request', errors: [{ field: 'service_order_id', ...error }] });
+}
+
+/** Reads the one of three ids by which GetOrder finds an order. Any text is accepted as a payment_id, as in {@link parseOrderKey}. */
+export function parseOrderLookupKey(
+  input: Readonly<Partial<Record<'order_id' | 'service_order_id' | 'payment_id', unknown>>>,
+): Result<OrderLookupKey, Failure> {
+  const { order_id, service_order_id, payment_id: paymentId } = input;
+  const hasId = [order_id, service_order_id].some((id) => id !== undefined && id !== null);
+  if (paymentId === undefined || paymentId === null) {
+    if (hasId) return parseOrderKey({ order_id, service_order_id });
+    const error: BrokenRule = { ...missing, message: 'or service_order_id or payment_id is required' };
+    return failed({ kind: 'invalid_order', errors: [{ field: 'order_id', ...error }] });
+  }
+  if (typeof paymentId === 'string' && !hasId) return success({ by: 'payment_id', paymentId });
+  const error: BrokenRule = hasId
+    ? { code: 'not_allowed', message: 'must not be sent together with order_id or service_order_id' }
+    : { code: 'wrong_type', message: 'must be a string' };
+  return failed({ kind: 'invalid_request', errors: [{ field: 'payment_id', ...error }] });
 }

@@ -51,7 +51,7 @@ export interface AttemptFields {
 }
 
 /** The rule of payment_id and attempt_id. */
-const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
+export const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
 
 /**
  * Checks all fields of a payment; amount and currency follow the same rules as those of an order. An empty text counts

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
+import type { AccountId } from '../../src/accounts/account.ts';
 import { createOrderToken } from '../../src/links/order-token.ts';
+import type { Order } from '../../src/orders/order.ts';
 import { serviceOrderIdMax } from '../../src/orders/service-order-id.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { naughtyTexts } from './naughty-texts.ts';
-import { type OrderStoreSteps, timeoutMs } from './order-store-steps.ts';
+import { type OrderStoreSteps, paymentOf, timeoutMs } from './order-store-steps.ts';
 
 /** The tests of the lookups. */
-export function describeLookups({ opened, create }: OrderStoreSteps): void {
+export function describeLookups({ opened, create, created, find, act }: OrderStoreSteps): void {
   it('lookups find an order by order_id, by service order id and by token, complete', async () => {
     const { store, merchantIds, nameOf } = opened();
     const [merchantId] = await merchantIds();
@@ -64,6 +66,42 @@ export function describeLookups({ opened, create }: OrderStoreSteps): void {
     expect(await store.findByToken(second.orderToken, timeoutMs)).toMatchObject({
       merchant: { name: nameOf(secondMerchant) },
     });
+  });
+
+  it('findByPaymentId finds the order that a payment paid last, or else the one for which it was refused last', async () => {
+    const { store, merchantIds } = opened();
+    const [merchantId, other] = await merchantIds();
+    const createdAs = (order_id: string) => created(sampleOrder(merchantId, { order_id }));
+    const [first, second, third] = [await createdAs('first'), await createdAs('second'), await createdAs('third')];
+    // The same payment_id of another checkout system, whose id is that of the other merchant.
+    const pay = (order: Order, checkoutId: AccountId, paidAtMs: number, currency = order.fields.order_currency) => {
+      const { kind, payment } = paymentOf(order, 'p-1', paidAtMs);
+      return act(order, { kind, payment: { ...payment, checkoutId, currency } });
+    };
+    const foundBy = async (id: AccountId, paymentId: string) => {
+      const found = await store.findByPaymentId(id, paymentId, timeoutMs);
+      return found.kind === 'found' ? found.order.fields.order_id : found.kind;
+    };
+    const { createdAtMs } = first;
+    expect(await foundBy(merchantId, 'p-1')).toBe('unknown');
+    expect(await pay(second, merchantId, createdAtMs, 'JPY')).toBe('payment_mismatch');
+    expect(await foundBy(merchantId, 'p-1')).toBe('second');
+    expect(await pay(first, other, createdAtMs, 'JPY')).toBe('payment_mismatch');
+    expect(await foundBy(merchantId, 'p-1')).toBe('first');
+    const [thirdCheckout, fourthCheckout] = await merchantIds();
+    expect(await pay(second, thirdCheckout, createdAtMs + 2)).toBe('changed');
+    expect(await foundBy(merchantId, 'p-1')).toBe('second');
+    expect(await pay(third, fourthCheckout, createdAtMs + 1)).toBe('changed');
+    expect(await foundBy(merchantId, 'p-1')).toBe('second');
+    expect(await foundBy(merchantId, 'P-1')).toBe('unknown');
+    expect(await foundBy(other, 'p-1')).toBe('unknown');
+
+    const paid = await find(second);
+    expect(await store.findByPaymentId(merchantId, 'p-1', timeoutMs)).toStrictEqual({ kind: 'found', order: paid });
+    const together = await Promise.all(
+      [1, 2, 3].flatMap(() => [foundBy(merchantId, 'p-1'), foundBy(merchantId, 'p-2'), foundBy(other, 'p-1')]),
+    );
+    expect(together).toEqual([1, 2, 3].flatMap(() => ['second', 'unknown', 'unknown']));
   });
 
   it('lookups find nothing for unknown ids and store nothing', async () => {

@@ -150,6 +150,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     }
     await each((id, orderId) => store.findByOrderId(id, orderId, enoughMs));
     await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs);
+    await store.findByPaymentId(merchantId, 'p-1', enoughMs);
     await store.findForPage(order.orderToken, enoughMs);
     await store.list(merchantId, { limit: 1 }, enoughMs);
     await store.list(merchantId, { limit: 1, metadata: { key: 'value' } }, enoughMs);
@@ -163,7 +164,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     for (const run of proxy.runs.filter(isOfMerchant)) tasks.push(...(await tasksOf(database.url, run)));
     expect(tasks.filter((count) => count > 1)).toEqual([]);
     // Accounts and payments are on the coordinator.
-    expect(tasks.filter((count) => count === 1).length).toBeGreaterThanOrEqual(13);
+    expect(tasks.filter((count) => count === 1).length).toBeGreaterThanOrEqual(14);
   });
 
   /** A merchant on each of the two workers, and one in another shard of the first. */

@@ -28,6 +28,7 @@ test('orders are found, listed and changed by index even if the table was empty 
     await store.create(sampleOrder(merchantId, { order_id: 'first' }), enoughMs),
     await store.findByOrderId(merchantId, 'first', enoughMs),
     await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs),
+    await store.findByPaymentId(merchantId, 'p-1', enoughMs),
     await store.findByToken(order.orderToken, enoughMs),
     await store.change(stale, enoughMs),
     await store.list(merchantId, { limit: 20, createdToMs: 1 }, enoughMs),
@@ -53,7 +54,7 @@ test('orders are found, listed and changed by index even if the table was empty 
     expect(new Set(kinds).difference(new Set(['found', 'exists']))).toEqual(new Set());
   }
   expect((await findEveryWay()).map(({ kind }) => kind)).toEqual([
-    ...['exists', 'found', 'found', 'found'],
+    ...['exists', 'found', 'found', 'unknown', 'found'],
     ...['conflict', 'found', 'found', 'found', 'found'],
   ]);
   await store.close();

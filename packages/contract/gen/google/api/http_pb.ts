@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file google/api/http.proto.
  */
 export const file_google_api_http: GenFile = /*@__PURE__*/
-  fileDesc("ChVnb29nbGUvYXBpL2h0dHAucHJvdG8SCmdvb2dsZS5hcGkiiwEKCEh0dHBSdWxlEg0KA2dldBgCIAEoCUgAEg0KA3B1dBgDIAEoCUgAEg4KBHBvc3QYBCABKAlIABIQCgZkZWxldGUYBSABKAlIABIPCgVwYXRjaBgGIAEoCUgAEgwKBGJvZHkYByABKAkSFQoNcmVzcG9uc2VfYm9keRgMIAEoCUIJCgdwYXR0ZXJuYgZwcm90bzM");
+  fileDesc("ChVnb29nbGUvYXBpL2h0dHAucHJvdG8SCmdvb2dsZS5hcGkivgEKCEh0dHBSdWxlEg0KA2dldBgCIAEoCUgAEg0KA3B1dBgDIAEoCUgAEg4KBHBvc3QYBCABKAlIABIQCgZkZWxldGUYBSABKAlIABIPCgVwYXRjaBgGIAEoCUgAEgwKBGJvZHkYByABKAkSFQoNcmVzcG9uc2VfYm9keRgMIAEoCRIxChNhZGRpdGlvbmFsX2JpbmRpbmdzGAsgAygLMhQuZ29vZ2xlLmFwaS5IdHRwUnVsZUIJCgdwYXR0ZXJuYgZwcm90bzM");
 
 /**
  * How a method is called over JSON.
@@ -82,6 +82,13 @@ export type HttpRule = Message<"google.api.HttpRule"> & {
    * @generated from field: string response_body = 12;
    */
   responseBody: string;
+
+  /**
+   * Other paths of the same method.
+   *
+   * @generated from field: repeated google.api.HttpRule additional_bindings = 11;
+   */
+  additionalBindings: HttpRule[];
 };
 
 /**

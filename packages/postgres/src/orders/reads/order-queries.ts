@@ -8,8 +8,8 @@ import type {
   OrderStore,
   PaymentLookup,
 } from '@order-gateway/domain/orders';
-import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
-import type { AnyPgColumn } from 'drizzle-orm/pg-core';
+import { and, desc, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
+import { type AnyPgColumn, alias } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { brandOfMerchant } from '../../accounts/brands.ts';
 import { createBatchQueue } from '../../batches/batch-queue.ts';
@@ -41,7 +41,7 @@ const merchantsCachedMax = 1_000;
 export interface OrderQueries
   extends Pick<
     OrderStore,
-    'findByOrderId' | 'findByServiceOrderId' | 'findByToken' | 'findForPage' | 'findForPayment'
+    'findByOrderId' | 'findByServiceOrderId' | 'findByPaymentId' | 'findByToken' | 'findForPage' | 'findForPayment'
   > {
   /** Finds a logo by its digest, on the connection for pages. */
   findLogo(digest: string, timeoutMs: number): Promise<FindOutcome<{ readonly logo: StoredLogo }>>;
@@ -49,7 +49,7 @@ export interface OrderQueries
   close(): Promise<void>;
 }
 
-type Key = 'order_id' | 'serviceOrderId' | 'orderToken';
+type Key = 'order_id' | 'serviceOrderId' | 'orderToken' | 'paymentId';
 
 type Statements = ReturnType<typeof prepareStatements>;
 
@@ -114,6 +114,8 @@ export function openOrderQueries(options: OrderQueriesOptions, expireOrder: Expi
       findOrder({ by: 'order_id', merchantId, value: orderId }, timeoutMs),
     findByServiceOrderId: (merchantId, serviceOrderId, timeoutMs) =>
       findOrder({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
+    findByPaymentId: (merchantId, paymentId, timeoutMs) =>
+      findOrder({ by: 'paymentId', merchantId, value: paymentId }, timeoutMs),
     findByToken: findLinkBy(find),
     findForPage: findLinkBy(withExpiryStored(pages, expireOrder)),
     findForPayment: (token, payment, timeoutMs) => findForReport({ token, ...payment }, timeoutMs),
@@ -186,6 +188,19 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueri
   const isOneOf = (column: AnyPgColumn) =>
     sql`${onServer} (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}::${sql.raw(column.getSQLType())}[]))`;
   const isMerchants = eq(orders.merchantId, merchantId);
+  const paid = alias(orders, 'paid');
+  const paidLast = db
+    .select({ orderId: paid.order_id })
+    .from(paid)
+    .where(and(eq(paid.merchantId, merchantId), eq(paid.paymentId, value)))
+    .orderBy(desc(paid.paidAt), desc(paid.serviceOrderId))
+    .limit(1);
+  const refusedLast = db
+    .select({ orderId: refusedPayments.order_id })
+    .from(refusedPayments)
+    .where(and(eq(refusedPayments.merchantId, merchantId), eq(refusedPayments.paymentId, value)))
+    .orderBy(desc(refusedPayments.refusedAt), desc(refusedPayments.order_id))
+    .limit(1);
   return {
     order_id: {
       one: find('find_one_by_order_id', sql`${isMerchants} and ${orders.order_id} = ${value}`),
@@ -198,6 +213,13 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueri
     orderToken: {
       one: find('find_one_by_token', sql`${isMerchants} and ${orders.orderToken} = ${value}`),
       batch: find('find_by_token', isOneOf(orders.orderToken)),
+    },
+    paymentId: {
+      one: find(
+        'find_one_by_payment_id',
+        sql`${isMerchants} and ${orders.order_id} = coalesce(${paidLast}, ${refusedLast})`,
+      ),
+      batch: undefined,
     },
     accounts: db
       .select({
@@ -288,7 +310,7 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchan
   const by = lookups[0]?.by ?? 'order_id';
   return [
     client.run(({ [by]: { one, batch } }) =>
-      lone === undefined
+      lone === undefined && batch !== undefined
         ? batch.execute({ merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
         : one.execute({ ...lone }),
     ),
@@ -337,13 +359,19 @@ async function findBatch(
   findMerchants: FindMerchants,
 ): Promise<(FoundOrder | Unstored<FoundOrder>)[]> {
   const found = new Map<string, FoundOrder | Unstored<FoundOrder>>();
-  for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
+  // The row of an order need not have the payment id that found it, so each payment id has its own statement.
+  const groups = Map.groupBy(batch, (lookup) => (lookup.by === 'paymentId' ? lookup : lookup.by));
+  const reads = [...groups].map(async ([group, lookups]) => {
     const [rows, accounts] = await Promise.all(readLinks(client, lookups, findMerchants));
+    return { group, rows, accounts };
+  });
+  for (const { group, rows, accounts } of await Promise.all(reads)) {
+    const keyOfFound = (row: ReadRow) => (typeof group === 'object' ? keyOf(group) : keyOfRow(group, row));
     const merchantOf = new Map(accounts.map((merchant) => [merchant.id, merchant]));
     for (const row of rows) {
       const merchant = merchantOf.get(row.merchantId);
       const outcome = merchant ? linkOf(row, merchant) : { kind: 'found' as const, order: orderOf(row) };
-      found.set(keyOfRow(by, row), unlessUnstored<FoundOrder>([row], outcome));
+      found.set(keyOfFound(row), unlessUnstored<FoundOrder>([row], outcome));
     }
   }
   return batch.map((lookup) => found.get(keyOf(lookup)) ?? { kind: 'unknown' });
