@@ -16,11 +16,11 @@ const concurrentIndex = /^\s*CREATE INDEX CONCURRENTLY "(\w+)" ON "(\w+)" (.+?);
 export const isConcurrent = (statement: string): boolean => concurrentIndex.test(statement);
 
 /**
- * Builds an index without blocking writes. An index that an earlier attempt left invalid when it was interrupted is built again;
- * a valid one is kept. Throws for a statement that is not {@link isConcurrent}.
+ * Builds an index without blocking writes. An index that an earlier attempt left invalid when it was interrupted is
+ * built again; a valid one is kept. Throws for a statement that is not {@link isConcurrent}.
  *
- * PostgreSQL can't do this for a partitioned table (`partition.sql`): the index of each partition is built so, and then that of the
- * table, which adopts them.
+ * PostgreSQL can't do this for a partitioned table (`partition.sql`): the index of each partition is built so, and then
+ * that of the table, which adopts them.
  */
 export async function buildIndex(connection: Connection, statement: string): Promise<void> {
   const { execute, transact } = connection;

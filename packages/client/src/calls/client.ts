@@ -14,8 +14,9 @@ export interface GatewayClient extends Management {
    */
   createOrder(order: NewOrder): Promise<CreatedOrder>;
   /**
-   * Returns an order with its current status; rejects with `not_found` if you have no such order. With `{ paymentId }`, the order
-   * that the payment paid or was refused for: if several checkout systems used the id, the paid order, or else the latest refusal's.
+   * Returns an order with its current status; rejects with `not_found` if you have no such order. With `{ paymentId }`,
+   * returns the order that the payment paid or was refused for. If several checkout systems used the id, returns the
+   * order that it paid last, or else the order for which it was refused last.
    */
   getOrder(order: string | { readonly paymentId: string }): Promise<Order>;
   /** Iterates over your orders, newest first, and fetches each page on demand. */

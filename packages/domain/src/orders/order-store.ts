@@ -119,8 +119,8 @@ export interface OrderStore {
   findByServiceOrderId(merchantId: AccountId, serviceOrderId: number, timeoutMs: number): Promise<OrderLookup>;
 
   /**
-   * Finds the merchant's order that a payment with this payment_id paid last, or else the one for which such a payment was refused
-   * last. Several checkout systems may use the same payment_id.
+   * Finds the merchant's order that a payment with this payment_id paid last, or else the one for which such a payment
+   * was refused last. Several checkout systems may use the same payment_id.
    */
   findByPaymentId(merchantId: AccountId, paymentId: string, timeoutMs: number): Promise<OrderLookup>;
 

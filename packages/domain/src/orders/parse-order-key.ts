@@ -38,7 +38,10 @@ export function parseOrderKey(
   return failed({ kind: 'invalid_request', errors: [{ field: 'service_order_id', ...error }] });
 }
 
-/** Reads the one of three ids by which GetOrder finds an order. Any text is accepted as a payment_id, as in {@link parseOrderKey}. */
+/**
+ * Reads the one of three ids by which GetOrder finds an order. Any text is accepted as a payment_id, as in
+ * {@link parseOrderKey}.
+ */
 export function parseOrderLookupKey(
   input: Readonly<Partial<Record<'order_id' | 'service_order_id' | 'payment_id', unknown>>>,
 ): Result<OrderLookupKey, Failure> {
