@@ -42,6 +42,16 @@ test('the README lists every command', () => {
   expect(listed.toSorted()).toEqual([...programs.keys()].filter((name) => name.startsWith('pnpm')).toSorted());
 });
 
+test('help-commands describes every command', async () => {
+  const { code, stdout } = await run('tools/help-commands.ts', []);
+  const lines = stdout.trimEnd().split('\n');
+  expect(code).toBe(0);
+  for (const name of programs.keys()) {
+    if (!name.startsWith('pnpm ')) continue;
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${name.slice(5)} +[A-Z].*\\.$`)));
+  }
+}, 60_000);
+
 test.each([...programs])(
   '%s: help texts have one form, and --version is that of the release',
   async (name, file) => {
