@@ -33,6 +33,6 @@ export async function generatePython(url: string, folder: string): Promise<void>
   const readme = await readFile(join(root, 'docs/examples/README.md'), 'utf8');
   const [command] = /^protoc .*python_out(?:.*\\\n)*.*$/m.exec(readme) ?? [];
   if (command === undefined) throw new Error('the README of the examples has no command that generates Python');
-  const script = `mkdir -p gen && curl -fsS "$1/docs/proto.tar" | tar -x && ${command}`;
+  const script = `rm -rf proto gen && mkdir gen && curl -fsS "$1/docs/proto.tar" | tar -x && ${command}`;
   await run('sh', ['-euc', script, 'sh', url], { cwd: folder, timeout: 60_000 });
 }
