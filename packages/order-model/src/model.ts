@@ -125,6 +125,9 @@ export const nothing: State = {
 /** How long after its expiry an order can still be paid by a payment made before it: a day. */
 const lateMs = 86_400_000;
 
+/** A new order expires at least a minute after its creation. */
+const shortestLifetimeMs = 60_000;
+
 /** How long before the creation of its order, or how far in the future, a payment's time may be: 5 minutes. */
 const clocksDifferMs = 300_000;
 
@@ -233,7 +236,11 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
     const isSame = content === request.content && (request.expiresAtMs ?? state.expiresAtMs) === state.expiresAtMs;
     if (content !== null) return [{ state, outcome: isSame ? 'replayed' : 'order_id_conflict' }];
     const { expiresAtMs = stored?.expiresAtMs ?? null } = request;
-    return [{ state: { ...state, content: request.content, expiresAtMs }, outcome: 'created' }];
+    const created = { state: { ...state, content: request.content, expiresAtMs }, outcome: 'created' };
+    // The gateway's own clock decides whether there is enough time left.
+    const latestMs = during.toMs + clocksDifferMs;
+    const mayBeTooLate = typeof request.expiresAtMs === 'number' && request.expiresAtMs < latestMs + shortestLifetimeMs;
+    return mayBeTooLate ? [created, { state, outcome: 'invalid_order' }] : [created];
   }
   if (content === null || stored === null) return [{ state, outcome: 'not_found' }];
   switch (request.kind) {

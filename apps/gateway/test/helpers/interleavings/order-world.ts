@@ -52,7 +52,8 @@ export function create(changes: Readonly<Record<string, unknown>> & { order_expi
 function contentOf(fields: Readonly<Record<string, unknown>>): string {
   const named = { ...plain };
   const differing = Object.entries(fields).filter(([name, value]) => named[name as keyof typeof named] !== value);
-  return differing.length === 0 ? 'the order' : JSON.stringify(differing);
+  // The store has the fields in another order.
+  return differing.length === 0 ? 'the order' : JSON.stringify(differing.toSorted());
 }
 
 /** Every kind of call, each of one of two checkout systems where it is one's. */
