@@ -53,9 +53,15 @@ export async function startContenders(
   for (const { args, json, grpc } of programs) {
     if (![json, grpc].some((name) => name !== undefined && names.includes(name))) continue;
     const { pid, ready } = await startServer(cleanup, args, {
-      ...{ PATH: process.env.PATH, DATABASE_URL: databaseUrl, NODE_ENV: 'production' },
-      ...{ HTTP_PORT: '0', ADMIN_PORT: '0', GRPC_PORT: '0' },
-      ...{ MERCHANT_ID: String(merchant.id), CLIENT_ID: merchant.clientId, CLIENT_SECRET: merchant.clientSecret },
+      PATH: process.env.PATH,
+      DATABASE_URL: databaseUrl,
+      NODE_ENV: 'production',
+      HTTP_PORT: '0',
+      ADMIN_PORT: '0',
+      GRPC_PORT: '0',
+      MERCHANT_ID: String(merchant.id),
+      CLIENT_ID: merchant.clientId,
+      CLIENT_SECRET: merchant.clientSecret,
     });
     const ports = { json: portIn(ready.http_url), grpc: portIn(ready.grpc_address) };
     for (const protocol of ['json', 'grpc'] as const) {

@@ -34,8 +34,12 @@ const [beforeMs, afterMs] = [2_000, 3_000];
 
 /** Every call scheduled while a server hangs may be pending. The load ends with the round. */
 const profile = parseProfile({
-  ...{ merchants: 2, protocol: 'mixed', replay_share: 0.1 },
-  ...{ phases: constantRate(200, 300), connections: 8, max_pending: 4_000 },
+  merchants: 2,
+  protocol: 'mixed',
+  replay_share: 0.1,
+  phases: constantRate(200, 300),
+  connections: 8,
+  max_pending: 4_000,
 });
 
 const interrupted = new AbortController();
@@ -101,9 +105,14 @@ async function runRound(name: string, fault: Fault, round: number): Promise<bool
   const audit = await auditJournal(load.journalFile, topology.standbyUrl);
   const wrong = [...recorder.outcomes].filter(([, { wrong }]) => wrong > 0);
   const fields = {
-    ...{ topology: name, fault, round },
+    topology: name,
+    fault,
+    round,
     first_order_ms: firstOrderMs === undefined ? null : Math.round(firstOrderMs),
-    ...{ acknowledged: audit.acknowledged, lost: audit.lost, doubled: audit.duplicated, changed: audit.changed },
+    acknowledged: audit.acknowledged,
+    lost: audit.lost,
+    doubled: audit.duplicated,
+    changed: audit.changed,
     errors: Object.fromEntries(wrong.map(([outcome, { count }]) => [outcome, count])),
   };
   process.stdout.write(`${JSON.stringify(fields)}\n`);

@@ -151,8 +151,16 @@ async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost
 async function acquireLease(port: number, password: string, onLost: () => void): Promise<postgres.Sql> {
   let isHeld = false;
   const session = postgres({
-    ...{ host: '127.0.0.1', port, user: superuser, password, database: 'postgres', ssl: false },
-    ...{ max: 1, fetch_types: false, onnotice: () => {}, connect_timeout: responseLimitMs / 1_000 },
+    host: '127.0.0.1',
+    port,
+    user: superuser,
+    password,
+    database: 'postgres',
+    ssl: false,
+    max: 1,
+    fetch_types: false,
+    onnotice: () => {},
+    connect_timeout: responseLimitMs / 1_000,
     // By default, the driver replaces connections after about an hour, which would lose the lock.
     max_lifetime: null,
     connection: { application_name: 'dev-postgres user', statement_timeout: responseLimitMs },

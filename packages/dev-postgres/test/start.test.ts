@@ -53,8 +53,14 @@ test('the settings are durable, the data is UTF-8 and closed to other users, and
        (select datcollate from pg_database where datname = current_database()) as collation`,
   );
   expect(settings).toEqual({
-    ...{ database: 'gateway', fsync: 'on', synchronous_commit: 'on', timezone: 'UTC', encoding: 'UTF8' },
-    ...{ sockets: '', addresses: '127.0.0.1', collation: 'C' },
+    database: 'gateway',
+    fsync: 'on',
+    synchronous_commit: 'on',
+    timezone: 'UTC',
+    encoding: 'UTF8',
+    sockets: '',
+    addresses: '127.0.0.1',
+    collation: 'C',
   });
   const folder = join(dataDir(), 'postgres');
   expect((await stat(folder)).mode & 0o777).toBe(0o700);

@@ -97,7 +97,9 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
       for (const { port } of workers) await session`select citus_add_node('127.0.0.1', ${port})`;
     });
     return {
-      ...{ coordinator, workers, close },
+      coordinator,
+      workers,
+      close,
       /** The URL of the coordinator's database for a gateway. */
       url: `${coordinator.url}${urlQuery}`,
       /** Starts a server with the same settings but without Citus, for comparison. */

@@ -68,8 +68,10 @@ async function sendByWrk({ port, merchant }: Contender, options: LoadOptions): P
 }
 
 const pgbenchRow = rowExpressions({
-  ...{ merchantId: ':merchant', serviceOrderId: ':id' },
-  ...{ orderToken: 'gen_random_uuid()::text', orderId: "'pgbench-' || :id" },
+  merchantId: ':merchant',
+  serviceOrderId: ':id',
+  orderToken: 'gen_random_uuid()::text',
+  orderId: "'pgbench-' || :id",
 });
 /** One insert per transaction. Ids ascend, as a service's do. */
 const pgbenchScript = `\\set n :n + 1

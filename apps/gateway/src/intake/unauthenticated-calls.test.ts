@@ -2,8 +2,14 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createUnauthenticatedCalls } from './unauthenticated-calls.ts';
 
 const limits = {
-  ...{ perNetwork: 2, rejectedPerSecond: 3, inFlightMax: 2, waitingMax: 2, waitingTimeoutMs: 500 },
-  ...{ pauseMs: 100, pauseMaxMs: 200, pausedMax: 2 },
+  perNetwork: 2,
+  rejectedPerSecond: 3,
+  inFlightMax: 2,
+  waitingMax: 2,
+  waitingTimeoutMs: 500,
+  pauseMs: 100,
+  pauseMaxMs: 200,
+  pausedMax: 2,
 };
 const unauthenticated = { kind: 'unauthenticated' };
 const rateLimited = { kind: 'rate_limited', retryAfterMs: expect.any(Number) };

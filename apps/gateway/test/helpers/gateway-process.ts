@@ -158,7 +158,9 @@ export function runProgram(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const options = { cwd: folder, env: environment(variables), timeout: processLimitMs };
   const outputOf = (code: number, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }) => ({
-    ...{ code, stdout, stderr: stderr.replaceAll(/^Waiting for .+\n/gm, '') },
+    code,
+    stdout,
+    stderr: stderr.replaceAll(/^Waiting for .+\n/gm, ''),
   });
   return promisify(execFile)(process.execPath, [script, ...args], options).then(
     (output) => outputOf(0, output),

@@ -182,6 +182,7 @@ test('a start whose workers fail reports the reason of one of them', async () =>
   const { databaseUrl } = await newDatabase();
   const files = { TLS_CERT_FILE: '/no/cert.pem', TLS_KEY_FILE: '/no/key.pem' };
   expect(await runProgram('src/main.ts', [], { WORKERS: '2', DATABASE_URL: databaseUrl, ...files })).toMatchObject({
-    ...{ code: 1, stderr: expect.stringMatching(/^TLS_CERT_FILE [^\n]+ENOENT[^\n]+\n$/) },
+    code: 1,
+    stderr: expect.stringMatching(/^TLS_CERT_FILE [^\n]+ENOENT[^\n]+\n$/),
   });
 });

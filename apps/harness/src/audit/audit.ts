@@ -55,7 +55,10 @@ export async function auditJournal(file: string, databaseUrl: string, deliveries
   const [first] = unreadable;
   const mustSkip = first === undefined ? [] : [`line ${first} of the journal is invalid`];
   return {
-    ...{ ...counts, ...examined, unreadable: unreadable.length, changes: countChanges(calls) },
+    ...counts,
+    ...examined,
+    unreadable: unreadable.length,
+    changes: countChanges(calls),
     examples: [...counts.examples, ...examples, ...mustSkip],
   };
 }
@@ -156,7 +159,8 @@ export function acknowledgedOrder(created: Created, { merchant, fields, metadata
 export function storedOrder(merchant: number, { order, sharedFields }: ScannedOrder): StoredOrder {
   const { customer_locale: locale, ...fields } = order.fields;
   return {
-    ...{ merchant, sharedFields },
+    merchant,
+    sharedFields,
     members: {
       ...fields,
       ...(locale !== '' && { customer_locale: locale }),

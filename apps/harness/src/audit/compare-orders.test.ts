@@ -39,7 +39,13 @@ const expectedOf = ({ created, number }: ReturnType<typeof entry>) => acknowledg
 test('neither an order stored as acknowledged nor one without an acknowledgement is an error', async () => {
   const counts = await compareOrders([entry(1), entry(2), entry(1)], expectedOf, [stored(2), stored(3), stored(1)]);
   expect(counts).toEqual({
-    ...{ acknowledged: 2, stored: 3, unacknowledged: 1, lost: 0, duplicated: 0, changed: 0, examples: [] },
+    acknowledged: 2,
+    stored: 3,
+    unacknowledged: 1,
+    lost: 0,
+    duplicated: 0,
+    changed: 0,
+    examples: [],
   });
   expect(auditErrors({ ...counts, ...noChanges, unreadable: 0 })).toBe(0);
   expect(auditErrors({ ...counts, ...noChanges, unreadable: 1 })).toBe(1);

@@ -73,7 +73,10 @@ export async function compareOrders<Entry>(
     acknowledged: acknowledged.size,
     stored: storedCount,
     unacknowledged: [...found].filter((orderId) => !acknowledged.has(orderId)).length,
-    ...{ lost: errors.lost.size, duplicated: errors.duplicated.size, changed: errors.changed.size, examples },
+    lost: errors.lost.size,
+    duplicated: errors.duplicated.size,
+    changed: errors.changed.size,
+    examples,
   };
 }
 

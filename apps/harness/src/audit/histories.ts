@@ -26,7 +26,8 @@ export function callsByOrder(
     const isKnown = response !== undefined && knownOutcomes.has(response.outcome);
     const receivedAt = isKnown ? response.receivedMs : Number.POSITIVE_INFINITY;
     const times = {
-      ...{ sentAt: sentMs, receivedAt },
+      sentAt: sentMs,
+      receivedAt,
       during: {
         fromMs: startedAtMs + sentMs - clocksDifferMs,
         toMs: startedAtMs + receivedAt + clocksDifferMs,

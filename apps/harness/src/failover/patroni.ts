@@ -59,8 +59,11 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<Topol
   await runQuery(superuserUrl(first.port, 'postgres'), 'create database gateway template template0');
   cleanup.defer(() => signalServers(nodes, 'SIGCONT'));
   return {
-    ...{ databaseUrl: `${at(primaryUrl, port)}?${tlsQuery}`, tlsQuery, certificate },
-    ...{ primaryUrl, standbyUrl: at(primaryUrl, second.port) },
+    databaseUrl: `${at(primaryUrl, port)}?${tlsQuery}`,
+    tlsQuery,
+    certificate,
+    primaryUrl,
+    standbyUrl: at(primaryUrl, second.port),
     async failOver(fault: Fault) {
       if (fault === 'kill') signalServers([first], 'SIGKILL');
       else if (fault === 'hang') signalServers([first], 'SIGSTOP');

@@ -46,7 +46,11 @@ export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topolo
   const tlsQuery = await enableTls(primary.url, certificate);
   await enableTls(standby.url, certificate);
   return {
-    ...{ databaseUrl: `${url}&${tlsQuery}`, tlsQuery, certificate, primaryUrl: primary.url, standbyUrl: standby.url },
+    databaseUrl: `${url}&${tlsQuery}`,
+    tlsQuery,
+    certificate,
+    primaryUrl: primary.url,
+    standbyUrl: standby.url,
     async failOver(fault) {
       if (fault === 'stop') await primary.stop();
       else primary[fault]();

@@ -92,7 +92,9 @@ export async function startOwnGateway(
     const credentials: readonly Credentials[] = await createMerchants(databaseUrl, merchants);
     return {
       ...gateway,
-      ...{ databaseUrl, credentials, stop },
+      databaseUrl,
+      credentials,
+      stop,
       /** Starts another gateway with the same database and base URL, which ends with this one. */
       startAnother: () => start({ BASE_URL: gateway.baseUrl }),
       /** Sends the events of the first `merchants` merchants to a receiver from now on. */

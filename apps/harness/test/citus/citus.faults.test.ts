@@ -26,7 +26,9 @@ test.skipIf(isSkipped)(
     const plan: FaultPlan<CitusTarget> = {
       seed,
       faults: citusFaults.map((fault) => ({ fault, times: timesOf(fault.name) })),
-      ...{ moreMerchants: 8, pendingMax: 1_000, pauseMs: 3_000 },
+      moreMerchants: 8,
+      pendingMax: 1_000,
+      pauseMs: 3_000,
       async openDatabase(started) {
         const cluster = await startDistributedCluster();
         started.defer(cluster.close);

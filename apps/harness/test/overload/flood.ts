@@ -115,8 +115,11 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
   }
   for (const connection of connections) connection.close();
   return {
-    ...{ sent, unsent: unsent + total - next, unanswered: sent - answered() },
-    ...{ created: latenciesOf(created), rejected: latenciesOf(rejected) },
+    sent,
+    unsent: unsent + total - next,
+    unanswered: sent - answered(),
+    created: latenciesOf(created),
+    rejected: latenciesOf(rejected),
     createdBySecond: Array.from({ length: Math.ceil(seconds) }, (_, second) => createdBySecond[second] ?? 0),
   };
 }

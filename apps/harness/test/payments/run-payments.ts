@@ -187,7 +187,12 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   const feeds = await Promise.all(merchants.map((_, index) => readFeed(first.httpUrl, own(index))));
   const count = (type: string) => feeds.reduce((sum, { counts }) => sum + (counts[type] ?? 0), 0);
   const figures = {
-    ...{ orders: plan.orders, seconds, kills: kills.length, repeated, leases, paid: count('order.paid') },
+    orders: plan.orders,
+    seconds,
+    kills: kills.length,
+    repeated,
+    leases,
+    paid: count('order.paid'),
     ...{
       cancelled: count('order.cancelled'),
       expired: count('order.expired'),

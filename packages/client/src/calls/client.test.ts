@@ -24,7 +24,11 @@ function clientWith(answers: readonly (() => Response | Promise<Response>)[], op
     return (answers[sent.length - 1] ?? answers.at(-1) ?? json(200, {}))();
   };
   const client = createClient({
-    ...{ baseUrl: 'https://pay.example.com/shop/', clientId: 'app_1', clientSecret: 'sk_1', fetch, ...options },
+    baseUrl: 'https://pay.example.com/shop/',
+    clientId: 'app_1',
+    clientSecret: 'sk_1',
+    fetch,
+    ...options,
   });
   return { client, sent };
 }
@@ -177,8 +181,15 @@ describe('errors', () => {
     const error = await failureOf(client.createOrder(order));
     expect(error).toBeInstanceOf(GatewayError);
     expect({ ...Object(error), message: Object(error).message }).toEqual({
-      ...{ name: 'GatewayError', code: 'invalid_order', status: 400, requestId: 'r1', errors, fields: [] },
-      ...{ retryAfterSeconds: undefined, outcomeUnknown: false, message: '400 invalid_order: order_amount must be …' },
+      name: 'GatewayError',
+      code: 'invalid_order',
+      status: 400,
+      requestId: 'r1',
+      errors,
+      fields: [],
+      retryAfterSeconds: undefined,
+      outcomeUnknown: false,
+      message: '400 invalid_order: order_amount must be …',
     });
     expect(sent).toHaveLength(1);
   });

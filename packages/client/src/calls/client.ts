@@ -55,7 +55,10 @@ export function createClient(options: ClientOptions): GatewayClient {
     listOrders({ status, createdFrom, createdTo, metadata = {}, limit } = {}) {
       const pairs = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
       const filter = {
-        ...{ status, created_from: timeText(createdFrom), created_to: timeText(createdTo), limit },
+        status,
+        created_from: timeText(createdFrom),
+        created_to: timeText(createdTo),
+        limit,
         ...(Object.fromEntries(pairs) as Readonly<Record<string, string>>),
       };
       return itemsOf(send, '/orders', filter, (page: { readonly orders: readonly Order[] }) => page.orders);

@@ -63,8 +63,11 @@ test('an order is erased once: its personal fields are gone, and all other data 
   const values = Object.fromEntries(personalFieldNames.map((name) => [name, `erased-${name}`.replaceAll('_', '-')]));
   const fields = {
     ...values,
-    ...{ order_id: 'one', customer_email: 'erased@mail.example', customer_phone: '+31 99 123 4567' },
-    ...{ customer_address_postal_code: 'erased-code', return_url: 'https://shop.example.com/back?for=erased-url' },
+    order_id: 'one',
+    customer_email: 'erased@mail.example',
+    customer_phone: '+31 99 123 4567',
+    customer_address_postal_code: 'erased-code',
+    return_url: 'https://shop.example.com/back?for=erased-url',
   };
   const order = await create(merchantId, fields, Date.now(), { name: 'erased-metadata', cart: '17' });
   const paid = {

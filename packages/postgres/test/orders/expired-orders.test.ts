@@ -127,7 +127,8 @@ test('a list stores the expiry of the orders on its page only', async () => {
   const past = Date.now() - 1_000;
   const orders = [past, null, past, past + 3_600_000, past].map((expiresAtMs, index) => ({
     ...sampleOrder(merchantId, { order_id: `listed-${index}` }),
-    ...{ createdAtMs: index, expiresAtMs },
+    createdAtMs: index,
+    expiresAtMs,
   }));
   await Promise.all(orders.map((order) => createOrder(store, order)));
   expect(shown(await store.list(merchantId, { limit: 4 }, enoughMs))).toEqual([

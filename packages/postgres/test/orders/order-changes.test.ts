@@ -93,7 +93,11 @@ test('a change queues a delivery of its event to each enabled endpoint that take
     from webhook_deliveries d join events using (merchant_id, event_id) order by endpoint_id`;
   expect(rows).toEqual(
     ['all', 'some'].map((endpoint_id) => ({
-      ...{ merchant_id: active, endpoint_id, attempts: 0, is_due: true, delivered_at: null },
+      merchant_id: active,
+      endpoint_id,
+      attempts: 0,
+      is_due: true,
+      delivered_at: null,
     })),
   );
 });

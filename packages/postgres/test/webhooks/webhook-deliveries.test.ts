@@ -59,7 +59,10 @@ async function setUrl(merchantId: AccountId, newUrl: string): Promise<void> {
 
 function claim(filter: Partial<ClaimFilter> = {}, from = deliveries) {
   return from.claim({
-    ...{ failing: false, perEndpoint: 4, inFlight: new Map(), limit: 100 },
+    failing: false,
+    perEndpoint: 4,
+    inFlight: new Map(),
+    limit: 100,
     ...filter,
   });
 }

@@ -6,7 +6,12 @@ import { createCallMaker, kindOf, orderNumberOf } from './call-maker.ts';
 const set = await loadFixtures();
 const credentials = [1, 2, 3].map((number) => ({ clientId: `app_${number}`, clientSecret: `sk_${number}` }));
 const noLife = {
-  ...{ get_share: 0, pay_share: 0, cancel_share: 0, list_share: 0, start_share: 0, end_share: 0 },
+  get_share: 0,
+  pay_share: 0,
+  cancel_share: 0,
+  list_share: 0,
+  start_share: 0,
+  end_share: 0,
   metadata_share: 0,
 };
 const shares = { replay_share: 0.2, invalid_share: 0.1, ...noLife };

@@ -165,8 +165,14 @@ export function operationCall(
   const { json } = operations[operation];
   const credentials = { 'x-client-id': own.clientId, 'x-client-secret': own.clientSecret };
   return {
-    ...{ operation, order, request, protocol: carrierOf(operation, protocol), expected: successes[operation] },
-    ...{ method: json?.verb ?? 'POST', path: json && jsonPath(json, request), bytes: Buffer.from(writeJson(request)) },
+    operation,
+    order,
+    request,
+    protocol: carrierOf(operation, protocol),
+    expected: successes[operation],
+    method: json?.verb ?? 'POST',
+    path: json && jsonPath(json, request),
+    bytes: Buffer.from(writeJson(request)),
     headers: { ...credentials, 'content-type': 'application/json' },
   };
 }

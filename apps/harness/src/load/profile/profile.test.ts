@@ -20,9 +20,21 @@ test.for(names)('the profile %s is valid and has all four thresholds', (name) =>
 test('a profile has the settings of its file, and defaults for the rest', () => {
   const phase = { seconds: 2, rate: 5, to: 9 };
   expect(parseProfile({ protocol: 'grpc', phases: [phase, { seconds: 1, rate: 3 }], repeat: 2 })).toEqual({
-    ...{ about: '', mode: 'open', protocol: 'grpc', connections: 16, max_pending: 1_000, merchants: 1 },
-    ...{ replay_share: 0, invalid_share: 0, get_share: 0, pay_share: 0, cancel_share: 0, list_share: 0 },
-    ...{ start_share: 0, end_share: 0, metadata_share: 0 },
+    about: '',
+    mode: 'open',
+    protocol: 'grpc',
+    connections: 16,
+    max_pending: 1_000,
+    merchants: 1,
+    replay_share: 0,
+    invalid_share: 0,
+    get_share: 0,
+    pay_share: 0,
+    cancel_share: 0,
+    list_share: 0,
+    start_share: 0,
+    end_share: 0,
+    metadata_share: 0,
     thresholds: {},
     phases: [phase, { seconds: 1, rate: 3, to: 3 }, phase, { seconds: 1, rate: 3, to: 3 }],
   });
@@ -60,7 +72,13 @@ test('an error names the file, or the profiles that there are', () => {
 test('options override the profile', () => {
   const changes = { protocol: 'json', replayShare: 0, merchants: 2, seed: 5 };
   expect(settingsFrom({ profile: 'smoke', rate: 7, rampTo: 9, ...changes })).toMatchObject({
-    ...{ profile: 'smoke', protocol: 'json', merchants: 2, replay_share: 0, invalid_share: 0.05, seed: 5, audit: true },
+    profile: 'smoke',
+    protocol: 'json',
+    merchants: 2,
+    replay_share: 0,
+    invalid_share: 0.05,
+    seed: 5,
+    audit: true,
     phases: [{ seconds: 15, rate: 7, to: 9 }],
   });
   expect(settingsFrom({})).toMatchObject({ phases: [{ seconds: 10, rate: 100 }], audit: false, thresholds: {} });

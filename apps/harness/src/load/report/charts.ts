@@ -20,7 +20,8 @@ interface Line {
 
 export function throughputChart({ by_second: seconds, seconds: length }: LoadReport): string {
   const line = (name: string, color: string, count: (second: (typeof seconds)[number]) => number): Line => ({
-    ...{ name, color },
+    name,
+    color,
     // The last second may be shorter than one.
     points: seconds.map((second) => [second.second, count(second) / Math.min(1, length - second.second || 1)]),
   });
@@ -36,7 +37,8 @@ export function throughputChart({ by_second: seconds, seconds: length }: LoadRep
 
 export function latencyChart({ by_second: seconds }: LoadReport): string {
   const line = (name: 'p50' | 'p90' | 'p99' | 'max', color: string): Line => ({
-    ...{ name, color },
+    name,
+    color,
     points: seconds.map((second) => [second.second, second[`${name}_ms`]]),
   });
   return chart([line('p50', colors.first), line('p90', ink), line('p99', colors.second), line('max', colors.third)], {
@@ -69,7 +71,11 @@ function chart(lines: readonly Line[], axes: { readonly x: object; readonly y: o
     xAxis: { type: 'value', ...style, splitLine: { show: false }, ...axes.x },
     yAxis: { type: 'value', ...style, ...axes.y },
     series: lines.map(({ name, color, points }) => ({
-      ...{ type: 'line', name, color, data: points.map(([x, y]) => [x, y ?? null]), sampling: 'max' },
+      type: 'line',
+      name,
+      color,
+      data: points.map(([x, y]) => [x, y ?? null]),
+      sampling: 'max',
       // A single point draws no line, so it gets a mark.
       showSymbol: points.length < 3,
     })),

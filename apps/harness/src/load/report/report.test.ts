@@ -10,10 +10,12 @@ import { reportText } from './report-text.ts';
 
 const settings: LoadSettings = {
   ...parseProfile({
-    ...{ phases: constantRate(10, 2), replay_share: 0.1 },
+    phases: constantRate(10, 2),
+    replay_share: 0.1,
     thresholds: { p99_ms: 50, error_rate: 0, lost: 0 },
   }),
-  ...{ profile: 'smoke', seed: 7 },
+  profile: 'smoke',
+  seed: 7,
 };
 const noStates = { changes: 0, unexplained: 0, undelivered: undefined, copies: undefined };
 const noOrders = { acknowledged: 0, stored: 0, unacknowledged: 0, lost: 0, duplicated: 0, changed: 0, unreadable: 0 };
@@ -21,7 +23,10 @@ const noCounts = { ...noOrders, ...noStates };
 const audit: AuditResult = { ...noCounts, acknowledged: 9, stored: 9, changed: 1, examples: [] };
 const call = {
   ...({ protocol: 'json', operation: 'CreateOrder', method: 'POST', path: '/order', headers: {} } as const),
-  ...{ bytes: undefined, request: {}, expected: ['created'], order: undefined },
+  bytes: undefined,
+  request: {},
+  expected: ['created'],
+  order: undefined,
 };
 
 /** Ten calls a second, the last of which fails. */

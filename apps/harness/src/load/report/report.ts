@@ -38,8 +38,20 @@ export function reportOf(
     lost: audit && audit.acknowledged > 0 ? auditErrors(audit) : undefined,
   });
   return {
-    ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, failure },
-    ...{ scheduled, sent, done, errors, dropped, unanswered, ...rates, latency },
+    settings,
+    target,
+    started_at: startedAt.toISOString(),
+    seconds,
+    interrupted,
+    failure,
+    scheduled,
+    sent,
+    done,
+    errors,
+    dropped,
+    unanswered,
+    ...rates,
+    latency,
     latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
     // How late the generator sent its calls, which is its share of the latencies.
     lateness: summaryOf(recorder.lateness),

@@ -9,8 +9,11 @@ export type Latencies = ReturnType<typeof createLatencies>;
 /** An empty histogram. Its percentiles, maximum and mean are `undefined` if nothing was recorded. */
 export function createLatencies() {
   const histogram = build({
-    ...{ lowestDiscernibleValue: 1, highestTrackableValue: latencyMaxUs, numberOfSignificantValueDigits: 3 },
-    ...{ bitBucketSize: 32, useWebAssembly: false },
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: latencyMaxUs,
+    numberOfSignificantValueDigits: 3,
+    bitBucketSize: 32,
+    useWebAssembly: false,
   });
   const ifAny = (us: () => number) => (histogram.totalCount === 0 ? undefined : us() / 1_000);
   return {

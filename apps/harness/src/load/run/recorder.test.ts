@@ -132,8 +132,13 @@ test('the journal gets each call before it is sent, and what its response shows'
     recorder.end();
   };
   const request = {
-    ...{ order_token: 't1', attempt_id: 'a', payment_id: 'p', paid_at: '1970-01-01T00:00:01.000+00:00' },
-    ...{ order_amount: new JsonNumber('1.50'), order_currency: 'EUR', lease_seconds: new JsonNumber('60') },
+    order_token: 't1',
+    attempt_id: 'a',
+    payment_id: 'p',
+    paid_at: '1970-01-01T00:00:01.000+00:00',
+    order_amount: new JsonNumber('1.50'),
+    order_currency: 'EUR',
+    lease_seconds: new JsonNumber('60'),
   };
   const byCheckout = { request, headers: { 'x-client-id': 'chk_1' } };
   const paid = { ...shown, order_status: 'PAID' as const, payment_id: 'p', refused_payments: [{ payment_id: 'q' }] };
@@ -149,7 +154,9 @@ test('the journal gets each call before it is sent, and what its response shows'
   expect(lines).toEqual([
     { call: 1, sentMs: 3, number: 1, request: { kind: 'pay', payment, attempt } },
     {
-      ...{ call: 1, receivedMs: 9, outcome: 'ok' },
+      call: 1,
+      receivedMs: 9,
+      outcome: 'ok',
       shown: [{ ...seen, status: 'PAID', paymentId: 'p', refusedIds: ['q'] }],
     },
     { call: 2, sentMs: 3, number: 1, request: { kind: 'start', attempt, leaseMs: 60_000 } },

@@ -101,12 +101,18 @@ export function createRecorder(options: RecorderOptions) {
   };
   const recorder = {
     /** Calls without a response, and those that had none when the run ended. */
-    ...{ pending: 0, unanswered: 0 },
+    pending: 0,
+    unanswered: 0,
     /** Calls that were sent, that were scheduled but not sent, and that have a response, correct or wrong. */
-    ...{ sent: 0, dropped: 0, done: 0 },
+    sent: 0,
+    dropped: 0,
+    done: 0,
     /** Calls with one of their correct outcomes, and all others, including those without a response. */
-    ...{ right: 0, errors: 0 },
-    ...{ outcomes, byProtocol, latencies: createLatencies() },
+    right: 0,
+    errors: 0,
+    outcomes,
+    byProtocol,
+    latencies: createLatencies(),
     /** How late calls were sent: the generator's share of the latencies. */
     lateness: createLatencies(),
     recordSent(call: LoadCall, atMs: number, lateMs: number) {
