@@ -103,6 +103,7 @@ test('a revocation waits for a change that has already checked the secret', asyn
   const target = await createTarget();
   const [own] = await firstSecretOf(target.merchantId);
   const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
+  const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>();
   // The insert of the second entry waits for the first one.
   const { sql } = database;
   await sql`create or replace function wait_here() returns trigger language plpgsql as
@@ -111,8 +112,10 @@ test('a revocation waits for a change that has already checked the secret', asyn
   onTestFinished(() => sql`drop function wait_here cascade`.then(() => {}));
   const holding = sql.begin(async (session) => {
     await session`select pg_advisory_xact_lock(42)`;
+    hold();
     await mayCommit;
   });
+  await isHeld;
   const locked = () =>
     sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   const added = management.perform(target, (managed) => managed.addSecret(target.clientId, null), enoughMs);
