@@ -56,8 +56,11 @@ const comparedLinesMax = 20;
 
 function failure(where: string, error: SerializedError | undefined): string {
   const [message] = String(error?.message).split('\n', 1);
+  // Which process ended, and how, when a test runner's process ends before its tests.
+  const cause = error?.cause ? `: ${String((error.cause as SerializedError).message)}` : '';
   const compared = stripVTControlCharacters(String(error?.diff ?? '')).split('\n', comparedLinesMax);
-  return [`${where}: ${message}`, ...compared.filter((line) => line.trim() !== '').map((line) => `  ${line}`)].join(
-    '\n',
-  );
+  return [
+    `${where}: ${message}${cause}`,
+    ...compared.filter((line) => line.trim() !== '').map((line) => `  ${line}`),
+  ].join('\n');
 }
