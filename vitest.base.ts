@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { TallyReporter } from './tools/tally-reporter.ts';
+import { testLimitMs, waitLimitMs } from './tools/test-limits.ts';
 
 // Programs that tests start compile their modules once.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/node');
@@ -14,11 +15,8 @@ const testPostgres = join(import.meta.dirname, 'packages/dev-postgres/testing/gl
 /** Most tests wait for other processes most of the time. */
 const maxWorkers = availableParallelism() + 2;
 
-/** A limit that catches a hang, not a slow machine: two test runs at once on two cores must pass. */
-const limitMs = 120_000;
-
 /** Limits and workers of every project: the values of the root's config do not apply to projects. */
-export const projectLimits = { maxWorkers, testTimeout: limitMs, hookTimeout: limitMs };
+export const projectLimits = { maxWorkers, testTimeout: testLimitMs, hookTimeout: testLimitMs };
 
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
 const longest = [
@@ -85,7 +83,6 @@ export const testsOf = (folder: string) =>
       ...(mode in longTests && { maxWorkers: 1, testTimeout: 3_600_000 }),
       // The files of a package share processes: to import the gateway's modules costs most files more than their tests.
       isolate: mode in longTests,
-      // Below the limit of a test, so that a failure says what was awaited.
-      expect: { poll: { timeout: limitMs - 10_000 } },
+      expect: { poll: { timeout: waitLimitMs } },
     },
   }));

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
+import { waitLimitMs } from './test-limits.ts';
 
 /** The programs with a help text, by the name in their usage: the scripts that run a file, and the client's. */
 const programs = new Map([
@@ -17,7 +18,7 @@ async function run(file: string, args: readonly string[]) {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   // No terminal decides about the width, and no argument lets a program open a database.
   const env = { PATH, NODE_COMPILE_CACHE, DATABASE_URL: 'postgres://127.0.0.1:1/none' };
-  const running = promisify(execFile)(process.execPath, [file, ...args], { env, timeout: 60_000 });
+  const running = promisify(execFile)(process.execPath, [file, ...args], { env, timeout: waitLimitMs });
   return running.then(
     (output) => ({ code: 0, ...output }),
     ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
@@ -50,7 +51,7 @@ test('help-commands describes every command', async () => {
     if (!name.startsWith('pnpm ')) continue;
     expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${name.slice(5)} +[A-Z].*\\.$`)));
   }
-}, 60_000);
+});
 
 test.each([...programs])(
   '%s: help texts have one form, and --version is that of the release',

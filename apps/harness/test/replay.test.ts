@@ -17,9 +17,6 @@ import { formatDifferences } from '../src/replay/report.ts';
 
 const { fixtures, validOrder } = await loadFixtures();
 
-/** Above the deadlines of a fixture's calls, so that a call without a response is reported as a difference. */
-const fixtureTimeoutMs = 120_000;
-
 /**
  * A database with partitions, on which the gateway has the least privileges: the gateway's own tests use the tables of the
  * migration.
@@ -37,16 +34,15 @@ describe('with its own gateway', () => {
   let gateway: Awaited<ReturnType<typeof startFixtureGateway>>;
   let clients: Record<Protocol, Client>;
 
-  // Longer than the limits of the start and the stop, so that their own messages are reported.
   beforeAll(async () => {
     gateway = await startFixtureGateway(new AbortController().signal, startDatabase);
     clients = openClients(gateway);
-  }, 120_000);
+  });
 
   afterAll(async () => {
     for (const client of Object.values(clients ?? {})) client.close();
     await gateway?.stop();
-  }, 60_000);
+  });
 
   const replayed = async (fixture: Fixture) => {
     const target = { ...gateway, clients, validOrder, runId: 'test' };
@@ -57,8 +53,8 @@ describe('with its own gateway', () => {
     expect(replayedAs('no merchant')).toEqual([]);
   };
   const [waiting, quick] = [fixtures.filter(waits), fixtures.filter((fixture) => !waits(fixture))];
-  test.for(quick)('$folder/$file: $name', { timeout: fixtureTimeoutMs }, replayed);
-  test.concurrent.for(waiting)('$folder/$file: $name', { timeout: fixtureTimeoutMs }, replayed);
+  test.for(quick)('$folder/$file: $name', replayed);
+  test.concurrent.for(waiting)('$folder/$file: $name', replayed);
 });
 
 describe('the command', () => {

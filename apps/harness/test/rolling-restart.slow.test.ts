@@ -94,7 +94,7 @@ async function restartUnderLoad(proxy: ProxyProgram, restartSignal: 'SIGTERM' | 
       await start(index);
     } else {
       // Calls that it no longer answers are in flight: those of the other gateway end within milliseconds.
-      process.kill(gateways[index]?.pid() ?? 0, 'SIGSTOP');
+      process.kill(gateways[index]?.pid() ?? Number.NaN, 'SIGSTOP');
       await expect.poll(() => pending, { timeout: 30_000 }).toBeGreaterThanOrEqual(callsInFlight);
       inFlight += pending;
       await gateways[index]?.crash();

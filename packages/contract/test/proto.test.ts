@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { type DescMethod, isFieldSet } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
 import { expect, test } from 'vitest';
+import { waitLimitMs } from '../../../tools/test-limits.ts';
 import { services } from '../src/operations.ts';
 
 const run = promisify(execFile);
@@ -17,7 +18,7 @@ const protoFolder = '../../proto';
 async function findingsOf(...args: string[]): Promise<string> {
   // buf looks for its plugin in the PATH.
   const env = { ...process.env, PATH: `${programs}${delimiter}${process.env.PATH}` };
-  return run(join(programs, 'buf'), args, { cwd: packageFolder, timeout: 110_000, env }).then(
+  return run(join(programs, 'buf'), args, { cwd: packageFolder, timeout: waitLimitMs, env }).then(
     ({ stdout }) => stdout,
     (error: { stdout: string; stderr: string }) => `${error.stdout}${error.stderr}` || 'buf failed',
   );

@@ -90,9 +90,11 @@ function startNode(program: string) {
   return child;
 }
 
-/** The pid of the server, from its lock file. */
+/** The pid of the server, from its lock file. Throws while the file is empty: a signal to 0 would end the tests. */
 export function serverPid(): number {
-  return Number(readFileSync(join(dataDir(), 'postgres/cluster/postmaster.pid'), 'utf8').split('\n')[0]);
+  const pid = Number(readFileSync(join(dataDir(), 'postgres/cluster/postmaster.pid'), 'utf8').split('\n')[0]);
+  if (!(pid > 0)) throw new Error('postmaster.pid is empty');
+  return pid;
 }
 
 /**

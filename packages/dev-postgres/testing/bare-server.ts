@@ -19,7 +19,7 @@ export async function launchBareServer(
   const port = givenPort ?? (await freePort(undefined));
   const start = () => launchServer(cluster, { ...usualSettings, ...settings, port: String(port) });
   await start();
-  let pid = runningServer(cluster)?.pid ?? 0;
+  let pid = pidOf(cluster);
   const url = `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/gateway`;
   return {
     port,
@@ -48,11 +48,17 @@ export async function launchBareServer(
           await sleep(pollMs);
         }
       }
-      pid = runningServer(cluster)?.pid ?? 0;
+      pid = pidOf(cluster);
     },
     /** Makes a standby the primary. Resolves when it accepts writes. */
     promote: async () => void (await onServer({ url }, 'select pg_promote(true, 30)')),
   };
+}
+
+function pidOf(cluster: Cluster): number {
+  const server = runningServer(cluster);
+  if (!server) throw new Error(`no PostgreSQL runs in ${cluster.data}`);
+  return server.pid;
 }
 
 /** Runs statements in the database `postgres` of a server. */

@@ -8,6 +8,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
+import { waitLimitMs } from '../../../tools/test-limits.ts';
 import { DatabaseError } from '../src/connections/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
 import { orderFunctions } from '../src/orders/writes/plpgsql-functions.ts';
@@ -313,10 +314,10 @@ test('the committed migrations lead to the schema in the code', async () => {
     ];
     await promisify(execFile)(join(packageFolder, 'node_modules/.bin/drizzle-kit'), args, {
       cwd: packageFolder,
-      timeout: 60_000,
+      timeout: waitLimitMs,
     });
     expect(await readdir(out)).toEqual(before);
   } finally {
     await rm(out, { recursive: true });
   }
-}, 60_000);
+});

@@ -4,6 +4,7 @@ import { access, constants, mkdir, mkdtempDisposable, rename } from 'node:fs/pro
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 
 /** Where Chromium and Chrome are usually installed. CHROMIUM_PATH names another path. */
 const usualPaths = [
@@ -15,7 +16,6 @@ const usualPaths = [
 /** Chromium in an npm package, for Linux on x64. Not a dependency, because every first start would download its 66 MB. */
 const packaged = { name: '@sparticuz/chromium', version: '147.0.0' };
 const cache = join(import.meta.dirname, '../../node_modules/.cache/chromium');
-const installLimitMs = 180_000;
 
 /** No sandbox: containers do not allow one, and only our own pages are opened. */
 const ownArguments = [
@@ -33,7 +33,7 @@ export async function openBrowser(): Promise<OpenedBrowser> {
   for (const find of [findInstalled, installPackaged]) {
     try {
       const { executablePath, args } = await find();
-      const browser = await chromium.launch({ executablePath, args, timeout: 60_000 });
+      const browser = await chromium.launch({ executablePath, args, timeout: waitLimitMs });
       return { kind: 'opened', browser, name: `Chromium ${browser.version()} at ${executablePath}` };
     } catch (error) {
       reasons.push(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error));
@@ -77,12 +77,12 @@ async function makeCache(): Promise<void> {
   await using draft = await mkdtempDisposable(`${cache}-`);
   const wanted = `${packaged.name}@${packaged.version}`;
   const args = ['install', '--prefix', draft.path, '--no-audit', '--no-fund', '--ignore-scripts', wanted];
-  await promisify(execFile)('npm', args, { timeout: installLimitMs, cwd: draft.path });
+  await promisify(execFile)('npm', args, { timeout: waitLimitMs, cwd: draft.path });
   // It unpacks itself to the temporary folder, here to one that stays and that programs may be run from.
   const unpack = `await (await import('${packaged.name}')).default.executablePath()`;
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', unpack], {
     cwd: draft.path,
-    timeout: installLimitMs,
+    timeout: waitLimitMs,
     env: { ...process.env, TMPDIR: draft.path },
   });
   await rename(draft.path, cache).catch((error: NodeJS.ErrnoException) => {

@@ -129,7 +129,7 @@ function pollEvents(merchant: { url: string; credentials: Credentials }, query =
     const { body } = await callJson(merchant, 'GET', `/events${query}`);
     expect(body.events).not.toEqual([]);
     return body;
-  }, 60_000);
+  });
 }
 
 async function listOrders(url: string, credentials: Credentials): Promise<Map<string, OrderResponse>> {

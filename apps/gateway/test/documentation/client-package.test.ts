@@ -17,6 +17,7 @@ import {
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { listen } from '../../../../tools/test-resources.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { postJson, postOrder, postPayment } from '../helpers/send-order.ts';
@@ -181,7 +182,10 @@ describe("the programs of the client's README", () => {
     const program = await writeProgram('client.createOrder');
     const { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET } = gateway.credentials;
     const env = { PATH: process.env.PATH, BASE_URL: gateway.url, CLIENT_ID, CLIENT_SECRET };
-    const { stdout } = await promisify(execFile)(process.execPath, [fromSource, program], { env, timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [fromSource, program], {
+      env,
+      timeout: waitLimitMs,
+    });
     expect(stdout.trim()).toBe((await clientOf().getOrder('web-1001')).payment_link);
   });
 

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pnpm } from '../../../../tools/pnpm.ts';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { createOrder } from '../helpers/send-order.ts';
 
@@ -72,7 +73,7 @@ async function compileAndRun(file: string, content: string, module: string): Pro
     CLIENT_SECRET: gateway.checkout.credentials.clientSecret,
   };
   const compiled = file.replace(/ts$/, 'js');
-  return (await run(process.execPath, [compiled], { cwd: project, env, timeout: 60_000 })).stdout;
+  return (await run(process.execPath, [compiled], { cwd: project, env, timeout: waitLimitMs })).stdout;
 }
 
 async function examples(): Promise<string[]> {

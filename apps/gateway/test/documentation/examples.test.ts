@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { compile, generatePython, generateTypes } from '../helpers/generated-code.ts';
 import { missingGrpcio, python } from '../helpers/grpc/grpcio.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
@@ -34,7 +35,7 @@ interface Language {
 }
 
 function failing(command: string, ...args: string[]): string | undefined {
-  const { status } = spawnSync(command, args, { stdio: 'ignore', timeout: 60_000 });
+  const { status } = spawnSync(command, args, { stdio: 'ignore', timeout: waitLimitMs });
   return status === 0 ? undefined : `\`${[command, ...args].join(' ')}\` fails`;
 }
 
@@ -97,7 +98,7 @@ async function run(
   await copyFile(join(examplesFolder, file), copy);
   const running = promisify(execFile)(command, [...options, copy], {
     env: { PATH: process.env.PATH, ...variables },
-    timeout: 60_000,
+    timeout: waitLimitMs,
   });
   // A program that does not read its input may have ended before.
   running.child.stdin?.on('error', () => {}).end(input);

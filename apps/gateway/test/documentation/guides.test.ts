@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 
@@ -36,7 +37,7 @@ async function commandsOf(
 }
 
 async function shell(script: string): Promise<string> {
-  return (await promisify(execFile)('sh', ['-c', script], { cwd: repository, timeout: 60_000 })).stdout;
+  return (await promisify(execFile)('sh', ['-c', script], { cwd: repository, timeout: waitLimitMs })).stdout;
 }
 
 /** The placeholders of the merchant's credentials. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { endProcesses, newClusterDir, startProcess } from '../helpers/gateway-process.ts';
 import { pressPay } from '../helpers/send-order.ts';
 
@@ -26,7 +27,7 @@ test.skipIf(mustSkip('the commands of the README', missing('curl')))(
     const [setVariables = 'no variables'] = /^export .+?[^\\]$/ms.exec(banner) ?? [];
     const run = async (commands: string) => {
       // The environment has none of the variables, and errors of curl end the script.
-      const options = { timeout: 60_000, env: { PATH: process.env.PATH } };
+      const options = { timeout: waitLimitMs, env: { PATH: process.env.PATH } };
       const { stdout } = await promisify(execFile)('sh', ['-euc', `${setVariables}\n${commands}`], options);
       return stdout;
     };

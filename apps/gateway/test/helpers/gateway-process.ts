@@ -11,12 +11,10 @@ import type { Credentials } from '@order-gateway/domain/accounts';
 import { createMerchant } from '@order-gateway/postgres/accounts';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { vi } from 'vitest';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { readText } from '../../../../tools/test-resources.ts';
 
 const folder = join(import.meta.dirname, '../..');
-
-/** The time limit of programs and of other waits. */
-const processLimitMs = 60_000;
 
 /** The gateway as a separate process. */
 export interface GatewayProcess {
@@ -119,7 +117,7 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
   const grpcUrl = `http://${grpc_address}`;
   const [httpPort, grpcPort] = [url, grpcUrl].map((address) => Number(new URL(address).port)) as [number, number];
   const demoBanner = async () => {
-    await vi.waitUntil(() => stderr().includes('README.md continues here'), processLimitMs);
+    await vi.waitUntil(() => stderr().includes('README.md continues here'), waitLimitMs);
     return stderr();
   };
   return {
@@ -156,7 +154,7 @@ export function runProgram(
   args: readonly string[],
   variables: Variables,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
-  const options = { cwd: folder, env: environment(variables), timeout: processLimitMs };
+  const options = { cwd: folder, env: environment(variables), timeout: waitLimitMs };
   const outputOf = (code: number, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }) => ({
     code,
     stdout,
@@ -210,5 +208,5 @@ async function endPostgres(dataDir: string): Promise<void> {
   const pid = await postgresPid(dataDir).catch(() => undefined);
   if (pid === undefined) return;
   process.kill(pid, 'SIGQUIT');
-  await vi.waitUntil(() => !isAlive(pid), processLimitMs);
+  await vi.waitUntil(() => !isAlive(pid), waitLimitMs);
 }

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../../../..');
@@ -25,7 +26,7 @@ export async function compile(folder: string, file: string): Promise<void> {
   const compilerOptions = { lib: ['esnext', 'dom'], noEmit: false, rewriteRelativeImportExtensions: true };
   const config = { extends: join(root, 'tsconfig.base.json'), files: [file], compilerOptions };
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
-  await run(join(root, 'node_modules/.bin/tsc'), ['-p', folder], { timeout: 60_000 });
+  await run(join(root, 'node_modules/.bin/tsc'), ['-p', folder], { timeout: waitLimitMs });
 }
 
 /** Unpacks the contract that a gateway serves, and runs the command of the examples' README that generates Python. */
@@ -34,5 +35,5 @@ export async function generatePython(url: string, folder: string): Promise<void>
   const [command] = /^protoc .*python_out(?:.*\\\n)*.*$/m.exec(readme) ?? [];
   if (command === undefined) throw new Error('the README of the examples has no command that generates Python');
   const script = `rm -rf proto gen && mkdir gen && curl -fsS "$1/docs/proto.tar" | tar -x && ${command}`;
-  await run('sh', ['-euc', script, 'sh', url], { cwd: folder, timeout: 60_000 });
+  await run('sh', ['-euc', script, 'sh', url], { cwd: folder, timeout: waitLimitMs });
 }

@@ -50,7 +50,7 @@ async function gatewayPid(dataDir: string): Promise<number> {
       return false;
     }
   };
-  const [pid = 0] = pids.filter(runsIt);
+  const [pid = Number.NaN] = pids.filter(runsIt);
   return pid;
 }
 
@@ -65,7 +65,7 @@ test.skipIf(skip).each([
   const starts = packageManagerStarts(pid);
   expect(starts.at(-1)?.parent).toBe(child.pid);
   const target = name === 'npx' ? child.pid : starts.find((start) => isPnpm(start.parent))?.parent;
-  process.kill(target ?? 0, signal);
+  process.kill(target ?? Number.NaN, signal);
   await expect.poll(() => [pid, postgres].filter(isAlive)).toEqual([]);
   expect(stdout()).toContain('"stopping"');
 });

@@ -132,7 +132,7 @@ test('a worker that is killed is replaced, and only its own connections are lost
   await createOn(connections, 'before');
   // Waits for the lines before the worker is killed, because unwritten lines would be lost.
   const before = await workersThatServed('before');
-  const [pid = 0] = workersOf(gateway);
+  const [pid = Number.NaN] = workersOf(gateway);
   process.kill(pid, 'SIGKILL');
   const lineWith = (message: string) => gateway.lines.find((line) => line.includes(`"msg":"${message}"`));
   await expect.poll(() => lineWith('worker ended')).toContain('"signal":"SIGKILL"');
@@ -154,7 +154,7 @@ test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and 
   const inFlight = createOn(openConnections(), 'in-flight', sendBodies.promise);
   const nextStatuses = watchHealth(gateway);
   expect(await nextStatuses()).toEqual([SERVING, SERVING]);
-  for (const pid of [gateway.child.pid ?? 0, ...processes.slice(1)]) process.kill(pid, 'SIGTERM');
+  for (const pid of [gateway.child.pid ?? Number.NaN, ...processes.slice(1)]) process.kill(pid, 'SIGTERM');
   expect(await nextStatuses()).toEqual([NOT_SERVING, NOT_SERVING]);
   sendBodies.resolve();
   expect((await inFlight).map(({ status }) => status)).toEqual([201, 201, 201, 201]);

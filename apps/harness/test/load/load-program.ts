@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeEach } from 'vitest';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 
 export const program = fileURLToPath(new URL('../../src/load.ts', import.meta.url));
@@ -22,12 +23,9 @@ export function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER, TMPDIR: folder, ...more };
 }
 
-// Below the limit of a test, so that a run that hangs is ended too.
-const limitMs = 100_000;
-
 /** Runs `pnpm load` to its end. */
 export async function load(args: readonly string[], env = environment()) {
-  const ended = promisify(execFile)(process.execPath, [program, ...args], { env, timeout: limitMs });
+  const ended = promisify(execFile)(process.execPath, [program, ...args], { env, timeout: waitLimitMs });
   return ended.then(
     (output) => ({ code: 0, ...output }),
     ({ code, stdout, stderr }) => ({ code: Number(code), stdout: String(stdout), stderr: String(stderr) }),

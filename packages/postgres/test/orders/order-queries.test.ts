@@ -86,4 +86,4 @@ test('killed connections are unavailable and then replaced', async () => {
   expect(kinds.difference(new Set(['found', 'unavailable'])).size).toBe(0);
   await expect.poll(() => store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
   // A statement on a connection that is lost without notice ends after 5 s.
-}, 60_000);
+});

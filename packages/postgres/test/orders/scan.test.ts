@@ -32,7 +32,7 @@ test('scanOrders returns all orders with the prefix over several pages, and no o
   const byId = (a: Order, b: Order) => a.serviceOrderId - b.serviceOrderId;
   expect(found.map(({ order }) => order).toSorted(byId)).toEqual(stored.toSorted(byId));
   expect(found.flatMap(({ sharedFields }) => sharedFields)).toEqual([]);
-}, 30_000);
+});
 
 test('scanOrders closes its connection when its reader stops early', async () => {
   for await (const { order } of scanOrders(database.url, { merchantId: neighbour, orderIdPrefix: '' })) {

@@ -13,6 +13,7 @@ import {
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
 import { ErrorInfoSchema, RetryInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
+import { waitLimitMs } from '../../../../../tools/test-limits.ts';
 import type { RunningGateway } from '../running-gateway.ts';
 
 /** A gRPC client of a service. */
@@ -75,6 +76,6 @@ const bufCommand = join(import.meta.dirname, '../../../../../packages/contract/n
 
 /** Runs `buf curl` and returns what it prints. */
 export async function bufCurl(...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(bufCommand, ['curl', ...args], { timeout: 60_000 });
+  const { stdout } = await promisify(execFile)(bufCommand, ['curl', ...args], { timeout: waitLimitMs });
   return stdout;
 }
