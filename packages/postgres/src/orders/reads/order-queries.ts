@@ -9,7 +9,7 @@ import type {
   PaymentLookup,
 } from '@order-gateway/domain/orders';
 import { and, desc, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
-import { type AnyPgColumn, alias } from 'drizzle-orm/pg-core';
+import { alias } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { brandOfMerchant } from '../../accounts/brands.ts';
 import { createBatchQueue } from '../../batches/batch-queue.ts';
@@ -30,8 +30,9 @@ import {
   refusedPayments,
   webhookEndpoints,
 } from '../../schema.ts';
-import { orderColumns, orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
+import { orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
 import { type ExpireOrder, type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
+import { prepareFind, prepareFindBy } from './order-keys.ts';
 
 /** How long a page may show cached data of its merchant. Reading the data takes a fifth of a page's time. */
 const merchantCachedMs = 500;
@@ -174,20 +175,8 @@ function createLookups(
   });
 }
 
-/**
- * A statement that reads orders reads nothing else, so that one shard of a distributed table can run it. Each kind of
- * key has one statement for a batch, and one for a lone lookup, which takes half the work of an array of one.
- */
 function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueriesOptions) {
-  const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
   const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
-  const values = sql.placeholder('values');
-  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
-  // Citus does not recognize the merchants in the pairs.
-  const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
-  const isOneOf = (column: AnyPgColumn) =>
-    sql`${onServer} (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}::${sql.raw(column.getSQLType())}[]))`;
-  const isMerchants = eq(orders.merchantId, merchantId);
   const paid = alias(orders, 'paid');
   const paidLast = db
     .select({ orderId: paid.order_id })
@@ -202,22 +191,14 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueri
     .orderBy(desc(refusedPayments.refusedAt), desc(refusedPayments.order_id))
     .limit(1);
   return {
-    order_id: {
-      one: find('find_one_by_order_id', sql`${isMerchants} and ${orders.order_id} = ${value}`),
-      batch: find('find_by_order_id', isOneOf(orders.order_id)),
-    },
-    serviceOrderId: {
-      one: find('find_one_by_service_order_id', sql`${isMerchants} and ${orders.serviceOrderId} = ${value}`),
-      batch: find('find_by_service_order_id', isOneOf(orders.serviceOrderId)),
-    },
-    orderToken: {
-      one: find('find_one_by_token', sql`${isMerchants} and ${orders.orderToken} = ${value}`),
-      batch: find('find_by_token', isOneOf(orders.orderToken)),
-    },
+    order_id: prepareFindBy(db, 'order_id', isDistributed),
+    serviceOrderId: prepareFindBy(db, 'service_order_id', isDistributed),
+    orderToken: prepareFindBy(db, 'token', isDistributed),
     paymentId: {
-      one: find(
+      one: prepareFind(
+        db,
         'find_one_by_payment_id',
-        sql`${isMerchants} and ${orders.order_id} = coalesce(${paidLast}, ${refusedLast})`,
+        sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = coalesce(${paidLast}, ${refusedLast})`,
       ),
       batch: undefined,
     },

@@ -1,5 +1,5 @@
 import type { CreateOutcome, Metadata, NewOrder, Order } from '@order-gateway/domain/orders';
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type BatchQueue, createBatchQueue } from '../../batches/batch-queue.ts';
 import {
@@ -18,7 +18,6 @@ import {
   columnArrays,
   conflictTarget,
   type NewOrderRow,
-  orderColumns,
   orderOf,
   rowOf,
   rowPlaceholders,
@@ -27,6 +26,7 @@ import {
   unnestedRowsWithMetadata,
 } from '../order-rows.ts';
 import { type Unstored, unlessUnstored } from '../reads/expired-orders.ts';
+import { prepareFindBy } from '../reads/order-keys.ts';
 import { openOrderIds } from './order-ids.ts';
 import { insertOrders } from './plpgsql-functions.ts';
 
@@ -52,7 +52,7 @@ export type Creations = BatchQueue<NewOrder, CreateOutcome | Unstored<CreateOutc
 
 type Statements = ReturnType<typeof prepareInserts>;
 type Inserts = DatabaseClient<Statements>;
-type Replays = DatabaseClient<ReturnType<typeof prepareFind>>;
+type Replays = DatabaseClient<ReturnType<typeof prepareFindBy>>;
 
 /**
  * Orders that arrive together share one insert and its commit; every call gets its outcome after that commit. One
@@ -78,7 +78,7 @@ export function openCreations(
   // A separate client, because the plans of the inserts are cached and no insert should wait for a read.
   const replays = openClient(
     { ...database, applicationName: 'order-gateway replays', statementTimeoutMs, settings: plansEveryRun },
-    (db) => prepareFind(db, isDistributed),
+    (db) => prepareFindBy(db, 'order_id', isDistributed),
   );
   const queue: Creations = createBatchQueue({
     name: isDistributed ? `orders ${server}` : 'orders',
@@ -171,22 +171,6 @@ function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
 }
 
 /**
- * Comparing with one key takes half of the server's work for an array of one, and on a distributed table it involves
- * only one server.
- */
-function prepareFind(db: PostgresJsDatabase, isDistributed: boolean) {
-  const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
-  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
-  const keys = sql`unnest(${merchantIds}, ${sql.placeholder('orderIds')}::text[])`;
-  const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
-  const [merchantId, orderId] = [sql.placeholder('merchantId'), sql.placeholder('orderId')];
-  return {
-    one: find('find_order', sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = ${orderId}`),
-    batch: find('find_orders', sql`${onServer} (${orders.merchantId}, ${orders.order_id}) in (select * from ${keys})`),
-  };
-}
-
-/**
  * Inserts a batch, and reads those of its orders that existed already. On different servers, each merchant's orders are
  * read separately.
  */
@@ -272,9 +256,9 @@ async function findExisting(
       lone === undefined
         ? batch.execute({
             merchantIds: arrayLiteral(orders, (order) => order.merchantId),
-            orderIds: arrayLiteral(orders, (order) => order.fields.order_id),
+            values: arrayLiteral(orders, (order) => order.fields.order_id),
           })
-        : one.execute({ merchantId: lone.merchantId, orderId: lone.fields.order_id }),
+        : one.execute({ merchantId: lone.merchantId, value: lone.fields.order_id }),
     );
     const existing = new Map(
       rows.map((row) => {

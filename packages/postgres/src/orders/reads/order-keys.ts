@@ -1,0 +1,41 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { AnyPgColumn } from 'drizzle-orm/pg-core';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { orders } from '../../schema.ts';
+import { orderColumns } from '../order-rows.ts';
+
+/** A unique key of a merchant's orders, with its name in the statements. */
+const keys = {
+  order_id: orders.order_id,
+  service_order_id: orders.serviceOrderId,
+  token: orders.orderToken,
+} as const;
+
+/**
+ * The two statements that find orders by a key. `one` takes half of the server's work for an array of one, and involves
+ * only one server of a Citus cluster.
+ */
+export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, isDistributed: boolean) {
+  const column: AnyPgColumn = keys[key];
+  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
+  const values = sql`${sql.placeholder('values')}::${sql.raw(column.getSQLType())}[]`;
+  // Citus does not recognize the merchants in the pairs.
+  const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
+  return {
+    one: prepareFind(
+      db,
+      `find_one_by_${key}`,
+      sql`${orders.merchantId} = ${sql.placeholder('merchantId')} and ${column} = ${sql.placeholder('value')}`,
+    ),
+    batch: prepareFind(
+      db,
+      `find_by_${key}`,
+      sql`${onServer} (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}))`,
+    ),
+  };
+}
+
+/** A statement that reads orders reads nothing else, so that one shard of a distributed table can run it. */
+export function prepareFind(db: PostgresJsDatabase, name: string, condition: SQL) {
+  return db.select(orderColumns).from(orders).where(condition).prepare(name);
+}
