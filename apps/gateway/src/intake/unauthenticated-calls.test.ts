@@ -47,7 +47,7 @@ test('pages beyond those in flight wait for their turn, and their connections co
   expect(peers.map(({ markIdle }) => markIdle.mock.calls.length)).toEqual([0, 0, 1]);
   if (first === undefined || first === 'pending' || !first.ok) throw new Error('the first page waits');
   first.value();
-  // It ends one turn, however often it is called.
+  // It ends one turn, no matter how often it is called.
   first.value();
   const fourth = calls.admit(peer(proxy));
   const [, , started, waits] = await settled([...pages, fourth]);
@@ -61,7 +61,7 @@ test('a page that gets no slot in time is rate_limited, and so is one that finds
   expect((await settled(pages, limits.pauseMs)).slice(2)).toEqual(['pending', 'pending', failed]);
   const settledPages = await settled(pages, limits.waitingTimeoutMs);
   expect(settledPages.slice(2)).toEqual([failed, failed, failed]);
-  // Their turns are for those that still wait.
+  // Their turns go to the calls that still wait.
   for (const page of settledPages) if (page !== 'pending' && page.ok) page.value();
   const next = [calls.admit(peer(proxy)), calls.admit(peer(proxy))];
   expect(await settled(next)).toMatchObject([{ ok: true }, { ok: true }]);

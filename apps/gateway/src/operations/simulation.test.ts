@@ -37,7 +37,7 @@ import { findOrder } from './stored-orders.ts';
 
 const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
 
-/** Only timers advance the time: nothing else in a simulation takes any. */
+/** Only timers advance the time. Everything else in a simulation takes none. */
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterAll(() => void vi.useRealTimers());
 

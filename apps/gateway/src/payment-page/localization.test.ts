@@ -24,7 +24,7 @@ describe('localAmount', () => {
   });
 
   test('uses the decimals of ISO 4217 if Intl differs', () => {
-    // Intl shows none for these two; the standard has two and three.
+    // Intl shows no decimals for these two currencies; the standard has two and three.
     expect(localAmount(tenAndAHalf, 'RSD', 'en')).toContain('10.50');
     expect(localAmount(tenAndAHalf, 'IQD', 'en')).toContain('10.500');
     expect(localAmount(1_000n as AmountHundredths, 'JPY', 'ja')).toMatch(/^\p{Sc}10$/u);
@@ -169,7 +169,7 @@ describe('negotiate', () => {
     expect(negotiate({ 'accept-language': `de,${filler}` }).locale).toBe('de');
     expect(negotiate({ 'accept-language': `${filler}de` }).locale).toBe('en');
     expect(negotiate({ accept: `${filler}application/json` }).format).toBe('html');
-    // A cut in the middle would leave `de` and `application/json`.
+    // Cut in the middle, these would become `de` and `application/json`.
     expect(negotiate({ 'accept-language': `de${'-x'.repeat(1_000)}` }).locale).toBe('en');
     expect(negotiate({ accept: `application/json${'x'.repeat(1_100)}` }).format).toBe('html');
   });

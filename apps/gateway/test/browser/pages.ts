@@ -25,7 +25,7 @@ const sampleAmount = 124_950n as AmountHundredths;
 export const phone = { width: 320, height: 568 };
 export const desktop = { width: 1280, height: 800 };
 
-/** Each size and each colour scheme once. They do not depend on each other. */
+/** Covers each size and each colour scheme once, because they do not depend on each other. */
 export const views = [
   { viewport: phone, colorScheme: 'light' },
   { viewport: desktop, colorScheme: 'dark' },
@@ -84,7 +84,7 @@ function usePages(browser: Browser) {
     return { payment_link, address: publicGateway.url + new URL(payment_link).pathname };
   };
 
-  /** The actions of the merchant and of time on a test order. */
+  /** What a merchant, or time, does to a test order. */
   const closings: Record<OrderStatus, (order: OrderResponse) => Promise<unknown>> = {
     UN_PAID: async () => {},
     PAID: ({ payment_link }) => pressPay(payment_link),
@@ -113,7 +113,7 @@ function usePages(browser: Browser) {
     const isUsual = hasScript && !hasClock && timezone === undefined;
     const settings = { javaScriptEnabled: hasScript, ...(timezone !== undefined && { timezoneId: timezone }) };
     const page = isUsual ? shared : await (await browser.newContext(settings)).newPage();
-    // The time limit of the test is sufficient.
+    // The test has a time limit of its own.
     page.setDefaultTimeout(0);
     if (hasClock) {
       await page.clock.install({ time: 0 });

@@ -48,7 +48,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
       for (const [index, status] of orderStatuses.entries()) {
         const order = await newTestLink({ order_note: hostileNote, order_expires_at: tomorrow() });
         await closings[status](order);
-        // The states have different colours in every language.
+        // Each state has a different colour in every language.
         for (const view of language === 'en' ? views : views.slice(index % 2, (index % 2) + 1)) {
           await visit(order.payment_link, { language, ...view }, async (page) => {
             expect(await page.textContent('.test')).toBe(texts.testMode);

@@ -70,7 +70,7 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
   const [settings, backup, restore] = await guide(backups);
 
-  // The one setting that needs a restart.
+  // This is the only setting that needs a restart.
   const server = await startTestServer({ archive_mode: 'on' });
   onTestFinished(server.stop);
   const gateway = await runGateway({ server });
@@ -88,7 +88,7 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   const { next_cursor: cursorBefore } = await pollEvents(gateway);
   const before = new Map(orders.acknowledged);
   const [{ target = '' } = {}] = await superuser<{ target: string }[]>`select clock_timestamp()::text as target`;
-  // The calls in flight now may be on either side of it.
+  // Calls that are in flight now may be before or after it.
   const sentBefore = orders.sent();
   await orders.more(100);
   await orders.stop();

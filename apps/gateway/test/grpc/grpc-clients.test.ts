@@ -111,7 +111,7 @@ test.each(clients)('%s gets orders, replays, errors with details and messages of
   const client = open(server.port);
   onTestFinished(client.close);
   expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: false, text: 'one' });
-  // Time for some of grpc-js's keepalive PINGs.
+  // Long enough for several keepalive PINGs of grpc-js.
   await sleep(200);
   expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: true, text: 'one' });
   const invalid = await client.createOrder({ ...orderMessage('two'), orderAmount: 10.001 });
@@ -122,7 +122,7 @@ test.each(clients)('%s gets orders, replays, errors with details and messages of
   expect(largest).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
   const tooLarge = await client.createOrder(messageOf(messageBytesMax + 1));
   expect(tooLarge).toMatchObject({ code: Code.ResourceExhausted, text: expect.stringContaining('body_too_large') });
-  // More than a connection may have at once, and few enough for a slow machine.
+  // More calls than a connection may have at once, but few enough for a slow machine.
   const many = await Promise.all(
     Array.from({ length: http2Limits.maxConcurrentStreams + 50 }, (_, index) =>
       client.createOrder(orderMessage(`many-${index}`)),

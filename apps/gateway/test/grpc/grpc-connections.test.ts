@@ -173,7 +173,7 @@ test('closes a connection whose client reads nothing', async () => {
     client.socket.once('close', () => {
       isClosed = true;
     });
-    // Only a write notices the end.
+    // Only a write detects the end.
     const closed = () => {
       vi.advanceTimersByTime(streamTimeoutMs / 2);
       if (client.socket.writable) client.socket.write(pingFrame());

@@ -79,10 +79,10 @@ const message = fc
 
 const complete = message.map((data) => ({ bytes: frame(data), ends: true, isComplete: true }));
 
-/** Times that are over when the call arrives. Nothing else may be invalid then, because which error is found first is random. */
+/** Deadlines that have passed when the call arrives. The rest must be valid: which error is found first is random. */
 const noTimes = ['0m', '1n', '0S'];
 
-/** Bodies that no well-behaved client sends. */
+/** Bodies that a correct client does not send. */
 const body = fc.oneof(
   { weight: 4, arbitrary: complete },
   fc

@@ -23,7 +23,7 @@ import {
   pingFrame,
 } from '../helpers/grpc/http2-frames.ts';
 
-/** The prefix of the largest message, and nothing of it. */
+/** The prefix of a message of the maximum size, without the message. */
 const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];
 
 function collectGarbage(): void {

@@ -39,10 +39,10 @@ const attackMs = grpcTls ? 500 : 100;
 const attackers = grpcTls ? 8 : 3;
 const connectionMs = attackMs / 2;
 
-/** Generous: at most 540 MiB were measured, of a process that had seen all attacks four times as long. */
+/** A generous limit: a process that had run all attacks for four times as long used at most 540 MiB. */
 const rssMax = 768 * 2 ** 20;
 
-/** Requests or frames of one connection. */
+/** The number of requests or frames on one connection. */
 const floodLength = 2_000;
 
 let server: ChildProcess;
@@ -163,7 +163,7 @@ function twoCalls(): Buffer {
   ]);
 }
 
-/** Every offset over TLS, in the long tests. A frame's header has nine bytes. */
+/** The long tests, over TLS, cut at every offset. A frame's header has nine bytes. */
 const cutEvery = grpcTls ? 1 : 5;
 
 test('responds to calls whose frames are split anywhere, and survives connections that end there', async () => {

@@ -139,7 +139,7 @@ test('a call with more header fields than the bound is reset, and one with fewer
   expect(answers.map((answer) => answer?.type)).toEqual([frameTypes.headers, frameTypes.reset]);
 });
 
-/** As clients and servers count it (RFC 9113, 6.5.2). */
+/** The size of a header list as clients and servers count it (RFC 9113, 6.5.2). */
 const headerListSize = (list: Fields) =>
   Object.entries(list).reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
 
@@ -175,7 +175,7 @@ test('metadata of exactly the bound is accepted, whether the client acknowledges
   for (const ack of [[http2Frame(frameTypes.settings, flags.ack, 0)], []]) {
     const callOf = (streamId: number, x: string) => headersFrame(streamId, { ...requestFields, x });
     const answers = await answersTo(...ack, callOf(1, 'y'.repeat(length)), callOf(3, 'y'.repeat(length + 1)));
-    // Both have no credentials and no body, which is found first in the second call only.
+    // Neither call has credentials or a body. The second call is rejected for its size first.
     expect(answers.map((answer) => [answer?.type, answer?.payload.length])).toEqual([
       [frameTypes.headers, expect.any(Number)],
       [frameTypes.headers, expect.any(Number)],

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { missing } from '../../../../tools/skip-if-missing.ts';
 
-/** Why certificates can't be made on this machine, or `undefined` if they can: Node.js reads X.509 but does not write it. */
+/** Why certificates can't be made on this machine. Node.js reads X.509 but does not write it, so openssl must. */
 export const noCertificates = missing('openssl');
 
 /** A folder with an authority that signs certificates for tests. */

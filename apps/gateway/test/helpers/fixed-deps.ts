@@ -16,7 +16,7 @@ import { createPageWatch } from '../../src/watches/page-watch.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
-/** The only account that exists. */
+/** The only account. */
 export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
 
 /** The merchant of {@link credentials}. */

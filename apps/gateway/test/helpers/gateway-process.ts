@@ -140,7 +140,7 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
   };
 }
 
-/** As {@link startProcess}, on a {@link newDatabase}. */
+/** Like {@link startProcess}, on a {@link newDatabase}. */
 export async function startOnNewDatabase(
   variables: Readonly<Record<string, string>> = {},
 ): Promise<GatewayWithMerchant> {

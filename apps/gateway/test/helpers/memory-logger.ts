@@ -24,11 +24,11 @@ interface CallLine {
 export interface MemoryLogger {
   readonly logger: Logger;
   readonly calls: CallLine[];
-  /** The errors that were logged, but not as the outcome of a call. */
+  /** The errors that were logged other than as the outcome of a call. */
   readonly errors: Readonly<Record<string, unknown>>[];
 }
 
-/** The gateway's own logger, with its lines in memory. */
+/** The gateway's logger, which keeps its lines in memory. */
 export function createMemoryLogger(): MemoryLogger {
   const calls: CallLine[] = [];
   const errors: Record<string, unknown>[] = [];

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import type { RunningGateway } from './running-gateway.ts';
 import { credentialHeaders } from './send-order.ts';
 
-// HTTP/1.1 as text, for what no client library sends.
+// HTTP/1.1 as text, for requests that no client library sends.
 
 /** Opens a connection, writes the text, and returns everything received until the gateway ends the connection. */
 export async function exchange(

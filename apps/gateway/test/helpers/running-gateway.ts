@@ -44,7 +44,7 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
 /** The SECRETS_KEY of gateways in tests. */
 export const testSecretsKey = new Uint8Array(32).fill(7);
 
-/** Tests may make any number of calls that fail. */
+/** Lets tests make any number of calls that fail. */
 const noUnauthenticatedLimits = { ...unauthenticatedLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
 
 interface RunOptions {
@@ -62,11 +62,11 @@ interface RunOptions {
   readonly webhookAddresses?: AllowedAddresses;
   readonly tls?: TlsFiles;
   readonly trustProxy?: string | undefined;
-  /** Replaces a database on the server that the test run shares. */
+  /** The database to use instead of one on the server that the test run shares. */
   readonly server?: TestServer;
 }
 
-/** A gateway for the tests of one file or `describe`: it runs from before the first test to after the last. */
+/** A gateway for all tests of one file or `describe`. */
 export function useGateway(options?: RunOptions): RunningGateway {
   const gateway = {} as RunningGateway;
   beforeAll(async () => void Object.assign(gateway, await startGateway(options)));
@@ -74,14 +74,14 @@ export function useGateway(options?: RunOptions): RunningGateway {
   return gateway;
 }
 
-/** A gateway for the test that runs, until its end. */
+/** A gateway that is closed when the test has finished. */
 export async function runGateway(options?: RunOptions): Promise<RunningGateway> {
   const gateway = await startGateway(options);
   onTestFinished(() => gateway.close());
   return gateway;
 }
 
-/** A gateway that runs until it is closed. It may be closed twice. */
+/** A gateway that runs until it is closed. Closing it again has no effect. */
 export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
   const accounts = openAccountAdmin({ url: postgres.url });
@@ -159,7 +159,7 @@ export async function scrape({ adminPort }: RunningGateway): Promise<string> {
   return (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
 }
 
-/** Gives a merchant an endpoint (a disabled one without a URL), and returns the signing secret in the merchant's form. */
+/** Gives a merchant an endpoint, disabled if there is no URL. Returns the signing secret in the form for merchants. */
 export async function giveSigningSecret(databaseUrl: string, clientId: string, url?: string): Promise<string> {
   const endpoints = openWebhookEndpoints({ url: databaseUrl });
   try {

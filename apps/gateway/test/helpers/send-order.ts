@@ -8,7 +8,7 @@ import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import type { OrderResponse } from '../../src/operations/orders.ts';
 
-// The calls of a merchant's backend. Programs that tests start use this too, so nothing here imports vitest.
+// The calls of a merchant's backend. Nothing here imports vitest, because programs that tests start use it too.
 
 /** A gateway's URL, and the caller's credentials. */
 export interface Caller {
@@ -34,7 +34,7 @@ export async function sendRequest(
   return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }
 
-/** Sends a value as JSON; text and bytes are sent as they are. */
+/** Sends a value as JSON. Text and bytes are sent unchanged. */
 export function postJson(
   { url, credentials }: Caller,
   path: string,
@@ -89,7 +89,7 @@ export async function createOrder(
   throw new Error(`${orderId} was not created: HTTP ${response.status}`);
 }
 
-/** A call of a merchant, with a body or without: the status and the JSON of the response. */
+/** Makes a call as a merchant, with or without a body. Returns the status and the JSON of the response. */
 export async function callJson(
   { url, credentials }: Caller,
   method: string,
@@ -108,7 +108,7 @@ export async function callJson(
   return { status: response.status, headers: response.headers, body: Object(await response.json()) };
 }
 
-/** Creates an order and cancels it, which is an event. */
+/** Creates an order and cancels it, which stores an event. */
 export async function cancelNewOrder(merchant: Caller, orderId: string): Promise<void> {
   await createOrder(merchant, orderId);
   const { status } = await callJson(merchant, 'POST', `/order/${orderId}/cancel`);

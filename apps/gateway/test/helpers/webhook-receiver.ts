@@ -16,10 +16,10 @@ export interface ReceivedWebhook {
 
 /** A merchant's server. */
 export interface WebhookReceiver {
-  /** With the host 127.0.0.1, or `localhost` over TLS. */
+  /** Its host is 127.0.0.1, or `localhost` over TLS. */
   readonly url: string;
   readonly received: readonly ReceivedWebhook[];
-  /** TCP connections that were opened to it. */
+  /** The number of TCP connections that were opened to it. */
   connections(): number;
   close(): Promise<void>;
 }
@@ -29,7 +29,7 @@ interface ReceiverOptions {
   readonly tls?: SelfSigned;
 }
 
-/** A receiver for the test that runs, until its end. */
+/** A receiver that is closed when the test has finished. */
 export async function runWebhookReceiver(options?: ReceiverOptions): Promise<WebhookReceiver> {
   const receiver = await startWebhookReceiver(options);
   onTestFinished(receiver.close);

@@ -29,7 +29,7 @@ async function grpcStatus(headers: Headers, ends = true): Promise<unknown> {
   return (await sendCall(session, { ...call, headers: all })).trailers['grpc-status'];
 }
 
-/** The statuses of calls that ask for no time at all, in each protocol. */
+/** The statuses of calls with a timeout of zero, in each protocol. */
 async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
   const connectTimeout = { ...headers, 'connect-timeout-ms': '0' };
   const message = toBinary(CreateOrderRequestSchema, orderMessage('late'));
@@ -38,7 +38,7 @@ async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
     await httpStatus('application/proto', message, connectTimeout),
     await httpStatus('application/grpc-web+proto', Buffer.from(frame(message)), { ...headers, 'grpc-timeout': '0n' }),
     await grpcStatus(headers),
-    // Connect responds to this one.
+    // Connect itself responds to this one.
     await grpcStatus({ ...headers, 'grpc-encoding': 'gzip' }),
   ];
 }

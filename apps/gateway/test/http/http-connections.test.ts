@@ -60,7 +60,7 @@ test.concurrent('a client that sends requests and reads no response is disconnec
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});
   const cutOff = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  // Nothing is read, so only a write notices the end.
+  // Nothing is read, so only a write detects the end.
   const asking = setInterval(() => socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100)), 100);
   await cutOff;
   clearInterval(asking);

@@ -50,7 +50,7 @@ test.each([
   ['GET', '/nowhere', null],
   ['GET', '/%zz', null],
   ['POST', '/nope', null],
-  // Longer than any order_id.
+  // This is longer than any order_id.
   ['POST', `/order/${'x'.repeat(5_000)}/cancel`, null],
   ['QUERY', '/nope', null],
   ['GET', '/order/a/b', null],
@@ -110,7 +110,7 @@ test.each([
   }
 });
 
-// The fixtures have the other media types.
+// The fixtures cover all other media types.
 test.each([
   ['', 415],
   ['application/json; charset=latin1', 415],

@@ -38,7 +38,7 @@ for (const program of proxies) {
       tls: { certFile, keyFile, bothFile: both },
       gateways: [gateways, gateways],
     });
-    // A client that claims another address is not believed.
+    // The address that a client itself claims is ignored.
     const headers = { ...gateway.headers, 'x-forwarded-for': '198.51.100.1' };
     const options = { ca: authority.ca, localAddress };
     const order = validOrderInput({ order_id: 'proxied' });

@@ -26,7 +26,7 @@ test('a call over the rate limit is rejected in every protocol before its body a
     postHead(gateway, createOrderPath, ...announced).replace('application/json', 'application/grpc-web+proto'),
   ];
   const session = useSession(gateway.grpcPort);
-  // One of them takes the only call of this second, and a second later another one may.
+  // One call uses up this second's only turn. A second later, another one may be made.
   const answers: string[] = [];
   const rejections = async () => {
     await (await postOrder(gateway)).text();

@@ -10,7 +10,7 @@ import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
 // Tests whether the time of a rejection reveals what is wrong with the credentials.
 
-/** Calls of each kind, in random order, this many at a time. */
+/** How many calls of each kind are made at a time, in random order. */
 const callsOfKind = 20_000;
 const callers = 64;
 

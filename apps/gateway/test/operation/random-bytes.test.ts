@@ -6,7 +6,7 @@ import { createRandomBytes } from '../../src/secrets/random-bytes.ts';
 test('no byte is returned twice, for any size of request', () => {
   for (const count of [16, 32, 48, 8_192, 10_000]) {
     const randomBytes = createRandomBytes();
-    // 16 random bytes practically never repeat.
+    // 16 random bytes do not repeat in practice.
     const chunks = Array.from({ length: 100 }, () => Buffer.from(randomBytes(count)).toString('hex').match(/.{32}/g));
     expect(new Set(chunks.flat()).size).toBe(chunks.flat().length);
   }

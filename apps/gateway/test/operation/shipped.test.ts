@@ -57,7 +57,7 @@ async function buildImage(): Promise<string> {
   const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root });
   for (const path of stdout.trim().split('\n'))
     if (isShipped(path, patterns)) await cp(join(root, path), join(image, path));
-  // Uses the store that the install of this checkout filled: the folder's own disk may have another one.
+  // Uses the package store of this checkout. The folder may be on another disk, which would have its own store.
   const { storeDir } = parse(await read('node_modules/.modules.yaml'));
   await run('sh', ['-c', install.replace(`npx --yes ${manifest.packageManager}`, pnpm)], {
     cwd: image,
@@ -254,7 +254,7 @@ test.skipIf(mustSkip('the systemd unit', missing('systemd-analyze')))(
     expect(`node ${rest}`).toBe(manifest.scripts.start);
     expect(unit).toContain(install);
     const file = join(await temporaryFolder(), 'order-gateway.service');
-    // Its path may contain a space.
+    // The path of the checkout may contain a space.
     await writeFile(file, unit.replaceAll(node, JSON.stringify(process.execPath)));
     const { stderr } = await run('systemd-analyze', ['verify', file]);
     expect(stderr).toBe('');

@@ -97,7 +97,7 @@ test('gateways restart a PostgreSQL that exits, with all orders, and no process 
   starter.child.kill('SIGTERM');
   expect(await starter.exited).toBe(0);
   expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
-  // As with a closed terminal.
+  // This happens when a terminal is closed.
   joined.child.kill('SIGHUP');
   expect(await joined.exited).toBe(0);
   await expect.poll(() => isAlive(pid)).toBe(false);
@@ -140,7 +140,7 @@ test('SIGTERM fails health checks first, requests are accepted for the drain del
 });
 
 test.for([
-  // The first creates its cluster, the other has one.
+  // The first start creates its cluster, and the second start finds one.
   ['the gateway', 'src/main.ts', [], newDataDir],
   ['a merchant command', 'src/cli/merchant.ts', ['create', '--name', 'Shop'], newClusterDir],
 ] as const)('no process remains after %s gets SIGTERM while PostgreSQL starts', async (program, { skip }) => {

@@ -49,7 +49,7 @@ test('a secret works in every process as soon as it is added, and in none a seco
   const { id, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
   expect(await statusesWith(added)).toEqual([200, 200]);
 
-  // Kept in use, because an idle merchant would have been dropped from the processes' memory by then.
+  // Keeps using it, because the processes forget an idle merchant.
   let revoking = true;
   const inUse = (async () => {
     while (revoking) await Promise.all([statusesWith(added), sleep(50)]);

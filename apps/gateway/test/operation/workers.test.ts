@@ -121,7 +121,7 @@ test('connections to both ports are divided among the workers, and one page has 
   const counts = [
     ...page.matchAll(/^order_gateway_call_duration_seconds_count\{.*"CreateOrder".*,worker="[12]"\} (\d+)$/gm),
   ];
-  // And the order of the banner.
+  // This includes the order of the banner.
   expect(counts.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(4 + 4 + 4 + 1);
   expect(page).toContain(bothAreUp);
   expect(page.match(/^# TYPE order_gateway_memory_bytes /gm)).toHaveLength(1);

@@ -10,7 +10,7 @@ import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from '../helpers/grpc/rp
 import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
 import { orderMessage, postOrder } from '../helpers/send-order.ts';
 
-// The errors that a healthy gateway does not return: each is provoked on real parts in every protocol. The fixtures show
+// Errors that a healthy gateway does not return, each provoked on real parts in every protocol. The fixtures show
 // the others.
 
 let orders = 0;
@@ -27,7 +27,7 @@ interface ErrorFacts {
   readonly hasRetryAfter: boolean;
 }
 
-/** The longest time to wait in these tests: half a second or one, plus two of random jitter. */
+/** The longest time to wait in these tests: up to one second, and up to two seconds of jitter. */
 const retryAfterMaxMs = 3_000;
 
 const isRetryAfter = (ms: number) => ms > 0 && ms <= retryAfterMaxMs;
@@ -62,7 +62,7 @@ function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRet
 }
 
 test('a merchant over its share is rate limited in every protocol, with the time to wait, and the log names it', async () => {
-  // Less than one call, so that none is allowed, no matter how much time passes between them.
+  // Less than one call, so that no call is allowed, no matter how much time passes.
   const gateway = await runGateway({ rateLimit: 0.5 });
   const { calls } = gateway;
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('rate_limited', 429, 8, true));

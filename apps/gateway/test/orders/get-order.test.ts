@@ -48,7 +48,7 @@ const notFound = { code: Code.NotFound, reason: 'not_found' };
 
 describe('GetOrder', () => {
   test('a timeout of years: the call is logged with the outcome that the client received', async () => {
-    // Each protocol reads its own.
+    // Each protocol reads its own order.
     const headers = { ...gateway.headers, 'connect-timeout-ms': '9999999999', 'grpc-timeout': '99999999H' };
     const callsBefore = gateway.calls.length;
     const calls = rpcClients(OrderService, gateway).flatMap(({ client }) =>

@@ -21,7 +21,7 @@ interface Watch {
   readonly merchant: number;
   readonly received: string[];
   connections: number;
-  /** Set while its reader reads nothing. */
+  /** Set while its reader has stopped reading. */
   stopped?: Promise<void> | undefined;
 }
 

@@ -41,7 +41,7 @@ test('a refused payment is an event and is counted, and the log says which check
   expect(refusals.map(([, labels, count]) => [labels, count]).filter(([, count]) => count !== '0')).toEqual([
     ['code="order_expired",mode="live"', '1'],
   ]);
-  // One for each code and mode, so that the first refused payment is an increase.
+  // There is one for each code and mode from the start, so that the first refused payment is an increase.
   expect(refusals).toHaveLength(8);
 });
 

@@ -51,7 +51,7 @@ const callOf = (requestId: string) => gateway.calls.find(({ request_id }) => req
 
 const cancel = (orderId: string) => callJson(gateway, 'POST', `/order/${orderId}/cancel`);
 
-/** As {@link simulate}, with the response in JSON. */
+/** Like {@link simulate}, but returns the response as JSON. */
 async function simulateInJson(token: string, body: string, headers: Record<string, string> = {}) {
   const { status, text } = await simulate(token, body, { ...headers, accept: 'application/json' });
   return { status, body: JSON.parse(text) };

@@ -245,7 +245,7 @@ test('an endpoint with a slow attempt gets no other until that has ended', async
   startDelivery(() => 3_600);
   await expect.poll(() => receiver.received.length).toBe(1);
   await sleep(webhookLimits.slowAfterMs * 1.2);
-  // Due at the same time, so that a claim of one claims the other too.
+  // Both are due at the same time, so that one claim takes both.
   await storeEvents(database.sql, [merchantId, other.merchantId], 1);
   await expect.poll(() => other.receiver.received.length).toBe(1);
   expect(receiver.received.length).toBe(1);

@@ -95,7 +95,7 @@ test('a large response is cut off', async () => {
     },
   });
   expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toMatchObject({ status: 200 });
-  // The two kernels buffer more.
+  // The kernel buffers more on both sides.
   expect(sent).toBeLessThan(webhookLimits.responseBytesMax + 20_000_000);
 });
 
@@ -174,7 +174,7 @@ test('of the addresses of a name only the public ones are connected to', async (
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   const resolve = async () => [
     { address: '127.0.0.1', family: 4 },
-    // Not allocated, so no host has it.
+    // This network is not allocated, so no host has an address in it.
     { address: '3000::1', family: 6 },
   ];
   const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
@@ -194,7 +194,7 @@ test('a name that changes its address from lookup to lookup is never connected t
   const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
   const url = receiver.url.replace('localhost', 'shop.example');
   await sender.send(url, {}, '{}');
-  // One lookup per connection: the checked address is the connected one.
+  // There is one lookup per connection, so the address that was checked is the one that is used.
   expect(lookups).toBe(1);
   expect(await sender.send(url, {}, '{}')).toEqual(rejected);
   expect([lookups, receiver.connections()]).toEqual([2, 0]);

@@ -17,7 +17,7 @@ function orderIdOf({ body }: ReceivedWebhook): string {
 test('a delivery survives kill -9 of the gateway at any step', async () => {
   const { databaseUrl, credentials } = await newDatabase();
   const receiver = await runWebhookReceiver({
-    // Time for a kill while an attempt is in flight.
+    // Long enough for a kill while an attempt is in flight.
     respond: (_, response) => void setTimeout(() => response.writeHead(204).end(), 20),
   });
   await giveSigningSecret(databaseUrl, credentials.clientId, receiver.url);

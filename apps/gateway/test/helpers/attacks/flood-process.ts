@@ -39,14 +39,14 @@ export interface FloodOptions {
   readonly connections: number;
   /** The token of the page that is opened. */
   readonly orderToken: string;
-  /** Absent: invented ones, different each time. */
+  /** If absent, each call has other, invented ones. */
   readonly credentials?: Credentials | undefined;
 }
 
 export interface FloodReport {
   readonly opened: number;
   readonly requests: number;
-  /** Responses by status; those of the gRPC port are not read. */
+  /** The number of responses by status. Responses of the gRPC port are not read. */
   readonly statuses: Readonly<Record<string, number>>;
 }
 
@@ -157,7 +157,7 @@ function openStreams(socket: Socket): void {
     for (let next = unsent[0]; next !== undefined; next = unsent[0]) {
       const bytes = Math.min(next[1], window, 16_384);
       if (bytes === 0) return;
-      // As the prefix of a message, zeros would announce an empty one.
+      // Zeros at the start of a message would announce an empty one.
       socket.write(dataFrame(next[0], Buffer.alloc(bytes), 0));
       window -= bytes;
       next[1] -= bytes;
@@ -183,7 +183,7 @@ function openStreams(socket: Socket): void {
 }
 
 const cheapFrames: Partial<Record<FloodOptions['kind'], () => Buffer>> = {
-  // Later header blocks have their fields by reference.
+  // Later header blocks refer to the fields of the first one.
   resets: () => {
     const fields = Object.entries(requestFields);
     const first = Buffer.concat(fields.map(([name, value]) => hpackField(name, value, true)));
@@ -215,7 +215,7 @@ function firstStreams(settings: Buffer): number {
 }
 
 for (let index = 0; index < options.connections; index += 1) {
-  // Not all at the same time, because a flood of new connections is a separate test.
+  // One after the other, because a flood of new connections is a separate test.
   setTimeout(() => {
     if (cheap !== undefined) open(options.grpcPort, sendCheapFrames);
     else if (options.kind === 'incomplete messages' || options.kind === 'metadata') open(options.grpcPort, openStreams);

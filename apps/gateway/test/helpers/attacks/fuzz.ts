@@ -12,10 +12,10 @@ interface FuzzTarget {
   readonly credentials: Credentials;
 }
 
-/** Inputs sent at the same time. */
+/** How many inputs are sent at the same time. */
 const concurrency = 16;
 
-/** Bytes that parsers stumble over: JSON's and Protobuf's own, and the edges of UTF-8. */
+/** Bytes that are hard for parsers: special ones of JSON and Protobuf, and the limits of UTF-8. */
 const evilBytes = fc.constantFrom(
   ...[0x00, 0x0a, 0x22, 0x2c, 0x2d, 0x2e, 0x30, 0x39, 0x3a, 0x5b, 0x5c, 0x5d, 0x65, 0x75, 0x7b, 0x7d, 0x7f],
   ...[0x80, 0xc0, 0xed, 0xf4, 0xff],
@@ -27,7 +27,7 @@ const evilTexts = fc.constantFrom(
   ...['\u202e', '/*', 'NaN'],
 );
 
-/** Replaces up to 32 bytes anywhere, often none of them, or all that follow. */
+/** Replaces up to 32 bytes at any position, often none, or everything after it. */
 const edit = fc.record({
   at: fc.nat(2_000),
   length: fc.oneof(fc.nat(32), fc.constantFrom(0, 1, Number.POSITIVE_INFINITY)),

@@ -57,13 +57,13 @@ export const rejectedValues: readonly string[] = [
   ...['/* a */ 1', '1 // a', '1 /* a */', '# a', '\u00a01', '\u20281', '\ufeff1', '\u30001', '\u000b1', '\u000c1'],
   ...['1\u0085', '\u200b1', '', '<a/>', '{"a":1}{"b":2}', '1;', '=1', '(1)', 'new Date()', '() => 1', '--- 1'],
   ...['%7B%7D'],
-  // Duplicate keys: not JSON as this gateway takes it
+  // Duplicate keys, which this gateway rejects
   ...['{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '[{"a":1,"a":2}]', '{"x":{"y":[{"k":1,"k":2}]}}', '{"":1,"":2}'],
   ...['{"\\u0000":1,"\\u0000":2}', '{"__proto__":1,"__proto__":2}', '{"\\/":1,"/":2}'],
   ...['{"\\ud83d\\ude00":1,"\u{1f600}":2}', '{"a":1,"b":{"c":1},"a":{"c":1}}'],
 ];
 
-/** Whole documents that are not one JSON object in UTF-8: each as the bytes of a body. */
+/** Bodies that are not a single JSON object in UTF-8. */
 export const rejectedDocuments: readonly (readonly [name: string, body: Uint8Array])[] = [
   ...[
     ...['', ' ', '\n', 'null', 'true', '1', '"a"', '[]', '[{}]', '{}{}', '{} {}', '{},', ',{}', '{}]', '[{}', '({})'],

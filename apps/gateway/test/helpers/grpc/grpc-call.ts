@@ -10,7 +10,7 @@ export interface RawCall {
   readonly headers: OutgoingHttpHeaders;
   /** The chunks that are written, one after the other. */
   readonly chunks: readonly Uint8Array[];
-  /** Whether the body ends after the last chunk. */
+  /** Whether the body ends with the last chunk. */
   readonly ends: boolean;
   /** Cancels the call right after the last chunk. */
   readonly cancels?: boolean;
@@ -24,7 +24,7 @@ export interface RawAnswer {
   readonly closed: number | 'open';
 }
 
-/** A call that takes this long hangs: the server's own time limit is a third of it. */
+/** A call that takes this long has hung, because the server's own time limit is a third of it. */
 const waitMs = 15_000;
 
 /** The path of the method that creates an order, in gRPC, gRPC-Web and Connect. */
@@ -33,7 +33,7 @@ export const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
 /** The headers of a call with the credentials of the one client that `fixedDeps` knows. */
 export const callHeaders = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
 
-/** A message with its prefix: flags and the announced length. */
+/** A message with its prefix, which is the flags and the announced length. */
 export function frame(data: Uint8Array, { flags = 0, length = data.length } = {}): Buffer {
   const prefix = Buffer.alloc(5);
   prefix[0] = flags;
@@ -71,7 +71,7 @@ export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, c
     };
     const timer = setTimeout(() => finish('open'), waitMs);
     stream.on('response', (received) => {
-      // An error may consist of headers only, such as one that is sent before the body is read.
+      // An error that is sent before the body is read consists of headers only.
       const { status = [], header = [] } = Object.groupBy(Object.entries(received), ([name]) =>
         name.startsWith('grpc-') ? 'status' : 'header',
       );

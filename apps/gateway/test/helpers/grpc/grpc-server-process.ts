@@ -7,7 +7,7 @@ import { fixedDeps } from '../fixed-deps.ts';
 // The gRPC port in a separate process, as `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`, so that a crash and its
 // memory can be seen. Every message of its parent gets a report; `stop` closes the port.
 
-/** The resources that the process used, and its log, so far. */
+/** The resources that the process has used so far, and its log. */
 export interface ServerReport {
   /** The peak resident memory since the last report, in bytes. */
   readonly rssMax: number;
@@ -38,5 +38,5 @@ process.on('message', (message) => {
   process.send?.({ rssMax, errors } satisfies ServerReport);
   rssMax = 0;
 });
-// Nothing else would end it if the test run is killed.
+// Nothing else would end this process after the test run is killed.
 process.once('disconnect', () => process.exit());

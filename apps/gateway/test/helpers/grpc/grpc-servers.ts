@@ -21,25 +21,25 @@ export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
 export interface ServerOptions
   extends Partial<Pick<GatewayDeps, 'store' | 'authenticate' | 'readiness' | 'trustProxy'>>,
     Pick<GrpcServerOptions, 'hasFastPath'> {
-  /** Limits that replace those of the port, so that a test need not wait a minute. */
+  /** Limits that replace the port's own, so that a test does not have to wait a minute. */
   readonly limits?: Partial<typeof http2Limits>;
 }
 
-/** As {@link startGrpcServer}, until the end of the test that runs. */
+/** Like {@link startGrpcServer}. Closes the server when the test has finished. */
 export async function runGrpcServer(options?: ServerOptions): Promise<RunningServer> {
   const server = await startGrpcServer(options);
   onTestFinished(server.close);
   return server;
 }
 
-/** As `openSession`, until the end of the test that runs. */
+/** Like `openSession`. Closes the session when the test has finished. */
 export function useSession(port: number): ClientHttp2Session {
   const session = openSession(port);
   onTestFinished(() => session.close());
   return session;
 }
 
-/** As `openRawClient`, until the end of the test that runs. */
+/** Like `openRawClient`. Closes the connection when the test has finished. */
 export async function useRawClient(port: number): Promise<RawClient> {
   const client = await openRawClient(port);
   onTestFinished(() => void client.socket.destroy());
@@ -57,7 +57,7 @@ export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOpt
   return { port, calls, errors, close: () => server.close() };
 }
 
-/** A store that creates no order before `release` is called. `entered` resolves when the first one waits. */
+/** A store that creates no order until `release` is called. `entered` resolves when the first order waits. */
 export function blockedStore() {
   const [entered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const store = createInMemoryOrderStore();

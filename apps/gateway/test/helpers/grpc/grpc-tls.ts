@@ -7,10 +7,10 @@ export interface GrpcTls {
   readonly ca: string;
 }
 
-/** Absent: they speak without TLS. */
+/** If absent, they do not use TLS. */
 export let grpcTls: GrpcTls | undefined;
 
-/** From now on, the gRPC ports and the clients of this test file speak TLS. */
+/** Makes the gRPC ports and clients of this test file use TLS from now on. */
 export function useGrpcTls(): Authority {
   const authority = createAuthority();
   const { cert, key } = authority.issue('server');

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { callHeaders, createOrderPath, frame, orderData } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
 
-// HTTP/2 as bytes, for what a client library would never send. Numbers are those of RFC 9113, section 6.
+// HTTP/2 as bytes, for frames that no client library sends. The numbers are from RFC 9113, section 6.
 
 export const frameTypes = {
   data: 0,
@@ -33,7 +33,7 @@ export function http2Frame(type: number, set: number, streamId: number, payload:
   return Buffer.concat([header, payload]);
 }
 
-/** A number as four bytes. */
+/** A number as four bytes, big-endian. */
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
@@ -100,7 +100,7 @@ export function withFields(count: number): Fields {
   return { ...requestFields, ...Object.fromEntries(furtherFields) };
 }
 
-/** The frames of this many streams of a client, one stream after the other. */
+/** The frames of several streams of a client, one stream after the other. */
 export function streamsOf(count: number, make: (streamId: number) => readonly Uint8Array[], firstId = 1): Buffer {
   return Buffer.concat(Array.from({ length: count }, (_, index) => make(2 * index + firstId)).flat());
 }
@@ -119,7 +119,7 @@ export interface ReceivedFrame {
   readonly payload: Buffer;
 }
 
-/** Whether a frame has this type and this stream. */
+/** Whether a frame has this type and belongs to this stream. */
 export const isFrame = (type: number, streamId: number) => (received: ReceivedFrame) =>
   received.type === type && received.streamId === streamId;
 
