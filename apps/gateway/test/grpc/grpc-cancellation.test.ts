@@ -1,18 +1,11 @@
 import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { clientPreface, frameTypes, resetFrame } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
 import { callHeaders, createOrderPath, frame, orderData, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { blockedStore, runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc/grpc-servers.ts';
-import {
-  callFields,
-  callFrames,
-  clientPreface,
-  frameTypes,
-  headersFrame,
-  isFrame,
-  resetFrame,
-} from '../helpers/grpc/http2-frames.ts';
+import { callFields, callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
 test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
   const server = await runGrpcServer();

@@ -1,5 +1,13 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import {
+  clientPreface,
+  dataFrame,
+  frameTypes,
+  pingFrame,
+  settingsFrame,
+  uint32,
+} from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
 import { callHeaders, frame, orderData, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import {
@@ -13,18 +21,12 @@ import {
 import {
   callFields,
   callFrames,
-  clientPreface,
-  dataFrame,
-  frameTypes,
   headersFrame,
   isFrame,
   openRawClient,
-  pingFrame,
   type RawClient,
   readByServer,
-  settingsFrame,
-  uint32,
-} from '../helpers/grpc/http2-frames.ts';
+} from '../helpers/grpc/raw-client.ts';
 
 const never = 1_000_000;
 const { unusedTimeoutMs, idleTimeoutMs, streamTimeoutMs } = http2Limits;

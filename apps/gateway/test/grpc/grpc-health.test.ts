@@ -15,19 +15,13 @@ import {
 } from '@order-gateway/contract/health/v1/health_pb';
 import { service as healthDefinition } from 'grpc-health-check';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { clientPreface, frameTypes } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
 import { createReadiness } from '../../src/start/readiness.ts';
 import { frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { grpcTls } from '../helpers/grpc/grpc-tls.ts';
-import {
-  callFrames,
-  clientPreface,
-  frameTypes,
-  headersFrame,
-  isFrame,
-  requestFields,
-} from '../helpers/grpc/http2-frames.ts';
+import { callFrames, headersFrame, isFrame, requestFields } from '../helpers/grpc/raw-client.ts';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 

@@ -4,17 +4,11 @@ import { Code } from '@connectrpc/connect';
 import { ServerReflection } from '@order-gateway/contract/grpc/reflection/v1/reflection_pb';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { clientPreface, dataFrame, frameTypes } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
 import { createOrderPath, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
-import {
-  clientPreface,
-  dataFrame,
-  frameTypes,
-  headersFrame,
-  isFrame,
-  requestFields,
-} from '../helpers/grpc/http2-frames.ts';
+import { headersFrame, isFrame, requestFields } from '../helpers/grpc/raw-client.ts';
 import { bufCurl, grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 

@@ -7,21 +7,13 @@ import type { EventFeed } from '@order-gateway/domain/events';
 import type { OrderStore } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, test, vi } from 'vitest';
+import { clientPreface, dataFrame, flags, frameTypes, pingFrame } from '../../../../tools/http2-frames.ts';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { messageBytesMax } from '../../src/limits.ts';
 import { merchant } from '../helpers/fixed-deps.ts';
 import { callHeaders, frame, orderData, ordinaryCall, type RawCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc/grpc-servers.ts';
-import {
-  callFrames,
-  clientPreface,
-  dataFrame,
-  flags,
-  frameTypes,
-  headersFrame,
-  isFrame,
-  pingFrame,
-} from '../helpers/grpc/http2-frames.ts';
+import { callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
 /** The prefix of a message of the maximum size, without the message. */
 const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];

@@ -5,6 +5,19 @@ import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  clientPreface,
+  dataFrame,
+  flags,
+  frameTypes,
+  headerBlock,
+  http2Frame,
+  pingFrame,
+  resetFrame,
+  settingsFrame,
+  streamsOf,
+  windowUpdateFrame,
+} from '../../../../tools/http2-frames.ts';
 import { frame, orderData } from '../helpers/grpc/grpc-call.ts';
 import type { ServerReport } from '../helpers/grpc/grpc-server-process.ts';
 import { makeCalls } from '../helpers/grpc/grpc-servers.ts';
@@ -13,23 +26,12 @@ import {
   beginFrame,
   callFields,
   callFrames,
-  clientPreface,
-  dataFrame,
-  flags,
-  frameTypes,
-  headerBlock,
   headersFrame,
-  http2Frame,
   isFrame,
   openRawClient,
-  pingFrame,
   requestFields,
-  resetFrame,
-  settingsFrame,
-  streamsOf,
-  windowUpdateFrame,
   within,
-} from '../helpers/grpc/http2-frames.ts';
+} from '../helpers/grpc/raw-client.ts';
 
 // Floods of frames that cause streams, data or resets in our code. They show that other clients' calls still succeed.
 // Node.js limits all other frames itself. http2-bounds.test.ts tests our tighter limits.

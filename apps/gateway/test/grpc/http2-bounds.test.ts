@@ -1,5 +1,16 @@
 import { constants } from 'node:http2';
 import { expect, test } from 'vitest';
+import {
+  clientPreface,
+  dataFrame,
+  type Fields,
+  flags,
+  frameTypes,
+  http2Frame,
+  type ReceivedFrame,
+  resetFrame,
+  streamsOf,
+} from '../../../../tools/http2-frames.ts';
 import { http2Limits, penaltyLimits } from '../../src/limits.ts';
 import { callHeaders, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import {
@@ -12,22 +23,13 @@ import {
 import {
   beginFrame,
   callFrames,
-  clientPreface,
-  dataFrame,
-  type Fields,
-  flags,
-  frameTypes,
   headersFrame,
-  http2Frame,
   isFrame,
   type RawClient,
-  type ReceivedFrame,
   readByServer,
   requestFields,
-  resetFrame,
-  streamsOf,
   withFields,
-} from '../helpers/grpc/http2-frames.ts';
+} from '../helpers/grpc/raw-client.ts';
 
 // The limits of the gRPC port that are tighter than Node.js's own.
 

@@ -1,22 +1,21 @@
 import { connect, type Socket } from 'node:net';
 import { type Credentials, createClientId, createClientSecret } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import { createRandomBytes } from '../../../src/secrets/random-bytes.ts';
-import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';
 import {
   clientPreface,
   dataFrame,
   flags as frameFlags,
   frameReader,
   frameTypes,
-  headersFrame,
   hpackField,
   http2Frame,
   pingFrame,
-  requestFields,
   resetFrame,
   streamsOf,
-} from '../grpc/http2-frames.ts';
+} from '../../../../../tools/http2-frames.ts';
+import { createRandomBytes } from '../../../src/secrets/random-bytes.ts';
+import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';
+import { headersFrame, requestFields } from '../grpc/raw-client.ts';
 import { credentialHeaders } from '../send-order.ts';
 
 // A flood of calls without valid credentials, as `node flood-process.ts OPTIONS_AS_JSON`, until its parent ends it. Each connection

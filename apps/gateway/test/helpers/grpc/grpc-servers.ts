@@ -11,7 +11,7 @@ import { fixedDeps } from '../fixed-deps.ts';
 import { createMemoryLogger, type MemoryLogger } from '../memory-logger.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
-import { openRawClient, type RawClient } from './http2-frames.ts';
+import { openRawClient, type RawClient } from './raw-client.ts';
 
 export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
   readonly port: number;
