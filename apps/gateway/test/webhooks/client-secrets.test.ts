@@ -57,10 +57,16 @@ test('the last working secret is never revoked, for any number of concurrent cal
 
 test('the 6th working secret is rejected, for any number of concurrent calls', async () => {
   const merchant = await newMerchant();
-  const answers = await Promise.all(Array.from({ length: 20 }, () => callJson(merchant, 'POST', '/client_secrets')));
-  const codes = answers.map(({ status, body }) => body.code ?? status);
-  expect(codes.filter((code) => code === 201)).toHaveLength(4);
-  expect(codes.filter((code) => code === 'too_many_client_secrets')).toHaveLength(16);
+  const create = async () => {
+    const { status, body } = await callJson(merchant, 'POST', '/client_secrets');
+    return body.code ?? status;
+  };
+  const codes = await Promise.all(Array.from({ length: 20 }, create));
+  // On a busy machine a call can end without a known outcome, and has then perhaps created a secret.
+  expect(codes.filter((code) => ![201, 'too_many_client_secrets', 'unavailable'].includes(code))).toEqual([]);
+  await expect.poll(create).toBe('too_many_client_secrets');
+  const stored = (await gateway.accounts.listSecrets(merchant.credentials.clientId)) ?? [];
+  expect(stored.filter(({ endsAt }) => endsAt === null)).toHaveLength(5);
 });
 
 test('a revoked secret manages nothing any more, also while other calls may still use it', async () => {
