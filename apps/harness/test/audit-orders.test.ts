@@ -21,7 +21,7 @@ const auditProgram = fileURLToPath(new URL('../src/audit-orders.ts', import.meta
 test('audit-orders finds orders that are lost or were changed, and lines that it cannot read', async () => {
   const merchants = [{ name: 'First' }, { name: 'Second' }];
   const gateway = await startOwnGateway(merchants, new AbortController().signal, testDatabase);
-  onTestFinished(gateway.stop, 60_000);
+  onTestFinished(gateway.stop);
   const { credentials, databaseUrl } = gateway;
   const journalFile = join(folder, 'journal.ndjson');
   const profile = parseProfile({ merchants: 2, protocol: 'mixed', phases: constantRate(150, 2), replay_share: 0.1 });

@@ -4,14 +4,13 @@ import { describeCreation } from './order-store-contract/creation.ts';
 import { describeEvents } from './order-store-contract/events.ts';
 import { describeLists } from './order-store-contract/lists.ts';
 import { describeLookups } from './order-store-contract/lookups.ts';
-import { type OpenedOrderStore, orderStoreSteps, timeoutMs } from './order-store-contract/order-store-steps.ts';
+import { type OpenedOrderStore, orderStoreSteps } from './order-store-contract/order-store-steps.ts';
 import { describePaymentAttempts } from './order-store-contract/payment-attempts.ts';
 import { describeRefusedPayments } from './order-store-contract/refused-payments.ts';
 
 /** The tests that every `OrderStore` must pass. */
 export function describeOrderStore(name: string, open: () => Promise<OpenedOrderStore>): void {
-  // A store returns its outcome before the test times out.
-  describe(name, { timeout: 3 * timeoutMs }, () => {
+  describe(name, () => {
     let opened: OpenedOrderStore;
     beforeAll(async () => {
       opened = await open();

@@ -9,6 +9,7 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import type { OrderResponse } from '../../src/operations/orders.ts';
 import { endProcesses, newDataDir, startProcess } from '../helpers/gateway-process.ts';
@@ -51,7 +52,7 @@ function sendOrders(gateway: RunningGateway) {
     /** Resolves when this many more orders are acknowledged. */
     more: async (count: number) => {
       const goal = acknowledged.size + count;
-      await vi.waitUntil(() => acknowledged.size >= goal, 60_000);
+      await vi.waitUntil(() => acknowledged.size >= goal, waitLimitMs);
     },
     stop: async () => {
       isStopping = true;
@@ -102,7 +103,7 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
     const [row] = await superuser`select last_archived_wal >= ${wal} as is_archived from pg_stat_archiver`;
     return row?.is_archived === true;
   };
-  await vi.waitUntil(archived, 60_000);
+  await vi.waitUntil(archived, waitLimitMs);
 
   const restored = await startRestored(server, restore, target);
   const databaseUrl = new URL(gateway.databaseUrl);
@@ -129,7 +130,7 @@ function pollEvents(merchant: { url: string; credentials: Credentials }, query =
     const { body } = await callJson(merchant, 'GET', `/events${query}`);
     expect(body.events).not.toEqual([]);
     return body;
-  });
+  }, waitLimitMs);
 }
 
 async function listOrders(url: string, credentials: Credentials): Promise<Map<string, OrderResponse>> {
@@ -182,6 +183,6 @@ async function startRestored(server: TestServer, command: string, target: string
   const session = postgres(restored.url, { max: 1, fetch_types: false });
   const isRestored = async () => (await session`select not pg_is_in_recovery() as done`)[0]?.done === true;
   onTestFinished(() => session.end({ timeout: 1 }));
-  await vi.waitUntil(isRestored, 60_000);
+  await vi.waitUntil(isRestored, waitLimitMs);
   return restored;
 }

@@ -6,6 +6,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { giveSigningSecret, scrape, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 import { startWebhookReceiver } from '../helpers/webhook-receiver.ts';
@@ -22,7 +23,7 @@ beforeAll(async () => {
   await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId, receiver.url);
   await createOrder(gateway, 'seen');
   await callJson(gateway, 'POST', '/order/seen/cancel');
-  await vi.waitUntil(async () => (await scrape(gateway)).includes('order_gateway_webhook_attempts_total'), 60_000);
+  await vi.waitUntil(async () => (await scrape(gateway)).includes('order_gateway_webhook_attempts_total'), waitLimitMs);
   metrics = labelsOf(await scrape(gateway));
   return receiver.close;
 });

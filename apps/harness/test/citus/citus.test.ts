@@ -25,12 +25,12 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))(
     beforeAll(async () => {
       cluster = await startDistributedCluster();
     }, limitMs);
-    afterAll(() => cluster?.close(), 60_000);
+    afterAll(() => cluster?.close());
     const database = async () => ({ url: cluster.url, stop: async () => {} });
 
     test('responds to every fixture like a gateway on a single server', async () => {
       const gateway = await startFixtureGateway(signal, database);
-      onTestFinished(gateway.stop, 60_000);
+      onTestFinished(gateway.stop);
       const clients = openClients(gateway);
       onTestFinished(() => {
         for (const client of Object.values(clients)) client.close();
@@ -46,7 +46,7 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))(
     test('responds with unavailable for the merchants of a lost worker, and serves all others', async () => {
       const names = Array.from({ length: 8 }, (_, index) => ({ name: `Merchant ${index}` }));
       const gateway = await startOwnGateway(names, signal, database);
-      onTestFinished(gateway.stop, 60_000);
+      onTestFinished(gateway.stop);
       const { credentials } = gateway;
       const sender = openSender(gateway, 4);
       onTestFinished(sender.close);

@@ -5,7 +5,7 @@ import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.
 /** A gateway on one server, and one on a Citus cluster of the same machine, each with the same accounts; a checkout system is the last. */
 export async function startComparedGateways(merchants: number): Promise<Record<'plain' | 'citus', OwnGateway>> {
   const cluster = await startDistributedCluster();
-  onTestFinished(cluster.close, 60_000);
+  onTestFinished(cluster.close);
   const { url: plainUrl } = await cluster.startPlain();
   const setups = [
     ...Array.from({ length: merchants }, (_, index) => ({ name: `Merchant ${index}` })),
@@ -14,7 +14,7 @@ export async function startComparedGateways(merchants: number): Promise<Record<'
   const start = async (url: string) => {
     const database = async () => ({ url, stop: async () => {} });
     const gateway = await startOwnGateway(setups, new AbortController().signal, database);
-    onTestFinished(gateway.stop, 60_000);
+    onTestFinished(gateway.stop);
     return gateway;
   };
   return { plain: await start(plainUrl), citus: await start(cluster.url) };

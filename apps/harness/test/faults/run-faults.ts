@@ -112,7 +112,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   onTestFinished(async () => {
     ended.abort();
     await started.disposeAsync();
-  }, 60_000);
+  });
   const { path: folder } = started.use(await mkdtempDisposable(join(tmpdir(), 'faults-')));
   const random = seededAt(seed, 0);
   const { url, auditUrl, target } = await plan.openDatabase(started);

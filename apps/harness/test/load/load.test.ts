@@ -36,11 +36,18 @@ test('orders that are paid and cancelled during a run are audited with their eve
   const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
   const claims = ['--start-share', '0.1', '--end-share', '0.05', '--metadata-share', '0.5'];
   // In a closed loop later calls are about orders that have their response, however slow the machine is.
-  const rate = '--protocol mixed --mode closed --connections 2 --duration 4s --merchants 2'.split(' ');
-  const { code, stdout, stderr } = await load([...rate, ...shares, ...claims, '--audit', '--json', json]);
-  expect(`${stdout}${stderr}`).toContain('passed');
-  expect(code).toBe(0);
-  const { audit, outcomes } = JSON.parse(readFileSync(json, 'utf8'));
+  const closed = '--protocol mixed --mode closed --connections 2 --merchants 2'.split(' ');
+  const run = async (seconds: number) => {
+    const args = [...closed, '--duration', `${seconds}s`, ...shares, ...claims, '--audit', '--json', json];
+    const { code, stdout, stderr } = await load(args);
+    expect(`${stdout}${stderr}`).toContain('passed');
+    expect(code).toBe(0);
+    return JSON.parse(readFileSync(json, 'utf8'));
+  };
+  let report = await run(4);
+  // A slow machine makes only a few calls in this time.
+  if (report.audit.changes === 0) report = await run(60);
+  const { audit, outcomes } = report;
   expect(audit).toMatchObject({ lost: 0, unexplained: 0, undelivered: 0 });
   expect(audit.changes).toBeGreaterThan(0);
   expect(outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('ok');

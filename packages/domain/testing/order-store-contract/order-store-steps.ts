@@ -19,7 +19,7 @@ export interface OpenedOrderStore {
 }
 
 /** Enough time for one order on a busy machine. */
-export const timeoutMs = 10_000;
+export const timeoutMs = 60_000;
 
 export const hourMs = 3_600_000;
 
