@@ -41,8 +41,10 @@ function sendOrders(gateway: RunningGateway) {
       sent += 1;
       const orderId = `drill-${sent}`;
       const response = await postOrder(gateway, validOrderInput({ order_id: orderId }));
-      expect(response.status).toBe(201);
-      acknowledged.set(orderId, await answerOf(response));
+      // On a busy machine, whether an order was stored may remain unknown.
+      expect([201, 503]).toContain(response.status);
+      if (response.status === 201) acknowledged.set(orderId, await answerOf(response));
+      else await response.text();
     }
   };
   const loops = Promise.all(Array.from({ length: 16 }, loop));
