@@ -36,6 +36,9 @@ begin
     ) on webhook_endpoints to order_gateway;
     grant insert, update (ends_at) on client_secrets to order_gateway;
     grant insert, update on brands to order_gateway;
+    -- The console. With CONSOLE=off, a gateway does not use these.
+    grant select, insert, delete, update (last_seen_at) on console_sessions to order_gateway;
+    grant select, insert, delete on console_links to order_gateway;
     -- Events are deleted after 30 days.
     grant delete on events, webhook_deliveries to order_gateway;
   end if;
@@ -44,6 +47,7 @@ begin
     grant select on accounts, brands, payments, refused_payments, events, event_feeds, webhook_deliveries, audit_log
       to order_gateway_reader;
     grant select (id, account_id, created_at, ends_at) on client_secrets to order_gateway_reader;
+    grant select (account_id, id, name, role, created_at, last_seen_at) on console_sessions to order_gateway_reader;
     grant select (
       merchant_id, endpoint_id, url, event_types, previous_ends_at, created_at, disabled_at, failing_since
     ) on webhook_endpoints to order_gateway_reader;

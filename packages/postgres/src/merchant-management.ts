@@ -1,5 +1,10 @@
 import { type Credentials, hashSecret } from '@order-gateway/domain/accounts';
-import type { Managed, ManagementOutcome, MerchantManagement } from '@order-gateway/domain/management';
+import type {
+  Managed,
+  ManagementCaller,
+  ManagementOutcome,
+  MerchantManagement,
+} from '@order-gateway/domain/management';
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { clientSecretsOn } from './accounts/account-admin.ts';
@@ -7,6 +12,7 @@ import { findAccount } from './accounts/account-directory.ts';
 import { type AdminOptions, openAdministration, type Run, runOn, runRedacted } from './accounts/admin-connection.ts';
 import { type Actor, systemActor } from './accounts/audit-log.ts';
 import { brandsOn } from './accounts/brands.ts';
+import { consoleActor } from './accounts/console-sessions.ts';
 import { createBatchQueue } from './batches/batch-queue.ts';
 import { type DatabaseClient, type DatabaseOptions, patientConnectTimeoutMs } from './connections/client.ts';
 import { isCallerEnded } from './connections/errors.ts';
@@ -35,7 +41,7 @@ export function openMerchantManagement(options: DatabaseOptions): PostgresMercha
     run: (client, works) => Promise.all(works.map((work) => work(runOn(client)))),
   });
   return {
-    perform: <Value>(caller: Credentials, work: (managed: Managed) => Promise<Value>, timeoutMs: number) =>
+    perform: <Value>(caller: ManagementCaller, work: (managed: Managed) => Promise<Value>, timeoutMs: number) =>
       queue.add((run) => performOn(run, caller, work), timeoutMs) as Promise<ManagementOutcome<Value>>,
     close: queue.close,
   };
@@ -66,15 +72,21 @@ function managedBy(run: Run, actor: Actor): Managed {
 
 async function performOn<Value>(
   run: Run,
-  caller: Credentials,
+  caller: ManagementCaller,
   work: (managed: Managed) => Promise<Value>,
 ): Promise<ManagementOutcome<Value>> {
-  const live = liveCaller(caller);
-  const found = await run((db) => db.execute(live));
-  if (found.length === 0) return { kind: 'unauthenticated' };
+  const { sessionDigest } = caller;
+  if (sessionDigest === undefined) {
+    const found = await run((db) => db.execute(liveCaller(caller)));
+    if (found.length === 0) return { kind: 'unauthenticated' };
+  }
   // The lock delays a revocation until the change has committed. After a revocation, the lock fails, and the statement
   // is repeated.
-  const actor = sql`${live} for share of ${sql.identifier('client_secrets')}`;
+  // The console has just found the session, which may be one that only reads.
+  const actor =
+    sessionDigest === undefined
+      ? sql`${liveCaller(caller)} for share of ${sql.identifier('client_secrets')}`
+      : sql`${consoleActor(sessionDigest)} for share of ${sql.identifier('console_sessions')}`;
   try {
     return { kind: 'done', value: await work(managedBy(run, actor)) };
   } catch (error) {

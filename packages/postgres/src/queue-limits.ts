@@ -27,6 +27,8 @@ export const queueLimits = {
   accounts: { connections: 2, batchMax: 1_024, waitingMax: 16_384 },
   /** What merchants manage, on one connection. A second's work may wait. */
   management: { waitingMax: 128 },
+  /** Sessions of the console, on one connection. A second's work may wait. */
+  console: { waitingMax: 128 },
   /** Results of deliveries. The limit exceeds the deliveries that a process has in flight. */
   deliveries: { batchMax: 128, waitingMax: 4_096 },
   /** Lookups of the Citus server that stores a merchant's orders. */

@@ -1,4 +1,4 @@
-import { checksumModes, logoTypes, merchantModes } from '@order-gateway/domain/accounts';
+import { checksumModes, consoleRoles, logoTypes, merchantModes } from '@order-gateway/domain/accounts';
 import { eventTypes } from '@order-gateway/domain/events';
 import { amountDecimals, amountHundredthsMax } from '@order-gateway/domain/money';
 import {
@@ -124,6 +124,43 @@ export const clientSecrets = pgTable(
 
 /** Whether a secret works now, by the clock of the database. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
+
+/** The people who are signed in to the console. A row is used until its session ends, and deleted by a later sign-in. */
+export const consoleSessions = pgTable(
+  'console_sessions',
+  {
+    accountId: bigint('account_id', { mode: 'number' })
+      .notNull()
+      .references(() => accounts.id),
+    id: bigint('id', { mode: 'number' }).generatedAlwaysAsIdentity(),
+    /** The SHA-256 of the cookie's value. */
+    tokenDigest: bytea('token_digest').notNull().unique(),
+    name: text('name').notNull(),
+    role: text('role', { enum: consoleRoles }).notNull(),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+    lastSeenAt: timestamptz('last_seen_at').notNull().defaultNow(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.accountId, table.id] }),
+    check('console_sessions_role', oneOf(table.role, consoleRoles)),
+  ],
+);
+
+/** One-time links with which people sign in to the console. A sign-in deletes its link. */
+export const consoleLinks = pgTable(
+  'console_links',
+  {
+    /** The SHA-256 of the token in the link. */
+    tokenDigest: bytea('token_digest').primaryKey(),
+    accountId: bigint('account_id', { mode: 'number' })
+      .notNull()
+      .references(() => accounts.id),
+    name: text('name').notNull(),
+    role: text('role', { enum: consoleRoles }).notNull(),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+  },
+  (table) => [check('console_links_role', oneOf(table.role, consoleRoles))],
+);
 
 /**
  * Orders, one row each, with columns named as in the domain. Only the status, the columns after customer_locale and, in

@@ -29,3 +29,8 @@ export function pathPrefixOf(baseUrl: BaseUrl): string {
 export function paymentLink(baseUrl: BaseUrl, token: OrderToken): string {
   return `${baseUrl}/payment/${token}`;
 }
+
+/** The address of a one-time link to the console: `{base_url}/console/sign-in/<token>`. */
+export function signInLink(baseUrl: BaseUrl, token: string): string {
+  return `${baseUrl}/console/sign-in/${token}`;
+}

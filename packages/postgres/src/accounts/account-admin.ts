@@ -2,18 +2,21 @@ import { randomBytes } from 'node:crypto';
 import {
   type ChecksumMode,
   type ClientSecretStore,
+  type ConsoleUser,
   type Credentials,
   createClientId,
   createClientSecret,
+  createConsoleToken,
   hashSecret,
   liveSecretsMax,
 } from '@order-gateway/domain/accounts';
-import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { patientConnectTimeoutMs } from '../connections/client.ts';
-import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
+import { accounts, clientSecrets, consoleSessions, isLiveSecret } from '../schema.ts';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './admin-connection.ts';
 import { type Action, type Actor, listActions, runRecorded, systemActor } from './audit-log.ts';
+import { recordConsoleLink } from './console-sessions.ts';
 
 /**
  * The operators' administration of merchants and their secrets, on one connection that the first call opens. A new
@@ -27,12 +30,12 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
   const set = (
     action: Action & { readonly clientId: string },
     settings: PgUpdateSetSource<typeof accounts>,
-    isOfKind?: SQL,
+    { isOfKind, also }: { readonly isOfKind?: SQL; readonly also?: SQL } = {},
   ) =>
     run(async (db) => {
       const isTarget = and(eq(accounts.clientId, action.clientId), isOfKind);
       const statement = db.update(accounts).set(settings).where(isTarget).returning({ id: accounts.id });
-      const changed = await runRecorded(db, statement, { ...action, actor });
+      const changed = await runRecorded(db, statement, { ...action, actor }, { ...(also && { also }) });
       return changed.length === 1 ? 'done' : 'unknown_account';
     });
   return {
@@ -91,14 +94,14 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
 
     /** Takes effect within a second, when a process next reads the merchant. */
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
-      set({ name: 'checksum', clientId, details: { mode: checksumMode } }, { checksumMode }, isMerchant),
+      set({ name: 'checksum', clientId, details: { mode: checksumMode } }, { checksumMode }, { isOfKind: isMerchant }),
 
     /** Sets the lifetime of orders sent without an expiry; `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
       set(
         { name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } },
         { defaultLifetimeSeconds },
-        isMerchant,
+        { isOfKind: isMerchant },
       ),
 
     /**
@@ -106,16 +109,44 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
      * second.
      */
     setRateLimit: (clientId: string, rateLimit: number | null) =>
-      set({ name: 'limit', clientId, details: { calls_per_second: rateLimit } }, { rateLimit }, isMerchant),
+      set(
+        { name: 'limit', clientId, details: { calls_per_second: rateLimit } },
+        { rateLimit },
+        { isOfKind: isMerchant },
+      ),
 
     /** Changes the name that customers see. */
     rename: (clientId: string, name: string) => set({ name: 'rename', clientId, details: { name } }, { name }),
 
-    /** Rejects the account's credentials in every process, starting within a second, until {@link enable}. */
+    /**
+     * Rejects the account's credentials in every process, starting within a second, until {@link enable}. Ends its
+     * sessions of the console permanently.
+     */
     disable: (clientId: string) =>
-      set({ name: 'disable', clientId }, { disabledAt: sql`coalesce(${accounts.disabledAt}, now())` }),
+      set(
+        { name: 'disable', clientId },
+        { disabledAt: sql`coalesce(${accounts.disabledAt}, now())` },
+        { also: sql`delete from ${consoleSessions} where account_id = (select id from acted)` },
+      ),
 
     enable: (clientId: string) => set({ name: 'enable', clientId }, { disabledAt: null }),
+
+    /**
+     * Creates a one-time link to the console of a merchant for {@link consoleLimits.linkMs}. Returns its token;
+     * `undefined` if there is no such merchant, or if it is disabled.
+     */
+    createConsoleLink: (clientId: string, { name, role }: ConsoleUser): Promise<string | undefined> =>
+      run(async (db) => {
+        const token = createConsoleToken(randomBytes);
+        const isEnabled = and(eq(accounts.clientId, clientId), isMerchant, isNull(accounts.disabledAt));
+        const created = await recordConsoleLink(
+          db,
+          { tokenDigest: hashSecret(token), name, role },
+          sql`select ${accounts.id} from ${accounts} where ${isEnabled}`,
+          { actor, clientId },
+        );
+        return created.length === 1 ? token : undefined;
+      }),
 
     /** Lists entries of the audit log: see {@link listActions}. */
     log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),

@@ -38,7 +38,8 @@ export function openAccountDirectory(options: DatabaseOptions): PostgresAccountD
   };
 }
 
-const accountColumns = {
+/** The columns of an account that {@link accountOf} needs. */
+export const accountColumns = {
   kind: accounts.kind,
   id: accounts.id,
   name: accounts.name,
@@ -88,7 +89,7 @@ export async function findAccount(db: PostgresJsDatabase, clientId: string): Pro
 
 type AccountRow = Omit<Merchant, 'kind' | 'id'> & { readonly kind: Account['kind']; readonly id: number };
 
-function accountOf({ kind, id, name, ...settings }: AccountRow): Account {
+export function accountOf({ kind, id, name, ...settings }: AccountRow): Account {
   const common = { id: id as AccountId, name };
   return kind === 'merchant' ? { kind, ...common, ...settings } : { kind, ...common };
 }

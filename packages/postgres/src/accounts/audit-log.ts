@@ -28,9 +28,9 @@ function userName(): string {
 }
 
 /**
- * Who acts, for the audit log: a name, or a query that returns the name in the column `name`. The query returns no row
- * if the caller may no longer do anything. The entry then has no actor, and the whole statement fails ({@link
- * isCallerEnded}).
+ * Who acts, for the audit log: a name, or a query that returns the name in the column `name`. Its other columns are added
+ * to the details. The query returns no row if the caller may no longer do anything. The entry then has no actor, and the
+ * whole statement fails ({@link isCallerEnded}).
  */
 export type Actor = string | SQL;
 
@@ -50,7 +50,9 @@ export async function runRecorded<Row extends Record<string, unknown>>(
     with caller as materialized (${typeof actor === 'string' ? sql`select ${actor}::text as name` : actor}),
     acted as (${statement.getSQL()}), also as (${also}), recorded as (
       insert into ${auditLog} (actor, action, client_id, details)
-      select (select name from caller), ${name}, ${clientId ?? null}, ${JSON.stringify(details)}::jsonb || ${found}::jsonb from acted limit 1
+      select (select name from caller), ${name}, ${clientId ?? null},
+        ${JSON.stringify(details)}::jsonb || ${found}::jsonb || coalesce((select to_jsonb(caller) - 'name' from caller), '{}')
+      from acted limit 1
     )
     select * from acted`);
   return rows as unknown as Row[];

@@ -1,10 +1,11 @@
-import type { AccountId } from '@order-gateway/domain/accounts';
+import { type AccountId, hashSecret } from '@order-gateway/domain/accounts';
 import { personalFieldNames, transitions } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { openAccountDirectory } from '../../src/accounts/account-directory.ts';
+import { openConsoleSessions } from '../../src/accounts/console-sessions.ts';
 import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore } from '../../src/order-store.ts';
@@ -81,6 +82,27 @@ test('the role of the gateway can do what merchants do with their endpoints, sec
   }
 });
 
+test('the role of the gateway can do what people do in the console', async () => {
+  const url = database.urlAs('order_gateway');
+  const sessions = openConsoleSessions({ url });
+  const management = openMerchantManagement({ url });
+  const accounts = openAccountAdmin({ url: database.urlAs('order_gateway_owner') });
+  onTestFinished(async () => void (await Promise.all([sessions.close(), management.close(), accounts.close()])));
+  const { clientId } = await accounts.create('Shop');
+  const link = hashSecret((await accounts.createConsoleLink(clientId, { name: 'Ada', role: 'manage' })) ?? '');
+  const sessionDigest = new Uint8Array(32);
+  const done = { kind: 'done', value: expect.anything() };
+  expect(await sessions.signIn(link, sessionDigest, enoughMs)).toEqual(done);
+  await as('order_gateway_owner', "update console_sessions set last_seen_at = now() - interval '5 minutes'");
+  expect(await sessions.find(sessionDigest, enoughMs)).toEqual(done);
+  expect(await sessions.list(sessionDigest, enoughMs)).toEqual(done);
+  expect(await sessions.createLink(sessionDigest, link, { name: 'Bob', role: 'read' }, enoughMs)).toEqual(done);
+  expect(await sessions.record(sessionDigest, { name: 'order.cancel', details: {} }, enoughMs)).toEqual(done);
+  const caller = { clientId, clientSecret: '', sessionDigest };
+  expect(await management.perform(caller, (managed) => managed.addSecret(clientId, null), enoughMs)).toEqual(done);
+  expect(await sessions.end(sessionDigest, 'all', enoughMs)).toEqual(done);
+});
+
 test('the role of the gateway moves the sequence past the ids of restored orders', async () => {
   const store = openOrderStore({ url: database.urlAs('order_gateway') });
   onTestFinished(store.close);
@@ -124,6 +146,7 @@ test('the role that reads sees no secret, no data of a customer and no link, and
     'secret_hash',
     'signing_secret',
     'previous_secret',
+    'token_digest',
   ];
   expect(names.filter((name) => denied.includes(name.split('.')[1] ?? ''))).toEqual([]);
   await expect(as('order_gateway_reader', "update orders set order_status = 'PAID'")).rejects.toThrow(

@@ -1,0 +1,95 @@
+import { type RandomBytes, randomBase62 } from '../base62.ts';
+import type { StoreFailure } from '../result.ts';
+import type { Merchant } from './account.ts';
+
+/** What a person may do in the console. `read` sees the merchant's orders and settings; `manage` also changes them. */
+export const consoleRoles = ['read', 'manage'] as const;
+
+/** One of {@link consoleRoles}. */
+export type ConsoleRole = (typeof consoleRoles)[number];
+
+/** The limits of the console's sign-in links and sessions, in milliseconds and sessions per merchant. */
+export const consoleLimits = { linkMs: 900_000, sessionMs: 28_800_000, idleMs: 3_600_000, sessionsMax: 20 } as const;
+
+/** 32 base62 characters are 190 bits, which nobody can guess. */
+const tokenLength = 32;
+
+/** Matches every token of a sign-in link or a session's cookie. */
+export const consoleTokenForm = new RegExp(`^[0-9A-Za-z]{${tokenLength}}$`);
+
+/** Returns a new token for a sign-in link or a session's cookie. Only its digest is stored ({@link hashSecret}). */
+export function createConsoleToken(randomBytes: RandomBytes): string {
+  return randomBase62(tokenLength, randomBytes);
+}
+
+/** The person of a link or a session. */
+export interface ConsoleUser {
+  /** Shown in lists and in the audit log, as `console:NAME`. */
+  readonly name: string;
+  readonly role: ConsoleRole;
+}
+
+/** A session of the console, which a person started with a one-time link. */
+export interface ConsoleSession extends ConsoleUser {
+  /** Positive, unique among all sessions. */
+  readonly id: number;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly createdAtMs: number;
+  /** When the session was last used, to the minute. */
+  readonly lastSeenAtMs: number;
+}
+
+/** A live session with its merchant. */
+export interface FoundConsoleSession {
+  readonly merchant: Merchant;
+  readonly clientId: string;
+  readonly session: ConsoleSession;
+}
+
+/** An action of a person, for the audit log. */
+export interface ConsoleAction {
+  /** Such as `order.cancel`. */
+  readonly name: string;
+  /** Never a secret or a customer's data. */
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/**
+ * Stores the sessions and one-time links of the console. Tokens are given as digests. Every method completes within
+ * `timeoutMs`, and returns `undefined` if the link or the session does not exist or has ended, or may not do this.
+ */
+export interface ConsoleSessionStore {
+  /**
+   * Uses up a link and starts a session. The sessions of a merchant that were used least recently end, so that at most
+   * `sessionsMax` remain.
+   */
+  signIn(linkDigest: Uint8Array, sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<true>>;
+  /** Finds a live session, and records that it is used. */
+  find(sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<FoundConsoleSession>>;
+  /** Creates a one-time link for a colleague, as the user of a session with the role `manage`. */
+  createLink(
+    sessionDigest: Uint8Array,
+    linkDigest: Uint8Array,
+    colleague: ConsoleUser,
+    timeoutMs: number,
+  ): Promise<FoundOutcome<true>>;
+  /** Lists the live sessions of the merchant of a session, newest first. */
+  list(sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<readonly ConsoleSession[]>>;
+  /**
+   * Ends a session: the caller's own one, or with the role `manage` the one with the id `other`, or all sessions and
+   * links of the merchant.
+   */
+  end(
+    sessionDigest: Uint8Array,
+    which: 'own' | 'all' | { readonly other: number },
+    timeoutMs: number,
+  ): Promise<FoundOutcome<true>>;
+  /**
+   * Records an action of a session with the role `manage` in the audit log. It is recorded before it is tried, so that
+   * nothing is done without an entry.
+   */
+  record(sessionDigest: Uint8Array, action: ConsoleAction, timeoutMs: number): Promise<FoundOutcome<true>>;
+}
+
+/** The outcome of a statement about a session or link. */
+export type FoundOutcome<Found> = { readonly kind: 'done'; readonly value: Found | undefined } | StoreFailure;

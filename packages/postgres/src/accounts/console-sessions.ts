@@ -1,0 +1,215 @@
+import {
+  type ConsoleSession,
+  type ConsoleSessionStore,
+  type ConsoleUser,
+  consoleLimits,
+  type FoundConsoleSession,
+  type FoundOutcome,
+  type Merchant,
+} from '@order-gateway/domain/accounts';
+import { and, desc, eq, inArray, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { createBatchQueue } from '../batches/batch-queue.ts';
+import type { DatabaseClient, DatabaseOptions } from '../connections/client.ts';
+import { queueLimits } from '../queue-limits.ts';
+import { accounts, consoleLinks, consoleSessions } from '../schema.ts';
+import { accountColumns, accountOf } from './account-directory.ts';
+import { openAdministration, type Run, runOn } from './admin-connection.ts';
+import { runRecorded } from './audit-log.ts';
+
+/** The store with its connection. */
+export interface PostgresConsoleSessions extends ConsoleSessionStore {
+  /** Lets running calls finish, then closes the connection. */
+  close(): Promise<void>;
+}
+
+const since = (ms: number) => sql`now() - ${ms / 1_000} * interval '1 second'`;
+
+const actorName = sql`'console:' || ${consoleSessions.name} as name`;
+
+/** Whether a session can be used now, by the clock of the database. */
+const isLive = sql`${consoleSessions.createdAt} > ${since(consoleLimits.sessionMs)}
+  and ${consoleSessions.lastSeenAt} > ${since(consoleLimits.idleMs)}`;
+
+/** A session that is used more than once in this time is not written again. */
+const lastSeenMs = 60_000;
+
+/** The actor and the account of an action, for the audit log. */
+const actionOf = (sessionDigest: Uint8Array) => ({
+  actor: consoleActor(sessionDigest),
+  clientId: sql`(${managerOf(sessionDigest, accounts.clientId)})`,
+});
+
+/** Opens the sessions of the console on one connection, so that they delay no other call. */
+export function openConsoleSessions(options: DatabaseOptions): PostgresConsoleSessions {
+  const queue = createBatchQueue<DatabaseClient<PostgresJsDatabase>, (run: Run) => Promise<unknown>, unknown>({
+    name: 'console',
+    meter: options.meter,
+    clients: [openAdministration(options, 'console')],
+    batchMax: 1,
+    waitingMax: queueLimits.console.waitingMax,
+    run: (client, works) => Promise.all(works.map((work) => work(runOn(client)))),
+  });
+  const perform = <Found>(timeoutMs: number, work: (db: PostgresJsDatabase) => Promise<Found | undefined>) =>
+    queue.add(async (run) => ({ kind: 'done', value: await run(work) }), timeoutMs) as Promise<FoundOutcome<Found>>;
+  return {
+    signIn: (linkDigest, sessionDigest, timeoutMs) =>
+      perform(timeoutMs, async (db) => {
+        const isOfLink = eq(consoleLinks.tokenDigest, linkDigest);
+        const [used] = await runRecorded<{ account_id: string }>(
+          db,
+          sql`
+            delete from ${consoleLinks} using ${accounts}
+            where ${isOfLink} and ${consoleLinks.createdAt} > ${since(consoleLimits.linkMs)}
+              and ${accounts.id} = ${consoleLinks.accountId} and ${isNull(accounts.disabledAt)}
+            returning account_id, client_id, ${consoleLinks.name}, role`,
+          {
+            actor: sql`select 'console:' || name as name, role from ${consoleLinks} where ${isOfLink}`,
+            name: 'console.sign_in',
+            clientId: sql`client_id`,
+          },
+          {
+            also: sql`
+              insert into ${consoleSessions} (account_id, token_digest, name, role)
+              select account_id, ${sessionDigest}::bytea, name, role from acted`,
+          },
+        );
+        if (used === undefined) return undefined;
+        const ofAccount = eq(consoleSessions.accountId, Number(used.account_id));
+        const kept = db
+          .select({ id: consoleSessions.id })
+          .from(consoleSessions)
+          .where(and(ofAccount, isLive))
+          .orderBy(desc(consoleSessions.lastSeenAt), desc(consoleSessions.id))
+          .limit(consoleLimits.sessionsMax);
+        await db.delete(consoleSessions).where(and(ofAccount, sql`${consoleSessions.id} not in ${kept}`));
+        return true;
+      }),
+
+    find: (sessionDigest, timeoutMs) =>
+      perform(timeoutMs, async (db): Promise<FoundConsoleSession | undefined> => {
+        const isSession = and(eq(consoleSessions.tokenDigest, sessionDigest), isLive);
+        const touched = db.$with('touched').as(
+          db
+            .update(consoleSessions)
+            .set({ lastSeenAt: sql`now()` })
+            .where(and(isSession, sql`${consoleSessions.lastSeenAt} < ${since(lastSeenMs)}`))
+            .returning({ id: consoleSessions.id }),
+        );
+        const [row] = await db
+          .with(touched)
+          .select({ account: accountColumns, clientId: accounts.clientId, session: sessionColumns })
+          .from(consoleSessions)
+          .innerJoin(accounts, eq(accounts.id, consoleSessions.accountId))
+          .where(and(isSession, isNull(accounts.disabledAt)));
+        if (row === undefined) return undefined;
+        return {
+          merchant: accountOf(row.account) as Merchant,
+          clientId: row.clientId,
+          session: sessionOf(row.session),
+        };
+      }),
+
+    createLink: (sessionDigest, linkDigest, colleague, timeoutMs) =>
+      perform(timeoutMs, async (db) => {
+        const created = await recordConsoleLink(
+          db,
+          { ...colleague, tokenDigest: linkDigest },
+          managerOf(sessionDigest, accounts.id),
+          actionOf(sessionDigest),
+        );
+        return created.length === 1 || undefined;
+      }),
+
+    list: (sessionDigest, timeoutMs) =>
+      perform(timeoutMs, async (db) => {
+        const own = db
+          .select({ id: consoleSessions.accountId })
+          .from(consoleSessions)
+          .where(and(eq(consoleSessions.tokenDigest, sessionDigest), isLive));
+        const rows = await db
+          .select(sessionColumns)
+          .from(consoleSessions)
+          .where(and(inArray(consoleSessions.accountId, own), isLive))
+          .orderBy(desc(consoleSessions.id));
+        return rows.map(sessionOf);
+      }),
+
+    end: (sessionDigest, which, timeoutMs) =>
+      perform(timeoutMs, async (db) => {
+        const isOwn = eq(consoleSessions.tokenDigest, sessionDigest);
+        const merchant = managerOf(sessionDigest, accounts.id);
+        const isOther = typeof which === 'object' ? eq(consoleSessions.id, which.other) : undefined;
+        const isEnded = which === 'own' ? isOwn : and(sql`${consoleSessions.accountId} in (${merchant})`, isOther);
+        const own = sql`select ${actorName}, role from ${consoleSessions} where ${isOwn}`;
+        const ended = await runRecorded(
+          db,
+          sql`delete from ${consoleSessions} where ${isEnded} returning account_id`,
+          {
+            actor: which === 'own' ? own : consoleActor(sessionDigest),
+            name: which === 'all' ? 'console.sign_out_all' : 'console.sign_out',
+            clientId: sql`(select client_id from ${accounts} where id = account_id)`,
+          },
+          which === 'all' ? { also: sql`delete from ${consoleLinks} where account_id in (${merchant})` } : {},
+        );
+        return ended.length > 0 || undefined;
+      }),
+
+    record: (sessionDigest, { name, details }, timeoutMs) =>
+      perform(timeoutMs, async (db) => {
+        const session = managerOf(sessionDigest, accounts.id);
+        const recorded = await runRecorded(db, session, { ...actionOf(sessionDigest), name, details });
+        return recorded.length === 1 || undefined;
+      }),
+
+    close: queue.close,
+  };
+}
+
+const sessionColumns = {
+  id: consoleSessions.id,
+  name: consoleSessions.name,
+  role: consoleSessions.role,
+  createdAt: consoleSessions.createdAt,
+  lastSeenAt: consoleSessions.lastSeenAt,
+};
+
+type SessionRow = ConsoleUser & { readonly id: number; readonly createdAt: Date; readonly lastSeenAt: Date };
+
+function sessionOf({ createdAt, lastSeenAt, ...session }: SessionRow): ConsoleSession {
+  return { ...session, createdAtMs: createdAt.getTime(), lastSeenAtMs: lastSeenAt.getTime() };
+}
+
+/** Selects from a live session with the role `manage` of an enabled merchant; otherwise nothing. */
+function managerOf(sessionDigest: Uint8Array, columns: SQLWrapper): SQL {
+  return sql`
+    select ${columns} from ${consoleSessions} join ${accounts} on ${accounts.id} = ${consoleSessions.accountId}
+    where ${consoleSessions.tokenDigest} = ${sessionDigest}::bytea and ${isLive}
+      and ${consoleSessions.role} = 'manage' and ${isNull(accounts.disabledAt)}`;
+}
+
+/**
+ * The user of a session for the audit log. It selects nothing if the session has ended, or may not change anything, so
+ * that a change of such a session fails.
+ */
+export function consoleActor(sessionDigest: Uint8Array): SQL {
+  return managerOf(sessionDigest, sql`${actorName}, ${consoleSessions.role} as role`);
+}
+
+/** Creates a link for the merchant that `account` selects as `id`, and deletes links that have expired. */
+export function recordConsoleLink(
+  db: PostgresJsDatabase,
+  { tokenDigest, name, role }: ConsoleUser & { readonly tokenDigest: Uint8Array },
+  account: SQL,
+  action: Pick<Parameters<typeof runRecorded>[2], 'actor' | 'clientId'>,
+): Promise<unknown[]> {
+  return runRecorded(
+    db,
+    sql`
+      insert into ${consoleLinks} (token_digest, account_id, name, role)
+      select ${tokenDigest}::bytea, account.id, ${name}::text, ${role}::text from (${account}) account
+      returning account_id`,
+    { ...action, name: 'console.link', details: { for: name, for_role: role } },
+    { also: sql`delete from ${consoleLinks} where ${consoleLinks.createdAt} <= ${since(consoleLimits.linkMs)}` },
+  );
+}
