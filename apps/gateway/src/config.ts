@@ -158,6 +158,14 @@ const variables = {
     'SELF_SERVICE',
     'off: only operators manage webhook endpoints, client secrets and brands, not merchants over the API',
   ),
+  /** Absent: depends on the database. */
+  console: optional(
+    'CONSOLE',
+    'off; without DATABASE_URL on',
+    "on: serves the merchants' console under /console",
+    'must be on or off',
+    choice({ on: true, off: false }),
+  ),
   /** Absent: 0 on a terminal, otherwise the default of limits.ts. */
   drainDelayMs: optionalNumber(
     'DRAIN_DELAY_MS',
@@ -328,10 +336,11 @@ export function readConfig(env: Environment) {
   if (values.retentionDays !== undefined && values.databaseUrl !== undefined && values.secretsKeys === undefined)
     problems.push(`RETENTION_DAYS ${values.retentionDays} needs SECRETS_KEY, which recognises erased orders`);
   if (problems.length > 0) throw new StartError(problems.join('\n'));
-  const byDatabase = env.DATABASE_URL || env.DATABASE_URL_FILE ? 'public' : 'loopback';
+  const isEmbedded = !(env.DATABASE_URL || env.DATABASE_URL_FILE);
   return {
     ...values,
-    webhookAddresses: values.webhookAddresses ?? byDatabase,
+    webhookAddresses: values.webhookAddresses ?? (isEmbedded ? 'loopback' : 'public'),
+    console: values.console ?? isEmbedded,
     tls,
     tracesSampler: hasCollector && { name: samplerName, share: sampledShare },
   };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathPrefixOf } from '@order-gateway/domain/links';
 import type { ChangeOutcome } from '@order-gateway/domain/orders';
-import { openAccountDirectory } from '@order-gateway/postgres/accounts';
+import { openAccountDirectory, openConsoleSessions } from '@order-gateway/postgres/accounts';
 import { createConnectionEvents, createServerProbe, openWriteCheck } from '@order-gateway/postgres/connections';
 import { openMerchantManagement } from '@order-gateway/postgres/merchant-management';
 import { openOrderStore } from '@order-gateway/postgres/order-store';
@@ -74,6 +74,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const directory = openAccountDirectory(database);
   const store = openOrderStore({ ...database, limits: limits.orders, isDistributed: config.hasCitus });
   const writeCheck = openWriteCheck(database);
+  const consoleSessions = config.console ? openConsoleSessions(database) : undefined;
   const management = config.selfService ? openMerchantManagement(database) : undefined;
   const { webhookAddresses } = config;
   const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs });
@@ -131,7 +132,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     certificateExpiry: tls?.expiry,
   });
   const operations = createOperations(deps);
-  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), tls?.http);
+  const rooms = consoleSessions
+    ? [(await import('./console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions })]
+    : [];
+  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), { tls: tls?.http, rooms });
   const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });
   const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);
@@ -141,7 +145,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     pageWatch.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     pings.close();
-    const opened = [store, directory, management, writeCheck, deliveries, deps.tracing];
+    const opened = [store, directory, management, consoleSessions, writeCheck, deliveries, deps.tracing];
     await Promise.all(opened.map((resource) => resource?.close()));
   };
   try {

@@ -27,10 +27,10 @@ export function accountCommand(parent: Command, name: string, description: strin
   return parent.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
 }
 
-/** The required option `--name`; `use` says what the name is for. */
+/** The option `--name`; `use` says what the name is for. */
 export function nameOption(use: string): Option {
   const help = `${use}, 1 to ${merchantNameRule.lengthMax} characters`;
-  return new Option('--name <NAME>', help).argParser(parseName('--name')).makeOptionMandatory();
+  return new Option('--name <NAME>', help).argParser(parseName('--name'));
 }
 
 /** The option `--as` of commands that are recorded in the audit log. */

@@ -48,7 +48,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
   program
     .command('create')
     .description('Creates a merchant with its first client id and secret.')
-    .addOption(nameOption('shown to customers'))
+    .addOption(nameOption('shown to customers').makeOptionMandatory())
     .option('--test', 'a test merchant, whose orders move no money; this can never be changed')
     .option('--json', jsonHelp)
     .action(({ name, test, json }: { name: string; test?: true; json?: true }) =>
@@ -93,7 +93,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     );
 
   accountCommand(program, 'rename', 'Changes the name that customers see.')
-    .addOption(nameOption('shown to customers'))
+    .addOption(nameOption('shown to customers').makeOptionMandatory())
     .action((clientId: string, { name }: { name: string }) =>
       set(clientId, (accounts) => accounts.rename(clientId, name), `${clientId} is now ${name}.`),
     );
@@ -232,7 +232,7 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
   program
     .command('create')
     .description('Creates a checkout system with its first client id and secret.')
-    .addOption(nameOption('for the operator'))
+    .addOption(nameOption('for the operator').makeOptionMandatory())
     .option('--json', jsonHelp)
     .action(({ name, json }: { name: string; json?: true }) =>
       openAccounts(

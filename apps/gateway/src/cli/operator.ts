@@ -7,7 +7,6 @@ import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { createPing } from '../delivery/ping.ts';
 import { createSender } from '../delivery/send.ts';
 import { callTimeoutMs, webhookLimits } from '../limits.ts';
-import { defaultBaseUrl, hostInUrl } from '../network/listen.ts';
 import { brandOperations } from '../operations/brands.ts';
 import { createCheckLogo } from '../operations/logos/check-logo.ts';
 import type { Members, OperationDeps } from '../operations/operation.ts';
@@ -15,7 +14,7 @@ import { webhookOperations } from '../operations/webhooks.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { createSigningSecrets, reencryptAll } from '../secrets/signing-secrets.ts';
 import { StartError, UsageError } from '../start/process.ts';
-import { unknownAccount, withDatabase } from './with-accounts.ts';
+import { baseUrlOf, unknownAccount, withDatabase } from './with-accounts.ts';
 
 /** Performs operations of the API for merchants, as an operator. */
 export interface Operator {
@@ -36,9 +35,9 @@ export type OpenOperator = typeof withOperator;
 /** Opens the operator for some work, and closes it afterwards. `actor` is recorded in the audit log. */
 export function withOperator(work: (operator: Operator) => Promise<void>, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
-    const { host, httpPort, tls, webhookAddresses } = config;
+    const { webhookAddresses } = config;
     const keys = await findSecretsKeys(config);
-    const baseUrl = config.baseUrl ?? defaultBaseUrl(tls === undefined ? 'http' : 'https', hostInUrl(host), httpPort);
+    const baseUrl = baseUrlOf(config);
     const signingSecrets = keys && createSigningSecrets(keys);
     const operator = openOperator(url, { signingSecrets, webhookAddresses, baseUrl: () => baseUrl }, actor);
     try {

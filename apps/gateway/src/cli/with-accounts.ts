@@ -1,6 +1,8 @@
 import { hasDatabase } from '@order-gateway/dev-postgres';
+import type { BaseUrl } from '@order-gateway/domain/links';
 import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { type Config, readConfig } from '../config.ts';
+import { defaultBaseUrl, hostInUrl } from '../network/listen.ts';
 import { openDatabase } from '../start/database.ts';
 import { messageOf, onStopSignal, StartError } from '../start/process.ts';
 
@@ -10,6 +12,11 @@ export function unknownAccount(clientId: string): StartError {
   return new StartError(`There is no account ${clientId}.`);
 }
 
+/** The base URL of a gateway with this configuration. */
+export function baseUrlOf({ baseUrl, host, httpPort, tls }: Config): BaseUrl {
+  return baseUrl ?? defaultBaseUrl(tls === undefined ? 'http' : 'https', hostInUrl(host), httpPort);
+}
+
 interface AccountsOptions extends DatabaseOptions {
   /** The actor in the audit log. */
   readonly actor?: string | undefined;
@@ -17,13 +24,13 @@ interface AccountsOptions extends DatabaseOptions {
 
 /** Opens the merchants' accounts for a command, and closes them afterwards. */
 export function withAccounts(
-  work: (accounts: AccountAdmin) => Promise<void>,
+  work: (accounts: AccountAdmin, config: Config) => Promise<void>,
   { actor, ...options }: AccountsOptions = {},
 ): Promise<void> {
-  return withDatabase(async (url) => {
+  return withDatabase(async (url, config) => {
     const accounts = openAccountAdmin({ url, actor });
     try {
-      await work(accounts);
+      await work(accounts, config);
     } finally {
       await accounts.close();
     }

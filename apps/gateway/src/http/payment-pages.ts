@@ -1,7 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { errorCatalogue } from '@order-gateway/contract/errors';
 import type { Failure } from '@order-gateway/domain/failure';
-import { type BaseUrl, paymentLink } from '@order-gateway/domain/links';
+import { paymentLink } from '@order-gateway/domain/links';
 import { type LinkedOrder, mayChange } from '@order-gateway/domain/orders';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
@@ -25,7 +24,7 @@ import { simulatePayment } from '../payment-page/simulate-payment.ts';
 import { contentSecurityPolicy, hashSource, paymentPageStyle } from '../payment-page/styles.ts';
 import { pageVersion } from '../watches/page-watch.ts';
 import { headersOfFailure } from './problem.ts';
-import { parameterOf, sendFailure, startReading } from './requests.ts';
+import { isForm, isFromAnotherSite, parameterOf, sendFailure, startReading } from './requests.ts';
 
 const styleSource = hashSource(paymentPageStyle);
 const scriptSource = hashSource(pageScript);
@@ -92,7 +91,7 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     config: { operation: 'SimulatePayment' },
     async onRequest({ method, headers }, reply) {
       if (method !== 'POST') return sendLinkFailure(reply, { kind: 'method_not_allowed', allow: 'POST' }, deps);
-      if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers['content-type'] ?? '')) {
+      if (!isForm(headers)) {
         return sendFailure(reply.headers(pageHeaders), { kind: 'unsupported_media_type' }, deps);
       }
     },
@@ -184,16 +183,6 @@ export async function sendLinkFailure(reply: FastifyReply, failure: Failure, dep
     .code(httpStatus)
     .headers({ ...headersOfFailure(failure), ...htmlHeaders(locale) })
     .send(await failurePage(httpStatus, locale));
-}
-
-/**
- * Whether a browser sent the form from a page of another site. Sec-Fetch-Site decides. Browsers omit it over http,
- * except to localhost; then Origin decides. Other clients send neither header.
- */
-function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl): boolean {
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined) return site !== 'same-origin';
-  return headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin;
 }
 
 function htmlHeaders(locale: PageLocale): Record<string, string> {

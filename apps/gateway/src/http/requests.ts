@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Failure } from '@order-gateway/domain/failure';
+import type { BaseUrl } from '@order-gateway/domain/links';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import type { BodyReading } from '../intake/body/call-body.ts';
@@ -77,4 +78,19 @@ export function isJsonInUtf8(mediaType: string): boolean {
 /** Whether a body is not compressed. */
 export function isPlain(headers: IncomingHttpHeaders): boolean {
   return /^identity$/i.test(headers['content-encoding'] ?? 'identity');
+}
+
+/** Whether a body is that of an HTML form without files. */
+export function isForm(headers: IncomingHttpHeaders): boolean {
+  return /^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers['content-type'] ?? '');
+}
+
+/**
+ * Whether a browser sent the form from a page of another site. Sec-Fetch-Site decides. Browsers omit it over http,
+ * except to localhost; then Origin decides. Other clients send neither header.
+ */
+export function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site !== 'same-origin';
+  return headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin;
 }

@@ -4,7 +4,7 @@ import type { Failure } from '@order-gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, type RouteOptions } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { trackSockets } from '../intake/peers/connection-limit.ts';
-import { createReceive } from '../intake/receive.ts';
+import { createReceive, type Receive } from '../intake/receive.ts';
 import * as limits from '../limits.ts';
 import { type PortServer, portOf } from '../network/listen.ts';
 import type { TlsPort } from '../network/tls.ts';
@@ -30,6 +30,9 @@ const hostForm = /^(?:\[[\w:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/;
 /** For a year, and without subdomains, because other hosts of the domain may not have TLS. */
 const strictTransportSecurity = 'max-age=31536000';
 
+/** Adds the routes of a part of the gateway that can be switched off. */
+export type Room = (app: FastifyInstance, receive: Receive) => Promise<void>;
+
 /**
  * The HTTP port: the JSON API, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
  * the base URL's path.
@@ -38,7 +41,7 @@ export function createHttpServer(
   deps: GatewayDeps,
   operations: readonly Operation[],
   pathPrefix: string,
-  tls?: TlsPort,
+  { tls, rooms = [] }: { readonly tls?: TlsPort | undefined; readonly rooms?: readonly Room[] } = {},
 ): PortServer {
   const receive = createReceive(deps);
   const serverOptions: ServerOptions = {
@@ -127,6 +130,7 @@ export function createHttpServer(
         referenceRoutes(reference, deps);
         logoRoutes(reference, deps);
       });
+      for (const room of rooms) await room(scope, receive);
       healthRoutes(scope, deps.readiness);
       await connectRoutes(scope, deps, receive, operations);
     },

@@ -3,6 +3,7 @@ import { errorCatalogue } from '@order-gateway/contract/errors';
 import { errorsOf } from '@order-gateway/contract/operations';
 import { type Account, type RandomBytes, randomBase62 } from '@order-gateway/domain/accounts';
 import type { Failure, FailureCode } from '@order-gateway/domain/failure';
+import type { ManagementCaller } from '@order-gateway/domain/management';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../operations/operation.ts';
@@ -136,16 +137,24 @@ export class Call implements Deadline {
     }
   }
 
-  /** Performs the operation of a call that was received, records its success, and returns the response built from its reply. */
+  /**
+   * Performs the operation of a call that was received, records its success, and returns the response built from its reply.
+   * `signedIn` replaces the credentials in the headers.
+   */
   perform<Response>(
     operation: Operation,
     members: Members,
     respond: (reply: Reply) => Response,
+    signedIn?: ManagementCaller,
   ): Promise<Result<Response, Failure>> {
     return this.run(async () => {
       const account = this.#account;
       if (account === undefined) throw new Error('the call was not received');
-      const { clientId = '', clientSecret = '' } = this.credentials;
+      const {
+        clientId = '',
+        clientSecret = '',
+        sessionDigest,
+      } = signedIn ?? { ...this.credentials, sessionDigest: undefined };
       const timeLeftMs = () => this.timeLeftMs();
       const concerns = (order: NotedOrder) => this.concerns(order);
       const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.pause(wait);
@@ -156,6 +165,7 @@ export class Call implements Deadline {
         account,
         clientId,
         clientSecret,
+        sessionDigest,
         timeLeftMs,
         concerns,
         waitMs: this.waitMs(),

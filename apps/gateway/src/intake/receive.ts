@@ -29,6 +29,8 @@ export interface IncomingCall {
   readonly timeoutMs?: number | undefined;
   readonly bodyBytesMax: number;
   readonly isMediaTypeSupported: boolean;
+  /** Replaces the credentials in the headers, such as for a session of the console. */
+  readonly authenticate?: ((timeoutMs: number) => Promise<Result<Account, Failure>>) | undefined;
   /** The kind of account that may make the call; absent: anyone may, without credentials. */
   readonly accountKind: Account['kind'] | undefined;
   /** Starts to read the body; absent: the call has none, or the transport streams it. */
@@ -65,8 +67,13 @@ export function createReceive({
   admission,
   rejectionPause,
 }: ReceiveDeps) {
-  const admit = async (call: Call, kind: Account['kind']): Promise<Result<Permit, Failure>> => {
-    const account = await authenticate(call.credentials, call.timeLeftMs());
+  const admit = async (
+    call: Call,
+    kind: Account['kind'],
+    authenticateCall: IncomingCall['authenticate'],
+  ): Promise<Result<Permit, Failure>> => {
+    const timeLeftMs = call.timeLeftMs();
+    const account = await (authenticateCall?.(timeLeftMs) ?? authenticate(call.credentials, timeLeftMs));
     if (!account.ok) {
       return account.failure.kind === 'unauthenticated'
         ? failed(await unauthenticatedCalls.reject(call.peer))
@@ -93,7 +100,7 @@ export function createReceive({
       const earlyReading = incoming.readsAtOnce ? startReading?.(call.timeLeftMs()) : undefined;
       let permit: Permit | undefined;
       if (accountKind !== undefined) {
-        const admitted = await admit(call, accountKind);
+        const admitted = await admit(call, accountKind, incoming.authenticate);
         if (!admitted.ok) return admitted;
         permit = admitted.value;
         call.hold(permit);

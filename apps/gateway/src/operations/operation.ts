@@ -3,7 +3,7 @@ import type { Account, AccountId, Logo, RandomBytes } from '@order-gateway/domai
 import type { EventFeed } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { BaseUrl } from '@order-gateway/domain/links';
-import type { MerchantManagement } from '@order-gateway/domain/management';
+import type { ManagementCaller, MerchantManagement } from '@order-gateway/domain/management';
 import type { NewOrder, Order, OrderStore } from '@order-gateway/domain/orders';
 import type { FieldError } from '@order-gateway/domain/requests';
 import type { Result } from '@order-gateway/domain/result';
@@ -66,7 +66,7 @@ export interface Deadline {
 }
 
 /** The caller, and how long the call may take. */
-export interface Caller<Kind extends Account = Account> extends Deadline {
+export interface Caller<Kind extends Account = Account> extends Deadline, ManagementCaller {
   readonly account: Kind;
   /** The client id of the request. */
   readonly clientId: string;

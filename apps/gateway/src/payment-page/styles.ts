@@ -23,7 +23,8 @@ export function hashSource(text: string): string {
   return `'sha256-${hash('sha256', text, 'base64')}'`;
 }
 
-export const paymentPageStyle = `
+/** What the payment page and the console have in common: colours, type, badges and buttons. */
+export const sharedStyle = `
 :root {
   color-scheme: light dark;
   --ground: #f2f3f6; --card: ${cardColors.light}; --ink: #171a21; --soft: #545b69; --line: #d8dce4;
@@ -39,14 +40,32 @@ export const paymentPageStyle = `
 }
 * { box-sizing: border-box; margin: 0; }
 html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; text-size-adjust: 100%; -webkit-text-size-adjust: 100%; }
+main, bdi { overflow-wrap: anywhere; }
+h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; text-wrap: balance; }
+p { text-wrap: pretty; }
+.label, dt { color: var(--soft); font-size: 0.875rem; font-weight: 400; }
+.status { background: var(--badge); color: var(--on-badge); border-radius: 1rem; padding: 0.125rem 0.75rem; font-size: 0.875rem; font-weight: 600; }
+.test { background: var(--warn); color: var(--on-warn); }
+.status.paid { background: var(--good); color: var(--on-good); }
+.status.untrusted { background: var(--warn); color: var(--on-warn); }
+.test, .notice { text-align: center; font-weight: 600; border-radius: 0.625rem; padding: 0.5rem 1rem; }
+.notice { background: var(--badge); color: var(--on-badge); }
+dl { display: grid; gap: 1rem; }
+dd { overflow: clip; }
+summary { cursor: pointer; }
+.button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--link); color: var(--link); }
+.button.main { background: var(--accent); color: var(--on-accent); }
+.button:hover { text-decoration: underline; }
+[hidden] { display: none; }
+a:focus-visible, button:focus-visible, summary:focus-visible, input:focus-visible, select:focus-visible, textarea:focus-visible { outline: 3px solid var(--link); outline-offset: 3px; border-radius: 0.625rem; }
+`;
+
+export const paymentPageStyle = `${sharedStyle}
 body { background: var(--ground); color: var(--ink); min-height: 100vh; min-height: 100svh; display: grid; align-items: center; padding: 1rem; }
 main {
   background: var(--card); border: 1px solid var(--line); border-radius: 1rem; inline-size: 100%; max-inline-size: 30rem;
   margin: auto; padding: clamp(1.25rem, 6vw, 2.25rem); display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem;
 }
-main, bdi { overflow-wrap: anywhere; }
-h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; text-wrap: balance; }
-p { text-wrap: pretty; }
 time:not([data-date]) { white-space: nowrap; }
 header { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: center; }
 header div { flex: 1 1 8rem; }
@@ -55,27 +74,14 @@ header div { flex: 1 1 8rem; }
 .monogram { flex: none; inline-size: 2.75rem; block-size: 2.75rem; display: grid; place-items: center; overflow: clip; border-radius: 0.75rem; background: var(--accent); color: var(--on-accent); font-size: 1.375rem; font-weight: 700; }
 .order { display: grid; gap: 0.5rem; justify-items: start; }
 .order > * { max-inline-size: 100%; }
-.label, dt { color: var(--soft); font-size: 0.875rem; font-weight: 400; }
 .amount { font-size: clamp(2rem, 10vw, 2.75rem); line-height: 1.15; font-weight: 700; font-variant-numeric: tabular-nums; }
 .amount.long { font-size: clamp(1.375rem, 7vw, 2rem); }
 .code { color: var(--soft); font-size: 1rem; font-weight: 400; white-space: nowrap; }
-.status { background: var(--badge); color: var(--on-badge); border-radius: 1rem; padding: 0.125rem 0.75rem; font-size: 0.875rem; font-weight: 600; }
-.test { background: var(--warn); color: var(--on-warn); }
-.status.paid { background: var(--good); color: var(--on-good); }
-.status.untrusted { background: var(--warn); color: var(--on-warn); }
-.test, .notice { text-align: center; font-weight: 600; border-radius: 0.625rem; padding: 0.5rem 1rem; }
-.notice { background: var(--badge); color: var(--on-badge); }
 .block { border-block-start: 1px solid var(--line); padding-block-start: 1.25rem; }
-dl { display: grid; gap: 1rem; }
-dd { overflow: clip; }
 .note { white-space: pre-wrap; overflow: clip; }
-summary { cursor: pointer; }
 .more, .back, dd a, .legal a { color: var(--link); text-decoration: underline; }
 [open] .beginning { display: none; }
 .actions { display: grid; gap: 0.75rem; }
-.button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--link); color: var(--link); }
-.button.main { background: var(--accent); color: var(--on-accent); }
-.button:hover { text-decoration: underline; }
 .scan { display: none; }
 @media (min-width: 48rem) {
   .scan { display: flex; gap: 1.25rem; align-items: center; }
@@ -97,10 +103,8 @@ summary { cursor: pointer; }
 .legal, .links { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; }
 .legal { font-size: 0.875rem; }
 .copy { font: inherit; font-size: 0.875rem; color: var(--link); background: none; border: none; padding: 0.25rem 0; text-decoration: underline; cursor: pointer; }
-[hidden] { display: none; }
 main:focus { outline: none; }
 .back { justify-self: center; text-align: center; padding: 0.25rem; }
-a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px solid var(--link); outline-offset: 3px; border-radius: 0.625rem; }
 @media print {
   :root {
     color-scheme: light;

@@ -10,6 +10,7 @@ import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import type postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
+import { readConfig } from '../../src/config.ts';
 import type { OrderRecord } from '../../src/operations/orders.ts';
 import { describe } from '../../src/start/process.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
@@ -25,7 +26,7 @@ const merchant = (...args: string[]) => merchantOf(gateway.accounts, ...args);
 async function merchantOf(accounts: AccountAdmin, ...args: string[]): Promise<{ output: string; error: string }> {
   let output = '';
   const program = merchantCommands(
-    (work) => work(accounts),
+    (work) => work(accounts, readConfig({})),
     (line) => {
       output += `${line}\n`;
     },

@@ -57,6 +57,7 @@ interface RunOptions {
   readonly mode?: MerchantMode;
   readonly hasSecretsKey?: boolean;
   readonly selfService?: boolean;
+  readonly hasConsole?: boolean;
   /** Runs the gateway with a demo merchant and with the key of that merchant's signing secret. */
   readonly hasDemo?: boolean;
   readonly webhookAddresses?: AllowedAddresses;
@@ -107,6 +108,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       ...{
         secretsKeys: options.hasSecretsKey === false ? undefined : [testSecretsKey],
         selfService: options.selfService ?? true,
+        console: options.hasConsole ?? false,
       },
       webhookAddresses: options.webhookAddresses ?? 'any',
       tracesSampler: undefined,

@@ -1,0 +1,59 @@
+import { sharedStyle } from '../payment-page/styles.ts';
+
+/** The style sheet of the console. */
+export const consoleStyle = `${sharedStyle}
+body { background: var(--ground); color: var(--ink); min-height: 100vh; }
+a { color: var(--link); }
+header { background: var(--card); border-block-end: 1px solid var(--line); padding: 0.75rem max(1rem, (100vw - 64rem) / 2); }
+header, nav, .row, .actions { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; }
+header form, header nav { flex: none; }
+header nav { flex: 1 1 auto; }
+header a { padding-block: 0.375rem; text-decoration: none; }
+header a:hover { text-decoration: underline; }
+.shop { font-weight: 650; overflow-wrap: anywhere; max-inline-size: 100%; }
+[aria-current] { font-weight: 700; color: var(--ink); text-decoration: underline; text-underline-offset: 0.3em; }
+.skip { position: absolute; inset-inline-start: -100vw; }
+.skip:focus { inset-inline-start: 1rem; background: var(--card); padding: 0.5rem; z-index: 1; }
+.test { border-radius: 0; }
+main { max-inline-size: 64rem; margin: auto; padding: 1.5rem 1rem 4rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; }
+main.narrow { max-inline-size: 32rem; margin-block-start: 8vh; }
+main.narrow, .card { background: var(--card); border: 1px solid var(--line); border-radius: 1rem; padding: clamp(1rem, 4vw, 1.75rem); }
+.card { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
+h2 { font-size: 1.0625rem; font-weight: 650; }
+.soft { color: var(--soft); font-size: 0.9375rem; }
+.button { display: inline-block; inline-size: auto; padding: 0.5rem 1rem; }
+.button.plain { border-color: transparent; padding-inline: 0.25rem; text-decoration: underline; }
+.button.danger { border-color: var(--bad); color: var(--bad); }
+label { display: grid; gap: 0.25rem; font-size: 0.9375rem; }
+input, select, textarea { font: inherit; inline-size: 100%; min-inline-size: 0; padding: 0.5rem 0.625rem; border: 1px solid var(--soft); border-radius: 0.5rem; background: var(--card); color: var(--ink); }
+[aria-invalid="true"] { border: 2px solid var(--bad); }
+.error { color: var(--bad); font-size: 0.9375rem; }
+:root { --bad: #a3151f; }
+@media (prefers-color-scheme: dark) { :root { --bad: #ff9c9c; } }
+.fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 1rem; align-items: start; }
+.fields > .wide { grid-column: 1 / -1; }
+.search { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: end; }
+.search label { flex: 1 1 16rem; }
+.table { overflow-x: auto; }
+table { border-collapse: collapse; inline-size: 100%; font-variant-numeric: tabular-nums; }
+th { text-align: start; color: var(--soft); font-weight: 400; font-size: 0.875rem; }
+th, td { border-block-end: 1px solid var(--line); padding: 0.625rem 1rem 0.625rem 0; vertical-align: baseline; }
+.number { text-align: end; white-space: nowrap; }
+td time, .badge { white-space: nowrap; }
+dl { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
+.amount { font-size: 1.75rem; line-height: 1.2; font-weight: 700; font-variant-numeric: tabular-nums; }
+ol.timeline { list-style: none; padding: 0; display: grid; gap: 0.75rem; }
+.timeline li { border-inline-start: 3px solid var(--line); padding-inline-start: 0.75rem; }
+.timeline time { display: block; color: var(--soft); font-size: 0.875rem; }
+.note { white-space: pre-wrap; }
+.qr { inline-size: 10rem; border-radius: 0.5rem; overflow: hidden; }
+.qr svg { display: block; }
+@media (max-width: 40rem) {
+  thead { position: absolute; inset-inline-start: -100vw; }
+  table, tbody, tr, td { display: block; }
+  tr { border-block-end: 1px solid var(--line); padding-block: 0.625rem; }
+  td { border: none; padding: 0.125rem 0; }
+  .number { text-align: start; white-space: normal; }
+}
+@media print { header, form, .actions { display: none; } }
+`;

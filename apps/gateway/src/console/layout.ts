@@ -1,0 +1,83 @@
+import { formatTime } from '@order-gateway/domain/orders';
+import { html } from 'hono/html';
+import Negotiator from 'negotiator';
+import { type Html, htmlPage } from '../payment-page/html-page.ts';
+import { localTime, type PageLanguage } from '../payment-page/localization.ts';
+import { contentSecurityPolicy, hashSource } from '../payment-page/styles.ts';
+import { consoleStyle } from './console-style.ts';
+import texts from './console-texts.json' with { type: 'json' };
+
+/** A language of the console, which is also one of the payment page. */
+export type ConsoleLanguage = keyof typeof texts & PageLanguage;
+
+/** The texts of the console: labels and complete sentences. Placeholders such as `{name}` are replaced by values. */
+export type ConsoleTexts = (typeof texts)['en'];
+
+const languages = Object.keys(texts) as [ConsoleLanguage, ...ConsoleLanguage[]];
+
+/** The browser's preferred language among those of the console; otherwise the first one. */
+export function languageFor(acceptLanguage: string | undefined): ConsoleLanguage {
+  const header = acceptLanguage?.slice(0, 256);
+  const [preferred] = new Negotiator({ headers: { 'accept-language': header } }).languages([...languages]);
+  return languages.find((language) => language === preferred) ?? languages[0];
+}
+
+export function textsIn(language: ConsoleLanguage): ConsoleTexts {
+  return texts[language];
+}
+
+/** The headers of every response: it is not stored, framed, indexed or read by another site, and runs no script. */
+export const consoleHeaders = {
+  'cache-control': 'no-store',
+  'content-security-policy': contentSecurityPolicy({ styles: [hashSource(consoleStyle)], formAction: "'self'" }),
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  // Browsers then send the real Origin with the forms, and nothing to other sites.
+  'referrer-policy': 'same-origin',
+  vary: 'Cookie, Accept-Language',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'x-robots-tag': 'noindex, nofollow',
+};
+
+/** A page for someone who is not signed in. */
+export function plainPage(language: ConsoleLanguage, title: string, content: Html): Promise<string> {
+  const body = html`<h1>${title}</h1>
+${content}`;
+  const attributes = html` class="narrow"`;
+  return htmlPage({
+    language,
+    title: `${title} | ${texts[language].console}`,
+    styles: [consoleStyle],
+    attributes,
+    body,
+  });
+}
+
+interface ConsolePage {
+  readonly language: ConsoleLanguage;
+  readonly title: string;
+  /** The bar above the content. */
+  readonly header: Html;
+  readonly content: Html;
+}
+
+/** A page for someone who is signed in. */
+export function consolePage({ language, title, header, content }: ConsolePage): Promise<string> {
+  const body = html`<h1>${title}</h1>
+${content}`;
+  const attributes = html` id="content" tabindex="-1"`;
+  const styles = [consoleStyle];
+  return htmlPage({ language, title: `${title} | ${texts[language].console}`, styles, header, attributes, body });
+}
+
+/** A time in UTC. */
+export function timeOf(ms: number, language: ConsoleLanguage): Html {
+  return html`<time datetime="${formatTime(ms)}">${localTime(ms, language)} UTC</time>`;
+}
+
+/** Replaces the placeholders of a text with values, which the template escapes. */
+export function filled(text: string, values: Readonly<Record<string, string | number | Html>>): Html {
+  const parts = text.split(/\{([a-z]+)\}/);
+  return html`${parts.map((part, index) => (index % 2 === 0 ? part : html`<bdi>${values[part] ?? ''}</bdi>`))}`;
+}

@@ -1,0 +1,81 @@
+import type { Readable } from 'node:stream';
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import { errorCatalogue, failureDetail } from '@order-gateway/contract/errors';
+import type { ConsoleSessionStore, FoundConsoleSession, FoundOutcome } from '@order-gateway/domain/accounts';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { ManagementCaller } from '@order-gateway/domain/management';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import { html } from 'hono/html';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import type { Call } from '../intake/call.ts';
+import type { Members } from '../operations/operation.ts';
+import { storageFailure } from '../operations/retry-after.ts';
+import type { Html } from '../payment-page/html-page.ts';
+import type { ConsoleLanguage, ConsoleTexts } from './layout.ts';
+
+/** A request of a person who is signed in, with everything that a page needs. */
+export interface Visit extends FoundConsoleSession {
+  readonly deps: GatewayDeps;
+  readonly call: Call;
+  readonly sessions: ConsoleSessionStore;
+  readonly sessionDigest: Uint8Array;
+  /** The caller of operations. Its secret is the key of the checksums that the console makes. */
+  readonly signedIn: Required<ManagementCaller>;
+  readonly language: ConsoleLanguage;
+  readonly texts: ConsoleTexts;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The fields of a form that was sent. */
+  readonly form: URLSearchParams;
+  /** Whether the person may change anything. */
+  readonly mayManage: boolean;
+  /** The hidden field that every form contains. */
+  readonly formToken: Html;
+  /** The address of a page: its path below `/console`. */
+  link(path: string): string;
+  /** Performs an operation of the API as the merchant. Resolves to the JSON form of its response. */
+  perform<Body>(method: DescMethodUnary, members: Members): Promise<Result<Body, Failure>>;
+  /** Records an action in the audit log. Only then may it be tried. */
+  record(name: string, details: Readonly<Record<string, string>>): Promise<Result<true, Failure>>;
+}
+
+/** What a page responds with. */
+export type Response =
+  | { readonly kind: 'page'; readonly title: string; readonly content: Html; readonly failure?: Failure | undefined }
+  | { readonly kind: 'redirect'; readonly path: string; readonly endsSession?: true }
+  | { readonly kind: 'file'; readonly name: string; readonly type: string; readonly content: Readable };
+
+/** A page of the console, or the target of a form. */
+export interface Page {
+  readonly method: 'GET' | 'POST';
+  /** The path below `/console`. */
+  readonly path: string;
+  /** Whether a person with the role `read` may open it; absent: only one with the role `manage`. */
+  readonly isForAll?: true;
+  respond(visit: Visit): Promise<Response>;
+}
+
+export function page(title: string, content: Html, failure?: Failure): Response {
+  return { kind: 'page', title, content, failure };
+}
+
+export function redirect(path: string): Response {
+  return { kind: 'redirect', path };
+}
+
+/** The page of a failure that no field of a form explains. */
+export function failurePage({ texts, link }: Visit, failure: Failure): Response {
+  const content = html`<p role="alert">${failureText(failure)}</p>
+<p><a href="${link('/orders')}">${texts.orders}</a></p>`;
+  return page(texts.failed, content, failure);
+}
+
+export function failureText(failure: Failure): Html {
+  return html`${errorCatalogue[failure.kind].title}: ${failureDetail(failure)}`;
+}
+
+/** Converts an outcome of the store, which has found no live session or link, to the failure of a call. */
+export function storedResult<Found>(outcome: FoundOutcome<Found>): Result<Found, Failure> {
+  if (outcome.kind !== 'done') return failed(storageFailure(outcome.kind));
+  return outcome.value === undefined ? failed({ kind: 'unauthenticated' }) : success(outcome.value);
+}

@@ -1,0 +1,196 @@
+import { describe, expect, test } from 'vitest';
+import { unauthenticatedLimits } from '../../src/limits.ts';
+import { cookieOf, newSignInLink, request, signIn } from '../helpers/console-visitor.ts';
+import { runProgram } from '../helpers/gateway-process.ts';
+import { runGateway, useGateway } from '../helpers/running-gateway.ts';
+
+const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com/shop' });
+
+const otherShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Other') });
+
+describe('the link', () => {
+  test('GET shows a button and uses nothing up; POST signs in once', async () => {
+    const link = await newSignInLink(gateway);
+    for (const _preview of [1, 2]) {
+      const page = await request(link);
+      expect([page.status, page.text]).toEqual([200, expect.stringContaining('<form method="post">')]);
+    }
+    const signedIn = await request(link, { form: {} });
+    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/shop/console']);
+    const cookie = signedIn.headers.get('set-cookie');
+    expect(cookie).toMatch(
+      /^__Host-order-gateway=[0-9A-Za-z]{32}; Max-Age=28800; Path=\/; HttpOnly; Secure; SameSite=Strict$/,
+    );
+    const again = await request(link, { form: {} });
+    const unknown = await request(`${gateway.url}/console/sign-in/${'x'.repeat(32)}`, { form: {} });
+    expect([again.status, unknown.status]).toEqual([410, 410]);
+    expect(again.text).toBe(unknown.text);
+    expect(cookieOf(again)).toBe('');
+  });
+
+  test('does not continue a session that the browser was given', async () => {
+    const planted = `__Host-order-gateway=${'0'.repeat(32)}`;
+    const signedIn = await request(await newSignInLink(gateway), { form: {}, headers: { cookie: planted } });
+    expect(cookieOf(signedIn)).not.toBe(planted);
+    const visited = await request(`${gateway.url}/console/sessions`, { headers: { cookie: planted } });
+    expect(visited.status).toBe(401);
+  });
+
+  test.each([
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { origin: 'https://evil.example.com' },
+    { origin: 'null' },
+  ])('a form of another site is rejected with 403, and the link still works: %j', async (headers) => {
+    const link = await newSignInLink(gateway);
+    const body = new URLSearchParams();
+    const response = await fetch(link, { method: 'POST', body, headers, redirect: 'manual' });
+    expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null]);
+    expect((await request(link, { form: {} })).status).toBe(303);
+  });
+});
+
+test('a session signs out, and its cookie no longer works', async () => {
+  const visitor = await signIn(gateway);
+  expect((await visitor.get('/sessions')).status).toBe(200);
+  const signedOut = await visitor.post('/sign-out');
+  expect([signedOut.status, cookieOf(signedOut)]).toEqual([303, '__Host-order-gateway=']);
+  const after = await visitor.get('/sessions');
+  expect([after.status, after.text]).toEqual([401, expect.stringContaining('You are signed out')]);
+});
+
+test('a manager invites a colleague, ends a session, and signs everyone out', async () => {
+  const shop = await otherShop();
+  const [manager, clerk] = [await signIn(shop), await signIn(shop, { name: 'Bob', role: 'read' })];
+  const page = await manager.get('/sessions');
+  expect(page.text).toContain('<bdi>Bob</bdi>');
+  const invalid = await manager.post('/sessions', { name: ' ', role: 'read' });
+  expect([invalid.status, invalid.text]).toEqual([400, expect.stringContaining('id="name-error"')]);
+  const invited = await manager.post('/sessions', { name: 'Cy', role: 'read' });
+  const [link = ''] = /https:\/\/pay\.example\.com\/shop\/console\/sign-in\/\w+/.exec(invited.text) ?? [];
+  const token = link.split('/').at(-1);
+  expect((await request(`${gateway.url}/console/sign-in/${token}`, { form: {} })).status).toBe(303);
+  const [, id] = /sessions\/(\d+)\/end"><input[^>]+><button class="button plain">Sign <bdi>Bob/.exec(page.text) ?? [];
+  const other = await signIn(gateway);
+  expect((await other.post(`/sessions/${id}/end`)).status).toBe(404);
+  expect((await clerk.get('/sessions')).status).toBe(200);
+  expect((await manager.post(`/sessions/${id}/end`)).status).toBe(303);
+  expect((await clerk.get('/sessions')).status).toBe(401);
+  expect((await manager.post('/sign-out-all')).status).toBe(303);
+  expect((await manager.get('/sessions')).status).toBe(401);
+  expect((await other.get('/sessions')).status).toBe(200);
+});
+
+test('the role read sees no action that it may not take, and gets 403 if it sends one', async () => {
+  const clerk = await signIn(gateway, { role: 'read' });
+  const { text } = await clerk.get('/sessions');
+  expect(text.match(/<form[^>]*action="[^"]*"/g)).toEqual(['<form method="post" action="/shop/console/sign-out"']);
+  for (const path of ['/sessions', '/sessions/1/end', '/sign-out-all']) {
+    expect([path, (await clerk.post(path)).status]).toEqual([path, 403]);
+  }
+});
+
+describe('a form of a session', () => {
+  test.each([{ 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { 'sec-fetch-site': 'none' }])(
+    'from another site is rejected with 403: %j',
+    async (headers) => {
+      const visitor = await signIn(gateway);
+      expect((await visitor.post('/sign-out', {}, headers)).status).toBe(403);
+      expect((await visitor.get('/sessions')).status).toBe(200);
+    },
+  );
+
+  test('without its token, or with the token of another session, is rejected with 403', async () => {
+    const [visitor, other] = [await signIn(gateway), await signIn(gateway)];
+    for (const form_token of ['', other.formToken, `${visitor.formToken} `]) {
+      expect((await visitor.post('/sign-out', { form_token })).status).toBe(403);
+    }
+    expect((await visitor.get('/sessions')).status).toBe(200);
+  });
+
+  test('is not read for anyone who is not signed in', async () => {
+    const answer = await request(`${gateway.url}/console/sign-out`, { form: { form_token: 'x' } });
+    expect(answer.status).toBe(401);
+  });
+});
+
+test('every page is neither stored, framed, indexed nor scripted, and an embedded page is rejected', async () => {
+  const visitor = await signIn(gateway);
+  const pages = [
+    await request(await newSignInLink(gateway)),
+    await request(`${gateway.url}/console`),
+    await visitor.get('/sessions'),
+    await visitor.get('/sessions', { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'iframe' }),
+  ];
+  expect(pages.map(({ status }) => status)).toEqual([200, 401, 200, 403]);
+  for (const { headers, text } of pages) {
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'cache-control': 'no-store',
+      'content-security-policy': expect.stringMatching(
+        /^default-src 'none'; style-src 'sha256-[^ ]+'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
+      ),
+      'x-frame-options': 'DENY',
+      'x-robots-tag': 'noindex, nofollow',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(text).not.toContain('<script');
+  }
+});
+
+test('a link from another site leads to the console', async () => {
+  const visitor = await signIn(gateway);
+  const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document' };
+  expect((await visitor.get('/sessions', headers)).status).toBe(200);
+});
+
+test('disabling the merchant ends its sessions', async () => {
+  const shop = await otherShop();
+  const visitor = await signIn(shop);
+  await gateway.accounts.disable(shop.credentials.clientId);
+  expect((await visitor.get('/sessions')).status).toBe(401);
+});
+
+test('guesses of links and sessions are limited like those of client secrets', async () => {
+  const limited = await runGateway({
+    hasConsole: true,
+    unauthenticatedLimits: { ...unauthenticatedLimits, rejectedPerSecond: 5, pauseMs: 50 },
+  });
+  const visitor = await signIn(limited);
+  const statuses = new Map<string, number>();
+  const guess = async (count: number) => {
+    const token = `${count}`.padStart(32, '0');
+    const [link, session] = [
+      await request(`${limited.url}/console/sign-in/${token}`, { form: {} }),
+      await request(`${limited.url}/console/sessions`, { headers: { cookie: `order-gateway=${token}` } }),
+    ];
+    for (const { status } of [link, session]) statuses.set(`${status}`, (statuses.get(`${status}`) ?? 0) + 1);
+  };
+  for (let count = 0; count < 100; count += 10) {
+    await Promise.all(Array.from({ length: 10 }, (_, index) => guess(count + index)));
+  }
+  expect([...statuses.keys()].toSorted()).toEqual(['401', '410', '429']);
+  expect(statuses.get('429')).toBeGreaterThan(100);
+  expect((await visitor.get('/sessions')).status).toBe(200);
+});
+
+test('merchant console prints a link that works once', async () => {
+  const { clientId } = gateway.credentials;
+  const environment = { DATABASE_URL: gateway.databaseUrl, BASE_URL: gateway.baseUrl };
+  const run = (...args: string[]) => runProgram('src/cli/merchant.ts', ['console', ...args], environment);
+  const printed = await run(clientId, '--name', 'Ada', '--role', 'read', '--json');
+  const { url, ...others } = JSON.parse(printed.stdout);
+  expect(others).toEqual({ name: 'Ada', role: 'read', expires_in_seconds: 900 });
+  const signedIn = await request(url.replace(gateway.baseUrl, gateway.url), { form: {} });
+  expect(signedIn.status).toBe(303);
+  expect((await run(clientId)).stdout).toContain('https://pay.example.com/shop/console/sign-in/');
+  await gateway.accounts.disable((await otherShop()).credentials.clientId);
+  const { code, stderr } = await run('app_000000000000000000000000');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('is not an enabled merchant.')]);
+});
+
+test('without CONSOLE, nothing exists under /console', async () => {
+  const without = await runGateway();
+  for (const path of ['/console', '/console/sessions', `/console/sign-in/${'x'.repeat(32)}`]) {
+    expect((await request(without.url + path)).status).toBe(404);
+  }
+});

@@ -1,0 +1,64 @@
+import type { ConsoleRole } from '@order-gateway/domain/accounts';
+import { expect } from 'vitest';
+import type { RunningGateway } from './running-gateway.ts';
+
+type Shop = Pick<RunningGateway, 'url' | 'accounts' | 'credentials'>;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Requests a page as a browser does, without following redirects. A form is sent as one of the gateway's own pages. */
+export async function request(
+  url: string,
+  { form, headers = {} }: { readonly form?: Record<string, string>; readonly headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const response = await fetch(url, {
+    redirect: 'manual',
+    headers: { ...(form && { 'sec-fetch-site': 'same-origin' }), ...headers },
+    ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    signal: AbortSignal.timeout(60_000),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** A one-time link of a merchant, at the address on this machine. */
+export async function newSignInLink(
+  { url, accounts, credentials }: Shop,
+  { name = 'Ada', role = 'manage' }: { readonly name?: string; readonly role?: ConsoleRole } = {},
+): Promise<string> {
+  return `${url}/console/sign-in/${await accounts.createConsoleLink(credentials.clientId, { name, role })}`;
+}
+
+/** Signs a person in without a browser. */
+export async function signIn(shop: Shop, user?: Parameters<typeof newSignInLink>[1]) {
+  const signedIn = await request(await newSignInLink(shop, user), { form: {} });
+  expect(signedIn.status).toBe(303);
+  const cookie = cookieOf(signedIn);
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    request(`${shop.url}/console${path}`, { headers: { cookie, ...headers } });
+  const formToken = tokenIn((await get('/sessions')).text);
+  return {
+    cookie,
+    formToken,
+    get,
+    /** Sends a form of the console. */
+    post: (path: string, form: Record<string, string> = {}, headers: Record<string, string> = {}) =>
+      request(`${shop.url}/console${path}`, {
+        form: { form_token: formToken, ...form },
+        headers: { cookie, ...headers },
+      }),
+  };
+}
+
+/** The name and value of the cookie that a response sets. */
+export function cookieOf({ headers }: Answer): string {
+  return headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+/** The token in the forms of a page. */
+function tokenIn(html: string): string {
+  return /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? '';
+}
