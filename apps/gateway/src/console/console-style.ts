@@ -4,8 +4,9 @@ import { sharedStyle } from '../payment-page/styles.ts';
 export const consoleStyle = `${sharedStyle}
 body { background: var(--ground); color: var(--ink); min-height: 100vh; }
 a { color: var(--link); }
-header { background: var(--card); border-block-end: 1px solid var(--line); padding: 0.75rem max(1rem, (100vw - 64rem) / 2); }
-header, nav, .row, .actions { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; }
+header { background: var(--card); border-block-end: 1px solid var(--line); }
+.bar { padding: 0.75rem max(1rem, (100vw - 62rem) / 2); }
+.bar, nav, .row, .actions { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; }
 header form, header nav { flex: none; }
 header nav { flex: 1 1 auto; }
 header a { padding-block: 0.375rem; text-decoration: none; }
@@ -18,7 +19,9 @@ header a:hover { text-decoration: underline; }
 main { max-inline-size: 64rem; margin: auto; padding: 1.5rem 1rem 4rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; }
 main.narrow { max-inline-size: 32rem; margin-block-start: 8vh; }
 main.narrow, .card { background: var(--card); border: 1px solid var(--line); border-radius: 1rem; padding: clamp(1rem, 4vw, 1.75rem); }
-.card { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
+.card, .card-form { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
+details.card { display: block; }
+details[open] > summary { margin-block-end: 1rem; }
 h2 { font-size: 1.0625rem; font-weight: 650; }
 .soft { color: var(--soft); font-size: 0.9375rem; }
 .button { display: inline-block; inline-size: auto; padding: 0.5rem 1rem; }
@@ -49,11 +52,13 @@ ol.timeline { list-style: none; padding: 0; display: grid; gap: 0.75rem; }
 .qr { inline-size: 10rem; border-radius: 0.5rem; overflow: hidden; }
 .qr svg { display: block; }
 @media (max-width: 40rem) {
-  thead { position: absolute; inset-inline-start: -100vw; }
+  thead { display: none; }
   table, tbody, tr, td { display: block; }
   tr { border-block-end: 1px solid var(--line); padding-block: 0.625rem; }
   td { border: none; padding: 0.125rem 0; }
-  .number { text-align: start; white-space: normal; }
+  .number { text-align: start; }
+  .number, td time { white-space: normal; }
+  [data-label]::before { content: attr(data-label) ": "; color: var(--soft); }
 }
 @media print { header, form, .actions { display: none; } }
 `;

@@ -20,9 +20,13 @@ import { isForm, isFromAnotherSite, startReading } from '../http/requests.ts';
 import type { Room } from '../http/server.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
 import { type Receive, takeBody } from '../intake/receive.ts';
-import type { Operation } from '../operations/operation.ts';
+import type { Members, Operation } from '../operations/operation.ts';
 import type { Html } from '../payment-page/html-page.ts';
+import { exportPages } from './export-orders.ts';
 import { consoleHeaders, consolePage, filled, languageFor, plainPage, textsIn } from './layout.ts';
+import { newOrderPages } from './new-order.ts';
+import { orderPages } from './order.ts';
+import { ordersPages } from './orders.ts';
 import { formTokenOf, isFormToken, sessionCookie, sessionTokenIn } from './session-cookie.ts';
 import { sessionPages } from './sessions.ts';
 import { signedOutPage, signInPage } from './sign-in.ts';
@@ -33,6 +37,10 @@ const checksumKeyLength = 43;
 
 const pages: readonly Page[] = [
   { method: 'GET', path: '', isForAll: true, respond: async () => redirect('/orders') },
+  ...ordersPages,
+  ...exportPages,
+  ...orderPages,
+  ...newOrderPages,
   ...sessionPages,
 ];
 
@@ -138,7 +146,7 @@ async function visitPage(
   const form = new URLSearchParams(received.value.toString());
   const sessionDigest = hashSecret(token);
   const language = languageOf(request);
-  const { clientId, session } = found;
+  const { clientId, session, merchant } = found;
   const signedIn = {
     clientId,
     // The key of the checksums that the console makes. No client secret enters the browser or the console.
@@ -160,10 +168,21 @@ async function visitPage(
     mayManage: session.role === 'manage',
     formToken: html`<input type="hidden" name="form_token" value="${formTokenOf(token)}">`,
     link: (path) => `${pathPrefixOf(baseUrl)}/console${path}`,
-    perform<Body>(method: Operation['method'], members: Readonly<Record<string, unknown>>) {
+    async perform<Body>(method: Operation['method'], members: Members, timeoutMs?: number) {
       const operation = operations.find((one) => one.method === method);
       if (operation === undefined) throw new Error(`no operation ${method.name}`);
-      return call.perform(operation, members, ({ body }) => body as Body, signedIn);
+      if (timeoutMs === undefined) return call.perform(operation, members, ({ body }) => body as Body, signedIn);
+      const endsAt = performance.now() + timeoutMs;
+      const reply = await operation.handle(members, {
+        ...signedIn,
+        account: merchant,
+        isStrict: false,
+        waitMs: 0,
+        timeLeftMs: () => endsAt - performance.now(),
+        concerns() {},
+        pause: (wait) => call.pause(wait),
+      });
+      return reply.ok ? success(reply.value.body as Body) : reply;
     },
     record: (name, details) =>
       call.run(async () => storedResult(await sessions.record(sessionDigest, { name, details }, call.timeLeftMs()))),
@@ -249,11 +268,13 @@ function headerOf({ texts, merchant, session, mayManage, link, formToken }: Visi
     return html`<a href="${link(path)}"${isCurrent}>${text}</a>`;
   });
   return html`<a class="skip" href="#content">${texts.skip}</a>
-${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 <header>
+${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
+<div class="bar">
 <span class="shop"><bdi>${merchant.name}</bdi></span>
 <nav aria-label="${texts.console}">${links}</nav>
 <span class="soft">${filled(texts.signedInAs, { name: session.name })} (${texts[session.role]})</span>
 <form method="post" action="${link('/sign-out')}">${formToken}<button class="button plain">${texts.signOut}</button></form>
+</div>
 </header>`;
 }

@@ -87,7 +87,7 @@ async function sessionsPage(visit: Visit, errors: readonly FieldError<string>[] 
   const table = html`<div class="card">
 <p>${texts.sessionsText}</p>
 <div class="table"><table>
-<thead><tr><th>${texts.name}</th><th>${texts.role}</th><th>${texts.signedInAt}</th><th>${texts.lastSeen}</th><th></th></tr></thead>
+<thead><tr><th>${texts.name}</th><th>${texts.role}</th><th>${texts.signedInAt}</th><th>${texts.lastSeen}</th><td></td></tr></thead>
 <tbody>${listed.value.map((session) => sessionRow(visit, session))}</tbody>
 </table></div>
 </div>`;
@@ -116,5 +116,5 @@ function sessionRow(visit: Visit, { id, name, role, createdAtMs, lastSeenAtMs }:
   const isOwn = id === session.id;
   const end = html`<form method="post" action="${link(`/sessions/${id}/end`)}">${formToken}<button class="button plain">${filled(texts.end, { name })}</button></form>`;
   return html`<tr><td><bdi>${name}</bdi>${isOwn ? html` (${texts.you})` : ''}</td><td>${texts[role]}</td>
-<td>${timeOf(createdAtMs, language)}</td><td>${timeOf(lastSeenAtMs, language)}</td><td>${mayManage && !isOwn ? end : ''}</td></tr>`;
+<td data-label="${texts.signedInAt}">${timeOf(createdAtMs, language)}</td><td data-label="${texts.lastSeen}">${timeOf(lastSeenAtMs, language)}</td><td>${mayManage && !isOwn ? end : ''}</td></tr>`;
 }

@@ -33,8 +33,11 @@ export interface Visit extends FoundConsoleSession {
   readonly formToken: Html;
   /** The address of a page: its path below `/console`. */
   link(path: string): string;
-  /** Performs an operation of the API as the merchant. Resolves to the JSON form of its response. */
-  perform<Body>(method: DescMethodUnary, members: Members): Promise<Result<Body, Failure>>;
+  /**
+   * Performs an operation of the API as the merchant. Resolves to the JSON form of its response. A response that is a
+   * stream gives each operation its own time, in `timeoutMs`.
+   */
+  perform<Body>(method: DescMethodUnary, members: Members, timeoutMs?: number): Promise<Result<Body, Failure>>;
   /** Records an action in the audit log. Only then may it be tried. */
   record(name: string, details: Readonly<Record<string, string>>): Promise<Result<true, Failure>>;
 }

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import { pageTexts } from '../../src/payment-page/localization.ts';
 import { webp } from '../helpers/images.ts';
 import { callJson, createOrder, postJson, postPayment, pressPay } from '../helpers/send-order.ts';
-import { describePages, desktop } from './pages.ts';
+import { describePages, desktop, expectAccessible, expectFits } from './pages.ts';
 
 const texts = pageTexts.en;
 
 await describePages('an open payment page', (pages) => {
-  const { gateway, newLink, newTestLink, newPublicLink, closings, visit, expectAccessible, expectFits } = pages;
+  const { gateway, newLink, newTestLink, newPublicLink, closings, visit } = pages;
   const inMinutes = (count: number) => new Date(Date.now() + count * 60_000).toISOString();
   const checkout = (method: string, members: object) =>
     postJson(gateway.checkout, `/gateway.v1.CheckoutService/${method}`, JSON.stringify(members));

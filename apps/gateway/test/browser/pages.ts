@@ -44,6 +44,36 @@ interface View {
   readonly timezone?: string;
 }
 
+/** Shows a page in a size and a colour scheme. */
+export async function showIn(
+  page: Page,
+  { viewport, colorScheme }: Required<Pick<View, 'viewport' | 'colorScheme'>>,
+): Promise<void> {
+  await page.setViewportSize(viewport);
+  await page.emulateMedia({ media: 'screen', colorScheme });
+}
+
+/** Fails if axe finds anything. */
+export async function expectAccessible(page: Page, part = 'html'): Promise<void> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(
+    `axe.run('${part}').then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))`,
+  );
+  expect(found).toEqual([]);
+}
+
+/** Fails if anything is outside the screen, or if the page scrolls sideways. */
+export async function expectFits(page: Page): Promise<void> {
+  const widths = await page.evaluate('[document.documentElement.scrollWidth, document.documentElement.clientWidth]');
+  const [scrolled, shown] = Array.isArray(widths) ? widths : [];
+  expect(scrolled).toBe(shown);
+  const outside = await page.evaluate(`[...document.querySelectorAll('main *')].filter((element) => {
+    const { left, right } = element.getBoundingClientRect();
+    return left < 0 || right > document.documentElement.clientWidth;
+  }).map((element) => element.outerHTML.slice(0, 80))`);
+  expect(outside).toEqual([]);
+}
+
 /** Describes pages in a real browser, if there is one. */
 export async function describePages(title: string, describeTests: (pages: Pages) => void): Promise<void> {
   const opened = await openBrowser();
@@ -147,30 +177,6 @@ function usePages(browser: Browser) {
     }
   };
 
-  const showIn = async (page: Page, { viewport, colorScheme }: Required<Pick<View, 'viewport' | 'colorScheme'>>) => {
-    await page.setViewportSize(viewport);
-    await page.emulateMedia({ media: 'screen', colorScheme });
-  };
-
-  const expectAccessible = async (page: Page, part = 'html') => {
-    await page.evaluate(axe.source);
-    const found = await page.evaluate(
-      `axe.run('${part}').then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))`,
-    );
-    expect(found).toEqual([]);
-  };
-
-  const expectFits = async (page: Page) => {
-    const widths = await page.evaluate('[document.documentElement.scrollWidth, document.documentElement.clientWidth]');
-    const [scrolled, shown] = Array.isArray(widths) ? widths : [];
-    expect(scrolled).toBe(shown);
-    const outside = await page.evaluate(`[...document.querySelectorAll('main *')].filter((element) => {
-      const { left, right } = element.getBoundingClientRect();
-      return left < 0 || right > document.documentElement.clientWidth;
-    }).map((element) => element.outerHTML.slice(0, 80))`);
-    expect(outside).toEqual([]);
-  };
-
   return {
     gateway,
     shop,
@@ -181,9 +187,6 @@ function usePages(browser: Browser) {
     findOrder,
     amountText,
     visit,
-    showIn,
-    expectAccessible,
-    expectFits,
     signingSecret: () => signingSecret,
   };
 }

@@ -3,21 +3,20 @@ import jsqr from 'jsqr';
 import { describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
 import { createOrder } from '../helpers/send-order.ts';
-import { describePages, desktop, hostileNote, isLookedAtByAxe, phone, views } from './pages.ts';
+import {
+  describePages,
+  desktop,
+  expectAccessible,
+  expectFits,
+  hostileNote,
+  isLookedAtByAxe,
+  phone,
+  showIn,
+  views,
+} from './pages.ts';
 
 await describePages('GET /payment/{order_token}', (pages) => {
-  const {
-    gateway,
-    newLink,
-    newTestLink,
-    newPublicLink,
-    closings,
-    amountText,
-    visit,
-    showIn,
-    expectAccessible,
-    expectFits,
-  } = pages;
+  const { gateway, newLink, newTestLink, newPublicLink, closings, amountText, visit } = pages;
 
   test.each(pageLanguages)(
     '200 in %s: complete, fits and is accessible, small and large, light and dark',

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { describePages, desktop } from './pages.ts';
+import { describePages, desktop, expectAccessible } from './pages.ts';
 
 const phone = { width: 390, height: 844 };
 
 await describePages('GET /docs', (pages) => {
-  const { gateway, visit, expectAccessible } = pages;
+  const { gateway, visit } = pages;
 
   /** The page loads and calls only this server. */
   const expectOwn = (loaded: readonly string[]) =>

@@ -3,10 +3,10 @@ import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { pageTexts } from '../../src/payment-page/localization.ts';
-import { describePages } from './pages.ts';
+import { describePages, expectFits } from './pages.ts';
 
 await describePages('the buttons of a test order', (pages) => {
-  const { gateway, shop, signingSecret, newTestLink, closings, findOrder, visit, expectFits } = pages;
+  const { gateway, shop, signingSecret, newTestLink, closings, findOrder, visit } = pages;
   const view = { hasScript: false };
   const pay = (page: Page) => page.getByRole('button', { name: pageTexts.en.simulate });
 

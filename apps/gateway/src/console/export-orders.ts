@@ -1,0 +1,89 @@
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { pageLimit } from '@order-gateway/domain/requests';
+import { callTimeoutMs } from '../limits.ts';
+import type { OrderRecord } from '../operations/orders.ts';
+import { filtersIn } from './orders.ts';
+import { failurePage, type Page, type Response, storedResult, type Visit } from './visit.ts';
+
+/** The members of the order record. */
+const columns = [
+  'service_order_id',
+  'created_at',
+  'order_id',
+  'order_status',
+  'order_token',
+  'payment_link',
+  'mode',
+  'order_amount',
+  'order_currency',
+  'order_note',
+  'service_type',
+  'order_expires_at',
+  'paid_at',
+  'payment_id',
+  'cancelled_at',
+  'payment_in_progress_until',
+  'refused_payments',
+  'metadata',
+] as const satisfies readonly (keyof OrderRecord)[];
+
+/** Spreadsheets read UTF-8 only with it. */
+const byteOrderMark = '\ufeff';
+
+/** The export of the orders that a list shows. */
+export const exportPages: readonly Page[] = [
+  { method: 'GET', path: '/orders.csv', isForAll: true, respond: exportOrders },
+];
+
+type OrderList = { readonly orders: readonly OrderRecord[]; readonly next_cursor?: string };
+
+async function exportOrders(visit: Visit): Promise<Response> {
+  const first = await listFrom(visit, undefined);
+  if (!first.ok) return failurePage(visit, first.failure);
+  const { signal } = visit.call.beginStream();
+  const content = Readable.from(linesFrom(visit, first.value, signal));
+  return { kind: 'file', name: 'orders.csv', type: 'text/csv; charset=utf-8', content };
+}
+
+/**
+ * Reads one page at a time, when the previous one was sent. Each page counts as a call of the merchant, and needs a live
+ * session. An export that fails is cut off, so that nobody takes it for a complete one.
+ */
+async function* linesFrom(visit: Visit, first: OrderList, signal: AbortSignal): AsyncGenerator<string> {
+  const { deps, merchant, sessions, sessionDigest } = visit;
+  yield `${byteOrderMark}${columns.join(',')}\r\n`;
+  for (let list = first; ; ) {
+    yield list.orders.map(lineOf).join('');
+    if (list.next_cursor === undefined) return;
+    for (;;) {
+      const waitMs = deps.rateLimit(merchant);
+      if (waitMs === undefined) break;
+      await sleep(waitMs, undefined, { signal });
+    }
+    const session = storedResult(await sessions.find(sessionDigest, callTimeoutMs));
+    const next = session.ok ? await listFrom(visit, list.next_cursor, callTimeoutMs) : session;
+    if (!next.ok) throw new Error(`the export ended early: ${next.failure.kind}`);
+    list = next.value;
+  }
+}
+
+function listFrom({ perform, query }: Visit, cursor: string | undefined, timeoutMs?: number) {
+  const members = { ...filtersIn(query), limit: `${pageLimit.max}`, cursor };
+  return perform<OrderList>(OrderService.method.listOrders, members, timeoutMs);
+}
+
+function lineOf(order: OrderRecord): string {
+  const cells = columns.map((name) => {
+    const value = order[name];
+    return cellOf(typeof value === 'object' ? JSON.stringify(value) : `${value ?? ''}`);
+  });
+  return `${cells.join(',')}\r\n`;
+}
+
+/** Quotes a text (RFC 4180), and keeps spreadsheets from running it as a formula. */
+function cellOf(text: string): string {
+  const inert = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+}

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { NumberText, orderCurrencyCodes } from '@order-gateway/domain/money';
+import { parseOrder, serviceTypes } from '@order-gateway/domain/orders';
+import type { FieldError } from '@order-gateway/domain/requests';
+import { checksumOf } from '@order-gateway/domain/signing';
+import { html } from 'hono/html';
+import type { Members } from '../operations/operation.ts';
+import type { OrderResponse } from '../operations/orders.ts';
+import type { Html } from '../payment-page/html-page.ts';
+import { fieldOf } from './fields.ts';
+import { orderPath } from './orders.ts';
+import { failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
+
+const path = '/new-order';
+
+/** The form that creates an order, for merchants who send payment links themselves. */
+export const newOrderPages: readonly Page[] = [
+  { method: 'GET', path, respond: async (visit) => formPage(visit) },
+  { method: 'POST', path, respond: createOrder },
+];
+
+const optionalFields = ['customer_address_line2', 'order_expires_at'] as const;
+const customerFields = [
+  'customer_name',
+  'customer_email',
+  'customer_phone',
+  'customer_address_line1',
+  'customer_address_line2',
+  'customer_address_city',
+  'customer_address_state',
+  'customer_address_country',
+  'customer_address_postal_code',
+] as const;
+const fields = [
+  'order_id',
+  'order_amount',
+  'order_currency',
+  'order_note',
+  'service_type',
+  ...customerFields,
+  'return_url',
+  'order_expires_at',
+] as const;
+
+type FieldName = (typeof fields)[number];
+
+async function createOrder(visit: Visit): Promise<Response> {
+  const { form } = visit;
+  const recorded = await visit.record('order.create', { order_id: form.get('order_id') ?? '' });
+  if (!recorded.ok) return formPage(visit, recorded.failure);
+  const created = await visit.perform<OrderResponse>(OrderService.method.createOrder, membersOf(visit));
+  return created.ok ? redirect(orderPath(created.value)) : formPage(visit, created.failure);
+}
+
+/**
+ * The members of CreateOrder, with a checksum that the key of this call verifies. Without a complete order there is
+ * nothing to sign, and CreateOrder reports what is wrong.
+ */
+function membersOf({ form, signedIn }: Visit): Members {
+  const members: Record<string, unknown> = { order_checksum: '-' };
+  for (const name of fields) {
+    // Browsers end lines with CR LF (HTML, 4.10.22.4).
+    const text = (form.get(name) ?? '').replaceAll('\r\n', '\n');
+    members[name] = text === '' ? undefined : name === 'order_amount' ? new NumberText(text.trim()) : text;
+  }
+  const parsed = parseOrder(members);
+  if (!parsed.ok) return members;
+  return { ...members, order_checksum: checksumOf(parsed.value.fields, signedIn.clientSecret) };
+}
+
+function formPage(visit: Visit, failure?: Parameters<typeof page>[2]): Response {
+  const { texts, form, link, formToken } = visit;
+  const errors: readonly FieldError<string>[] = failure !== undefined && 'errors' in failure ? failure.errors : [];
+  const suggested: Partial<Record<FieldName, string>> = { order_id: `LINK-${randomUUID()}`, order_currency: 'EUR' };
+  const field = (name: FieldName, more: object = {}): Html => {
+    const isOptional = optionalFields.some((optional) => optional === name);
+    const label = isOptional ? `${texts[name]} (${texts.optional})` : texts[name];
+    return fieldOf({ name, label, value: form.get(name) ?? suggested[name], errors, ...more });
+  };
+  const problem =
+    failure === undefined
+      ? ''
+      : html`<p class="error" role="alert">${errors.length === 0 ? failureText(failure) : texts.fieldErrors}</p>`;
+  const currencies = Object.fromEntries(orderCurrencyCodes.map((code) => [code, code]));
+  const types = Object.fromEntries(serviceTypes.map((type) => [type, texts[type]]));
+  const content = html`<p>${texts.newLinkText} <span class="soft">${texts.required}</span></p>
+${problem}
+<form class="card" method="post" action="${link(path)}">${formToken}
+<div class="fields">
+${field('order_amount')}
+${field('order_currency', { choices: currencies })}
+${field('service_type', { choices: types })}
+${field('order_note', { type: 'multiline', isWide: true })}
+${field('order_id', { isWide: true })}
+</div>
+<h2>${texts.customer}</h2>
+<div class="fields">${customerFields.map((name) => field(name))}</div>
+<div class="fields">
+${field('return_url', { isWide: true })}
+${field('order_expires_at', { isWide: true })}
+</div>
+<p><button class="button main">${texts.create}</button></p>
+</form>`;
+  return page(texts.newLink, content, failure);
+}

@@ -1,0 +1,152 @@
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Failure } from '@order-gateway/domain/failure';
+import type { Result } from '@order-gateway/domain/result';
+import { html, raw } from 'hono/html';
+import type { OrderRecord } from '../operations/orders.ts';
+import type { Html } from '../payment-page/html-page.ts';
+import { qrCodeSvg } from '../payment-page/qr-code.ts';
+import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
+import { filled, timeOf } from './layout.ts';
+import { amountOf, badgeOf, findOrder, orderPath } from './orders.ts';
+import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
+
+const path = '/orders/:service_order_id';
+
+/** One order, and what can be done with it. */
+export const orderPages: readonly Page[] = [
+  { method: 'GET', path, isForAll: true, respond: (visit) => orderPage(visit) },
+  { method: 'GET', path: `${path}/cancel`, respond: confirmCancellation },
+  { method: 'POST', path: `${path}/cancel`, respond: cancelOrder },
+  { method: 'POST', path: `${path}/simulate`, respond: simulate },
+];
+
+const orderOf = (visit: Visit) => findOrder(visit, { service_order_id: visit.params.service_order_id });
+
+async function orderPage(visit: Visit, failure?: Failure): Promise<Response> {
+  const { texts, merchant, mayManage, link } = visit;
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const order = found.value;
+  const isUnpaid = order.order_status === 'UN_PAID';
+  const content = html`${failure === undefined ? '' : html`<p class="error" role="alert">${failureText(failure)}</p>`}
+<div class="card">
+<p class="amount"><bdi>${amountOf(visit, order)}</bdi></p>
+<p>${badgeOf(visit, order)}</p>
+${mayManage && isUnpaid ? html`<p class="actions"><a class="button danger" href="${link(`${orderPath(order)}/cancel`)}">${texts.cancel}</a></p>` : ''}
+</div>
+${isUnpaid ? linkBlock(visit, order) : ''}
+${mayManage && merchant.mode === 'test' ? simulateForm(visit, order) : ''}
+<div class="card"><h2>${texts.timeline}</h2>
+<ol class="timeline">${timelineOf(visit, order)}</ol>
+</div>
+<div class="card"><h2>${texts.details}</h2>
+<dl>${detailsOf(visit, order)}</dl>
+</div>`;
+  return page(`${texts.order} ${order.order_id}`, content, failure);
+}
+
+/** The payment link, its QR code, and a message to send to the customer. */
+function linkBlock(visit: Visit, { payment_link, ...order }: OrderRecord): Html {
+  const { texts, merchant } = visit;
+  const message = texts.messageText
+    .replace('{amount}', () => amountOf(visit, order))
+    .replace('{merchant}', () => merchant.name)
+    .replace('{link}', () => payment_link);
+  return html`<div class="card">
+<label>${texts.link} <input readonly value="${payment_link}"></label>
+<label>${texts.message} <textarea readonly rows="3">
+${message}</textarea></label>
+<p class="soft">${texts.scan}</p>
+<div class="qr">${raw(qrCodeSvg(payment_link))}</div>
+</div>`;
+}
+
+function simulateForm({ texts, link, formToken }: Visit, order: OrderRecord): Html {
+  const buttons = simulatedOutcomes.map(
+    (outcome) => html`<button class="button" name="outcome" value="${outcome}">${texts[outcome]}</button>`,
+  );
+  return html`<form class="card" method="post" action="${link(`${orderPath(order)}/simulate`)}">${formToken}
+<h2>${texts.simulate}</h2>
+<p class="soft">${texts.simulateText}</p>
+<p class="actions">${buttons}</p>
+</form>`;
+}
+
+/** What has happened to the order, oldest first, and what will. */
+function timelineOf(visit: Visit, order: OrderRecord): Html[] {
+  const { texts, language } = visit;
+  const entries: [time: string | undefined, text: string | Html][] = [
+    [order.created_at, texts.wasCreated],
+    [order.paid_at, filled(texts.wasPaid, { payment: order.payment_id ?? '' })],
+    [order.cancelled_at, texts.wasCancelled],
+    [order.payment_in_progress_until, texts.until],
+  ];
+  if (order.order_status === 'EXPIRED') entries.push([order.order_expires_at, texts.hasExpired]);
+  if (order.order_status === 'UN_PAID') entries.push([order.order_expires_at, texts.expires]);
+  for (const { refused_at, payment_id, amount, currency, code } of order.refused_payments ?? []) {
+    const money = amountOf(visit, { order_amount: amount, order_currency: currency });
+    entries.push([refused_at, filled(texts.wasRefused, { payment: payment_id, amount: money, code })]);
+  }
+  return entries
+    .flatMap(([time, text]) => (time === undefined ? [] : [{ ms: Date.parse(time), text }]))
+    .toSorted((a, b) => a.ms - b.ms)
+    .map(({ ms, text }) => html`<li>${timeOf(ms, language)}${text}</li>`);
+}
+
+function detailsOf({ texts }: Visit, order: OrderRecord): Html[] {
+  const rows: [label: string, value: string | undefined, className?: string][] = [
+    [texts.note, order.order_note, 'note'],
+    [texts.serviceOrderId, `${order.service_order_id}`],
+    [texts.paymentId, order.payment_id],
+    [texts.type, texts[order.service_type]],
+    ...Object.entries(order.metadata ?? {}),
+  ];
+  return rows
+    .filter(([, value]) => value !== undefined)
+    .map(
+      ([label, value, className = '']) =>
+        html`<div><dt><bdi>${label}</bdi></dt><dd class="${className}"><bdi>${value}</bdi></dd></div>`,
+    );
+}
+
+async function confirmCancellation(visit: Visit): Promise<Response> {
+  const { texts, link, formToken } = visit;
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const order = found.value;
+  const content = html`<form class="card" method="post">${formToken}
+<p>${filled(texts.cancelText, { amount: amountOf(visit, order) })}</p>
+<p class="actions"><button class="button danger">${texts.cancel}</button><a href="${link(orderPath(order))}">${texts.keep}</a></p>
+</form>`;
+  return page(
+    texts.cancelTitle.replace('{order}', () => order.order_id),
+    content,
+  );
+}
+
+function cancelOrder(visit: Visit): Promise<Response> {
+  return actOn(visit, 'order.cancel', (order) =>
+    visit.perform(OrderService.method.cancelOrder, { order_id: order.order_id }),
+  );
+}
+
+function simulate(visit: Visit): Promise<Response> {
+  return actOn(visit, 'order.simulate', ({ order_token }) =>
+    simulatePayment(visit.deps, visit.call, order_token, visit.form.get('outcome')),
+  );
+}
+
+/** Does something to the merchant's own order, with an entry in the audit log, and shows the order. */
+async function actOn(
+  visit: Visit,
+  name: string,
+  act: (order: OrderRecord) => Promise<Result<unknown, Failure>>,
+): Promise<Response> {
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const recorded = await visit.record(name, { order_id: found.value.order_id });
+  if (!recorded.ok) return failurePage(visit, recorded.failure);
+  const done = await act(found.value);
+  // A failure after which the order is shown, such as that it was paid meanwhile.
+  return done.ok ? redirect(orderPath(found.value)) : orderPage(visit, done.failure);
+}

@@ -1,0 +1,146 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, describe, expect, test } from 'vitest';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { openBrowser } from '../browser/open-browser.ts';
+import { desktop, expectAccessible, expectFits, hostileNote, showIn, views } from '../browser/pages.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { createOrder, postPayment, pressPay } from '../helpers/send-order.ts';
+
+const title = 'the console';
+const opened = await openBrowser();
+if (opened.kind === 'none') test.skipIf(mustSkip(`${title} in a real browser`, opened.reason))(title);
+else describe(`${title} in ${opened.name}`, () => describeConsole(opened.browser));
+
+function describeConsole(browser: Browser): void {
+  const gateway = useGateway({ hasConsole: true, hasDemo: true });
+  afterAll(() => browser.close());
+
+  const testShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Test Shop', 'test') });
+
+  /** Opens a browser of its own, and signs in with a one-time link. */
+  async function signIn(
+    { credentials }: Pick<typeof gateway, 'credentials'>,
+    { role = 'manage', hasScript = false }: { readonly role?: 'read' | 'manage'; readonly hasScript?: boolean } = {},
+  ): Promise<Page> {
+    const context = await browser.newContext({ javaScriptEnabled: hasScript, viewport: desktop });
+    const page = await context.newPage();
+    page.setDefaultTimeout(0);
+    const token = await gateway.accounts.createConsoleLink(credentials.clientId, { name: 'Ada', role });
+    await page.goto(`${gateway.baseUrl}/console/sign-in/${token}`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Orders' }).waitFor();
+    return page;
+  }
+
+  test('a clerk finds an order by its payment, and sees whether it is paid, in one click', async () => {
+    const order = await createOrder(gateway, `clerk-${Math.random()}`);
+    const payment_id = `pay-${Math.random()}`;
+    await postPayment(gateway.checkout, order.order_token, { payment_id });
+    const page = await signIn(gateway, { role: 'read' });
+    await page.getByRole('searchbox').fill(payment_id);
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('heading', { name: order.order_id }).waitFor();
+    expect(await page.locator('.status').allTextContents()).toEqual(['Paid']);
+    expect(await page.getByText(`Paid, payment ID ${payment_id}`).isVisible()).toBe(true);
+  });
+
+  test('a merchant makes a payment link in two clicks, and sees it paid', async () => {
+    const page = await signIn(await testShop());
+    await page.getByRole('link', { name: 'New payment link' }).click();
+    const values = {
+      order_amount: '49.90',
+      order_note: 'Invoice 7',
+      customer_name: 'Grace Hopper',
+      customer_email: 'grace@example.com',
+      customer_phone: '+1 555 0100',
+      customer_address_line1: '1 Main Street',
+      customer_address_city: 'Arlington',
+      customer_address_state: 'VA',
+      customer_address_country: 'US',
+      customer_address_postal_code: '22201',
+      return_url: 'https://shop.example.com/thanks',
+    };
+    for (const [name, value] of Object.entries(values)) await page.locator(`[name="${name}"]`).fill(value);
+    await page.getByRole('button', { name: 'Create the payment link' }).click();
+    const link = await page.getByLabel('Payment link').inputValue();
+    expect(await page.getByLabel('Message to send').inputValue()).toContain(link);
+    await pressPay(link);
+    await page.reload();
+    expect(await page.locator('.status').allTextContents()).toEqual(['Paid']);
+  });
+
+  test('by keyboard alone, an order is found and cancelled', async () => {
+    const order = await createOrder(gateway, `keyboard-${Math.random()}`);
+    const page = await signIn(gateway);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    const press = async (name: string) => {
+      while ((await page.evaluate('document.activeElement.textContent.trim()')) !== name)
+        await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+    };
+    await press(order.order_id);
+    await page.getByRole('heading', { name: order.order_id }).waitFor();
+    await press('Cancel the order');
+    await page.getByRole('heading', { name: `Cancel order ${order.order_id}?` }).waitFor();
+    await press('Cancel the order');
+    await page.locator('.status', { hasText: 'Cancelled' }).waitFor();
+  });
+
+  test('every page fits and is accessible, small and large, light and dark, with long and hostile texts', async () => {
+    const shop = await testShop();
+    await gateway.accounts.rename(shop.credentials.clientId, 'W'.repeat(200));
+    const order = await createOrder(shop, `\u202e<b>"${'W'.repeat(120)}`, {
+      order_note: hostileNote,
+      metadata: { ['k'.repeat(40)]: 'v'.repeat(500) },
+    });
+    await postPayment(gateway.checkout, order.order_token, { payment_id: 'p'.repeat(128), order_amount: 1 });
+    const page = await signIn(shop, { hasScript: true });
+    const reports: string[] = [];
+    page.on('console', (message) => message.type() === 'error' && reports.push(message.text()));
+    const path = `/orders/${order.service_order_id}`;
+    const paths = [
+      '/orders',
+      '/orders?status=LOST',
+      '/search?q=x',
+      path,
+      `${path}/cancel`,
+      '/new-order',
+      '/sessions',
+      '/sign-in/x',
+    ];
+    for (const path of paths) {
+      await page.goto(`${gateway.baseUrl}/console${path}`);
+      for (const view of views) {
+        await showIn(page, view);
+        await expectFits(page);
+        await expectAccessible(page);
+      }
+    }
+    // The browser reports each document with the status of an error.
+    expect(reports.filter((text) => !/status of 40[04]/.test(text))).toEqual([]);
+  });
+
+  test('another site can neither show the console nor send its forms', async () => {
+    const order = await createOrder(gateway, `attacked-${Math.random()}`);
+    const page = await signIn(gateway, { hasScript: true });
+    const target = `${gateway.baseUrl}/console/orders/${order.service_order_id}/cancel`;
+    // The same machine under another name is another site.
+    await page.route('http://evil.test/**', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<iframe src="${gateway.baseUrl}/console/orders"></iframe><form method="post" action="${target}"><button>Win</button></form>`,
+      }),
+    );
+    await page.goto('http://evil.test/');
+    const framed = page.frames().map((frame) => frame.url());
+    expect(framed).not.toContain(`${gateway.baseUrl}/console/orders`);
+    const [response] = await Promise.all([
+      page.waitForResponse(target),
+      page.getByRole('button', { name: 'Win' }).click(),
+    ]);
+    expect(response.status()).toBe(403);
+    await page.goto(target.replace('/cancel', ''));
+    expect(await page.locator('.status').allTextContents()).toEqual(['Unpaid']);
+  });
+}

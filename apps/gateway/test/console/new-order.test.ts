@@ -1,0 +1,86 @@
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { expect, test } from 'vitest';
+import { signIn } from '../helpers/console-visitor.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { callJson } from '../helpers/send-order.ts';
+
+const gateway = useGateway({ hasConsole: true, mode: 'test' });
+
+/** The fields of a valid form. */
+function validForm(overrides: Record<string, string> = {}): Record<string, string> {
+  const { order_checksum: _checksum, order_amount, ...input } = validOrderInput({ order_id: `form-${Math.random()}` });
+  const texts = Object.entries({ ...input, order_amount }).map(([name, value]) => [name, `${value ?? ''}`]);
+  return { ...Object.fromEntries(texts), ...overrides };
+}
+
+test('creates an order with exactly these values, and leads to its page', async () => {
+  const visitor = await signIn(gateway);
+  const form = validForm({ order_amount: ' 1249.50 ', order_note: 'Invoice 7\r\nTwo lines' });
+  const { status, headers } = await visitor.post('/new-order', form);
+  const { body } = await callJson(gateway, 'GET', `/order/${form.order_id}`);
+  expect([status, headers.get('location')]).toEqual([303, `/console/orders/${body.service_order_id}`]);
+  expect(body).toMatchObject({ order_amount: 1249.5, order_note: 'Invoice 7\nTwo lines', order_status: 'UN_PAID' });
+  const again = await visitor.post('/new-order', form);
+  expect(again.headers.get('location')).toBe(headers.get('location'));
+  const conflict = await visitor.post('/new-order', { ...form, order_amount: '1' });
+  expect([conflict.status, conflict.text]).toEqual([409, expect.stringContaining('order_amount')]);
+});
+
+test('shows each error beside its field with its code, keeps what was typed, and creates nothing', async () => {
+  const visitor = await signIn(gateway);
+  const form = validForm({ order_amount: '10.001', customer_email: 'nobody', order_note: '', order_currency: 'JPY' });
+  const { status, text } = await visitor.post('/new-order', form);
+  expect(status).toBe(400);
+  const errors = [...text.matchAll(/id="(\w+)-error">[^(]*\((\w+)\)/g)].map(([, field, code]) => [field, code]);
+  expect(errors.toSorted()).toEqual([
+    ['customer_email', 'bad_format'],
+    ['order_amount', 'too_precise'],
+    ['order_note', 'missing'],
+  ]);
+  expect(text).toContain('value="10.001" name="order_amount"');
+  expect(text).toContain('value="nobody" name="customer_email"');
+  expect(text).toContain('<option value="JPY" selected>');
+  expect((await callJson(gateway, 'GET', `/order/${form.order_id}`)).status).toBe(404);
+});
+
+test('works for a merchant whose orders need a verified checksum', async () => {
+  const shop = { ...gateway, credentials: await gateway.accounts.create('Strict Shop') };
+  await gateway.accounts.setChecksumMode(shop.credentials.clientId, 'required');
+  const visitor = await signIn(shop);
+  expect((await visitor.post('/new-order', validForm())).status).toBe(303);
+});
+
+test('is neither shown to the role read nor accepted from it', async () => {
+  const clerk = await signIn(gateway, { role: 'read' });
+  const form = validForm();
+  expect((await clerk.get('/orders')).text).not.toContain('/new-order');
+  expect([(await clerk.get('/new-order')).status, (await clerk.post('/new-order', form)).status]).toEqual([403, 403]);
+  expect((await callJson(gateway, 'GET', `/order/${form.order_id}`)).status).toBe(404);
+});
+
+test('a form with another origin, or without the session token, creates nothing', async () => {
+  const visitor = await signIn(gateway);
+  const form = validForm();
+  const rejected = [
+    await visitor.post('/new-order', form, { 'sec-fetch-site': 'cross-site' }),
+    await visitor.post('/new-order', { ...form, form_token: 'x' }),
+  ];
+  expect(rejected.map(({ status }) => status)).toEqual([403, 403]);
+  expect((await callJson(gateway, 'GET', `/order/${form.order_id}`)).status).toBe(404);
+});
+
+test.each([
+  ['pay', 'PAID'],
+  ['decline', 'UN_PAID'],
+  ['expire', 'EXPIRED'],
+  ['pay_late', 'EXPIRED'],
+])('in test mode, %s can be simulated', async (outcome, status) => {
+  const visitor = await signIn(gateway);
+  const form = validForm();
+  const { headers } = await visitor.post('/new-order', form);
+  const path = headers.get('location')?.replace('/console', '') ?? '';
+  const page = await visitor.get(path);
+  expect(page.text).toContain('<p class="test">Test mode: no money moves</p>');
+  await visitor.post(`${path}/simulate`, { outcome });
+  expect((await callJson(gateway, 'GET', `/order/${form.order_id}`)).body.order_status).toBe(status);
+});

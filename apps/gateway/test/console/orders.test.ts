@@ -1,0 +1,284 @@
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { OrderRecord } from '../../src/operations/orders.ts';
+import { signIn } from '../helpers/console-visitor.ts';
+import { runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { callJson, createOrder, postPayment } from '../helpers/send-order.ts';
+
+const gateway = useGateway({ hasConsole: true });
+
+let visitor: Awaited<ReturnType<typeof signIn>>;
+let clerk: typeof visitor;
+let other: typeof visitor;
+let otherShop: Pick<typeof gateway, 'url' | 'accounts' | 'credentials'>;
+beforeAll(async () => {
+  visitor = await signIn(gateway);
+  clerk = await signIn(gateway, { name: 'Bob', role: 'read' });
+  otherShop = { ...gateway, credentials: await gateway.accounts.create('Other Shop') };
+  other = await signIn(otherShop);
+});
+
+const newOrder = (overrides: Record<string, unknown> = {}) =>
+  createOrder(gateway, `console-${Math.random()}`, overrides);
+
+const findOrder = async (orderId: string): Promise<OrderRecord> =>
+  (await callJson(gateway, 'GET', `/order/${encodeURIComponent(orderId)}`)).body;
+
+/** The rows of the audit log of the merchant that the console wrote for actions on orders. */
+async function actions(): Promise<unknown[]> {
+  const { clientId } = gateway.credentials;
+  const log = await gateway.accounts.log({ clientId, after: 0, limit: 500 });
+  return log
+    .filter(({ action }) => action.startsWith('order.'))
+    .map(({ actor, action, details }) => ({ actor, action, details }));
+}
+
+describe('the list', () => {
+  test('shows the newest orders first, with filters and pages', async () => {
+    const metadata = { batch: `${Math.random()}` };
+    const orders = [];
+    for (let count = 0; count < 27; count += 1) orders.push(await newOrder({ metadata }));
+    const filter = `metadata_key=batch&metadata_value=${metadata.batch}`;
+    const shownIn = (text: string) =>
+      text.match(/\/console\/orders\/(\d+)"/g)?.map((link) => /\d+/.exec(link)?.[0]) ?? [];
+    const first = (await clerk.get(`/orders?${filter}`)).text;
+    const [, next = ''] = /rel="next" href="\/console([^"]+)"/.exec(first) ?? [];
+    const second = (await clerk.get(next.replaceAll('&amp;', '&'))).text;
+    const newestFirst = orders.toReversed().map(({ service_order_id }) => `${service_order_id}`);
+    expect([...shownIn(first), ...shownIn(second)]).toEqual(newestFirst);
+    expect(second).not.toContain('rel="next"');
+    await callJson(gateway, 'POST', `/order/${orders[5]?.order_id}/cancel`);
+    const cancelled = (await clerk.get(`/orders?${filter}&status=CANCELLED`)).text;
+    expect(shownIn(cancelled)).toEqual([`${orders[5]?.service_order_id}`]);
+    expect(shownIn((await clerk.get(`/orders?${filter}&created_to=2020-01-01T00:00`)).text)).toEqual([]);
+    expect(shownIn((await clerk.get(`/orders?${filter}&created_from=2020-01-01T00:00`)).text)).toHaveLength(25);
+  });
+
+  test('a filter that is not valid is reported beside its field, with what was typed', async () => {
+    const { status, text } = await clerk.get('/orders?status=LOST&created_from=soon');
+    expect(status).toBe(400);
+    expect(text).toContain('id="status-error"');
+    expect(text).toMatch(/value="soon" name="created_from"[^>]+aria-describedby="created_from-error"/);
+  });
+});
+
+describe('the search', () => {
+  test('finds an order by each of its ids, by its token and its link, and by a payment, in one step', async () => {
+    const order = await newOrder();
+    const payment_id = `pay-${Math.random()}`;
+    await postPayment(gateway.checkout, order.order_token, { payment_id });
+    const texts = [order.order_id, order.service_order_id, order.order_token, order.payment_link, ` ${payment_id}\n`];
+    for (const text of texts) {
+      const { status, headers } = await clerk.get(`/search?q=${encodeURIComponent(text)}`);
+      expect([text, status, headers.get('location')]).toEqual([text, 303, `/console/orders/${order.service_order_id}`]);
+    }
+    expect((await clerk.get(`/orders/${order.service_order_id}`)).text).toContain(
+      '<span class="status badge paid">Paid</span>',
+    );
+  });
+
+  test('shows all orders that a text identifies', async () => {
+    const first = await newOrder();
+    const second = await createOrder(gateway, `${first.service_order_id}`);
+    const { status, text } = await clerk.get(`/search?q=${first.service_order_id}`);
+    expect(status).toBe(200);
+    for (const { service_order_id } of [first, second]) expect(text).toContain(`/console/orders/${service_order_id}"`);
+  });
+
+  test('finds no order by anything else, and none of another merchant', async () => {
+    const order = await newOrder();
+    const { customer_email, order_note } = validOrderInput();
+    for (const text of [customer_email, order_note, order.order_id.slice(1), '']) {
+      const { status } = await clerk.get(`/search?q=${encodeURIComponent(text)}`);
+      expect([text, status]).toEqual([text, text === '' ? 303 : 404]);
+    }
+    for (const text of [order.order_id, order.service_order_id, order.order_token, order.payment_link]) {
+      expect((await other.get(`/search?q=${encodeURIComponent(text)}`)).status).toBe(404);
+    }
+  });
+});
+
+describe('an order', () => {
+  test('shows its timeline with refused payments, and nothing of the customer', async () => {
+    const order = await newOrder({ metadata: { cart: 'C-7' } });
+    const path = `/orders/${order.service_order_id}`;
+    const ofUnpaid = (await clerk.get(path)).text;
+    expect(ofUnpaid).toContain(order.payment_link);
+    expect(ofUnpaid).toContain('<svg');
+    await postPayment(gateway.checkout, order.order_token, { payment_id: 'wrong', order_amount: 1 });
+    await postPayment(gateway.checkout, order.order_token, { payment_id: 'right' });
+    const { text } = await clerk.get(path);
+    const entries = [...text.matchAll(/<li><time[^>]+>[^<]+<\/time>(.*?)<\/li>/gs)].map(([, entry = '']) =>
+      entry.replaceAll(/<[^>]+>/g, ''),
+    );
+    expect(entries).toHaveLength(3);
+    expect(entries).toEqual(
+      expect.arrayContaining([
+        'Order created',
+        expect.stringMatching(/^Payment wrong of .* refused: payment_mismatch\./),
+        'Paid, payment ID right',
+      ]),
+    );
+    expect(text).toContain('C-7');
+    const { customer_name, customer_email, customer_phone, customer_address_line1 } = validOrderInput();
+    for (const value of [customer_name, customer_email, customer_phone, customer_address_line1]) {
+      expect(text).not.toContain(value);
+    }
+  });
+
+  test('is cancelled after a confirmation, under the name of the person', async () => {
+    const order = await newOrder();
+    const path = `/orders/${order.service_order_id}`;
+    const confirmation = await visitor.get(`${path}/cancel`);
+    expect(confirmation.text).toContain(`Cancel order ${order.order_id}?`);
+    expect((await findOrder(order.order_id)).order_status).toBe('UN_PAID');
+    const cancelled = await visitor.post(`${path}/cancel`);
+    expect([cancelled.status, cancelled.headers.get('location')]).toEqual([303, `/console${path}`]);
+    expect((await findOrder(order.order_id)).order_status).toBe('CANCELLED');
+    expect(await actions()).toContainEqual({
+      actor: 'console:Ada',
+      action: 'order.cancel',
+      details: { order_id: order.order_id, role: 'manage' },
+    });
+  });
+
+  test('that was paid meanwhile is not cancelled, and says so', async () => {
+    const order = await newOrder();
+    await postPayment(gateway.checkout, order.order_token);
+    const { status, text } = await visitor.post(`/orders/${order.service_order_id}/cancel`);
+    expect([status, text]).toEqual([409, expect.stringContaining('role="alert">')]);
+    expect((await findOrder(order.order_id)).order_status).toBe('PAID');
+  });
+
+  test('shows no action to the role read, and rejects one with 403', async () => {
+    const order = await newOrder();
+    const path = `/orders/${order.service_order_id}`;
+    expect((await clerk.get(path)).text).not.toContain('/cancel');
+    expect((await visitor.get(path)).text).toContain('/cancel');
+    for (const { status } of [await clerk.get(`${path}/cancel`), await clerk.post(`${path}/cancel`)]) {
+      expect(status).toBe(403);
+    }
+    expect((await findOrder(order.order_id)).order_status).toBe('UN_PAID');
+  });
+
+  test('of a live merchant can not be simulated', async () => {
+    const order = await newOrder();
+    const path = `/orders/${order.service_order_id}`;
+    expect((await visitor.get(path)).text).not.toContain('simulate');
+    expect((await visitor.post(`${path}/simulate`, { outcome: 'pay' })).status).toBe(404);
+    expect((await findOrder(order.order_id)).order_status).toBe('UN_PAID');
+  });
+});
+
+test('the ids of another merchant find nothing, in every address and form', async () => {
+  const order = await newOrder();
+  const path = `/orders/${order.service_order_id}`;
+  for (const answer of [
+    await other.get(path),
+    await other.get(`${path}/cancel`),
+    await other.post(`${path}/cancel`),
+    await other.post(`${path}/simulate`, { outcome: 'pay' }),
+  ]) {
+    expect(answer.status).toBe(404);
+    expect(answer.text).not.toContain(order.order_id);
+  }
+  expect((await other.get('/orders')).text).not.toContain(order.order_id);
+  expect((await other.get('/orders.csv')).text).not.toContain(order.order_id);
+  const [, cursor = ''] = /cursor=([^"&]+)"/.exec((await visitor.get('/orders')).text) ?? [];
+  expect(cursor).not.toBe('');
+  expect((await other.get(`/orders?cursor=${cursor}`)).status).toBe(400);
+  expect((await findOrder(order.order_id)).order_status).toBe('UN_PAID');
+});
+
+test('markup in the texts of an order is shown as text on every page', async () => {
+  const hostile = `"><script>x</script><img src=x onerror=x>'&amp;`;
+  const shop = { ...gateway, credentials: await gateway.accounts.create(hostile, 'test') };
+  const order = await createOrder(shop, hostile, { order_note: hostile, metadata: { a: hostile } });
+  const person = await signIn(shop, { name: hostile });
+  const path = `/orders/${order.service_order_id}`;
+  await person.post(`${path}/simulate`, { outcome: 'pay' });
+  const query = `q=${encodeURIComponent(hostile)}1&metadata_key=${encodeURIComponent(hostile)}`;
+  for (const page of [
+    '/orders',
+    path,
+    `${path}/cancel`,
+    '/sessions',
+    '/new-order',
+    `/orders?${query}`,
+    `/search?${query}`,
+  ]) {
+    const { text } = await person.get(page);
+    expect([page, text.includes('<script'), text.includes('<img')]).toEqual([page, false, false]);
+    expect([page, text.includes('&lt;script&gt;')]).toEqual([page, true]);
+  }
+  const { text } = await person.post('/new-order', { order_note: hostile, customer_name: hostile });
+  expect([text.includes('<script'), text.includes('&lt;script&gt;')]).toEqual([false, true]);
+});
+
+test('no redirect leads to another site', async () => {
+  for (const path of [
+    '/search?q=https://evil.example.com/payment/x',
+    '//evil.example.com',
+    '/orders/..%2f..%2f@evil',
+  ]) {
+    const { headers } = await visitor.get(path);
+    expect(headers.get('location') ?? '/console').toMatch(/^\/console/);
+  }
+});
+
+describe('the export', () => {
+  test('has all orders of the list, and a text that begins like a formula is inert', async () => {
+    const shop = { ...gateway, credentials: await gateway.accounts.create('Shop') };
+    const formulas = ['=1+1', '+1', '-1', '@x', '\t=1', 'x"y', 'a,b', 'two\nlines', '=HYPERLINK("x","y")'];
+    for (const [index, order_note] of formulas.entries()) await createOrder(shop, `=${index}`, { order_note });
+    const { headers, text } = await (await signIn(shop, { role: 'read' })).get('/orders.csv');
+    expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(headers.get('content-disposition')).toBe('attachment; filename="orders.csv"');
+    const [head = '', ...rows] = rowsIn(text);
+    expect(head[0]).toBe('service_order_id');
+    const column = (name: string) => rows.map((row) => row[head.indexOf(name)]).toReversed();
+    expect(column('order_note')).toEqual(formulas.map((note) => (/^[=+\-@\t]/.test(note) ? `'${note}` : note)));
+    expect(column('order_id')).toEqual(formulas.map((_, index) => `'=${index}`));
+    expect(head).toEqual(expect.arrayContaining(Object.keys(await recordOf(shop))));
+  });
+
+  test('begins with a byte order mark, continues over pages, and follows the filters', async () => {
+    const metadata = { batch: `${Math.random()}` };
+    const orders = [];
+    for (let count = 0; count < 103; count += 1) orders.push(await newOrder({ metadata }));
+    const response = await fetch(
+      `${gateway.url}/console/orders.csv?metadata_key=batch&metadata_value=${metadata.batch}`,
+      { headers: { cookie: clerk.cookie } },
+    );
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    expect([...bytes.slice(0, 3)]).toEqual([0xef, 0xbb, 0xbf]);
+    const [, ...rows] = rowsIn(new TextDecoder().decode(bytes));
+    expect(rows.map((row) => row[2])).toEqual(orders.map(({ order_id }) => order_id).toReversed());
+  });
+
+  async function recordOf(shop: typeof otherShop) {
+    return (await callJson(shop, 'GET', `/order/${encodeURIComponent('=0')}`)).body;
+  }
+
+  /** Reads a table as RFC 4180 defines it. */
+  function rowsIn(text: string): string[][] {
+    const rows: string[][] = [[]];
+    for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+      rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
+      if (end === '\r\n') rows.push([]);
+    }
+    return rows.slice(0, -1);
+  }
+});
+
+test('calls of the console and of the API count towards one rate limit of the merchant', async () => {
+  const limited = await runGateway({ hasConsole: true, rateLimit: 1 });
+  const startedAt = performance.now();
+  const person = await signIn(limited);
+  const calls = Array.from({ length: 10 }, () => [person.get('/orders'), callJson(limited, 'GET', '/orders')]).flat();
+  const answers = await Promise.all(calls);
+  const accepted = answers.filter(({ status }) => status === 200).length;
+  expect(answers.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
+  // One for each second, and one at once.
+  expect(accepted).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 1_000);
+});
