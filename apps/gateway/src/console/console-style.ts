@@ -29,6 +29,10 @@ h2 { font-size: 1.0625rem; font-weight: 650; }
 .button.danger { border-color: var(--bad); color: var(--bad); }
 label { display: grid; gap: 0.25rem; font-size: 0.9375rem; }
 input, select, textarea { font: inherit; inline-size: 100%; min-inline-size: 0; padding: 0.5rem 0.625rem; border: 1px solid var(--soft); border-radius: 0.5rem; background: var(--card); color: var(--ink); }
+fieldset { border: none; padding: 0; min-inline-size: 0; display: grid; gap: 0.5rem; }
+legend { padding: 0; font-size: 0.9375rem; margin-block-end: 0.5rem; }
+.box { display: flex; gap: 0.5rem; align-items: center; }
+.box input { inline-size: auto; }
 [aria-invalid="true"] { border: 2px solid var(--bad); }
 .error { color: var(--bad); font-size: 0.9375rem; }
 :root { --bad: #a3151f; }
@@ -40,7 +44,8 @@ input, select, textarea { font: inherit; inline-size: 100%; min-inline-size: 0; 
 .table { overflow-x: auto; }
 table { border-collapse: collapse; inline-size: 100%; font-variant-numeric: tabular-nums; }
 th { text-align: start; color: var(--soft); font-weight: 400; font-size: 0.875rem; }
-th, td { border-block-end: 1px solid var(--line); padding: 0.625rem 1rem 0.625rem 0; vertical-align: baseline; }
+th, td { border-block-end: 1px solid var(--line); padding: 0.625rem 1rem 0.625rem 0; vertical-align: top; }
+td .button { padding: 0; border: none; white-space: nowrap; font-weight: 400; }
 .number { text-align: end; white-space: nowrap; }
 td time, .badge { white-space: nowrap; }
 dl { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }

@@ -27,10 +27,12 @@ import { consoleHeaders, consolePage, filled, languageFor, plainPage, textsIn } 
 import { newOrderPages } from './new-order.ts';
 import { orderPages } from './order.ts';
 import { ordersPages } from './orders.ts';
+import { secretPages } from './secrets.ts';
 import { formTokenOf, isFormToken, sessionCookie, sessionTokenIn } from './session-cookie.ts';
 import { sessionPages } from './sessions.ts';
 import { signedOutPage, signInPage } from './sign-in.ts';
 import { failurePage, failureText, type Page, type Response, redirect, storedResult, type Visit } from './visit.ts';
+import { webhookPages } from './webhooks.ts';
 
 /** The number of characters of the key of a checksum that the console makes. */
 const checksumKeyLength = 43;
@@ -41,6 +43,8 @@ const pages: readonly Page[] = [
   ...exportPages,
   ...orderPages,
   ...newOrderPages,
+  ...webhookPages,
+  ...secretPages,
   ...sessionPages,
 ];
 
@@ -214,7 +218,7 @@ function sendFailure(reply: FastifyReply, failure: Failure): Promise<FastifyRepl
   reply.code(errorCatalogue[failure.kind].httpStatus).headers(headersOfFailure(failure));
   return sendPlain(
     reply,
-    plainPage(language, textsIn(language).failed, html`<p role="alert">${failureText(failure)}</p>`),
+    plainPage(language, textsIn(language).failureTitle, html`<p role="alert">${failureText(failure)}</p>`),
   );
 }
 
@@ -261,6 +265,8 @@ function headerOf({ texts, merchant, session, mayManage, link, formToken }: Visi
   const entries = [
     ['/orders', texts.orders],
     ...(mayManage ? [['/new-order', texts.newLink]] : []),
+    ['/webhooks', texts.webhooks],
+    ...(mayManage ? [['/secrets', texts.secrets]] : []),
     ['/sessions', texts.sessions],
   ];
   const links = entries.map(([path = '', text]) => {

@@ -73,7 +73,7 @@ ${content}`;
 
 /** A time in UTC. */
 export function timeOf(ms: number, language: ConsoleLanguage): Html {
-  return html`<time datetime="${formatTime(ms)}">${localTime(ms, language)} UTC</time>`;
+  return html`<time datetime="${formatTime(ms)}">${localTime(ms, language, 'medium')} UTC</time>`;
 }
 
 /** Replaces the placeholders of a text with values, which the template escapes. */

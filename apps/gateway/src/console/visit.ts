@@ -70,7 +70,7 @@ export function redirect(path: string): Response {
 export function failurePage({ texts, link }: Visit, failure: Failure): Response {
   const content = html`<p role="alert">${failureText(failure)}</p>
 <p><a href="${link('/orders')}">${texts.orders}</a></p>`;
-  return page(texts.failed, content, failure);
+  return page(texts.failureTitle, content, failure);
 }
 
 export function failureText(failure: Failure): Html {

@@ -78,8 +78,8 @@ export function directionOf(language: string): 'ltr' | 'rtl' {
 }
 
 /** Formats a time for a locale, in UTC, because the server does not know the customer's time zone. */
-export function localTime(atMs: number, locale: PageLocale): string {
-  return timeFormat(locale, 'long').format(atMs);
+export function localTime(atMs: number, locale: PageLocale, dateStyle: 'medium' | 'long' = 'long'): string {
+  return timeFormat(locale, dateStyle).format(atMs);
 }
 
 /** If more time than this remains, the date of a deadline is shown too. Below it, the time of day is unambiguous. */

@@ -4,7 +4,7 @@ import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { openBrowser } from '../browser/open-browser.ts';
 import { desktop, expectAccessible, expectFits, hostileNote, showIn, views } from '../browser/pages.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
-import { createOrder, postPayment, pressPay } from '../helpers/send-order.ts';
+import { callJson, createOrder, postPayment, pressPay } from '../helpers/send-order.ts';
 
 const title = 'the console';
 const opened = await openBrowser();
@@ -87,6 +87,21 @@ function describeConsole(browser: Browser): void {
     await page.locator('.status', { hasText: 'Cancelled' }).waitFor();
   });
 
+  test('a merchant finds the failing endpoint in one click, and what went wrong in another', async () => {
+    const shop = await testShop();
+    const body = { url: 'http://127.0.0.1:1/hook' };
+    const { id } = (await callJson(shop, 'POST', '/webhook_endpoints', body)).body;
+    const order = await createOrder(shop, `failing-${Math.random()}`);
+    await pressPay(order.payment_link);
+    const deliveries = () => callJson(shop, 'GET', `/webhook_endpoints/${id}/deliveries`);
+    await expect.poll(async () => (await deliveries()).body.deliveries[0]?.last_result).toBe('ECONNREFUSED');
+    const page = await signIn(shop, { role: 'read' });
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    expect(await page.locator('td .status').allTextContents()).toEqual(['Failing']);
+    await page.getByRole('link', { name: body.url }).click();
+    await page.getByText('ECONNREFUSED').waitFor();
+  });
+
   test('every page fits and is accessible, small and large, light and dark, with long and hostile texts', async () => {
     const shop = await testShop();
     await gateway.accounts.rename(shop.credentials.clientId, 'W'.repeat(200));
@@ -95,6 +110,9 @@ function describeConsole(browser: Browser): void {
       metadata: { ['k'.repeat(40)]: 'v'.repeat(500) },
     });
     await postPayment(gateway.checkout, order.order_token, { payment_id: 'p'.repeat(128), order_amount: 1 });
+    await callJson(shop, 'POST', '/webhook_endpoints', { url: `https://shop.example.com/${'x'.repeat(500)}` });
+    await pressPay((await createOrder(shop, `paid-${Math.random()}`)).payment_link);
+    const [{ id }] = (await callJson(shop, 'GET', '/webhook_endpoints')).body.endpoints;
     const page = await signIn(shop, { hasScript: true });
     const reports: string[] = [];
     page.on('console', (message) => message.type() === 'error' && reports.push(message.text()));
@@ -106,6 +124,11 @@ function describeConsole(browser: Browser): void {
       path,
       `${path}/cancel`,
       '/new-order',
+      '/webhooks',
+      `/webhooks/${id}`,
+      `/webhooks/${id}/delete`,
+      '/secrets',
+      '/secrets/1/revoke',
       '/sessions',
       '/sign-in/x',
     ];

@@ -1,0 +1,150 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { signIn } from '../helpers/console-visitor.ts';
+import { giveSigningSecret, runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { callJson, cancelNewOrder } from '../helpers/send-order.ts';
+import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';
+
+const gateway = useGateway({ hasConsole: true });
+let visitor: Awaited<ReturnType<typeof signIn>>;
+let clerk: typeof visitor;
+let other: typeof visitor;
+beforeAll(async () => {
+  visitor = await signIn(gateway);
+  clerk = await signIn(gateway, { name: 'Bob', role: 'read' });
+  other = await signIn({ ...gateway, credentials: await gateway.accounts.create('Other Shop') });
+});
+
+const endpoints = async () => (await callJson(gateway, 'GET', '/webhook_endpoints')).body.endpoints;
+
+async function newEndpoint(url: string): Promise<{ id: string; secret: string }> {
+  const created = await visitor.post('/webhooks', { url });
+  const [, secret = ''] = /value="(whsec_[^"]+)"/.exec(created.text) ?? [];
+  const { id } = (await endpoints()).find((endpoint: { url: string }) => endpoint.url === url);
+  return { id, secret };
+}
+
+const actionsOf = async (action: string) => {
+  const { clientId } = gateway.credentials;
+  const log = await gateway.accounts.log({ clientId, after: 0, limit: 500 });
+  return log.filter((entry) => entry.action === action).map(({ actor, details }) => ({ actor, details }));
+};
+
+test('an endpoint is added, shows its secret once, is tested, replaced, disabled and deleted', async () => {
+  const receiver = await runWebhookReceiver();
+  const { id, secret } = await newEndpoint(receiver.url);
+  expect(secret).toMatch(/^whsec_/);
+  const path = `/webhooks/${id}`;
+  expect((await visitor.get(path)).text).not.toContain('whsec_');
+  const pinged = await visitor.post(`${path}/ping`);
+  expect([pinged.status, pinged.text]).toEqual([200, expect.stringContaining('The test message was delivered')]);
+  const rotated = await visitor.post(`${path}/rotate`);
+  expect(rotated.text).toContain('value="whsec_');
+  expect(rotated.text).not.toContain(secret);
+  await visitor.post(`${path}/status`, { status: 'disabled' });
+  expect((await clerk.get('/webhooks')).text).toContain('<span class="status badge">Disabled</span>');
+  await visitor.post(`${path}/status`, { status: 'enabled' });
+  expect((await clerk.get('/webhooks')).text).toContain('<span class="status badge paid">Works</span>');
+  expect((await visitor.get(`${path}/delete`)).text).toContain(receiver.url);
+  expect(await endpoints()).toHaveLength(1);
+  expect((await visitor.post(`${path}/delete`)).status).toBe(303);
+  expect(await endpoints()).toEqual([]);
+  expect(await actionsOf('webhook.ping')).toEqual([
+    { actor: 'console:Ada', details: { endpoint: id, role: 'manage' } },
+  ]);
+  for (const { actor, details } of await actionsOf('webhook.create')) {
+    expect([actor, details]).toEqual(['console:Ada', expect.objectContaining({ role: 'manage' })]);
+  }
+});
+
+test('a delivery is listed with its attempts, and delivered again', async () => {
+  const receiver = await runWebhookReceiver();
+  const { id } = await newEndpoint(receiver.url);
+  await cancelNewOrder(gateway, `webhook-${Math.random()}`);
+  const path = `/webhooks/${id}`;
+  await expect.poll(async () => (await clerk.get(`${path}?status=delivered`)).text).toContain('Attempts: <bdi>1</bdi>');
+  const { text } = await visitor.get(path);
+  const [, event_id = ''] = /name="event_id" value="([^"]+)"/.exec(text) ?? [];
+  const deliveries = async () =>
+    (await callJson(gateway, 'GET', `/webhook_endpoints/${id}/deliveries`)).body.deliveries[0];
+  const before = await deliveries();
+  expect((await visitor.post(`${path}/redeliver`, { event_id })).status).toBe(303);
+  await expect.poll(async () => (await deliveries()).delivered_at).not.toBe(before.delivered_at);
+  expect((await visitor.post(`${path}/redeliver`, { event_id: 'evt_0' })).status).toBe(404);
+  await visitor.post(`${path}/delete`);
+});
+
+test('an address that is not valid is reported beside its field, and kept', async () => {
+  const { status, text } = await visitor.post('/webhooks', { url: 'shop' });
+  expect([status, text]).toEqual([400, expect.stringMatching(/value="shop" name="url"[^>]+aria-invalid="true"/)]);
+  expect(await endpoints()).toEqual([]);
+});
+
+test('a client secret is created, shown once, works, and is revoked', async () => {
+  const created = await visitor.post('/secrets');
+  const [, clientSecret = ''] = /value="(sk_[^"]+)"/.exec(created.text) ?? [];
+  const { clientId } = gateway.credentials;
+  const isAccepted = async () =>
+    (await callJson({ url: gateway.url, credentials: { clientId, clientSecret } }, 'GET', '/orders')).status === 200;
+  expect(await isAccepted()).toBe(true);
+  const { text } = await visitor.get('/secrets');
+  expect(text).not.toContain('sk_');
+  const [id] = [...text.matchAll(/\/secrets\/(\d+)\/revoke"/g)].map(([, number]) => number).slice(-1);
+  expect((await visitor.get(`/secrets/${id}/revoke`)).text).toContain('This can’t be undone');
+  expect(await isAccepted()).toBe(true);
+  expect((await visitor.post(`/secrets/${id}/revoke`)).status).toBe(303);
+  await expect.poll(isAccepted).toBe(false);
+  expect(await actionsOf('secret.revoke')).toMatchObject([{ actor: 'console:Ada', details: { role: 'manage' } }]);
+});
+
+describe('the role read', () => {
+  test('sees endpoints and deliveries but no action, no secrets, and gets 403', async () => {
+    await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId);
+    const [{ id }] = await endpoints();
+    for (const page of ['/webhooks', `/webhooks/${id}`]) {
+      const { status, text } = await clerk.get(page);
+      expect(status).toBe(200);
+      expect(text.match(/<form/g)).toHaveLength(1);
+      expect(text).not.toContain('/secrets');
+    }
+    const statuses = await Promise.all([
+      clerk.get('/secrets'),
+      clerk.post('/secrets'),
+      clerk.post('/secrets/1/revoke'),
+      clerk.post('/webhooks', { url: 'https://shop.example.com' }),
+      ...['ping', 'rotate', 'status', 'redeliver', 'delete'].map((action) => clerk.post(`/webhooks/${id}/${action}`)),
+    ]);
+    expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([403]));
+  });
+});
+
+test('the ids of another merchant find nothing', async () => {
+  await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId);
+  const [{ id }] = await endpoints();
+  const secrets = (await callJson(gateway, 'GET', '/client_secrets')).body.secrets;
+  const answers = [
+    await other.get(`/webhooks/${id}`),
+    await other.get(`/webhooks/${id}/delete`),
+    await other.post(`/secrets/${secrets[0].id}/revoke`),
+  ];
+  for (const action of ['ping', 'rotate', 'status', 'redeliver', 'delete']) {
+    const event_id = `evt_${'0'.repeat(32)}`;
+    answers.push(await other.post(`/webhooks/${id}/${action}`, { status: 'disabled', event_id }));
+  }
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404));
+  expect((await other.get('/webhooks')).text).not.toContain(id);
+  expect(await endpoints()).toMatchObject([{ id }]);
+});
+
+test('a form of another site changes nothing', async () => {
+  const before = await endpoints();
+  const headers = { 'sec-fetch-site': 'cross-site' };
+  expect((await visitor.post('/webhooks', { url: 'https://evil.example.com' }, headers)).status).toBe(403);
+  expect((await visitor.post('/secrets', { form_token: '' })).status).toBe(403);
+  expect(await endpoints()).toEqual(before);
+});
+
+test('with SELF_SERVICE=off, the pages say that the operator manages this', async () => {
+  const reserved = await runGateway({ hasConsole: true, selfService: false });
+  const { status, text } = await (await signIn(reserved)).get('/webhooks');
+  expect([status, text]).toEqual([403, expect.stringContaining('Ask the operator')]);
+});
