@@ -190,8 +190,8 @@ function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
 
 /**
  * Stores results, and what they say about the endpoints: an endpoint that works now is not failing, and one that is
- * gone is disabled and stays disabled. A result of an earlier claim, or for a URL that the endpoint no longer has,
- * changes nothing.
+ * gone is disabled and stays disabled. A result of an earlier claim changes nothing. A result for a URL that the endpoint
+ * no longer has changes only the delivery. If that URL is gone, the delivery is due again, for the endpoint's new URL.
  */
 function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
@@ -199,8 +199,14 @@ function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
   const eventKeys = sql`${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
   const results = sql`${array('kinds', 'text')}, ${array('afterSeconds', 'int')}, ${array('texts', 'text')}`;
   // Times are computed in subqueries, because an update on Citus can't combine a function of the time with a column.
+  const hasMoved = sql`exists (
+    select from ${webhookEndpoints}
+    where ${inScope(scope, webhookEndpoints)} and ${webhookEndpoints.merchantId} = attempt.merchant_id
+      and ${webhookEndpoints.endpointId} = attempt.endpoint_id and ${webhookEndpoints.url} <> attempt.url
+  )`;
+  const nextAttemptAt = sql`case when kind = 'endpoint_gone' and ${hasMoved} then now() else now() + after_seconds * interval '1 second' end`;
   const attempts = sql`(
-    select *, now() + after_seconds * interval '1 second' as next_attempt_at, case when kind = 'delivered' then now() end as delivered_at
+    select *, ${nextAttemptAt} as next_attempt_at, case when kind = 'delivered' then now() end as delivered_at
     from unnest(${endpointKeys}, ${eventKeys}, ${array('urls', 'text')}, ${results}) as attempt (merchant_id, endpoint_id, event_id, attempts, url, kind, after_seconds, text)
   ) as attempt`;
   const recorded = db.$with('recorded').as(

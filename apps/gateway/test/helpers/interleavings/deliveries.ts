@@ -1,0 +1,278 @@
+import { createNoopMeter } from '@opentelemetry/api';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
+import { createMerchantsWithOrder } from '@order-gateway/postgres/testing/webhook-events';
+import {
+  openWebhookDeliveries,
+  openWebhookEndpoints,
+  type WebhookDeliveries,
+  type WebhookEndpoints,
+} from '@order-gateway/postgres/webhooks';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { startWebhookDelivery } from '../../../src/delivery/deliver.ts';
+import type { Sender, SendResult } from '../../../src/delivery/send.ts';
+import { createSigningSecrets } from '../../../src/secrets/signing-secrets.ts';
+import { createMemoryLogger } from '../memory-logger.ts';
+
+// Two processes deliver one event with the gateway's code and PostgreSQL. Each waits before it claims, sends or
+// records, so that these steps can happen in every order. The receiver has no socket, which would be no step of its own.
+
+const database = useTestDatabase();
+const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
+const [oldUrl, newUrl] = ['https://shop.example/old', 'https://shop.example/new'];
+
+/** The responses of a receiver: it works, it closes the connection after it got the event, or it is gone. */
+const delivered: SendResult = { status: 204, text: 'HTTP 204' };
+export const broken: SendResult = { text: 'ECONNRESET' };
+export const gone: SendResult = { status: 410, text: 'HTTP 410' };
+
+let endpoints: WebhookEndpoints;
+let writer: postgres.Sql;
+let deliverers: readonly Deliverer[];
+/** The responses that the receiver of the current schedule has given. */
+let responses: SendResult[] = [];
+
+beforeAll(() => {
+  endpoints = openWebhookEndpoints({ url: database.url });
+  writer = postgres(database.url, { max: 1, onnotice: () => {} });
+  deliverers = [startDeliverer(), startDeliverer()];
+});
+
+afterAll(async () => {
+  await Promise.all([...(deliverers ?? []).map(({ close }) => close()), endpoints?.close(), writer?.end()]);
+});
+
+/** A step at which an attempt waits. */
+interface Gate {
+  readonly name: 'sends' | 'records';
+  /** Makes the step. The receiver gives a response. */
+  readonly pass: (response: SendResult) => void;
+  /** The process dies instead. */
+  readonly die: () => void;
+}
+
+type Deliverer = ReturnType<typeof startDeliverer>;
+
+/** Starts a process that claims only when it is told to, and stops before each step of an attempt. */
+function startDeliverer() {
+  const { logger } = createMemoryLogger();
+  const queue = openWebhookDeliveries({ url: database.url });
+  const allowed = new Set<boolean>();
+  let gate: Gate | undefined;
+  const waitAt = <Result>(name: Gate['name'], make: (response: SendResult) => Promise<Result>) =>
+    new Promise<Result>((resolve, reject) => {
+      gate = {
+        name,
+        pass(response) {
+          gate = undefined;
+          make(response).then(resolve, reject);
+        },
+        die() {
+          gate = undefined;
+          reject(new Error('the process has died'));
+        },
+      };
+    });
+  let isRecorded = true;
+  const deliveries: WebhookDeliveries = {
+    ...queue,
+    claim: async (filter) => {
+      if (!allowed.has(filter.failing)) return [];
+      const claimed = await queue.claim(filter);
+      allowed.delete(filter.failing);
+      return claimed;
+    },
+    record: (delivery, result) =>
+      waitAt('records', async () => {
+        await queue.record(delivery, result);
+        isRecorded = true;
+      }),
+  };
+  const send: Sender['send'] = () =>
+    waitAt('sends', async (response) => {
+      responses.push(response);
+      return response;
+    });
+  const delivery = startWebhookDelivery({
+    deliveries,
+    sender: { send, close() {} } as Sender,
+    meter: createNoopMeter(),
+    secrets,
+    logger,
+    retryPause: () => 0,
+    now: Date.now,
+    baseUrl: () => 'https://pay.example.com' as BaseUrl,
+  });
+  return {
+    gate: () => gate,
+    async claim() {
+      for (const isFailing of [false, true]) allowed.add(isFailing);
+      delivery.wake();
+      await vi.waitUntil(() => allowed.size === 0, { timeout: 30_000, interval: 1 });
+    },
+    async pass(response: SendResult) {
+      const { name, pass } = gate as Gate;
+      isRecorded = name !== 'records';
+      pass(response);
+      await vi.waitUntil(() => isRecorded && (name === 'records' || gate !== undefined), {
+        timeout: 30_000,
+        interval: 1,
+      });
+    },
+    close() {
+      gate?.die();
+      return delivery.close();
+    },
+  };
+}
+
+/** What may happen to the endpoint meanwhile. */
+const changes = {
+  'moves to another URL': (merchantId: AccountId, id: string) => endpoints.update(merchantId, id, { url: newUrl }),
+  'is disabled': (merchantId: AccountId, id: string) => endpoints.update(merchantId, id, { status: 'disabled' }),
+  'is removed': (merchantId: AccountId, id: string) => endpoints.remove(merchantId, id),
+};
+
+/** What happens during the schedules of one exploration. */
+export interface Plan {
+  readonly change?: keyof typeof changes;
+  /** The first response of the receiver, after which it works. */
+  readonly first?: SendResult;
+}
+
+/** A schedule: the steps so far, and the state that they lead to. */
+async function startSchedule(merchantId: AccountId, { change, first = delivered }: Plan) {
+  const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
+  responses = [];
+  const left: Record<string, number> = {
+    writes: 1,
+    commits: 1,
+    'a lease ends': 1,
+    '1 claims': 1,
+    '2 claims': 2,
+    '1 dies': 1,
+  };
+  if (change !== undefined) left[change] = 1;
+  const isLeased = async () => (await rowOf(merchantId))?.state === 'leased';
+  const endLease = () => database.sql`update webhook_deliveries set next_attempt_at = now() - interval '1 s'
+    where merchant_id = ${merchantId} and next_attempt_at is not null`;
+  const respond = () => (responses.length === 0 ? first : delivered);
+  const steps: Record<string, () => PromiseLike<unknown>> = {
+    writes: async () => {
+      await writer`begin`;
+      await writer`select change_order(${merchantId}, 'WEB-2026-000417', 'UN_PAID', 'CANCELLED', 'order.cancelled', null,
+        null, null, now())`;
+    },
+    commits: () => writer`commit`,
+    'a lease ends': endLease,
+    '1 claims': () => (deliverers[0] as Deliverer).claim(),
+    '2 claims': () => (deliverers[1] as Deliverer).claim(),
+    '1 dies': async () => deliverers[0]?.gate()?.die(),
+    ...(change && { [change]: () => changes[change](merchantId, endpointId) }),
+  };
+  for (const [index, deliverer] of deliverers.entries()) {
+    for (const name of ['sends', 'records']) steps[`${index + 1} ${name}`] = () => deliverer.pass(respond());
+  }
+  return {
+    async choices(): Promise<string[]> {
+      const gates = deliverers.map((deliverer) => deliverer.gate()?.name);
+      const leased = await isLeased();
+      return Object.keys(steps).filter((name) => {
+        const [who, what] = name.split(' ') as [string, string];
+        if (name in left && left[name] === 0) return false;
+        if (name === 'commits') return left.writes === 0;
+        if (name === 'a lease ends') return leased;
+        if (name === '1 dies') return gates[0] !== undefined;
+        if (what === 'claims') return gates[Number(who) - 1] === undefined;
+        return what === 'sends' || what === 'records' ? gates[Number(who) - 1] === what : true;
+      });
+    },
+    async take(name: string) {
+      if (left[name] !== undefined) left[name] -= 1;
+      await steps[name]?.();
+      const row = await rowOf(merchantId);
+      const isReceived = responses.some(({ status }) => status === 204);
+      if (row?.state === 'delivered' && !isReceived) throw new Error('it counts as delivered, but was never received');
+    },
+    /** A text that is the same where the same can follow. */
+    async key() {
+      const [endpoint] = await database.sql`select url, disabled_at is not null as is_disabled,
+        failing_since is not null as is_failing from webhook_endpoints where merchant_id = ${merchantId}`;
+      const gates = deliverers.map((deliverer) => deliverer.gate()?.name);
+      return JSON.stringify([left, await rowOf(merchantId), endpoint, gates, responses]);
+    },
+    /** Lets the second process continue alone. Then the event must have been delivered. */
+    async finish() {
+      deliverers[0]?.gate()?.die();
+      if (left.writes === 1) await steps.writes?.();
+      if (left.commits === 1) await steps.commits?.();
+      const [, survivor] = deliverers as [Deliverer, Deliverer];
+      for (let attempt = 0; attempt < 5; attempt += 1) {
+        while (survivor.gate() !== undefined) await survivor.pass(respond());
+        const { state } = (await rowOf(merchantId)) ?? {};
+        if (state !== 'due' && state !== 'leased') break;
+        await endLease();
+        await survivor.claim();
+      }
+      const state = (await rowOf(merchantId))?.state;
+      const [endpoint] = await endpoints.list(merchantId);
+      if (endpoint?.disabledAt !== null) expect(['delivered', 'given up', undefined]).toContain(state);
+      else {
+        expect(state).toBe('delivered');
+        expect(responses).toContainEqual(delivered);
+      }
+    },
+  };
+}
+
+/** A merchant's only delivery: `due`, `leased`, `delivered` or `given up`. */
+async function rowOf(merchantId: AccountId) {
+  const [row] = await database.sql`
+    select attempts, last_result, case when delivered_at is not null then 'delivered' when next_attempt_at is null
+      then 'given up' when next_attempt_at > now() then 'leased' else 'due' end as state
+    from webhook_deliveries where merchant_id = ${merchantId}`;
+  return row;
+}
+
+/**
+ * Lets every step of two processes come next, in every state of one delivery. Rejects with the schedule that breaks a
+ * promise.
+ */
+export async function exploreDeliveries(plan: Plan): Promise<{ readonly states: number; readonly schedules: number }> {
+  const seen = new Set<string>();
+  const open: string[][] = [[]];
+  let merchants: AccountId[] = [];
+  let schedules = 0;
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (merchants.length === 0) merchants = await createMerchants();
+    try {
+      const schedule = await startSchedule(merchants.pop() as AccountId, plan);
+      for (const name of path) await schedule.take(name);
+      for (let key = await schedule.key(); !seen.has(key); key = await schedule.key()) {
+        seen.add(key);
+        const [next, ...others] = await schedule.choices();
+        if (next === undefined) break;
+        for (const other of others) open.push([...path, other]);
+        path.push(next);
+        await schedule.take(next);
+      }
+      await schedule.finish();
+      schedules += 1;
+    } catch (error) {
+      throw new Error(`${error instanceof Error ? error.message : error}\nafter the steps ${path.join(', ')}`);
+    }
+  }
+  return { states: seen.size, schedules };
+}
+
+/** Creates merchants with an unpaid order and an endpoint each. */
+async function createMerchants(): Promise<AccountId[]> {
+  const merchantIds = await createMerchantsWithOrder(database.url, database.sql, 50);
+  await database.sql`update orders set order_status = 'UN_PAID', cancelled_at = null`;
+  for (const merchantId of merchantIds) {
+    await endpoints.create(merchantId, { url: oldUrl, signingSecret: secrets.encrypt(merchantId, new Uint8Array(32)) });
+  }
+  return merchantIds;
+}
