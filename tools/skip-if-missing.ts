@@ -3,6 +3,7 @@ import { delimiter, join } from 'node:path';
 
 /** The programs that tests use only if they are installed. */
 export const optionalPrograms = [
+  'buildah',
   'chromium',
   'curl',
   'grpc_python_plugin',
