@@ -11,6 +11,7 @@ import {
   messageOf,
   onEndSignal,
   runCommand,
+  UsageError,
   usage,
 } from './command/command.ts';
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
@@ -19,8 +20,10 @@ import { openSender } from './load/calls/sender.ts';
 import { givenCredentials } from './load/profile/credentials.ts';
 import { type LoadFlags, loadCommand, settingsFrom } from './load/profile/load-command.ts';
 import type { LoadSettings } from './load/profile/profile.ts';
+import { comparisonSections, readReport } from './load/report/compare.ts';
+import { readEnvironment } from './load/report/environment.ts';
 import { type LoadReport, reportOf } from './load/report/report.ts';
-import { reportText } from './load/report/report-text.ts';
+import { reportText, sectionText } from './load/report/report-text.ts';
 import { type LoadRun, runLoad } from './load/run/run-load.ts';
 import { warmUp } from './load/run/warm-up.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhooks/receiver.ts';
@@ -61,6 +64,7 @@ interface Target extends GatewayAddresses, Pick<LoadRun, 'credentials' | 'checko
 }
 
 async function load(flags: LoadFlags): Promise<number> {
+  if (flags.compare !== undefined) return compare(flags.compare, flags.html);
   const { audit, ...settings } = await usage(() => settingsFrom(flags));
   await usage(() => prepareFiles(flags));
   const given = await usage(() => givenTarget(flags, settings, audit));
@@ -70,6 +74,7 @@ async function load(flags: LoadFlags): Promise<number> {
   const sender = openSender(target, settings.connections);
   const run: LoadRun = { settings, sender, credentials, checkout, journalFile, progress: process.stderr };
   await warmUp(run, interrupted.signal);
+  const environment = await readEnvironment(httpUrl, databaseUrl);
   const outcome = await runLoad(run, interrupted.signal);
   const audited =
     audit && journalFile !== undefined && databaseUrl !== undefined
@@ -79,10 +84,21 @@ async function load(flags: LoadFlags): Promise<number> {
           return undefined;
         })
       : undefined;
-  const report = reportOf(outcome, { settings, target: `${httpUrl}, ${grpcAddress}`, audit: audited });
+  const report = reportOf(outcome, { settings, target: `${httpUrl}, ${grpcAddress}`, environment, audit: audited });
   await writeReports(report, flags);
   if (report.interrupted) return exitCodes.interrupted;
   return report.verdict.passed ? exitCodes.passed : exitCodes.failed;
+}
+
+/** Shows two reports side by side. */
+async function compare([first = '', second, ...more]: readonly string[], html: string | undefined): Promise<number> {
+  if (second === undefined || more.length > 0) throw new UsageError('--compare needs two files');
+  const [a, b] = await usage(() => Promise.all([readReport(first), readReport(second)]));
+  process.stdout.write(`${comparisonSections(a, b).map(sectionText).join('\n\n')}\n`);
+  if (html === undefined) return exitCodes.passed;
+  const { comparisonPage } = await import('./load/report/report-page.ts');
+  await usage(() => writeFile(html, comparisonPage(a, b)));
+  return exitCodes.passed;
 }
 
 /** Makes the folders of the run's files and checks that each can be written, before anything is sent. */

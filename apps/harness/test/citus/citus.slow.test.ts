@@ -8,6 +8,7 @@ import type { OwnGateway } from '../../src/gateway/own-gateway.ts';
 import { openSender } from '../../src/load/calls/sender.ts';
 import { constantRate } from '../../src/load/profile/arrivals.ts';
 import { loadProfile, parseProfile } from '../../src/load/profile/profile.ts';
+import { readEnvironment } from '../../src/load/report/environment.ts';
 import { reportOf } from '../../src/load/report/report.ts';
 import { runLoad } from '../../src/load/run/run-load.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
@@ -101,5 +102,6 @@ async function runLifecycle(gateway: OwnGateway) {
   await run({ phases: constantRate(300, 10), seed: 0 });
   const outcome = await run({}, journalFile);
   const audit = await auditWhenDelivered(journalFile, gateway.databaseUrl, receiver);
-  return reportOf(outcome, { settings, target: gateway.httpUrl, audit });
+  const environment = await readEnvironment(gateway.httpUrl, gateway.databaseUrl);
+  return reportOf(outcome, { settings, target: gateway.httpUrl, environment, audit });
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import manifest from '../../../../package.json' with { type: 'json' };
 import { readText } from '../../../../tools/test-resources.ts';
 import { environment, folder, load, program, useFolder } from './load-program.ts';
 
@@ -29,6 +30,13 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   const { acknowledged, stored } = report.audit;
   expect(stdout).toMatch(new RegExp(`^ +${acknowledged} +0 +0 +0 +0 +${stored} +0 +0 +0 +- +-$`, 'm'));
   expect(existsSync(journal)).toBe(true);
+  // Every response has the id under which the gateway logged the call.
+  expect(report.slowest).toHaveLength(10);
+  for (const { request_id } of report.slowest) expect(request_id).toMatch(/^\S{16,}$/);
+  expect(report.environment).toMatchObject({ gateway: manifest.version, postgres: expect.stringMatching(/^\d+\.\d/) });
+  const compared = await load(['--compare', jsonFile, jsonFile, '--html', htmlFile]);
+  expect(compared).toMatchObject({ code: 0, stdout: expect.stringMatching(/^p99 .* \+0\.0 %$/m) });
+  expect(readFileSync(htmlFile, 'utf8')).toContain('(B)</title>');
 });
 
 test('orders that are paid and cancelled during a run are audited with their events and webhooks', async () => {

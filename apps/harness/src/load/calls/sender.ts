@@ -46,6 +46,8 @@ export interface Reply {
   /** `created`, `replayed`, `ok`, an error code of the gateway, or a description of what no gateway should send. */
   readonly outcome: string;
   readonly orders?: readonly SeenOrder[];
+  /** The gateway's id of the request. */
+  readonly requestId?: string | undefined;
   /** The end of the claim of a payment attempt. */
   readonly leaseEndsAt?: string;
 }
@@ -85,12 +87,13 @@ function replyOf(operation: OperationName, response: CallResponse): Reply {
     response.kind === 'http'
       ? { error: httpError(response), headers: response.headers }
       : { error: rpcError(response), headers: response.metadata };
-  if (error !== undefined) return { outcome: error };
+  const requestId = headers['x-request-id'];
+  if (error !== undefined) return { outcome: error, requestId };
   const orders = bodySchemas[operation]?.safeParse(response.body).data;
-  if (orders === undefined) return { outcome: 'an unreadable response' };
+  if (orders === undefined) return { outcome: 'an unreadable response', requestId };
   const first = operation === 'CreateOrder' ? 'created' : 'ok';
   const { lease_ends_at: leaseEndsAt } = Object(response.body);
-  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : first, orders, leaseEndsAt };
+  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : first, orders, leaseEndsAt, requestId };
 }
 
 function httpError({ status, body }: HttpResponse): string | undefined {

@@ -30,6 +30,7 @@ export interface LoadFlags {
   readonly http?: string;
   readonly grpc?: string;
   readonly credentials?: string;
+  readonly compare?: readonly string[];
 }
 
 export function loadCommand(): Command {
@@ -72,7 +73,8 @@ export function loadCommand(): Command {
     .option('--audit', 'compare every acknowledged order with the database at the end')
     .option('--journal <file>', 'store the acknowledgements for `pnpm audit-orders`')
     .option('--json <file>', 'write the report as JSON, second by second')
-    .option('--html <file>', 'write the report as a page with charts');
+    .option('--html <file>', 'write the report as a page with charts')
+    .option('--compare <file...>', 'send nothing: show two reports of --json side by side');
   return withGatewayOptions(command)
     .option(
       '--credentials <file>',

@@ -47,18 +47,57 @@ export function latencyChart({ by_second: seconds }: LoadReport): string {
   });
 }
 
-/** Latency by percentile; the axis is stretched towards 100 %, where the slow responses are. */
-export function percentileChart({ percentiles }: LoadReport): string {
-  const points = percentiles.map(([percent, ms]): Point => [1 / (1 - percent / 100), ms]);
-  const label = (left: number) => `${Number((100 - 100 / left).toFixed(4))} %`;
-  return chart([{ name: 'latency', color: colors.second, points }], {
-    x: { name: '', type: 'log', axisLabel: { color: ink, formatter: label } },
-    y: { name: 'ms', type: 'log' },
+/** The share of wrong, missing and dropped calls in each second. */
+export function errorChart({ by_second: seconds }: LoadReport): string {
+  const points = seconds.map(({ second, sent, wrong, dropped }): Point => {
+    return [second, (100 * (wrong + dropped)) / Math.max(1, sent + dropped, wrong + dropped)];
+  });
+  return chart([{ name: 'wrong or dropped', color: colors.third, points }], {
+    x: { name: 's', minInterval: 1 },
+    y: { name: '%', min: 0, max: ({ max }: { max: number }) => Math.max(1, Math.ceil(max)) },
   });
 }
 
+/** The p99 of two runs in each second. */
+export function comparedLatencyChart(a: LoadReport, b: LoadReport): string {
+  return chart(
+    twoLines(a, b, ({ by_second }) => by_second.map(({ second, p99_ms }) => [second, p99_ms])),
+    {
+      x: { name: 's', minInterval: 1 },
+      y: { name: 'ms', type: 'log' },
+    },
+  );
+}
+
+/** The latencies of two runs by percentile. */
+export function comparedPercentileChart(a: LoadReport, b: LoadReport): string {
+  return chart(twoLines(a, b, percentilePoints), percentileAxes);
+}
+
+function twoLines(a: LoadReport, b: LoadReport, pointsOf: (report: LoadReport) => readonly Point[]): Line[] {
+  return [
+    { name: 'A', color: colors.second, points: pointsOf(a) },
+    { name: 'B', color: colors.third, points: pointsOf(b) },
+  ];
+}
+
+/** Latency by percentile; the axis is stretched towards 100 %, where the slow responses are. */
+export function percentileChart(report: LoadReport): string {
+  return chart([{ name: 'latency', color: colors.second, points: percentilePoints(report) }], percentileAxes);
+}
+
+function percentilePoints({ percentiles }: LoadReport): Point[] {
+  return percentiles.map(([percent, ms]) => [1 / (1 - percent / 100), ms]);
+}
+
+const percentLabel = (left: number) => `${Number((100 - 100 / left).toFixed(4))} %`;
+const percentileAxes = {
+  x: { name: '', type: 'log', axisLabel: { color: ink, formatter: percentLabel } },
+  y: { name: 'ms', type: 'log' },
+};
+
 function chart(lines: readonly Line[], axes: { readonly x: object; readonly y: object }): string {
-  const drawing = init(null, null, { renderer: 'svg', ssr: true, width: 960, height: 280 });
+  const drawing = init(null, null, { renderer: 'svg', ssr: true, width: 480, height: 260 });
   const style = {
     nameTextStyle: { color: ink },
     axisLabel: { color: ink },
@@ -66,7 +105,7 @@ function chart(lines: readonly Line[], axes: { readonly x: object; readonly y: o
   };
   drawing.setOption({
     animation: false,
-    grid: { left: 70, right: 40, top: 40, bottom: 30 },
+    grid: { left: 54, right: 28, top: 40, bottom: 30 },
     legend: { show: lines.length > 1, top: 4, icon: 'roundRect', itemHeight: 4, textStyle: { color: ink } },
     xAxis: { type: 'value', ...style, splitLine: { show: false }, ...axes.x },
     yAxis: { type: 'value', ...style, ...axes.y },

@@ -10,28 +10,30 @@ export type ReportSection = string | { readonly rows: readonly string[][]; reado
 /** The complete report as text, in tables. */
 export function reportText(report: LoadReport): string {
   const { verdict } = report;
-  const sections = reportSections(report).map((section) => {
-    if (typeof section === 'string') return section;
-    return [columns(section.rows), section.note ?? []].flat().join('\n');
-  });
+  const sections = [...reportSections(report), verdictSection(report)].map(sectionText);
   const result = verdict.judged.length === 0 && verdict.passed ? [] : [verdict.passed ? 'passed' : 'failed'];
   return `${[...sections, ...result].join('\n\n')}\n`;
 }
 
-/** The parts of the report, without its result. */
+export function sectionText(section: ReportSection): string {
+  return typeof section === 'string' ? section : [columns(section.rows), section.note ?? []].flat().join('\n');
+}
+
+/** The parts of the report, without its thresholds and result. */
 export function reportSections(report: LoadReport): readonly ReportSection[] {
-  const { audit, verdict, lateness, settings, interrupted, failure } = report;
+  const { audit, lateness, settings, interrupted, failure } = report;
   const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: the generator's own part in these latencies`;
   return [
     ...(audit === undefined ? [] : [{ rows: auditRows(audit), ...noteOf(audit.examples) }]),
     ...(interrupted ? ['Interrupted: the report covers the time until then.'] : []),
     ...(failure === undefined ? [] : [`The run ended early: ${failure}. The report covers the time until then.`]),
     { rows: settingsRows(report) },
+    { rows: environmentRows(report) },
     { rows: countRows(report) },
     // In the closed loop no call is scheduled before it is sent.
     { rows: latencyRows(report), ...(settings.mode === 'open' && { note: late }) },
     { rows: outcomeRows(report) },
-    verdict.judged.length === 0 ? 'no thresholds were set' : { rows: thresholdRows(report) },
+    ...(report.slowest.length === 0 ? [] : [{ rows: slowestRows(report) }]),
   ];
 }
 
@@ -47,7 +49,7 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
     ['profile', settings.profile],
     ['mode', open ? 'open: calls follow a schedule' : 'closed: clients wait for their responses'],
     ['protocol', settings.protocol],
-    ['rate', open ? formatRates(settings) : `as responses come, ${formatSeconds(arrivalsOf(settings.phases).seconds)}`],
+    ['rate', phasesText(settings)],
     ['connections', `${settings.connections} for each protocol`],
     ...(open ? [['pending at most', String(settings.max_pending)]] : []),
     ['merchants', String(settings.merchants)],
@@ -57,6 +59,17 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
     ['start and end payments', [start_share, end_share].map(formatShare).join(', ')],
     ['orders with metadata', formatShare(settings.metadata_share)],
     ['seed', String(settings.seed)],
+  ];
+}
+
+function environmentRows({ environment }: LoadReport): string[][] {
+  const { machine, gateway, node, postgres } = environment;
+  return [
+    ['environment', 'value'],
+    ['machine', machine],
+    ['gateway', gateway],
+    ['Node.js', node],
+    ['PostgreSQL', postgres],
   ];
 }
 
@@ -86,18 +99,29 @@ function outcomeRows({ outcomes, unanswered }: LoadReport): string[][] {
   return [['outcome', 'calls', 'wrong'], ...rows];
 }
 
-function thresholdRows({ verdict }: LoadReport): string[][] {
+function slowestRows({ slowest }: LoadReport): string[][] {
+  const rows = slowest.map(({ latency_ms, second, operation, protocol, outcome, request_id = '-' }) => [
+    ...[formatMs(latency_ms), `${second.toFixed(1)} s`, operation, protocol, outcome, request_id],
+  ]);
+  return [['slowest', 'at', 'operation', 'protocol', 'outcome', 'request id'], ...rows];
+}
+
+/** Each threshold with what was measured. */
+export function verdictSection({ verdict }: LoadReport): ReportSection {
+  if (verdict.judged.length === 0) return 'no thresholds were set';
   const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {
     const measured = actual === undefined ? 'unknown' : String(Number(actual.toPrecision(3)));
     return [threshold, measured, `at most ${limit}`, passed ? 'met' : 'MISSED'];
   });
-  return [['threshold', 'measured', 'allowed', 'verdict'], ...rows];
+  return { rows: [['threshold', 'measured', 'allowed', 'verdict'], ...rows] };
 }
 
 /** The first phases describe a profile; thousands of repeated ones would not. */
 const phasesShown = 6;
 
-function formatRates({ phases }: LoadSettings): string {
+/** The rates of an open loop, or the duration of a closed one. */
+export function phasesText({ mode, phases }: LoadSettings): string {
+  if (mode === 'closed') return `as responses arrive, ${formatSeconds(arrivalsOf(phases).seconds)}`;
   const shown = phases.slice(0, phasesShown).map(({ seconds, rate, to }) => {
     return `${rate === to ? `${rate}/s` : `${rate}/s to ${to}/s`} for ${formatSeconds(seconds)}`;
   });

@@ -4,9 +4,10 @@ import { constantRate } from '../profile/arrivals.ts';
 import { type LoadSettings, parseProfile } from '../profile/profile.ts';
 import { createRecorder, type Recorder } from '../run/recorder.ts';
 import type { LoadOutcome } from '../run/run-load.ts';
+import { comparisonSections } from './compare.ts';
 import { judge, type LoadReport, type ReportedRun, reportOf } from './report.ts';
-import { reportPage } from './report-page.ts';
-import { reportText } from './report-text.ts';
+import { comparisonPage, reportPage } from './report-page.ts';
+import { reportText, sectionText } from './report-text.ts';
 
 const settings: LoadSettings = {
   ...parseProfile({
@@ -17,6 +18,7 @@ const settings: LoadSettings = {
   profile: 'smoke',
   seed: 7,
 };
+const environment = { machine: 'linux x64, 2 × CPU, 8 GiB', node: 'v26.10.0', gateway: '1.0.0', postgres: '18.1' };
 const noStates = { changes: 0, unexplained: 0, undelivered: undefined, copies: undefined };
 const noOrders = { acknowledged: 0, stored: 0, unacknowledged: 0, lost: 0, duplicated: 0, changed: 0, unreadable: 0 };
 const noCounts = { ...noOrders, ...noStates };
@@ -36,7 +38,12 @@ function someRecorder(outcome: string, seconds = 2): Recorder {
     const isLast = number === seconds * 10 - 1;
     recorder.recordSent(call, number * 100, 0.1);
     const latencyMs = 10 + (number % 10);
-    recorder.recordReply(call, { outcome: isLast ? outcome : 'created' }, number * 100, latencyMs);
+    recorder.recordReply(
+      call,
+      { outcome: isLast ? outcome : 'created', requestId: `request-${number}` },
+      number * 100,
+      latencyMs,
+    );
     recorder.end();
   }
   return recorder;
@@ -49,7 +56,7 @@ function someReport(
 ): LoadReport {
   const recorder = someRecorder(lastOutcome);
   const run = { recorder, startedAt: new Date(0), seconds: 2, interrupted: false, failure: undefined, ...outcome };
-  return reportOf(run, { settings, target: 'http://localhost:1', audit: undefined, ...more });
+  return reportOf(run, { settings, target: 'http://localhost:1', environment, audit: undefined, ...more });
 }
 
 test('the report counts, and a missing audit does not pass', () => {
@@ -139,10 +146,31 @@ test('the page is complete, loads nothing, and escapes every value', () => {
   expect(page).toMatch(/<p class="verdict (passed">Passed|failed">Failed)<\/p>/);
   expect(page).toContain('<tr><th>outcome</th><th>calls</th><th>wrong</th></tr>');
   expect(page).toContain('prefers-color-scheme:dark');
-  expect(page.match(/<svg /g)).toHaveLength(3);
+  expect(page.match(/<svg /g)).toHaveLength(4);
   expect(page).not.toMatch(/NaN|undefined|Infinity/);
   // A table with many columns is shown with one line for each, so that it fits a narrow page.
   expect(page).toContain('<tr><th>acknowledged</th><td>9</td></tr><tr><th>lost</th><td>0</td></tr>');
+});
+
+test('the report has the slowest calls with their request ids, the slowest first, and the environment', () => {
+  const { slowest } = someReport();
+  expect(slowest.map(({ latency_ms }) => latency_ms)).toEqual([19, 19, 18, 18, 17, 17, 16, 16, 15, 15]);
+  expect(slowest[0]).toMatchObject({ operation: 'CreateOrder', protocol: 'json', request_id: 'request-9' });
+  const text = reportText(someReport());
+  expect(text).toMatch(/^19\.0 ms +1\.9 s +CreateOrder +json +overloaded +request-19$/m);
+  expect(text).toMatch(/^machine +linux x64, 2 × CPU, 8 GiB\n.*\nNode\.js +v26\.10\.0\nPostgreSQL +18\.1$/m);
+});
+
+test('two reports are compared by what was measured and by what was run', () => {
+  const [a, b] = [someReport(), someReport({ seconds: 4 }, { environment: { ...environment, postgres: '17.7' } })];
+  const text = comparisonSections(a, b).map(sectionText).join('\n');
+  expect(text).toMatch(/^done +10\.0\/s +5\.0\/s +-50\.0 %$/m);
+  expect(text).toMatch(/^p99 +19\.0 ms +19\.0 ms +\+0\.0 %$/m);
+  expect(text).toMatch(/^dropped +0 % +0 % +-$/m);
+  expect(text).toMatch(/^PostgreSQL +18\.1 +17\.7 +≠$/m);
+  const page = comparisonPage(a, b);
+  expect(page.match(/<svg /g)).toHaveLength(2);
+  for (const name of ['A', 'B']) expect(page).toContain(`>${name}</text>`);
 });
 
 test('the charts show the measured values', () => {
@@ -150,9 +178,9 @@ test('the charts show the measured values', () => {
   for (const name of ['sent', 'done', 'wrong or dropped', 'p50', 'p90', 'p99', 'max', '90 %']) {
     expect(page).toContain(`>${name}</text>`);
   }
-  // Three lines over time, four percentiles, one distribution.
+  // Three lines over time, four percentiles, one share of errors, one distribution.
   expect(page.match(/<path d="M[^"]*L[^"]*" fill="none"[^>]* stroke="#(?:7fa6d9|2f7de1|d9534f|7b8794)"/g)?.length).toBe(
-    8,
+    9,
   );
 });
 

@@ -3,6 +3,7 @@ import { arrivalsOf } from '../profile/arrivals.ts';
 import type { LoadSettings, Thresholds } from '../profile/profile.ts';
 import type { Latencies } from '../run/latencies.ts';
 import type { LoadOutcome } from '../run/run-load.ts';
+import type { Environment } from './environment.ts';
 
 /** All results of a run: `--json` writes them, and the table and page show them. Times are milliseconds. */
 export type LoadReport = ReturnType<typeof reportOf>;
@@ -13,13 +14,14 @@ export type LatencySummary = ReturnType<typeof summaryOf>;
 export interface ReportedRun {
   readonly settings: LoadSettings;
   readonly target: string;
+  readonly environment: Environment;
   /** `undefined` without an audit. */
   readonly audit: AuditResult | undefined;
 }
 
 export function reportOf(
   { recorder, startedAt, seconds, interrupted, failure }: LoadOutcome,
-  { settings, target, audit }: ReportedRun,
+  { settings, target, environment, audit }: ReportedRun,
 ) {
   const { sent, done, errors, dropped, unanswered, right, latencies } = recorder;
   const scheduled = sent + dropped;
@@ -40,6 +42,7 @@ export function reportOf(
   return {
     settings,
     target,
+    environment,
     started_at: startedAt.toISOString(),
     seconds,
     interrupted,
@@ -60,6 +63,8 @@ export function reportOf(
     outcomes: [...recorder.outcomes]
       .map(([outcome, counts]) => ({ outcome, ...counts }))
       .sort((a, b) => b.count - a.count),
+    // The slowest first.
+    slowest: recorder.slowest,
     by_second: recorder.seconds(),
     audit,
     // A run that ended early does not pass, because the thresholds apply to the complete run.

@@ -3,6 +3,7 @@ import type { Journal, JournalResponse } from '../../audit/journal.ts';
 import { type LoadCall, requestOf } from '../calls/call-maker.ts';
 import { isResponse, type Reply, timedOut } from '../calls/sender.ts';
 import { createLatencies, type Latencies } from './latencies.ts';
+import { createSlowestCalls } from './slowest-calls.ts';
 
 /** Counts what happens in a run. Times are milliseconds since its start. */
 export type Recorder = ReturnType<typeof createRecorder>;
@@ -45,6 +46,7 @@ export function createRecorder(options: RecorderOptions) {
   let lastLine = 0;
   const outcomes = new Map<string, { count: number; wrong: number }>();
   const byProtocol = new Map<Protocol, Latencies>();
+  const slowest = createSlowestCalls();
 
   /** The second of a time. Percentiles of the previous one are final then, because times ascend. */
   const secondAt = (atMs: number) => {
@@ -57,7 +59,7 @@ export function createRecorder(options: RecorderOptions) {
     return seconds[index] as SecondCounts;
   };
   const summarize = () => Object.assign(seconds.at(-1) ?? {}, percentilesOf(current));
-  const count = ({ call, reply: { outcome }, atMs, latencyMs }: EndedCall) => {
+  const count = ({ call, reply: { outcome, requestId }, atMs, latencyMs }: EndedCall) => {
     const second = secondAt(atMs);
     const isRight = call.expected.includes(outcome);
     const counts = outcomes.get(outcome) ?? { count: 0, wrong: 0 };
@@ -76,6 +78,15 @@ export function createRecorder(options: RecorderOptions) {
     const ofProtocol = byProtocol.get(call.protocol) ?? createLatencies();
     byProtocol.set(call.protocol, ofProtocol);
     for (const latencies of [recorder.latencies, ofProtocol, current]) latencies.record(latencyMs);
+    const { operation, protocol } = call;
+    slowest.record({
+      latency_ms: latencyMs,
+      second: atMs / 1_000,
+      operation,
+      protocol,
+      outcome,
+      request_id: requestId,
+    });
   };
   const flush = () => {
     const batch = waiting;
@@ -112,6 +123,7 @@ export function createRecorder(options: RecorderOptions) {
     errors: 0,
     outcomes,
     byProtocol,
+    slowest: slowest.calls,
     latencies: createLatencies(),
     /** How late calls were sent: the generator's share of the latencies. */
     lateness: createLatencies(),
@@ -158,13 +170,14 @@ function percentilesOf(latencies: Latencies) {
 /** Turns a response about the wrong order into an error. */
 function checked({ operation, order }: LoadCall, reply: Reply): Reply {
   if (reply.orders === undefined || operation === 'ListOrders') return reply;
-  if (order === undefined) return { outcome: 'success of a call that must fail' };
+  const { requestId } = reply;
+  if (order === undefined) return { outcome: 'success of a call that must fail', requestId };
   const [shown] = reply.orders;
-  if (shown?.order_id !== order.orderId) return { outcome: 'response about another order' };
+  if (shown?.order_id !== order.orderId) return { outcome: 'response about another order', requestId };
   const { order_token: token, payment_link: link } = shown;
   return link === undefined || link.endsWith(`/payment/${token}`)
     ? reply
-    : { outcome: 'payment_link without the token' };
+    : { outcome: 'payment_link without the token', requestId };
 }
 
 /** The line of a response, with the run's orders that it shows. */
