@@ -22,7 +22,9 @@ import { bodyBytesMax } from '../intake/body/call-body.ts';
 import { type Receive, takeBody } from '../intake/receive.ts';
 import type { Members, Operation } from '../operations/operation.ts';
 import type { Html } from '../payment-page/html-page.ts';
+import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
+import { isAccepted, readForm } from './form.ts';
 import { consoleHeaders, consolePage, filled, languageFor, plainPage, textsIn } from './layout.ts';
 import { newOrderPages } from './new-order.ts';
 import { orderPages } from './order.ts';
@@ -45,6 +47,7 @@ const pages: readonly Page[] = [
   ...newOrderPages,
   ...webhookPages,
   ...secretPages,
+  ...brandPages,
   ...sessionPages,
 ];
 
@@ -125,11 +128,12 @@ async function visitPage(
     return sendFailure(reply, { kind: 'permission_denied' });
   }
   const token = sessionTokenIn(headers.cookie, baseUrl);
+  const bodyForm = { hasEnvelope: false, messageBytesMax: page.fileBytesMax };
   let found: FoundConsoleSession | undefined;
   const received = await receive(call, {
     headers,
-    bodyBytesMax: bodyBytesMax({ hasEnvelope: false }),
-    isMediaTypeSupported: !isPost || isForm(headers),
+    bodyBytesMax: bodyBytesMax(bodyForm),
+    isMediaTypeSupported: !isPost || isAccepted(headers, page.fileBytesMax !== undefined),
     accountKind: 'merchant',
     async authenticate(timeoutMs) {
       if (token === undefined) return failed({ kind: 'unauthenticated' });
@@ -138,7 +142,7 @@ async function visitPage(
       found = session.value;
       return success(found.merchant);
     },
-    startReading: isPost ? () => startReading(deps, request, reply, { hasEnvelope: false }) : undefined,
+    startReading: isPost ? () => startReading(deps, request, reply, bodyForm) : undefined,
   });
   if (!received.ok || token === undefined || found === undefined) {
     const failure: Failure = received.ok ? { kind: 'unauthenticated' } : received.failure;
@@ -147,7 +151,8 @@ async function visitPage(
     if (token !== undefined) reply.header('set-cookie', sessionCookie(undefined, baseUrl));
     return sendPlain(reply.code(401), signedOutPage(languageOf(request)));
   }
-  const form = new URLSearchParams(received.value.toString());
+  const sent = await readForm(received.value, headers);
+  if (!sent.ok) return sendFailure(reply, sent.failure);
   const sessionDigest = hashSecret(token);
   const language = languageOf(request);
   const { clientId, session, merchant } = found;
@@ -168,7 +173,7 @@ async function visitPage(
     texts: textsIn(language),
     params: Object(request.params),
     query: new URLSearchParams(/\?.*/s.exec(request.url)?.[0]),
-    form,
+    ...sent.value,
     mayManage: session.role === 'manage',
     formToken: html`<input type="hidden" name="form_token" value="${formTokenOf(token)}">`,
     link: (path) => `${pathPrefixOf(baseUrl)}/console${path}`,
@@ -191,7 +196,7 @@ async function visitPage(
     record: (name, details) =>
       call.run(async () => storedResult(await sessions.record(sessionDigest, { name, details }, call.timeLeftMs()))),
   };
-  if (isPost && !isFormToken(form.get('form_token'), token)) {
+  if (isPost && !isFormToken(visit.form.get('form_token'), token)) {
     return sendRejected(reply, visit, visit.texts.otherSite);
   }
   if (!page.isForAll && !visit.mayManage) return sendRejected(reply, visit, visit.texts.notAllowedText);
@@ -266,7 +271,12 @@ function headerOf({ texts, merchant, session, mayManage, link, formToken }: Visi
     ['/orders', texts.orders],
     ...(mayManage ? [['/new-order', texts.newLink]] : []),
     ['/webhooks', texts.webhooks],
-    ...(mayManage ? [['/secrets', texts.secrets]] : []),
+    ...(mayManage
+      ? [
+          ['/secrets', texts.secrets],
+          ['/brand', texts.brand],
+        ]
+      : []),
     ['/sessions', texts.sessions],
   ];
   const links = entries.map(([path = '', text]) => {
@@ -279,7 +289,7 @@ ${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 <div class="bar">
 <span class="shop"><bdi>${merchant.name}</bdi></span>
 <nav aria-label="${texts.console}">${links}</nav>
-<span class="soft">${filled(texts.signedInAs, { name: session.name })} (${texts[session.role]})</span>
+<span class="soft">${filled(texts.signedInAs, { name: session.name })}</span>
 <form method="post" action="${link('/sign-out')}">${formToken}<button class="button plain">${texts.signOut}</button></form>
 </div>
 </header>`;

@@ -8,7 +8,7 @@ interface Field {
   /** What was typed, or is suggested. */
   readonly value?: string | null | undefined;
   readonly errors?: readonly FieldError<string>[];
-  readonly type?: 'text' | 'datetime-local' | 'multiline';
+  readonly type?: 'text' | 'datetime-local' | 'multiline' | 'file';
   /** How a browser may fill the field in (HTML, 4.10.18.7). Absent: not at all, because the data is not the person's own. */
   readonly autocomplete?: string;
   readonly choices?: Readonly<Record<string, string>>;
@@ -36,8 +36,8 @@ export function fieldOf({
     : type === 'multiline'
       ? html`<textarea rows="3"${attributes}>
 ${text}</textarea>`
-      : html`<input type="${type}" value="${text}"${attributes}>`;
-  return html`<div${field.isWide ? html` class="wide"` : ''}><label>${label} ${input}</label>${
+      : html`<input type="${type}"${type === 'file' ? '' : html` value="${text}"`}${attributes}>`;
+  return html`<div${field.isWide ? html` class="wide"` : ''}><label><span>${label}</span> ${input}</label>${
     error === undefined ? '' : html`<p class="error" id="${name}-error">${error.message} (${error.code})</p>`
   }</div>`;
 }

@@ -35,7 +35,7 @@ async function orderPage(visit: Visit, failure?: Failure): Promise<Response> {
 ${mayManage && isUnpaid ? html`<p class="actions"><a class="button danger" href="${link(`${orderPath(order)}/cancel`)}">${texts.cancel}</a></p>` : ''}
 </div>
 ${isUnpaid ? linkBlock(visit, order) : ''}
-${mayManage && merchant.mode === 'test' ? simulateForm(visit, order) : ''}
+${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order) : ''}
 <div class="card"><h2>${texts.timeline}</h2>
 <ol class="timeline">${timelineOf(visit, order)}</ol>
 </div>

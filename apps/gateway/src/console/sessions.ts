@@ -67,7 +67,7 @@ async function inviteColleague(visit: Visit): Promise<Response> {
   const { name } = colleague.value;
   const content = html`<div class="card">
 <p>${filled(texts.linkForText, { name, minutes: linkMinutes })}</p>
-<label>${filled(texts.linkFor, { name })} <input readonly value="${signInLink(deps.baseUrl(), token)}"></label>
+<label><span>${filled(texts.linkFor, { name })}</span> <input readonly value="${signInLink(deps.baseUrl(), token)}"></label>
 <p><a href="${visit.link('/sessions')}">${texts.sessions}</a></p>
 </div>`;
   return page(texts.invite, content);

@@ -11,10 +11,11 @@ import type { Call } from '../intake/call.ts';
 import type { Members } from '../operations/operation.ts';
 import { storageFailure } from '../operations/retry-after.ts';
 import type { Html } from '../payment-page/html-page.ts';
+import type { SentForm } from './form.ts';
 import type { ConsoleLanguage, ConsoleTexts } from './layout.ts';
 
 /** A request of a person who is signed in, with everything that a page needs. */
-export interface Visit extends FoundConsoleSession {
+export interface Visit extends FoundConsoleSession, SentForm {
   readonly deps: GatewayDeps;
   readonly call: Call;
   readonly sessions: ConsoleSessionStore;
@@ -25,8 +26,6 @@ export interface Visit extends FoundConsoleSession {
   readonly texts: ConsoleTexts;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The fields of a form that was sent. */
-  readonly form: URLSearchParams;
   /** Whether the person may change anything. */
   readonly mayManage: boolean;
   /** The hidden field that every form contains. */
@@ -55,6 +54,8 @@ export interface Page {
   readonly path: string;
   /** Whether a person with the role `read` may open it; absent: only one with the role `manage`. */
   readonly isForAll?: true;
+  /** The maximum size of a form with files; absent: its forms have none. */
+  readonly fileBytesMax?: number | undefined;
   respond(visit: Visit): Promise<Response>;
 }
 

@@ -129,6 +129,7 @@ function describeConsole(browser: Browser): void {
       `/webhooks/${id}/delete`,
       '/secrets',
       '/secrets/1/revoke',
+      '/brand',
       '/sessions',
       '/sign-in/x',
     ];

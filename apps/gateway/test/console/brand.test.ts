@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { signIn } from '../helpers/console-visitor.ts';
+import { pngOf } from '../helpers/images.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { callJson } from '../helpers/send-order.ts';
+
+const gateway = useGateway({ hasConsole: true });
+
+const newShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Shop') });
+
+/** Sends the form of the page as a browser does, with a file. */
+async function send(
+  { cookie, formToken }: Awaited<ReturnType<typeof signIn>>,
+  fields: Readonly<Record<string, string | Buffer>>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; text: string }> {
+  const body = new FormData();
+  for (const [name, value] of Object.entries({ form_token: formToken, ...fields })) {
+    if (typeof value === 'string') body.append(name, value);
+    else body.append(name, new Blob([Uint8Array.from(value)]), 'logo.png');
+  }
+  const response = await fetch(`${gateway.url}/console/brand`, {
+    method: 'POST',
+    body,
+    headers: { cookie, 'sec-fetch-site': 'same-origin', ...headers },
+    redirect: 'manual',
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+test('the brand is changed with its logo, and the logo is removed', async () => {
+  const shop = await newShop();
+  const visitor = await signIn(shop);
+  const brand = async () => (await callJson(shop, 'GET', '/brand')).body;
+  const changed = await send(visitor, { color: '#0b5fff', support_email: 'help@shop.example', logo: pngOf(8, 4) });
+  expect(changed.status).toBe(303);
+  const expected = { color: '#0b5fff', support_email: 'help@shop.example' };
+  expect(await brand()).toEqual({ ...expected, logo_url: expect.stringContaining('/logos/') });
+  const { text } = await visitor.get('/brand');
+  expect(text).toContain('value="#0b5fff" name="color"');
+  expect(text).toContain((await brand()).logo_url);
+  // A browser sends an empty file if none was chosen.
+  expect((await send(visitor, { ...expected, support_email: '', logo: Buffer.alloc(0) })).status).toBe(303);
+  expect(await brand()).toEqual({ color: '#0b5fff', logo_url: expect.any(String) });
+  expect((await send(visitor, { color: '#0b5fff', remove_logo: '1' })).status).toBe(303);
+  expect(await brand()).toEqual({ color: '#0b5fff' });
+  const log = await gateway.accounts.log({ clientId: shop.credentials.clientId, after: 0, limit: 50 });
+  const entries = log.filter(({ action }) => action === 'brand').map(({ actor, details }) => ({ actor, details }));
+  expect(entries).toHaveLength(3);
+  for (const { actor, details } of entries) {
+    expect([actor, details]).toEqual(['console:Ada', expect.objectContaining({ role: 'manage' })]);
+  }
+});
+
+test('errors are beside their fields, what was typed is kept, and nothing changes', async () => {
+  const shop = await newShop();
+  const visitor = await signIn(shop);
+  const { status, text } = await send(visitor, { color: 'blue', terms_url: 'https://shop.example/terms' });
+  expect([status, text]).toEqual([400, expect.stringMatching(/value="blue" name="color"[^>]+aria-invalid="true"/)]);
+  expect(text).toContain('value="https://shop.example/terms"');
+  const image = await send(visitor, { logo: Buffer.from('<svg onload="x"/>') });
+  expect([image.status, image.text]).toEqual([400, expect.stringMatching(/id="logo-error">[^<]+\(bad_format\)/)]);
+  expect((await callJson(shop, 'GET', '/brand')).body).toEqual({});
+});
+
+test('a form that is too large, not a form, from another site, or of the role read, changes nothing', async () => {
+  const shop = await newShop();
+  const visitor = await signIn(shop);
+  const clerk = await signIn(shop, { role: 'read' });
+  const color = '#0b5fff';
+  expect((await send(visitor, { color, logo: Buffer.alloc(1_000_000) })).status).toBe(413);
+  const broken = { 'content-type': 'multipart/form-data; boundary=x' };
+  expect((await send(visitor, { color }, broken)).status).toBe(400);
+  expect((await send(visitor, { color }, { 'content-type': 'application/json' })).status).toBe(415);
+  expect((await send(visitor, { color }, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+  expect((await send(visitor, { color, form_token: clerk.formToken })).status).toBe(403);
+  expect((await send(clerk, { color })).status).toBe(403);
+  expect((await clerk.get('/brand')).status).toBe(403);
+  expect((await callJson(shop, 'GET', '/brand')).body).toEqual({});
+});
