@@ -5,7 +5,6 @@ import { parseOrder, serviceTypes } from '@order-gateway/domain/orders';
 import type { FieldError } from '@order-gateway/domain/requests';
 import { checksumOf } from '@order-gateway/domain/signing';
 import { html } from 'hono/html';
-import type { Members } from '../operations/operation.ts';
 import type { OrderResponse } from '../operations/orders.ts';
 import type { Html } from '../payment-page/html-page.ts';
 import { fieldOf } from './fields.ts';
@@ -45,28 +44,32 @@ const fields = [
 
 type FieldName = (typeof fields)[number];
 
+/**
+ * Creates the order of a form, with a checksum that the key of this call verifies. Of an order that is not valid, there
+ * is nothing to sign or to record, and CreateOrder reports what is wrong.
+ */
 async function createOrder(visit: Visit): Promise<Response> {
-  const { form } = visit;
-  const recorded = await visit.record('order.create', { order_id: form.get('order_id') ?? '' });
-  if (!recorded.ok) return formPage(visit, recorded.failure);
-  const created = await visit.perform<OrderResponse>(OrderService.method.createOrder, membersOf(visit));
+  const { form, signedIn, record, perform } = visit;
+  const members = membersOf(form);
+  const parsed = parseOrder(members);
+  if (parsed.ok) {
+    const { fields } = parsed.value;
+    const recorded = await record('order.create', { order_id: fields.order_id });
+    if (!recorded.ok) return formPage(visit, recorded.failure);
+    members.order_checksum = checksumOf(fields, signedIn.clientSecret);
+  }
+  const created = await perform<OrderResponse>(OrderService.method.createOrder, members);
   return created.ok ? redirect(orderPath(created.value)) : formPage(visit, created.failure);
 }
 
-/**
- * The members of CreateOrder, with a checksum that the key of this call verifies. Without a complete order there is
- * nothing to sign, and CreateOrder reports what is wrong.
- */
-function membersOf({ form, signedIn }: Visit): Members {
+function membersOf(form: URLSearchParams): Record<string, unknown> {
   const members: Record<string, unknown> = { order_checksum: '-' };
   for (const name of fields) {
     // Browsers end lines with CR LF (HTML, 4.10.22.4).
     const text = (form.get(name) ?? '').replaceAll('\r\n', '\n');
     members[name] = text === '' ? undefined : name === 'order_amount' ? new NumberText(text.trim()) : text;
   }
-  const parsed = parseOrder(members);
-  if (!parsed.ok) return members;
-  return { ...members, order_checksum: checksumOf(parsed.value.fields, signedIn.clientSecret) };
+  return members;
 }
 
 function formPage(visit: Visit, failure?: Parameters<typeof page>[2]): Response {

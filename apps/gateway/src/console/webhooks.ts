@@ -156,7 +156,9 @@ function deliveriesTable(
 
 async function pingEndpoint(visit: Visit): Promise<Response> {
   const { texts, perform, record } = visit;
-  const id = visit.params.id ?? '';
+  const found = await perform<Endpoint>(method.getWebhookEndpoint, { id: visit.params.id });
+  if (!found.ok) return failurePage(visit, found.failure);
+  const { id } = found.value.endpoint;
   const recorded = await record('webhook.ping', { endpoint: id });
   if (!recorded.ok) return failurePage(visit, recorded.failure);
   const sent = await perform<{ readonly delivered: boolean; readonly result: string }>(method.pingWebhookEndpoint, {

@@ -43,6 +43,23 @@ test('shows each error beside its field with its code, keeps what was typed, and
   expect((await callJson(gateway, 'GET', `/order/${form.order_id}`)).status).toBe(404);
 });
 
+test('records only an order that is valid, whatever was typed', async () => {
+  const visitor = await signIn(gateway);
+  const entries = async () => {
+    const { clientId } = gateway.credentials;
+    const log = await gateway.accounts.log({ clientId, after: 0, limit: 500 });
+    return log.filter(({ action }) => action === 'order.create').map(({ details }) => details);
+  };
+  const before = await entries();
+  for (const order_id of ['\0', 'x'.repeat(10_000), '']) {
+    expect((await visitor.post('/new-order', validForm({ order_id }))).status).toBe(400);
+  }
+  expect(await entries()).toEqual(before);
+  const form = validForm();
+  await visitor.post('/new-order', form);
+  expect(await entries()).toEqual([...before, { order_id: form.order_id, role: 'manage' }]);
+});
+
 test('works for a merchant whose orders need a verified checksum', async () => {
   const shop = { ...gateway, credentials: await gateway.accounts.create('Strict Shop') };
   await gateway.accounts.setChecksumMode(shop.credentials.clientId, 'required');

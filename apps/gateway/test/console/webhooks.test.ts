@@ -130,6 +130,7 @@ test('the ids of another merchant find nothing', async () => {
     const event_id = `evt_${'0'.repeat(32)}`;
     answers.push(await other.post(`/webhooks/${id}/${action}`, { status: 'disabled', event_id }));
   }
+  answers.push(await visitor.post('/webhooks/%00/ping'), await visitor.post('/secrets/%00/revoke'));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404));
   expect((await other.get('/webhooks')).text).not.toContain(id);
   expect(await endpoints()).toMatchObject([{ id }]);
