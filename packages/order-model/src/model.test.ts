@@ -62,6 +62,14 @@ function call(minute: number, request: Request, response: Response | string): Ca
   };
 }
 
+/** The expired order with a refused payment. */
+const refusedAsLate = (paidAtMs: number): StoredOrder => ({
+  ...expired,
+  refused: [{ ...payment, paidAtMs, code: 'order_expired' }],
+  events: [...expired.events, { type: 'order.payment_refused', atMs: expiresAtMs + minuteMs }],
+});
+const dayMinutes = 24 * 60;
+
 const create = { kind: 'create', content: 'order', expiresAtMs } as const;
 const created = call(0, create, 'created');
 const pay = (changes: Partial<typeof payment> = {}, attempt?: string): Request => {
@@ -147,6 +155,41 @@ const promises: Readonly<Record<string, Promised>> = {
     (outcome) => call(1, pay({ paidAtMs: latestMs + secondMs + 1 }), outcome),
     ['invalid_request'],
     ['ok', 'order_expired'],
+  ],
+  'a payment made before the expiry and reported within a day': [
+    [created],
+    { ...paid, events: [...expired.events, { type: 'order.paid', atMs: expiresAtMs + 2 }] },
+    (outcome) => call(30 + dayMinutes, pay(), outcome),
+    ['ok'],
+    ['replayed', 'order_expired'],
+  ],
+  'a refusal of a payment made before the expiry and reported within a day': [
+    [created],
+    refusedAsLate(createdAtMs),
+    (outcome) => call(29 + dayMinutes, pay(), outcome),
+    [],
+    ['order_expired'],
+  ],
+  'a payment made before the expiry and reported after more than a day': [
+    [created],
+    refusedAsLate(createdAtMs),
+    (outcome) => call(31 + dayMinutes, pay(), outcome),
+    ['order_expired'],
+    ['ok', 'payment_mismatch'],
+  ],
+  'a payment made at the expiry': [
+    [created],
+    refusedAsLate(expiresAtMs),
+    (outcome) => call(31, pay({ paidAtMs: expiresAtMs }), outcome),
+    ['order_expired'],
+    ['ok'],
+  ],
+  'a payment in another currency': [
+    [created],
+    paid,
+    (outcome) => call(1, pay({ currency: 'USD' }), outcome),
+    [],
+    ['ok', 'payment_mismatch'],
   ],
   'an order that is created less than a minute and the difference of clocks before its expiry': [
     [],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expiryRangeError, lifetimeMs, parseExpiry } from './order-expiry.ts';
+import { expiryOfNewOrder, expiryRangeError, lifetimeMs, parseExpiry } from './order-expiry.ts';
 
 const nowMs = 1_795_208_502_172;
 
@@ -28,7 +28,19 @@ describe('expiryRangeError', () => {
       expect(expiryRangeError(nowMs + leftMs, nowMs)).toMatchObject({
         field: 'order_expires_at',
         code: 'out_of_range',
+        message: 'must be 1 minute to 366 days ahead',
       });
     }
+  });
+});
+
+describe('expiryOfNewOrder', () => {
+  it.each([
+    ['the expiry that was sent', nowMs + 1, 3_600, nowMs + 1],
+    ['the expiry that was sent to a merchant without a default lifetime', nowMs + 1, null, nowMs + 1],
+    ["the end of the merchant's default lifetime", undefined, 3_600, nowMs + 3_600_000],
+    ['null without both', undefined, null, null],
+  ])('returns %s', (_, sentMs, defaultLifetimeSeconds, expected) => {
+    expect(expiryOfNewOrder(sentMs, { defaultLifetimeSeconds }, nowMs)).toBe(expected);
   });
 });

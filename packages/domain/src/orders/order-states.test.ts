@@ -177,7 +177,7 @@ describe('decide', () => {
     }
     const order = orderEnding(null);
     expect(decide(order, pay(order, { paidAtMs: nowMs + paidAtToleranceMs + 1 }), nowMs)).toMatchObject({
-      failure: { errors: [{ field: 'paid_at', code: 'out_of_range' }] },
+      failure: { errors: [{ field: 'paid_at', code: 'out_of_range', message: expect.stringContaining('5 minutes') }] },
     });
   });
 
