@@ -56,17 +56,28 @@ test('right credentials pass, and are looked up once while they are fresh', asyn
   expect(state.lookups).toEqual([clientId]);
 });
 
-test('missing, malformed, unknown and wrong credentials get one answer', async () => {
-  const { authenticate } = setUp();
+test('missing, malformed, unknown and wrong credentials get one answer, and only well-formed ones are looked up', async () => {
+  const { authenticate, state } = setUp();
+  const unknownId = createClientId(randomBytes);
   for (const credentials of [
     { clientId: undefined, clientSecret },
     { clientId, clientSecret: undefined },
     { clientId: 'app_x', clientSecret },
-    { clientId: createClientId(randomBytes), clientSecret },
+    { clientId, clientSecret: `${clientSecret}x` },
+    { clientId: unknownId, clientSecret },
     { clientId, clientSecret: createClientSecret(randomBytes) },
   ]) {
     expect(await authenticate(credentials)).toEqual(unauthenticated);
   }
+  expect(state.lookups).toEqual([unknownId, clientId]);
+});
+
+test('an account is forgotten as soon as any call learns that it was disabled', async () => {
+  const { authenticate, state } = setUp();
+  expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
+  state.answer = { kind: 'unknown' };
+  await authenticate({ clientId, clientSecret: createClientSecret(randomBytes) });
+  expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
 test('a wrong secret of a known account costs a lookup each time, as an unknown one does', async () => {
