@@ -106,6 +106,10 @@ try {
 // npm does not apply publishConfig.exports, and pnpm needs a version of every package of the workspace that another one uses.
 run('npm', ['pack', '--pack-destination', dist], join(root, 'packages/client'));
 runPnpm('--filter', '@order-gateway/contract', 'pack', '--pack-destination', dist);
+const kit = mkdtempSync(join(tmpdir(), 'order-gateway-conformance-'));
+run(process.execPath, [join(root, 'apps/harness/conformance/build-conformance.ts'), kit]);
+run('npm', ['pack', '--pack-destination', dist], kit);
+rmSync(kit, { recursive: true });
 for (const folder of globSync('packages/{client,contract}/dist', { cwd: root })) rmSync(folder, { recursive: true });
 const sbom = join(dist, `${name}-${version}.cdx.json`);
 runPnpm(

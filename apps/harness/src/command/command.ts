@@ -62,9 +62,10 @@ export function parseSeconds(text: string): number {
   return Number(amount) * (unit === 'h' ? 3_600 : unit === 'm' ? 60 : 1);
 }
 
-export function withGatewayOptions(command: Command): Command {
+/** Adds the options for the addresses of a gateway. */
+export function withGatewayOptions(command: Command, otherwise = ' (default: start one for this run)'): Command {
   return command
-    .option('--http <url>', 'the HTTP address of a running gateway (default: start one for this run)')
+    .option('--http <url>', `the HTTP address of a running gateway${otherwise}`)
     .option('--grpc <host:port>', 'its gRPC address; use --http and --grpc together');
 }
 

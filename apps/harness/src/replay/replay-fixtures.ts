@@ -32,16 +32,17 @@ export interface ReplayTarget extends Omit<SendTarget, 'orderId'> {
 }
 
 /**
- * Replays fixtures in every protocol: in each protocol one after the other, and concurrently those that wait for a time.
+ * Replays fixtures in every chosen protocol: in each protocol one after the other, and concurrently those that wait for a time.
  * Rejects only when `signal` aborts.
  */
 export async function replayFixtures(
   fixtures: readonly Fixture[],
   target: ReplayTarget,
   signal: AbortSignal,
+  chosen: readonly Protocol[] = protocols,
 ): Promise<Replay[]> {
   const byProtocol = await Promise.all(
-    protocols.map(async (protocol) => {
+    chosen.map(async (protocol) => {
       const replays = new Map<Fixture, Promise<Replay>>();
       for (const fixture of fixtures)
         if (waits(fixture)) replays.set(fixture, replayFixture(fixture, protocol, target));

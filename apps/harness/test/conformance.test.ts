@@ -1,0 +1,94 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempDisposable, readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { waitLimitMs } from '../../../tools/test-limits.ts';
+import { readText } from '../../../tools/test-resources.ts';
+import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
+
+const run = promisify(execFile);
+const kit = join(import.meta.dirname, '../conformance');
+
+/** A folder outside the workspace that installed the packed kit. */
+let project: string;
+
+beforeAll(async () => {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'conformance-'));
+  project = folder.path;
+  const cache = ['--cache', join(project, 'npm-cache')];
+  await run(process.execPath, [join(kit, 'build-conformance.ts'), join(project, 'package')]);
+  await run('npm', ['pack', './package', ...cache], { cwd: project });
+  await writeFile(join(project, 'package.json'), '{}');
+  const [tarball] = (await readdir(project)).filter((file) => file.endsWith('.tgz'));
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', ...cache, `./${tarball}`], { cwd: project });
+  return () => folder.remove();
+});
+
+/** Runs the installed kit, and returns its exit code and the failed and all test cases of its JUnit XML. */
+async function conform(args: readonly string[], accounts: Readonly<Record<string, Credentials | undefined>>) {
+  const variables = Object.entries(accounts).flatMap(([name, credentials]) => {
+    const prefix = name === 'first' ? '' : `${name.toUpperCase()}_`;
+    return [
+      [`${prefix}CLIENT_ID`, credentials?.clientId],
+      [`${prefix}CLIENT_SECRET`, credentials?.clientSecret],
+    ];
+  });
+  const env = { PATH: process.env.PATH, ...Object.fromEntries(variables) };
+  const program = join(project, 'node_modules/@order-gateway/conformance/dist/cli.js');
+  const options = { cwd: project, env, timeout: waitLimitMs, maxBuffer: 1e8 };
+  const ended = run(process.execPath, [program, ...args, '--junit', 'result.xml'], options);
+  const { code, stdout, stderr } = await ended.then(
+    (output) => ({ code: 0, ...output }),
+    (error) => error,
+  );
+  expect(stderr).toBe('');
+  const xml = await readFile(join(project, 'result.xml'), 'utf8');
+  const counts = /<testsuites .* tests="(\d+)" failures="(\d+)" skipped="(\d+)">/.exec(xml)?.slice(1).map(Number);
+  const cases = xml.matchAll(/<testcase classname="([^"]+)" name="([^:]+): [^"]*"(?:\/>|>(<failure|<skipped))/g);
+  const outcomes = new Map([...cases].map(([, folder, file, child]) => [`${folder}/${file}`, child ?? 'passed']));
+  return { code, stdout, counts, outcomes };
+}
+
+test('the installed kit passes against the gateway', async () => {
+  const gateway = await startFixtureGateway(new AbortController().signal);
+  onTestFinished(gateway.stop);
+  const { httpUrl, grpcAddress, merchants } = gateway;
+  const only = ['--only', 'cancel-'];
+  const { code, stdout, counts, outcomes } = await conform(
+    ['--http', httpUrl, '--grpc', grpcAddress, ...only],
+    merchants,
+  );
+  expect(stdout).toMatch(/ 0 differ/);
+  expect(code).toBe(0);
+  const [tests = 0, failures] = counts ?? [];
+  expect(failures).toBe(0);
+  expect(tests).toBe(outcomes.size);
+  expect(tests).toBeGreaterThan(40);
+  expect(outcomes.get('grpc.cancel-order/cancel-paid')).toBe('passed');
+});
+
+test('the installed kit finds what the sample server does wrong', async () => {
+  const account = { clientId: `app_${'1'.repeat(24)}`, clientSecret: `sk_${'2'.repeat(43)}` };
+  const env = { CLIENT_ID: account.clientId, CLIENT_SECRET: account.clientSecret };
+  const file = join(project, 'node_modules/@order-gateway/conformance/sample-server.mjs');
+  const server = spawn(process.execPath, [file, '0'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(async () => {
+    server.kill();
+    await once(server, 'exit');
+  });
+  const address = readText(server.stdout);
+  await expect.poll(address).toContain('\n');
+  const target = ['--http', address().trim(), '--grpc', '127.0.0.1:1', '--protocol', 'json'];
+  const { code, outcomes } = await conform(target, { first: account });
+  expect(code).toBe(1);
+  const outcomeOf = (file: string) => outcomes.get(`json.create-order/${file}`);
+  expect(outcomeOf('interface-example-in-full')).toBe('passed');
+  expect(outcomeOf('replay-same-order')).toBe('passed');
+  expect(outcomeOf('conflict-one-field')).toBe('<failure');
+  expect(outcomeOf('amount-zero')).toBe('<failure');
+  expect(outcomeOf('checksum-required-wrong')).toBe('<skipped');
+});
