@@ -29,13 +29,12 @@ interface UpgradePlan {
   readonly upgrades: number;
   /** Calls per second. */
   readonly rate: number;
+  /** Calls in flight. A machine that is too slow for the rate drops further calls, so that none waits for its deadline. */
+  readonly pendingMax: number;
 }
 
 /** The load is ended by the upgrade, not by its time. */
 const longestSeconds = 3_600;
-
-/** Few enough that a slow machine drops calls instead of failing them. */
-const pendingMax = 64;
 
 /** Orders created between two restarts. */
 const createdBetween = 30;
@@ -51,7 +50,7 @@ const lifetimesSeconds = [undefined, undefined, 5];
  * each step, expects that no call failed, and audits all orders since the start. On a machine that is too slow for the proxy's health
  * checks, calls may fail, but orders are audited all the same.
  */
-export async function runUpgrade({ proxy, previous, upgrades, rate }: UpgradePlan): Promise<void> {
+export async function runUpgrade({ proxy, previous, upgrades, rate, pendingMax }: UpgradePlan): Promise<void> {
   const folder = await temporaryFolder();
   const { url: databaseUrl, stop: dropDatabase } = await testDatabase();
   const [http = 0, grpc = 0, http1 = 0, grpc1 = 0, http2 = 0, grpc2 = 0] = await freePorts(6);

@@ -12,6 +12,6 @@ test.each(proxies.filter((proxy) => !mustSkip(`upgrades behind ${proxy}`, missin
   async (proxy) => {
     const revision = findRelease();
     expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();
-    await runUpgrade({ proxy, previous: await checkOut(revision ?? ''), upgrades, rate });
+    await runUpgrade({ proxy, previous: await checkOut(revision ?? ''), upgrades, rate, pendingMax: 64 });
   },
 );
