@@ -238,6 +238,8 @@ export const http2Limits = {
   /** How long a client has to react to GOAWAY before its socket is closed. */
   goawayTimeoutMs: 1_000,
   checkEveryMs: connectionsCheckEveryMs,
+  /** How long a stopping gateway waits for a call that is on its way on an idle connection. */
+  idleDrainMs: 500,
   drainTimeoutMs,
 };
 

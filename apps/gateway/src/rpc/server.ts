@@ -6,6 +6,7 @@ import {
   type Http2ServerResponse,
   type ServerOptions,
 } from 'node:http2';
+import { Server as NetServer } from 'node:net';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { callerOf } from '@order-gateway/contract/operations';
@@ -207,7 +208,8 @@ export function createGrpcServer(
       return bound;
     },
     async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
+      // Their own `close` would also close all sessions.
+      const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
       stopping.abort();
       sessions.drain();
       await closed;

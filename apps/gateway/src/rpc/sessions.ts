@@ -49,6 +49,7 @@ export function watchSessions(
   });
   const promote = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
+  let isDraining = false;
   /** All streaming calls in flight, oldest first. */
   const streaming = new Set<ServerHttp2Stream>();
 
@@ -68,6 +69,7 @@ export function watchSessions(
       limit.closed(session);
     });
     session.on('stream', (stream: ServerHttp2Stream) => {
+      if (isDraining) session.close();
       const open: OpenStream = { beganAt: performance.now(), endUse() {} };
       use.streams.set(stream, open);
       stream.once('close', () => {
@@ -168,9 +170,16 @@ export function watchSessions(
       },
       markIdle: () => streamsOf(stream)?.get(stream)?.endUse(),
     }),
-    /** Sends GOAWAY to all sessions and lets their calls finish. Closes the remaining ones after the drain time. */
+    /**
+     * Sends GOAWAY to each session during its next call, which still gets its response: nginx does not repeat a call that
+     * arrives after GOAWAY. Sessions without a next call get GOAWAY after {@link http2Limits.idleDrainMs}. All calls may
+     * finish, and the remaining sessions are closed after the drain time.
+     */
     drain(): void {
-      for (const session of uses.keys()) session.close();
+      isDraining = true;
+      setTimeout(() => {
+        for (const session of uses.keys()) session.close();
+      }, limits.idleDrainMs).unref();
       setTimeout(destroySockets, limits.drainTimeoutMs).unref();
     },
   };

@@ -240,6 +240,21 @@ test('sends GOAWAY when it is closed, and lets the calls in flight finish', asyn
   expect([session.destroyed, idle.destroyed]).toEqual([true, true]);
 });
 
+test('responds to a call that was on its way when it was closed, and then closes its connection', async () => {
+  const server = await runGrpcServer({ limits: { idleDrainMs: never, drainTimeoutMs: never } });
+  const client = await useRawClient(server.port);
+  client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
+  await client.frame(isFrame(frameTypes.data, 1));
+  await readByServer(client);
+  const closed = server.close();
+  client.socket.write(callFrames(3, 'second'));
+  expect(await client.frame(isFrame(frameTypes.data, 3))).toBeDefined();
+  const goaway = await client.frame(isFrame(frameTypes.goAway, 0));
+  expect(goaway?.payload).toEqual(Buffer.concat([uint32(3), noError]));
+  client.socket.end();
+  await closed;
+});
+
 test('cuts off calls that do not finish and clients that do not disconnect within the drain time', async () => {
   const drainTimeoutMs = 300;
   const { store } = blockedStore();
