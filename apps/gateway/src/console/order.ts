@@ -4,7 +4,7 @@ import type { Result } from '@order-gateway/domain/result';
 import { html, raw } from 'hono/html';
 import type { OrderRecord } from '../operations/orders.ts';
 import type { Html } from '../payment-page/html-page.ts';
-import { qrCodeSvg } from '../payment-page/qr-code.ts';
+import { hasQrCode, qrCodeSvg } from '../payment-page/qr-code.ts';
 import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
 import { filled, timeOf } from './layout.ts';
 import { amountOf, badgeOf, findOrder, orderPath } from './orders.ts';
@@ -47,7 +47,7 @@ ${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order)
 
 /** The payment link, its QR code, and a message to send to the customer. */
 function linkBlock(visit: Visit, { payment_link, ...order }: OrderRecord): Html {
-  const { texts, merchant } = visit;
+  const { texts, merchant, deps } = visit;
   const message = texts.messageText
     .replace('{amount}', () => amountOf(visit, order))
     .replace('{merchant}', () => merchant.name)
@@ -56,8 +56,7 @@ function linkBlock(visit: Visit, { payment_link, ...order }: OrderRecord): Html 
 <label>${texts.link} <input readonly value="${payment_link}"></label>
 <label>${texts.message} <textarea readonly rows="3">
 ${message}</textarea></label>
-<p class="soft">${texts.scan}</p>
-<div class="qr">${raw(qrCodeSvg(payment_link))}</div>
+${hasQrCode(deps.baseUrl()) ? html`<p class="soft">${texts.scan}</p><div class="qr">${raw(qrCodeSvg(payment_link))}</div>` : ''}
 </div>`;
 }
 

@@ -12,7 +12,6 @@ import {
 import { hostOf } from '@order-gateway/domain/signing';
 import { html, raw } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { isLoopbackUrl } from '../network/ip-address.ts';
 import { brandResponse, logoPath } from '../operations/brands.ts';
 import { orderRecord } from '../operations/orders.ts';
 import { returnLink } from '../operations/payments.ts';
@@ -30,6 +29,7 @@ import {
   pageLanguages,
   pageTexts,
 } from './localization.ts';
+import { hasQrCode } from './qr-code.ts';
 import { paymentPageStyle } from './styles.ts';
 
 /** The script of every page of an order. */
@@ -253,11 +253,11 @@ function payActionOf(
 }
 
 /**
- * The link, for customers who prefer to pay on their phone. A phone can't open a page on a loopback address, so such a
- * page has no code. The style sheet hides the code on small screens, and then browsers don't load it.
+ * The link, for customers who prefer to pay on their phone. The style sheet hides the code on small screens, and then
+ * browsers don't load it.
  */
 function scanBlock(deps: GatewayDeps, link: LinkedOrder, texts: PageTexts): Html | '' {
-  if (isLoopbackUrl(new URL(deps.baseUrl()))) return '';
+  if (!hasQrCode(deps.baseUrl())) return '';
   return html`<div class="scan block"><img class="qr" src="${pagePath(deps, link)}/qr.svg" loading="lazy" alt=""><div><p>${texts.scan}</p><button type="button" class="copy" data-copied="${texts.linkCopied}" hidden>${texts.copyLink}</button></div></div>`;
 }
 

@@ -1,7 +1,14 @@
+import type { BaseUrl } from '@order-gateway/domain/links';
 import { encodeQR } from 'qr';
+import { isLoopbackUrl } from '../network/ip-address.ts';
 
 /** The margin that scanners need around the code (ISO/IEC 18004). */
 const quietZoneModules = 4;
+
+/** Whether links get a code: a phone can't open an address of this machine. */
+export function hasQrCode(baseUrl: BaseUrl): boolean {
+  return !isLoopbackUrl(new URL(baseUrl));
+}
 
 /**
  * A QR code as SVG, black on white in every theme. The mask is fixed: scanners read all eight masks, and choosing the

@@ -20,6 +20,8 @@ test('creates an order with exactly these values, and leads to its page', async 
   const { body } = await callJson(gateway, 'GET', `/order/${form.order_id}`);
   expect([status, headers.get('location')]).toEqual([303, `/console/orders/${body.service_order_id}`]);
   expect(body).toMatchObject({ order_amount: 1249.5, order_note: 'Invoice 7\nTwo lines', order_status: 'UN_PAID' });
+  // A phone can't open the link of a gateway on this machine.
+  expect((await visitor.get(`/orders/${body.service_order_id}`)).text).not.toContain('<svg');
   const again = await visitor.post('/new-order', form);
   expect(again.headers.get('location')).toBe(headers.get('location'));
   const conflict = await visitor.post('/new-order', { ...form, order_amount: '1' });

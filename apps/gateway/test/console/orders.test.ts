@@ -5,7 +5,7 @@ import { signIn } from '../helpers/console-visitor.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment } from '../helpers/send-order.ts';
 
-const gateway = useGateway({ hasConsole: true });
+const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com' });
 
 let visitor: Awaited<ReturnType<typeof signIn>>;
 let clerk: typeof visitor;
