@@ -113,6 +113,7 @@ async function runRound(name: string, fault: Fault, round: number): Promise<bool
     lost: audit.lost,
     doubled: audit.duplicated,
     changed: audit.changed,
+    unexplained: audit.unexplained,
     errors: Object.fromEntries(wrong.map(([outcome, { count }]) => [outcome, count])),
   };
   process.stdout.write(`${JSON.stringify(fields)}\n`);
