@@ -25,11 +25,18 @@ const variables = () => ({
 });
 
 test('every key that a command printed with --json in the last release is still there', async () => {
-  const receiver = await startWebhookReceiver();
+  const receiver = await startWebhookReceiver({
+    respond: ({ body }, response) => void response.writeHead(body.includes('ORDER-2') ? 500 : 204).end(),
+  });
   const { clientId } = gateway.credentials;
   await giveSigningSecret(gateway.databaseUrl, clientId, receiver.url);
   const paid = await createOrder(gateway, 'ORDER-1');
   for (const payment_id of ['first', 'second']) await postPayment(gateway.checkout, paid.order_token, { payment_id });
+  const failing = await createOrder(gateway, 'ORDER-2');
+  await postPayment(gateway.checkout, failing.order_token, { payment_id: 'third' });
+  const deliveries = ['webhook', 'deliveries', clientId, '--json'];
+  const attempts = async () => (await runProgram('src/cli/merchant.ts', deliveries, variables())).stdout;
+  await expect.poll(attempts).toMatch(/"delivered_at".*"next_attempt_at"|"next_attempt_at".*"delivered_at"/);
   const commands: readonly (readonly [string, ...string[]])[] = [
     ['merchant', 'create', '--name', 'Shop', '--test'],
     ['merchant', 'list'],
