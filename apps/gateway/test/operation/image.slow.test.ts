@@ -98,8 +98,8 @@ test.skipIf(skip)('two builds are equal, and the image runs read-only and not as
       if (ready !== undefined) break;
     }
     expect(await readFile(`/proc/${child.pid}/status`, 'utf8')).toMatch(/^Uid:\s1000\s1000\s1000\s1000$/m);
-    const { origin } = new URL(ready?.metrics_url ?? '');
-    expect((await fetch(`${origin}/health/ready`)).status).toBe(200);
+    const [, healthCheck] = inImage(folder, ['node', 'apps/gateway/src/cli/health.ts']);
+    await run(unshare, healthCheck, { env: { PATH, ADMIN_PORT: new URL(ready?.metrics_url ?? '').port } });
     child.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);
     expect([...(await sizesIn(join(folder, 'app'))).keys()]).toEqual([...files.keys()]);
