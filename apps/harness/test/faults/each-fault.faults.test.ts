@@ -1,14 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, rmdirSync } from 'node:fs';
+import { mkdtempSync, rmdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
+import type { FaultResult } from '../../src/reliability.ts';
 import { faults } from './faults.ts';
 import { expectNothingLost, type FaultRun, faultTable, faultyServer, runFaults } from './run-faults.ts';
 
-const { FAULTS_SEED = randomInt(2 ** 32), FAULTS_PERCENT = 100 } = process.env;
+const { FAULTS_SEED = randomInt(2 ** 32), FAULTS_PERCENT = 100, FAULTS_RESULT } = process.env;
 const seed = Number(FAULTS_SEED);
 process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
 
@@ -19,6 +20,8 @@ const runs: (FaultRun & { readonly name: string })[] = [];
 afterAll(() => {
   rmdirSync(smallDisk);
   process.stdout.write(faultTable(runs));
+  const results = runs.map(({ recorder, ...run }): FaultResult => ({ ...run, calls: recorder.sent }));
+  if (FAULTS_RESULT !== undefined) writeFileSync(FAULTS_RESULT, JSON.stringify(results));
 });
 
 for (const fault of faults) {

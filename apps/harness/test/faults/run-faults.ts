@@ -12,6 +12,7 @@ import { columns, formatSeconds } from '../../src/command/text.ts';
 import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import { constantRate } from '../../src/load/profile/arrivals.ts';
 import { loadProfile } from '../../src/load/profile/profile.ts';
+import { type Environment, readEnvironment } from '../../src/load/report/environment.ts';
 import type { Recorder } from '../../src/load/run/recorder.ts';
 import { startWatchedLoad, type WatchedRun } from '../../src/load/run/watched-load.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
@@ -55,6 +56,7 @@ export interface FaultRun {
   readonly late: number;
   /** Seconds from the end of each fault until both gateways created an order. */
   readonly recoveries: readonly number[];
+  readonly environment: Environment;
 }
 
 /** Longer than any run, because a run ends after its last fault. */
@@ -137,6 +139,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   const load = startWatchedLoad(gateways, { profile, seed, credentials, checkout, folder, ...watch });
   started.defer(load.end);
 
+  const environment = await readEnvironment(first.httpUrl, auditUrl);
   const recovered = async (fault: string) => {
     const limit = AbortSignal.timeout(recoveryMaxMs);
     const waiting = load.timeToCreated('every', AbortSignal.any([ended.signal, limit]));
@@ -167,7 +170,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   load.end();
   const { recorder } = await load.running;
   const audit = await auditWhenDelivered(load.journalFile, auditUrl, receiver);
-  return { recorder, audit, late: load.late(), recoveries };
+  return { recorder, audit, late: load.late(), recoveries, environment };
 }
 
 /** Responses that a client may get under faults, after which it can send its call again. */

@@ -35,7 +35,7 @@ export function reportPage(report: LoadReport): string {
   const { settings, verdict } = report;
   const name = settings.profile === 'none' ? 'Load run' : `Load run ${settings.profile}`;
   return htmlPage(`${name} of ${startTime(report)}: ${verdict.passed ? 'passed' : 'failed'}`, [
-    `<p class="verdict ${verdict.passed ? 'passed' : 'failed'}">${verdict.passed ? 'Passed' : 'Failed'}</p>`,
+    verdictOf(verdict.passed),
     sectionOf(verdictSection(report)),
     '<div class="charts">',
     figure('Throughput', throughputChart(report)),
@@ -62,8 +62,12 @@ function figure(heading: string, chart: string): string {
   return `<figure><figcaption>${heading}</figcaption>${chart}</figure>`;
 }
 
+export function verdictOf(hasPassed: boolean): string {
+  return `<p class="verdict ${hasPassed ? 'passed' : 'failed'}">${hasPassed ? 'Passed' : 'Failed'}</p>`;
+}
+
 /** A page with this title above parts that are HTML. */
-function htmlPage(title: string, parts: readonly string[]): string {
+export function htmlPage(title: string, parts: readonly string[]): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -81,7 +85,8 @@ ${parts.join('\n')}
 `;
 }
 
-function sectionOf(section: ReportSection): string {
+/** A section as HTML. */
+export function sectionOf(section: ReportSection): string {
   if (typeof section === 'string') return `<pre>${escaped(section)}</pre>`;
   const [heading = [], ...rows] = section.rows;
   const cellsOf = (name: 'th' | 'td', cells: readonly string[]) =>

@@ -62,7 +62,7 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
   ];
 }
 
-function environmentRows({ environment }: LoadReport): string[][] {
+export function environmentRows({ environment }: Pick<LoadReport, 'environment'>): string[][] {
   const { machine, gateway, node, postgres } = environment;
   return [
     ['environment', 'value'],

@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { waitLimitMs } from '../../../tools/test-limits.ts';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
+
+test('a run of one fault writes what was injected, how soon orders came again and what the audit found', async () => {
+  const folder = await temporaryFolder();
+  const [markdown, html] = [join(folder, 'run.md'), join(folder, 'run.html')];
+  const program = join(import.meta.dirname, '../src/reliability.ts');
+  const only = ['--fault', 'backend killed', '--percent', '1', '--rounds', '0', '--seed', '7'];
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const options = { env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: folder }, timeout: waitLimitMs };
+  const args = [program, ...only, '--markdown', markdown, '--html', html];
+  await promisify(execFile)(process.execPath, args, options);
+  const [title, ...lines] = (await readFile(markdown, 'utf8')).trim().split('\n');
+  expect(title).toMatch(/^# Reliability, \d{4}-\d\d-\d\d, seed 7, 1 % of the faults: passed$/);
+  expect(lines).toContainEqual(expect.stringMatching(/^\| PostgreSQL \| \d+/));
+  expect(lines.at(-1)).toMatch(/^\| backend killed \| \d+ \| [\d.]+ s \| [\d.]+ s \| \d+ \| 0 \| \d+ \| 0 \|$/);
+  expect(await readFile(html, 'utf8')).toContain('<td>backend killed</td>');
+});
