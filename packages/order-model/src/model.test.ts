@@ -76,6 +76,15 @@ const pay = (changes: Partial<typeof payment> = {}, attempt?: string): Request =
   return { kind: 'pay', payment: { ...payment, ...changes }, attempt };
 };
 const shown = (status: StoredOrder['status'], outcome = 'ok'): Response => ({ outcome, shown: { status } });
+const withRefused = (status: StoredOrder['status'], refusedIds: readonly string[]): Response => ({
+  outcome: 'ok',
+  shown: { status, refusedIds },
+});
+/** Of a call that was sent when {@link refused} had no refused payment yet. */
+const sentAMinuteIn = {
+  sentAt: createdAtMs + minuteMs,
+  during: { fromMs: createdAtMs + minuteMs, toMs: createdAtMs + 3 * minuteMs + secondMs },
+};
 const start = (attempt: string): Request => ({ kind: 'start', attempt, leaseMs: 10 * minuteMs });
 const claimed = call(1, start('2/a'), 'ok');
 const leaseEndsAtMs = createdAtMs + 11 * minuteMs;
@@ -212,6 +221,20 @@ const promises: Readonly<Record<string, Promised>> = {
     (outcome) => call(3, { kind: 'cancel' }, outcome),
     ['ok'],
     ['replayed', 'payment_in_progress'],
+  ],
+  'a cancellation that reads the order before a payment is refused': [
+    [created, { ...call(1, pay(mismatch), 'payment_mismatch'), receivedAt: createdAtMs + 4 * minuteMs }],
+    { ...cancelled, refused: refused.refused, events: [...refused.events, ...cancelled.events] },
+    (outcome) => ({ ...call(3, { kind: 'cancel' }, outcome), ...sentAMinuteIn }),
+    [withRefused('CANCELLED', []), withRefused('CANCELLED', ['p-1'])],
+    [withRefused('CANCELLED', ['p-2']), withRefused('CANCELLED', ['p-1', 'p-2'])],
+  ],
+  'a cancellation after a payment was refused': [
+    [created, call(1, pay(mismatch), 'payment_mismatch')],
+    { ...cancelled, refused: refused.refused, events: [...refused.events, ...cancelled.events] },
+    (outcome) => call(3, { kind: 'cancel' }, outcome),
+    [withRefused('CANCELLED', ['p-1'])],
+    [withRefused('CANCELLED', [])],
   ],
   'a cancellation after a refused payment of no attempt': [
     [created, claimed, call(2, pay(mismatch), 'payment_mismatch')],

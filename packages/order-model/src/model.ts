@@ -324,7 +324,8 @@ function eventAt({ events }: State, stored: StoredOrder) {
 }
 
 /** Whether an ending matches the call's response and has only events and refused payments that the store has. */
-function agrees({ state, outcome, leaseEndsAt }: Ending, { response }: Call, stored: StoredOrder | null): boolean {
+function agrees({ state, outcome, leaseEndsAt }: Ending, call: Call, stored: StoredOrder | null): boolean {
+  const { response } = call;
   if (stored !== null) {
     const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
     if (state.events.some((type, index) => changes[index]?.type !== type)) return false;
@@ -340,8 +341,25 @@ function agrees({ state, outcome, leaseEndsAt }: Ending, { response }: Call, sto
     status === state.status &&
     (identity === undefined || identity === stored?.identity) &&
     (paymentId === undefined || paymentId === (state.payment?.paymentId ?? null)) &&
-    (refusedIds === undefined || String(refusedIds) === String(state.refused.map((refused) => refused.paymentId)))
+    (refusedIds === undefined || showsRefused(refusedIds, state, call, stored))
   );
+}
+
+/**
+ * Whether a response shows the refused payments of the order. A cancellation reads them before it changes the order, so
+ * it may lack those that were refused since it was sent.
+ */
+function showsRefused(
+  refusedIds: readonly string[],
+  { refused }: State,
+  { request, during }: Call,
+  stored: StoredOrder | null,
+): boolean {
+  const ids = refused.map(({ paymentId }) => paymentId);
+  const refusals = stored?.events.filter(({ type }) => type === 'order.payment_refused') ?? [];
+  const missing = refusals.slice(refusedIds.length, ids.length);
+  const mayLack = request.kind === 'cancel' && missing.every(({ atMs }) => atMs >= during.fromMs);
+  return String(refusedIds) === String(mayLack ? ids.slice(0, refusedIds.length) : ids);
 }
 
 /** Returns the state with the one value that only the response reveals: the end of a lease. */

@@ -303,7 +303,7 @@ function responseOf(
       status: order.orderStatus,
       identity: identityOf({ service_order_id, order_token, created_at: formatTime(createdAtMs) }),
       paymentId: payment?.paymentId ?? null,
-      ...(use === 'find' && { refusedIds: refusedPayments.map(({ paymentId }) => paymentId) }),
+      ...((use === 'find' || use === 'cancel') && { refusedIds: refusedPayments.map(({ paymentId }) => paymentId) }),
     },
   };
 }

@@ -144,7 +144,7 @@ function openGateways(world: () => { readonly store: Store; readonly nowMs: numb
       const handled = await operations.get(operation)?.handle(members, caller);
       if (handled === undefined) throw new Error(`there is no operation ${operation}`);
       return handled.ok
-        ? responseTo(handled.value.outcome, handled.value.body, operation === 'GetOrder')
+        ? responseTo(handled.value.outcome, handled.value.body, showsRefused.has(operation))
         : responseTo(handled.failure.kind, undefined);
     };
   });
@@ -224,11 +224,14 @@ function callerOf(account: Account): Caller<Merchant> {
   };
 }
 
+/** The operations whose responses contain the refused payments. */
+const showsRefused = new Set(['GetOrder', 'CancelOrder']);
+
 /** Failures after which a call may have had its effect. */
 const unknownOutcomes = ['unavailable', 'overloaded', 'deadline_exceeded'];
 
 /** The response as the model sees it; `undefined` if its outcome is unknown. */
-function responseTo(outcome: string, body: object | undefined, isRead = false): Response | undefined {
+function responseTo(outcome: string, body: object | undefined, hasRefused = false): Response | undefined {
   if (unknownOutcomes.includes(outcome)) return undefined;
   if (body === undefined) return { outcome };
   const { order = body, lease_ends_at: leaseEndsAt } = Object(body);
@@ -238,8 +241,7 @@ function responseTo(outcome: string, body: object | undefined, isRead = false): 
   const shown = {
     status,
     ...(order_token !== undefined && order_token !== '' && { identity: identityOf(order) }),
-    // A change shows the refused payments that were read before it, so only those of a read are compared.
-    ...(isWhole && { paymentId, ...(isRead && { refusedIds }) }),
+    ...(isWhole && { paymentId, ...(hasRefused && { refusedIds }) }),
   };
   return { outcome, shown, ...(leaseEndsAt !== undefined && { leaseEndsAtMs: Date.parse(leaseEndsAt) }) };
 }
