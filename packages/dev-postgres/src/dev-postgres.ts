@@ -17,6 +17,8 @@ const startLimitMs = 30_000;
 const responseLimitMs = 5_000;
 const pollMs = 50;
 const retryMs = 1_000;
+// A process that the lost server was just starting can hold its port for a moment.
+const portLimitMs = 10_000;
 // An arbitrary number: nothing else takes advisory locks in the database `postgres`.
 const usersLock = 5_432_001;
 
@@ -64,7 +66,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
   const stopping = new AbortController();
   let restart = Promise.resolve();
 
-  function enter(onLaunch = () => {}) {
+  function enter(onLaunch = () => {}, portWaitMs = 0) {
     const onLost = () => {
       if (!stopping.signal.aborted) restart = enterAgain();
     };
@@ -72,7 +74,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
       stopping.signal.throwIfAborted();
       onLaunch();
       // Prefers the last port, so that existing connection pools find the server again.
-      const port = String(await freePort(await lastPort(cluster)));
+      const port = String(await freePort(await lastPort(cluster), portWaitMs));
       await launchServer(cluster, { ...usualSettings, ...settings, port });
     };
     return startOrJoin(cluster, launch, onLost);
@@ -88,7 +90,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     };
     while (!stopping.signal.aborted) {
       try {
-        session = await enter(onLaunch);
+        session = await enter(onLaunch, portLimitMs);
         await lost.end({ timeout: 0 });
         if (session.options.port[0] !== port) logger?.error({}, 'embedded PostgreSQL runs on a different port');
         else if (isReported) logger?.info({}, 'embedded PostgreSQL restarted');
@@ -206,14 +208,25 @@ async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
 const ports = { first: 20_000, count: 12_000 };
 
 /**
- * Returns the last port if it is free, and otherwise any free port. If another program takes it first, PostgreSQL fails
- * and is launched again.
+ * Returns the last port if it is free within `waitMs`, and otherwise any free port. If another program takes it first,
+ * PostgreSQL fails and is launched again.
  */
-export function freePort(last: number | undefined): Promise<number> {
-  const port = last ?? ports.first + randomInt(ports.count);
+export async function freePort(last: number | undefined, waitMs = 0): Promise<number> {
+  const giveUpAt = performance.now() + waitMs;
+  let port = last ?? anyPort();
+  while (!(await isFree(port))) {
+    if (performance.now() < giveUpAt) await sleep(pollMs);
+    else port = anyPort();
+  }
+  return port;
+}
+
+const anyPort = () => ports.first + randomInt(ports.count);
+
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', () => resolve(freePort(undefined)));
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(port)));
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 }

@@ -1,5 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import {
   dataDir,
@@ -63,6 +65,22 @@ async function breakServer(): Promise<() => Promise<void>> {
   process.kill(serverPid(), 'SIGKILL');
   return () => writeFile(configuration, original);
 }
+
+test('a restart waits for its port, which a process of the lost server can still hold', async () => {
+  const user = await start();
+  const port = Number(new URL(user.url).port);
+  const repair = await breakServer();
+  const holder = createServer();
+  const isHeld = () =>
+    new Promise((resolve) => {
+      holder.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+  await expect.poll(isHeld).toBe(true);
+  await repair();
+  await sleep(500);
+  holder.close();
+  await runs(user);
+});
 
 test('a failed restart is reported with the reason and repeated', async () => {
   const user = await start();
