@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { NumberText, orderCurrencyCodes } from '@order-gateway/domain/money';
-import { parseOrder, serviceTypes } from '@order-gateway/domain/orders';
+import { parseOrder, type RequestFieldName, requestFieldNames, serviceTypes } from '@order-gateway/domain/orders';
 import type { FieldError } from '@order-gateway/domain/requests';
 import { checksumOf } from '@order-gateway/domain/signing';
 import { html } from 'hono/html';
@@ -19,30 +19,15 @@ export const newOrderPages: readonly Page[] = [
   { method: 'POST', path, respond: createOrder },
 ];
 
-const optionalFields = ['customer_address_line2', 'order_expires_at'] as const;
-const customerFields = [
-  'customer_name',
-  'customer_email',
-  'customer_phone',
-  'customer_address_line1',
-  'customer_address_line2',
-  'customer_address_city',
-  'customer_address_state',
-  'customer_address_country',
-  'customer_address_postal_code',
-] as const;
-const fields = [
-  'order_id',
-  'order_amount',
-  'order_currency',
-  'order_note',
-  'service_type',
-  ...customerFields,
-  'return_url',
-  'order_expires_at',
-] as const;
+/** The fields of CreateOrder that the form leaves out: the console makes the checksum. */
+const omittedFields = ['order_checksum', 'customer_locale', 'metadata'] as const;
+type FieldName = Exclude<RequestFieldName, (typeof omittedFields)[number]>;
 
-type FieldName = (typeof fields)[number];
+const fields = requestFieldNames.filter(
+  (name): name is FieldName => !(omittedFields as readonly RequestFieldName[]).includes(name),
+);
+const customerFields = fields.filter((name) => name.startsWith('customer_'));
+const optionalFields: readonly FieldName[] = ['customer_address_line2', 'order_expires_at'];
 
 /**
  * Creates the order of a form, with a checksum that the key of this call verifies. Of an order that is not valid, there
@@ -77,8 +62,7 @@ function formPage(visit: Visit, failure?: Parameters<typeof page>[2]): Response 
   const errors: readonly FieldError<string>[] = failure !== undefined && 'errors' in failure ? failure.errors : [];
   const suggested: Partial<Record<FieldName, string>> = { order_id: `LINK-${randomUUID()}`, order_currency: 'EUR' };
   const field = (name: FieldName, more: object = {}): Html => {
-    const isOptional = optionalFields.some((optional) => optional === name);
-    const label = isOptional ? `${texts[name]} (${texts.optional})` : texts[name];
+    const label = optionalFields.includes(name) ? `${texts[name]} (${texts.optional})` : texts[name];
     return fieldOf({ name, label, value: form.get(name) ?? suggested[name], errors, ...more });
   };
   const problem =
