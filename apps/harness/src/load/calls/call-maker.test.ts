@@ -1,21 +1,19 @@
 import { parseOrder } from '@order-gateway/domain/orders';
 import { loadFixtures, protocols } from '@order-gateway/fixtures';
 import { expect, test } from 'vitest';
+import { parseProfile } from '../profile/profile.ts';
 import { createCallMaker, kindOf, orderNumberOf } from './call-maker.ts';
 
 const set = await loadFixtures();
 const credentials = [1, 2, 3].map((number) => ({ clientId: `app_${number}`, clientSecret: `sk_${number}` }));
-const noLife = {
-  get_share: 0,
-  pay_share: 0,
-  cancel_share: 0,
-  list_share: 0,
-  start_share: 0,
-  end_share: 0,
-  metadata_share: 0,
+const profile = {
+  protocol: 'mixed',
+  phases: [{ seconds: 1, rate: 1 }],
+  merchants: 3,
+  replay_share: 0.2,
+  invalid_share: 0.1,
 };
-const shares = { replay_share: 0.2, invalid_share: 0.1, ...noLife };
-const settings = { protocol: 'mixed', merchants: 3, ...shares, seed: 7 } as const;
+const settings = { ...parseProfile(profile), seed: 7 };
 const numbers = Array.from({ length: 2_000 }, (_, number) => number);
 
 test('the same seed makes the same calls, in any order, and another seed makes others', () => {

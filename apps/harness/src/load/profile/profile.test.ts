@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type LoadFlags, loadCommand, settingsFrom } from './load-command.ts';
-import { listProfiles, loadProfile, parseProfile } from './profile.ts';
+import { listProfiles, loadProfile, parseProfile, shares } from './profile.ts';
 
 const names = ['burst', 'lifecycle', 'smoke', 'soak', 'steady'];
 
@@ -26,14 +26,7 @@ test('a profile has the settings of its file, and defaults for the rest', () => 
     connections: 16,
     max_pending: 1_000,
     merchants: 1,
-    replay_share: 0,
-    invalid_share: 0,
-    get_share: 0,
-    pay_share: 0,
-    cancel_share: 0,
-    list_share: 0,
-    start_share: 0,
-    end_share: 0,
+    ...Object.fromEntries(shares.map(([, name]) => [name, 0])),
     metadata_share: 0,
     thresholds: {},
     phases: [phase, { seconds: 1, rate: 3, to: 3 }, phase, { seconds: 1, rate: 3, to: 3 }],
