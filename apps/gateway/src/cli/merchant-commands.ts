@@ -1,7 +1,15 @@
 import { helpFormat } from '@order-gateway/command';
-import { type ChecksumMode, checksumModes, liveSecretsMax } from '@order-gateway/domain/accounts';
+import {
+  type ChecksumMode,
+  type ConsoleRole,
+  checksumModes,
+  consoleLimits,
+  consoleRoles,
+  liveSecretsMax,
+} from '@order-gateway/domain/accounts';
+import { signInLink } from '@order-gateway/domain/links';
 import type { AccountAdmin } from '@order-gateway/postgres/accounts';
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { secretResponse } from '../operations/credentials.ts';
 import { StartError } from '../start/process.ts';
 import {
@@ -19,7 +27,7 @@ import {
   timeForm,
 } from './arguments.ts';
 import { readable, secretNote, startList } from './output.ts';
-import { type OpenAccounts, unknownAccount } from './with-accounts.ts';
+import { baseUrlOf, type OpenAccounts, unknownAccount } from './with-accounts.ts';
 
 /** For commands that need no existing merchant, so they can be the first to run on a new database. */
 const creating = { creates: true } as const;
@@ -220,6 +228,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
+  addConsoleCommand(program, withAccounts, print);
   return program;
 }
 
@@ -260,4 +269,30 @@ function recordedProgram(name: string, description: string): Command {
 
 function credentialLines(clientId: string, clientSecret: string): string {
   return `  client id:     ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`;
+}
+
+/** Adds `merchant console`, which creates one-time links to the console. */
+function addConsoleCommand(program: Command, withAccounts: OpenAccounts, print: (line: string) => void): void {
+  const minutes = consoleLimits.linkMs / 60_000;
+  accountCommand(
+    program,
+    'console',
+    `Prints a link to the console that signs one person in, within ${minutes} minutes.`,
+  )
+    .addOption(nameOption('who signs in, for the audit log').default('operator'))
+    .addOption(
+      new Option('--role <ROLE>', 'manage: sees and changes everything; read: only sees')
+        .choices(consoleRoles)
+        .default('manage'),
+    )
+    .option('--json', jsonHelp)
+    .action((clientId: string, { name, role, json }: { name: string; role: ConsoleRole; json?: true }) =>
+      withAccounts(async (accounts, config) => {
+        const token = await accounts.createConsoleLink(clientId, { name, role });
+        if (token === undefined) throw new StartError(`${clientId} is not an enabled merchant.`);
+        const url = signInLink(baseUrlOf(config), token);
+        if (json) return print(JSON.stringify({ url, name, role, expires_in_seconds: consoleLimits.linkMs / 1_000 }));
+        print(`${url}\nThe link signs ${name} in once, within ${minutes} minutes.`);
+      }),
+    );
 }

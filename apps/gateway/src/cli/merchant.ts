@@ -1,6 +1,5 @@
 import { run } from '../start/process.ts';
 import { addBrandCommand } from './brand-command.ts';
-import { addConsoleCommand } from './console-command.ts';
 import { merchantCommands } from './merchant-commands.ts';
 import { withOperator } from './operator.ts';
 import { print } from './output.ts';
@@ -8,7 +7,6 @@ import { addWebhookCommands } from './webhook-commands.ts';
 import { withAccounts } from './with-accounts.ts';
 
 const program = merchantCommands(withAccounts, print);
-addConsoleCommand(program, withAccounts, print);
 addBrandCommand(program, withOperator, print);
 addWebhookCommands(program, withOperator, print);
 await run(() => program.parseAsync());

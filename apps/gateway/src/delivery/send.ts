@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { lookup as lookUp, Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
@@ -5,9 +6,13 @@ import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import { formatTime } from '@order-gateway/domain/orders';
+import { failed, success } from '@order-gateway/domain/result';
 import { webhookSignature } from '@order-gateway/domain/webhooks';
 import { webhookLimits } from '../limits.ts';
 import { type AllowedAddresses, isLoopbackAddress, isPublicAddress, urlProblem } from '../network/ip-address.ts';
+import type { Ping } from '../operations/operation.ts';
 
 /** The headers and the body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
 export function webhookRequest(event: { readonly id: string }, secrets: readonly Uint8Array[], nowMs: number) {
@@ -161,5 +166,32 @@ export function createResolve(
     const found = (result: PromiseSettledResult<string[]>, family: number) =>
       result.status === 'rejected' ? [] : result.value.map((address) => ({ address, family }));
     return [...found(found4, 4), ...found(found6, 6)];
+  };
+}
+
+/** The headers and the body of a test message. */
+function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
+  const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(nowMs), data: {} };
+  return webhookRequest(event, signingSecrets, nowMs);
+}
+
+/**
+ * Creates the sender of test messages. It limits the messages in flight, because each holds a call until its endpoint
+ * responds.
+ */
+export function createPing(sender: Pick<Sender, 'send'>, now: () => number): Ping {
+  const inFlight: AccountId[] = [];
+  const { pingsMax, pingsPerMerchant, pingTimeoutMs } = webhookLimits;
+  return async (merchantId, url, signingSecrets) => {
+    const ofMerchant = inFlight.filter((id) => id === merchantId).length;
+    if (ofMerchant >= pingsPerMerchant) return failed({ kind: 'rate_limited', retryAfterMs: pingTimeoutMs });
+    if (inFlight.length >= pingsMax) return failed({ kind: 'overloaded', retryAfterMs: pingTimeoutMs });
+    inFlight.push(merchantId);
+    try {
+      const { headers, body } = testMessage(signingSecrets, now());
+      return success(await sender.send(url, headers, body));
+    } finally {
+      inFlight.splice(inFlight.indexOf(merchantId), 1);
+    }
   };
 }

@@ -2,7 +2,6 @@ import { startDevPostgres } from '@order-gateway/dev-postgres';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
 import type { Logger } from '../telemetry/logger.ts';
-import { announceWait } from './announce-wait.ts';
 import { messageOf, StartError } from './process.ts';
 
 /**
@@ -39,4 +38,20 @@ export async function openDatabase(
 /** The error of a start that fails because of the database. */
 export function unusable(url: string, error: unknown): StartError {
   return new StartError(`The database ${parseConnectionUrl(url).name} can't be used: ${messageOf(error)}`);
+}
+
+/** A wait that is longer than this is announced. */
+const announcedAfterMs = 1_000;
+
+/**
+ * If `work` takes longer than a second, prints a line that says what the program waits for. Returns the result of
+ * `work`.
+ */
+export async function announceWait<Value>(awaited: string, work: Promise<Value>): Promise<Value> {
+  const timer = setTimeout(() => process.stderr.write(`Waiting for ${awaited}.\n`), announcedAfterMs);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -7,7 +7,7 @@ import type { DestinationStream } from 'pino';
 import type { Gateway, GatewayConfig } from '../gateway.ts';
 import { StartError } from '../start/process.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { workerMetrics } from '../telemetry/worker-metrics.ts';
+import { workerMetrics } from '../telemetry/metrics.ts';
 
 export type WorkerMessage =
   | { readonly kind: 'ready'; readonly ports: Ports }
