@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCommand } from '@order-gateway/command';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
@@ -18,6 +19,7 @@ import { startOwnGateway } from './gateway/own-gateway.ts';
 import { constantRate } from './load/profile/arrivals.ts';
 import { parseProfile } from './load/profile/profile.ts';
 import { startWatchedLoad } from './load/run/watched-load.ts';
+import { seededAt } from './workload/seeded.ts';
 
 const topologies: Readonly<Record<string, (cleanup: AsyncDisposableStack) => Promise<Topology>>> = {
   direct: startDirect,
@@ -31,6 +33,9 @@ const firstOrderWithinMs = 3_000;
 
 /** The duration of the load before the fault and after the first order. */
 const [beforeMs, afterMs] = [2_000, 3_000];
+
+/** The standby is promoted within this time after the fault: before or after the gateways have noticed it. */
+const promotedAfterMs = { min: 500, max: 5_000 };
 
 /** Every call scheduled while a server hangs may be pending. The load ends with the round. */
 const profile = parseProfile({
@@ -49,6 +54,7 @@ interface Flags {
   readonly topology: string;
   readonly fault?: Fault;
   readonly rounds: number;
+  readonly seed?: number;
 }
 
 const command = createCommand(
@@ -62,6 +68,7 @@ const command = createCommand(
   )
   .addOption(new Option('--fault <name>', 'the fault of the primary; all of them by default').choices(faults))
   .option('--rounds <number>', 'the number of rounds for each fault', parseNumber, 1)
+  .option('--seed <n>', 'repeat the calls and delays of the run that reported this seed (default: random)', parseNumber)
   .addHelpText(
     'after',
     `
@@ -72,11 +79,13 @@ or it failed; 2 an argument is wrong; 130 interrupted.`,
   );
 
 await runCommand(command, async () => {
-  const { topology, fault, rounds } = command.opts<Flags>();
+  const { topology, fault, rounds, seed: firstSeed = randomInt(2 ** 32) } = command.opts<Flags>();
   let passed = true;
+  let seed = firstSeed;
   for (const chosenFault of fault === undefined ? faults : [fault]) {
     for (let round = 1; round <= rounds && !interrupted.signal.aborted; round += 1) {
-      passed = (await runRound(topology, chosenFault, round)) && passed;
+      passed = (await runRound(topology, chosenFault, round, seed)) && passed;
+      seed += 1;
     }
   }
   if (interrupted.signal.aborted) return exitCodes.interrupted;
@@ -84,7 +93,7 @@ await runCommand(command, async () => {
 });
 
 /** Starts servers and gateways, fails over once, and prints a line. */
-async function runRound(name: string, fault: Fault, round: number): Promise<boolean> {
+async function runRound(name: string, fault: Fault, round: number, seed: number): Promise<boolean> {
   await using cleanup = new AsyncDisposableStack();
   const topology = await (topologies[name] ?? startDirect)(cleanup);
   await migrateDatabase(topology.primaryUrl);
@@ -93,10 +102,11 @@ async function runRound(name: string, fault: Fault, round: number): Promise<bool
   cleanup.defer(first.stop);
   const gateways = [first, await first.startAnother()];
   const { credentials } = first;
-  const load = startWatchedLoad(gateways, { profile, seed: round, credentials, folder: await openFolder(cleanup) });
+  const load = startWatchedLoad(gateways, { profile, seed, credentials, folder: await openFolder(cleanup) });
   cleanup.defer(load.end);
   await sleep(beforeMs, undefined, interrupted);
-  await topology.failOver(fault);
+  const { min, max } = promotedAfterMs;
+  await topology.failOver(fault, min + seededAt(seed, 0).below(max - min));
   const limit = AbortSignal.any([interrupted.signal, AbortSignal.timeout(60_000)]);
   const firstOrderMs = await load.timeToCreated('some', limit).catch(() => undefined);
   await sleep(afterMs, undefined, interrupted);
@@ -108,6 +118,7 @@ async function runRound(name: string, fault: Fault, round: number): Promise<bool
     topology: name,
     fault,
     round,
+    seed,
     first_order_ms: firstOrderMs === undefined ? null : Math.round(firstOrderMs),
     acknowledged: audit.acknowledged,
     lost: audit.lost,

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -27,6 +28,7 @@ export interface FaultResult {
 
 /** A line of `pnpm drill`. */
 interface DrillResult {
+  readonly topology: string;
   readonly fault: string;
   readonly first_order_ms: number | null;
   readonly acknowledged: number;
@@ -41,6 +43,7 @@ interface Flags {
   readonly percent: number;
   readonly fault?: string;
   readonly rounds: number;
+  readonly topologies: readonly string[];
   readonly markdown?: string;
   readonly html?: string;
 }
@@ -55,7 +58,8 @@ const command = createCommand(
   .option('--seed <n>', 'repeat the calls and faults of the run that reported this seed', parseNumber)
   .option('--percent <n>', 'inject this share of the faults', parseNumber, 100)
   .option('--fault <text>', 'only the faults with this text in their name')
-  .option('--rounds <n>', 'the failovers for each fault of a primary', parseNumber, 1)
+  .option('--rounds <n>', 'the failovers for each topology and fault of a primary', parseNumber, 1)
+  .option('--topologies <names...>', 'the topologies of the failovers, which pnpm drill lists', ['direct'])
   .option('--markdown <file>', 'write the report as Markdown')
   .option('--html <file>', 'write the report as a page')
   .addHelpText(
@@ -68,7 +72,7 @@ time; 1 otherwise, or it failed; 2 an argument is wrong; 130 interrupted.`,
   );
 
 await runCommand(command, async () => {
-  const { seed = Date.now() % 2 ** 32, percent, fault = '', rounds, markdown, html } = command.opts<Flags>();
+  const { seed = randomInt(2 ** 32), percent, fault = '', rounds, topologies, markdown, html } = command.opts<Flags>();
   if (markdown === undefined && html === undefined) throw new UsageError('--markdown or --html is missing');
   const startedAt = new Date();
   await using folder = await mkdtempDisposable(join(tmpdir(), 'reliability-'));
@@ -77,13 +81,14 @@ await runCommand(command, async () => {
   const variables = { FAULTS_SEED: String(seed), FAULTS_PERCENT: String(percent), FAULTS_RESULT: resultFile };
   const tested = await run(vitest, args, variables);
   const faults: FaultResult[] = JSON.parse(await readFile(resultFile, 'utf8').catch(() => '[]'));
-  const drilled =
-    rounds > 0
-      ? await run(join(import.meta.dirname, 'drill.ts'), ['--rounds', String(rounds)])
-      : { hasPassed: true, stdout: '' };
-  const drills = drilled.stdout.split('\n').filter((line) => line.startsWith('{'));
+  const drilled: Awaited<ReturnType<typeof run>>[] = [];
+  for (const topology of rounds > 0 ? topologies : []) {
+    const options = ['--topology', topology, '--rounds', String(rounds), '--seed', String(seed)];
+    drilled.push(await run(join(import.meta.dirname, 'drill.ts'), options));
+  }
+  const drills = drilled.flatMap(({ stdout }) => stdout.split('\n').filter((line) => line.startsWith('{')));
 
-  const hasPassed = tested.hasPassed && faults.length > 0 && drilled.hasPassed;
+  const hasPassed = tested.hasPassed && faults.length > 0 && drilled.every((drill) => drill.hasPassed);
   const title = `Reliability, ${startedAt.toISOString().slice(0, 10)}, seed ${seed}, ${percent} % of the faults`;
   const tables = [
     ...faults.slice(0, 1).map(environmentRows),
@@ -128,11 +133,14 @@ function faultRows(results: readonly FaultResult[]): string[][] {
 }
 
 function drillRows(results: readonly DrillResult[]): string[][] {
-  const rows = results.map(({ fault, first_order_ms, acknowledged, lost, doubled, changed, unexplained }) => [
-    ...[fault, formatMs(first_order_ms ?? undefined), String(acknowledged)],
+  const rows = results.map(({ topology, fault, first_order_ms, acknowledged, lost, doubled, changed, unexplained }) => [
+    ...[topology, fault, formatMs(first_order_ms ?? undefined), String(acknowledged)],
     String(lost + doubled + changed + unexplained),
   ]);
-  return [['fault of the primary', 'first order after the promotion', 'acknowledged', 'audit errors'], ...rows];
+  return [
+    ['topology', 'fault of the primary', 'first order after the promotion', 'acknowledged', 'audit errors'],
+    ...rows,
+  ];
 }
 
 function markdownOf([heading = [], ...rows]: readonly string[][]): string {

@@ -29,12 +29,12 @@ export interface Topology {
   readonly primaryUrl: string;
   /** The URL of the server that is promoted, without TLS. */
   readonly standbyUrl: string;
-  /** Ends or suspends the primary. Resolves when the standby has become the primary. */
-  failOver(fault: Fault): Promise<void>;
+  /**
+   * Ends or suspends the primary. Resolves when the standby has become the primary. What chooses the time itself ignores
+   * `promotedAfterMs`.
+   */
+  failOver(fault: Fault, promotedAfterMs: number): Promise<void>;
 }
-
-/** How long after the fault the standby is promoted: before and after the gateways have noticed it. */
-const promotedAfterMs = { min: 500, max: 5_000 };
 
 /** Both hosts in the URL. */
 export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topology> {
@@ -51,10 +51,10 @@ export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topolo
     certificate,
     primaryUrl: primary.url,
     standbyUrl: standby.url,
-    async failOver(fault) {
+    async failOver(fault, promotedAfterMs) {
       if (fault === 'stop') await primary.stop();
       else primary[fault]();
-      await sleep(promotedAfterMs.min + Math.random() * (promotedAfterMs.max - promotedAfterMs.min));
+      await sleep(promotedAfterMs);
       await standby.promote();
     },
   };
