@@ -3,7 +3,15 @@ import type { EventFeed, FeedEvent } from '../src/events/event-feed.ts';
 import type { OrderToken } from '../src/links/order-token.ts';
 import type { Order, OrderPayment } from '../src/orders/order.ts';
 import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/orders/order-states.ts';
-import type { CreateOutcome, LinkLookup, OrderPosition, OrderStore, PaymentLookup } from '../src/orders/order-store.ts';
+import {
+  type CreateOutcome,
+  countedOrdersMax,
+  type DayCount,
+  type LinkLookup,
+  type OrderPosition,
+  type OrderStore,
+  type PaymentLookup,
+} from '../src/orders/order-store.ts';
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore, EventFeed {
@@ -21,6 +29,8 @@ interface ReadOrder {
   readonly order: Order;
   readonly isUnstored: boolean;
 }
+
+const dayMs = 86_400_000;
 
 type PaymentId = Pick<OrderPayment, 'checkoutId' | 'paymentId'>;
 
@@ -223,6 +233,19 @@ export function createInMemoryOrderStore(
         );
         return { rows, outcome: { kind: 'found', orders: rows.map(({ order }) => order) } };
       }),
+    countByDay: (merchantId, sinceMs) =>
+      execute('count orders', () => {
+        const counted = [...(ordersByMerchant.get(merchantId)?.values() ?? [])]
+          .filter(({ createdAtMs }) => createdAtMs >= sinceMs)
+          .sort(compare)
+          .slice(0, countedOrdersMax)
+          .map((order) => read(order).order);
+        const groups = Map.groupBy(counted, ({ createdAtMs, fields }) =>
+          [createdAtMs - (createdAtMs % dayMs), fields.order_currency].join(' '),
+        );
+        const cutOffMs = counted.length === countedOrdersMax ? counted.at(-1)?.createdAtMs : undefined;
+        return { kind: 'found', days: [...groups].map(countOf), cutOffMs };
+      }),
     async listEvents(merchantId, { types, orderId, after, limit }) {
       if (after && after.eventId !== '' && !events.some(({ eventId }) => eventId === after.eventId)) {
         return { kind: 'cursor_expired' };
@@ -266,6 +289,20 @@ function lastBy(timeOf: (order: Order) => number | undefined, orders: readonly O
     return timeMs === undefined ? [] : { order, timeMs };
   });
   return timed.toSorted((a, b) => b.timeMs - a.timeMs)[0]?.order;
+}
+
+function countOf([key, orders]: readonly [string, readonly Order[]]): DayCount {
+  const [day = '', currency = ''] = key.split(' ');
+  const paid = orders.filter(({ orderStatus }) => orderStatus === 'PAID');
+  return {
+    dayMs: Number(day),
+    currency,
+    created: orders.length,
+    paid: paid.length,
+    expired: orders.filter(({ orderStatus }) => orderStatus === 'EXPIRED').length,
+    refusedPayments: orders.reduce((sum, { refusedPayments }) => sum + refusedPayments.length, 0),
+    paidHundredths: paid.reduce((sum, { fields }) => sum + fields.order_amount, 0n),
+  };
 }
 
 /** Newest first. */

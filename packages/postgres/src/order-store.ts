@@ -1,6 +1,7 @@
 import type { OrderStore } from '@order-gateway/domain/orders';
 import { openEventFeed, type PostgresEventFeed } from './events/event-feed.ts';
 import { withExpiryStored } from './orders/reads/expired-orders.ts';
+import { openOrderCounts } from './orders/reads/order-counts.ts';
 import { openOrderLists } from './orders/reads/order-lists.ts';
 import { type OrderQueries, openOrderQueries } from './orders/reads/order-queries.ts';
 import { openOrderChanges } from './orders/writes/order-changes.ts';
@@ -33,17 +34,19 @@ export function openOrderStore({ limits, isDistributed = false, ...database }: O
   const sweeps = openSweeps(database);
   const queries = openOrderQueries({ ...database, isDistributed }, expireOrder);
   const lists = openOrderLists(database, expireOrder);
+  const counts = openOrderCounts(database);
   const feed = openEventFeed(database);
   return {
     ...queries,
     ...changes,
     ...sweeps,
     ...lists,
+    ...counts,
     ...feed,
     create: withExpiryStored(creations, expireOrder),
     oldestOrderMs: creations.oldestMs,
     async close() {
-      await Promise.all([creations.close(), queries.close(), lists.close(), feed.close()]);
+      await Promise.all([creations.close(), queries.close(), lists.close(), counts.close(), feed.close()]);
       await Promise.all([changes.close(), sweeps.close()]);
     },
   };

@@ -35,8 +35,8 @@ legend { padding: 0; font-size: 0.9375rem; margin-block-end: 0.5rem; }
 .box input { inline-size: auto; }
 [aria-invalid="true"] { border: 2px solid var(--bad); }
 .error { color: var(--bad); font-size: 0.9375rem; }
-:root { --bad: #a3151f; }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff9c9c; } }
+:root { --bad: #a3151f; --paid: #1a7f37; --open: #7d8799; --expired: #b26b00; }
+@media (prefers-color-scheme: dark) { :root { --bad: #ff9c9c; --paid: #4cc776; --open: #8d97a8; --expired: #e5ad4e; } }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 1rem; align-items: start; }
 .fields > .wide { grid-column: 1 / -1; }
 .search { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: end; }
@@ -53,6 +53,15 @@ dl { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
 ol.timeline { list-style: none; padding: 0; display: grid; gap: 0.75rem; }
 .timeline li { border-inline-start: 3px solid var(--line); padding-inline-start: 0.75rem; }
 .timeline time { display: block; color: var(--soft); font-size: 0.875rem; }
+.legend { grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); }
+.legend div { display: flex; flex-direction: column; justify-content: space-between; }
+.legend dd { font-size: 1.25rem; font-weight: 650; overflow-wrap: anywhere; }
+.legend [class] dt::before { content: ""; display: inline-block; inline-size: 0.75rem; block-size: 0.75rem; border-radius: 0.125rem; background: var(--series); margin-inline-end: 0.375rem; }
+.paid { --series: var(--paid); } .open { --series: var(--open); } .expired { --series: var(--expired); } .refused { --series: var(--bad); }
+.chart svg { display: block; inline-size: 100%; block-size: 10rem; margin-block: 0.25rem; }
+.chart rect { fill: var(--series); stroke: var(--card); vector-effect: non-scaling-stroke; }
+.chart path { stroke: var(--soft); vector-effect: non-scaling-stroke; }
+.axis { display: flex; justify-content: space-between; }
 .note { white-space: pre-wrap; }
 .qr { inline-size: 10rem; border-radius: 0.5rem; overflow: hidden; }
 .qr svg { display: block; }

@@ -29,6 +29,7 @@ import { consoleHeaders, consolePage, filled, languageFor, plainPage, textsIn } 
 import { newOrderPages } from './new-order.ts';
 import { orderPages } from './order.ts';
 import { ordersPages } from './orders.ts';
+import { overviewPages } from './overview.ts';
 import { secretPages } from './secrets.ts';
 import { formTokenOf, isFormToken, sessionCookie, sessionTokenIn } from './session-cookie.ts';
 import { sessionPages } from './sessions.ts';
@@ -40,7 +41,8 @@ import { webhookPages } from './webhooks.ts';
 const checksumKeyLength = 43;
 
 const pages: readonly Page[] = [
-  { method: 'GET', path: '', isForAll: true, respond: async () => redirect('/orders') },
+  { method: 'GET', path: '', isForAll: true, respond: async () => redirect('/overview') },
+  ...overviewPages,
   ...ordersPages,
   ...exportPages,
   ...orderPages,
@@ -268,6 +270,7 @@ function htmlHeaders(reply: FastifyReply): Record<string, string> {
 /** The bar with the merchant's name, the pages and the person. */
 function headerOf({ texts, merchant, session, mayManage, link, formToken }: Visit, url: string): Html {
   const entries = [
+    ['/overview', texts.overview],
     ['/orders', texts.orders],
     ...(mayManage ? [['/new-order', texts.newLink]] : []),
     ['/webhooks', texts.webhooks],

@@ -63,7 +63,7 @@ ${pagination}
   return page(texts.orders, content, listed.ok ? undefined : listed.failure);
 }
 
-function searchForm({ texts, query, link }: Visit): Html {
+export function searchForm({ texts, query, link }: Visit): Html {
   return html`<form class="card search" role="search" action="${link('/search')}">
 <label>${texts.searchHint} <input type="search" name="q" value="${query.get('q') ?? ''}" autocomplete="off"></label>
 <button class="button main">${texts.search}</button>

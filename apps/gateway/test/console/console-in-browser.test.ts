@@ -28,7 +28,7 @@ function describeConsole(browser: Browser): void {
     const token = await gateway.accounts.createConsoleLink(credentials.clientId, { name: 'Ada', role });
     await page.goto(`${gateway.baseUrl}/console/sign-in/${token}`);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: 'Orders' }).waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     return page;
   }
 
@@ -79,6 +79,10 @@ function describeConsole(browser: Browser): void {
         await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');
     };
+    await press('Figures by day');
+    await page.getByRole('cell').first().waitFor();
+    await press('Orders');
+    await page.getByRole('heading', { name: 'Orders' }).waitFor();
     await press(order.order_id);
     await page.getByRole('heading', { name: order.order_id }).waitFor();
     await press('Cancel the order');
@@ -118,6 +122,7 @@ function describeConsole(browser: Browser): void {
     page.on('console', (message) => message.type() === 'error' && reports.push(message.text()));
     const path = `/orders/${order.service_order_id}`;
     const paths = [
+      '/overview',
       '/orders',
       '/orders?status=LOST',
       '/search?q=x',
@@ -135,6 +140,7 @@ function describeConsole(browser: Browser): void {
     ];
     for (const path of paths) {
       await page.goto(`${gateway.baseUrl}/console${path}`);
+      for (const summary of await page.locator('section summary').all()) await summary.click();
       for (const view of views) {
         await showIn(page, view);
         await expectFits(page);

@@ -97,6 +97,31 @@ export interface OrderPage {
   readonly scannedTo?: OrderPosition | undefined;
 }
 
+/** The maximum number of orders that `OrderStore.countByDay` reads: about 20 milliseconds of work. */
+export const countedOrdersMax = 10_000;
+
+/** The orders of one currency that were created on one day (UTC), as they are now. */
+export interface DayCount {
+  /** The start of the day, in milliseconds since 1970-01-01 UTC. */
+  readonly dayMs: number;
+  readonly currency: string;
+  readonly created: number;
+  readonly paid: number;
+  readonly expired: number;
+  /** The refused payments of these orders, as far as the orders list them. */
+  readonly refusedPayments: number;
+  /** The amount of the paid orders in hundredths of the currency's unit. It may exceed the maximum of an order. */
+  readonly paidHundredths: bigint;
+}
+
+/** The orders of a merchant by day and currency, in no particular order; without days that have none. */
+export interface CountOutcome {
+  readonly kind: 'found';
+  readonly days: readonly DayCount[];
+  /** The creation time of the oldest order that was read, if {@link countedOrdersMax} orders were. */
+  readonly cutOffMs?: number | undefined;
+}
+
 /** The position of an order in a list, which is sorted newest first and, within a millisecond, by descending id. */
 export type OrderPosition = Pick<Order, 'createdAtMs' | 'serviceOrderId'>;
 
@@ -173,4 +198,10 @@ export interface OrderStore {
    * of orders: if it stopped before the end of the list, `scannedTo` is the position from which to continue.
    */
   list(merchantId: AccountId, filter: OrderFilter, timeoutMs: number): Promise<OrderPage | StoreFailure>;
+
+  /**
+   * Counts the merchant's orders that were created since this time, in milliseconds since 1970-01-01 UTC. Reads only the
+   * newest {@link countedOrdersMax} of them.
+   */
+  countByDay(merchantId: AccountId, sinceMs: number, timeoutMs: number): Promise<CountOutcome | StoreFailure>;
 }

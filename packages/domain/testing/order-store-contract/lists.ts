@@ -4,10 +4,10 @@ import type { Order, OrderStatus } from '../../src/orders/order.ts';
 import { transitions } from '../../src/orders/order-states.ts';
 import type { OrderFilter } from '../../src/orders/order-store.ts';
 import { sampleOrder } from '../sample-orders.ts';
-import { hourMs, type OrderStoreSteps, orderExpiringIn, timeoutMs } from './order-store-steps.ts';
+import { hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
 
 /** The tests of lists of orders. */
-export function describeLists({ opened, create }: OrderStoreSteps): void {
+export function describeLists({ opened, create, created, act }: OrderStoreSteps): void {
   const list = async (merchantId: AccountId, filter: Partial<OrderFilter> = {}): Promise<readonly Order[]> => {
     const page = await opened().store.list(merchantId, { limit: 100, ...filter }, timeoutMs);
     if (page.kind !== 'found') throw new Error(page.kind);
@@ -89,5 +89,41 @@ export function describeLists({ opened, create }: OrderStoreSteps): void {
     expect((await list(merchantId)).map(({ metadata }) => metadata)).toStrictEqual(
       orders.map(({ metadata }) => metadata).toReversed(),
     );
+  });
+
+  it('countByDay counts the orders of each day and currency by their current status', async () => {
+    const { store } = opened();
+    const [merchantId, otherMerchant] = await opened().merchantIds();
+    const dayMs = 24 * hourMs;
+    const today = Math.floor(Date.now() / dayMs) * dayMs;
+    let made = 0;
+    const make = (createdAtMs: number, order: Partial<Order> = {}, order_currency = 'EUR') => {
+      made += 1;
+      const fields = { order_id: `counted-${made}`, order_currency, order_amount: 10 };
+      return created({ ...sampleOrder(merchantId, fields), createdAtMs, ...order });
+    };
+    await make(today - dayMs - 1);
+    await make(today - dayMs);
+    await make(today - 1, { expiresAtMs: Date.now() - 1 });
+    await make(today, {}, 'USD');
+    await make(today, { expiresAtMs: Date.now() + hourMs });
+    const paid = [await make(today), await make(today)];
+    const cancelled = await make(today);
+    await create({ ...sampleOrder(otherMerchant), createdAtMs: today });
+    for (const order of paid) expect(await act(order, paymentOf(order, order.orderToken))).toBe('changed');
+    for (const id of ['twice', 'again'])
+      expect(await act(paid[0] ?? cancelled, paymentOf(paid[0] ?? cancelled, id))).toBe('order_already_paid');
+    expect(await act(cancelled, { kind: 'cancel' })).toBe('changed');
+
+    const counted = await store.countByDay(merchantId, today - dayMs, timeoutMs);
+    if (counted.kind !== 'found') throw new Error(counted.kind);
+    const none = { paid: 0, expired: 0, refusedPayments: 0, paidHundredths: 0n };
+    expect(counted.cutOffMs).toBe(undefined);
+    expect(counted.days.toSorted((a, b) => a.dayMs - b.dayMs || a.currency.localeCompare(b.currency))).toStrictEqual([
+      { ...none, dayMs: today - dayMs, currency: 'EUR', created: 2, expired: 1 },
+      { dayMs: today, currency: 'EUR', created: 4, paid: 2, expired: 0, refusedPayments: 2, paidHundredths: 2_000n },
+      { ...none, dayMs: today, currency: 'USD', created: 1 },
+    ]);
+    expect(await store.countByDay(otherMerchant, Date.now() + hourMs, timeoutMs)).toMatchObject({ days: [] });
   });
 }

@@ -1,4 +1,10 @@
-import { type Order, type OrderPosition, transitions } from '@order-gateway/domain/orders';
+import {
+  countedOrdersMax,
+  type Order,
+  type OrderPosition,
+  orderStatuses,
+  transitions,
+} from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import { openOrderStore } from '../../src/order-store.ts';
@@ -34,6 +40,7 @@ test('orders are found, listed and changed by index even if the table was empty 
     await store.list(merchantId, { limit: 20, createdToMs: 1 }, enoughMs),
     await store.list(merchantId, { limit: 20, createdToMs: 1, status: 'EXPIRED' }, enoughMs),
     await store.list(merchantId, { limit: 20, metadata: { a: 'b', c: 'd' } }, enoughMs),
+    await store.countByDay(merchantId, 0, enoughMs),
     await store.listEvents(merchantId, { limit: 20 }, enoughMs),
   ];
   for (let run = 0; run < runsUntilCached; run += 1) await findEveryWay();
@@ -55,7 +62,7 @@ test('orders are found, listed and changed by index even if the table was empty 
   }
   expect((await findEveryWay()).map(({ kind }) => kind)).toEqual([
     ...['exists', 'found', 'found', 'unknown', 'found'],
-    ...['conflict', 'found', 'found', 'found', 'found'],
+    ...['conflict', 'found', 'found', 'found', 'found', 'found'],
   ]);
   await store.close();
   await expect.poll(connectionsOfStores).toBe(0);
@@ -90,6 +97,29 @@ test('a page of orders with two pairs of metadata reads a limited number of rows
   await expect.poll(connectionsOfStores).toBe(0);
   expect(pages).toBe(4);
   expect((await rowsRead('order_metadata')) - before).toBeLessThan(2 * count);
+});
+
+test('counting by day reads the newest orders, and no more than its limit', async () => {
+  const merchantId = await createMerchantId(database.sql);
+  const store = openOrderStore({ url: database.url });
+  const { orderToken } = await createOrder(store, sampleOrder(merchantId, { order_id: 'copied' }));
+  const startMs = Date.now();
+  // Of three statuses, by turns.
+  await database.sql`
+    insert into orders select (jsonb_populate_record(orders, jsonb_build_object(
+      'service_order_id', service_order_id + n, 'order_id', 'copy-' || n, 'created_at', to_timestamp(${startMs / 1_000}) - n * interval '1 s',
+      'order_status', (array['UN_PAID', 'EXPIRED', 'CANCELLED'])[1 + n % 3],
+      'cancelled_at', case when n % 3 = 2 then now() end))).*
+    from orders, generate_series(1, ${countedOrdersMax + 5_000}::int) as n where order_token = ${orderToken}`;
+  const before = await rowsRead('orders');
+  const counted = await store.countByDay(merchantId, startMs - 86_400_000, enoughMs);
+  if (counted.kind !== 'found') throw new Error(counted.kind);
+  await store.close();
+  await expect.poll(connectionsOfStores).toBe(0);
+  expect(counted.days.reduce((sum, { created }) => sum + created, 0)).toBe(countedOrdersMax);
+  expect(counted.cutOffMs).toBe(startMs - countedOrdersMax * 1_000);
+  // One order more of each range.
+  expect((await rowsRead('orders')) - before).toBeLessThan(countedOrdersMax + orderStatuses.length);
 });
 
 test('old events are found by index, even if many were deleted and newer ones are in their place', async () => {

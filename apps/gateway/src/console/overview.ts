@@ -1,0 +1,132 @@
+import type { AmountHundredths } from '@order-gateway/domain/money';
+import { countedOrdersMax, type DayCount } from '@order-gateway/domain/orders';
+import { html } from 'hono/html';
+import { storageFailure } from '../operations/retry-after.ts';
+import type { Html } from '../payment-page/html-page.ts';
+import { localAmount } from '../payment-page/localization.ts';
+import { filled, timeOf } from './layout.ts';
+import { searchForm } from './orders.ts';
+import { failurePage, type Page, page, type Response, type Visit } from './visit.ts';
+
+const dayMs = 86_400_000;
+const daysShown = 30;
+
+/** The width of a day in the chart, and the height of the chart. A browser stretches both. */
+const [dayWidth, height] = [10, 100];
+
+/** The first page after the sign-in. */
+export const overviewPages: readonly Page[] = [
+  { method: 'GET', path: '/overview', isForAll: true, respond: overviewPage },
+];
+
+type Counts = Omit<DayCount, 'dayMs' | 'currency'>;
+
+/**
+ * Shows the orders that were created today and on the 29 days before, in UTC. The store reads only the newest of them
+ * (docs/decisions/075-the-overview-reads-the-store.md).
+ */
+async function overviewPage(visit: Visit): Promise<Response> {
+  const { texts, language, deps, call, merchant } = visit;
+  const sinceMs = (Math.floor(deps.now() / dayMs) + 1 - daysShown) * dayMs;
+  const counted = await deps.store.countByDay(merchant.id, sinceMs, call.timeLeftMs());
+  if (counted.kind !== 'found') return failurePage(visit, storageFailure(counted.kind));
+  const { days, cutOffMs } = counted;
+  const currencies = [...Map.groupBy(days, ({ currency }) => currency)]
+    .map(([currency, days]) => ({ currency, days, total: totalOf(days) }))
+    .toSorted((a, b) => b.total.created - a.total.created);
+  const note =
+    cutOffMs === undefined
+      ? ''
+      : html`<p class="notice">${filled(texts.cutOff, { count: numberOf(visit, countedOrdersMax), time: timeOf(cutOffMs, language) })}</p>`;
+  const content = html`${searchForm(visit)}
+<p class="soft">${filled(days.length === 0 ? texts.noRecentOrders : texts.overviewText, { days: daysShown })}</p>
+${note}
+${currencies.map(({ currency, days, total }) => {
+  return html`<section class="card" aria-label="${currency}"><h2>${currency}</h2>
+<dl class="legend">${figuresOf(visit, total, currency).map(
+    ([series, label, figure]) =>
+      html`<div${series === '' ? '' : html` class="${series}"`}><dt>${label}</dt><dd>${figure}</dd></div>`,
+  )}</dl>
+${chartOf(visit, currency, days, sinceMs)}
+<details><summary>${texts.byDay}</summary>${tableOf(visit, currency, days)}</details>
+</section>`;
+})}`;
+  return page(texts.overview, content);
+}
+
+function totalOf(days: readonly Counts[]): Counts {
+  return days.reduce((sum, day) => ({
+    created: sum.created + day.created,
+    paid: sum.paid + day.paid,
+    expired: sum.expired + day.expired,
+    refusedPayments: sum.refusedPayments + day.refusedPayments,
+    paidHundredths: sum.paidHundredths + day.paidHundredths,
+  }));
+}
+
+const openOf = ({ created, paid, expired }: Counts) => created - paid - expired;
+
+function figuresOf(visit: Visit, counts: Counts, currency: string): readonly [series: string, label: string, string][] {
+  const { texts, language } = visit;
+  return [
+    ['', texts.created, numberOf(visit, counts.created)],
+    ['paid', texts.PAID, numberOf(visit, counts.paid)],
+    ['', texts.paidAmount, localAmount(counts.paidHundredths as AmountHundredths, currency, language)],
+    ['open', texts.open, numberOf(visit, openOf(counts))],
+    ['expired', texts.EXPIRED, numberOf(visit, counts.expired)],
+    ['refused', texts.refusedPayments, numberOf(visit, counts.refusedPayments)],
+  ];
+}
+
+/** One bar per day: its orders above the line, and their refused payments below it. */
+function chartOf({ texts, language }: Visit, currency: string, days: readonly DayCount[], sinceMs: number): Html {
+  const mostOrders = Math.max(...days.map(({ created }) => created));
+  const unit = height / (mostOrders + Math.max(...days.map(({ refusedPayments }) => refusedPayments)));
+  const line = mostOrders * unit;
+  const bars = days.map((day) => {
+    const x = ((day.dayMs - sinceMs) / dayMs) * dayWidth + 1;
+    const bar = (series: string, y: number, count: number) =>
+      count === 0
+        ? ''
+        : html`<rect class="${series}" x="${x}" y="${y}" width="${dayWidth - 2}" height="${count * unit}"/>`;
+    const [paidTop, openTop] = [line - day.paid * unit, line - (day.created - day.expired) * unit];
+    return html`${bar('paid', paidTop, day.paid)}${bar('open', openTop, openOf(day))}${bar(
+      'expired',
+      line - day.created * unit,
+      day.expired,
+    )}${bar('refused', line, day.refusedPayments)}`;
+  });
+  const [first, last] = [sinceMs, sinceMs + (daysShown - 1) * dayMs].map((ms) => dayOf(ms, language));
+  return html`<div class="chart"><p class="soft">${filled(texts.mostOrders, { count: mostOrders })}</p>
+<svg viewBox="0 0 ${daysShown * dayWidth} ${height}" preserveAspectRatio="none" role="img" aria-label="${texts.chart.replace('{currency}', currency)}">
+${bars}<path d="M0 ${line}H${daysShown * dayWidth}"/></svg>
+<p class="soft axis">${first} ${last}</p></div>`;
+}
+
+function tableOf(visit: Visit, currency: string, days: readonly DayCount[]): Html {
+  const { texts, language } = visit;
+  const rows = days
+    .toSorted((a, b) => b.dayMs - a.dayMs)
+    .map(({ dayMs, ...day }) => {
+      const cells = figuresOf(visit, day, currency).map(
+        ([, label, figure]) => html`<td class="number" data-label="${label}">${figure}</td>`,
+      );
+      return html`<tr><td>${dayOf(dayMs, language)}</td>${cells}</tr>`;
+    });
+  const [total] = days;
+  const heads = total && figuresOf(visit, total, currency).map(([, label]) => html`<th class="number">${label}</th>`);
+  return html`<div class="table"><table>
+<thead><tr><th>${texts.day}</th>${heads}</tr></thead>
+<tbody>${rows}</tbody>
+</table></div>`;
+}
+
+function dayOf(ms: number, language: string): Html {
+  const [date] = new Date(ms).toISOString().split('T');
+  const text = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeZone: 'UTC' }).format(ms);
+  return html`<time datetime="${date}">${text}</time>`;
+}
+
+function numberOf({ language }: Visit, count: number): string {
+  return count.toLocaleString(language);
+}

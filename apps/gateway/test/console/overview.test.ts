@@ -1,0 +1,91 @@
+import { countedOrdersMax } from '@order-gateway/domain/orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { signIn } from '../helpers/console-visitor.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { callJson, createOrder, postPayment } from '../helpers/send-order.ts';
+
+const gateway = useGateway({ hasConsole: true });
+
+const newShop = async (name: string) => ({ ...gateway, credentials: await gateway.accounts.create(name) });
+
+/** Stores copies of an order, `values` of each in SQL. */
+const copy = (orderId: string, count: number, values: string) =>
+  runQuery(
+    gateway.databaseUrl,
+    `insert into orders select (jsonb_populate_record(orders, jsonb_build_object(
+      'service_order_id', service_order_id + n, 'order_id', order_id || n, ${values}))).*
+    from orders, generate_series(1, ${count}) as n where order_id = '${orderId}'`,
+  );
+
+test('is the first page after the sign-in', async () => {
+  const { get } = await signIn(gateway, { role: 'read' });
+  const first = await get('');
+  expect([first.status, first.headers.get('location')]).toEqual([303, '/console/overview']);
+  const { status, text } = await get('/overview');
+  expect(status).toBe(200);
+  expect(text).toContain('No orders were created in the last <bdi>30</bdi> days.');
+  expect(text).toContain('href="/console/overview" aria-current="page"');
+});
+
+describe('of a shop with orders', () => {
+  let text: string;
+  beforeAll(async () => {
+    const shop = await newShop('Shop');
+    await createOrder(await newShop('Other Shop'), 'other', { order_currency: 'CHF' });
+    await createOrder(shop, 'unpaid', { order_currency: 'JPY', order_amount: 500 });
+    const paid = await createOrder(shop, 'paid', { order_amount: 1_200.5 });
+    await postPayment(gateway.checkout, paid.order_token, { payment_id: 'p-1', order_amount: 1_200.5 });
+    await postPayment(gateway.checkout, paid.order_token, { payment_id: 'p-2', order_amount: 1_200.5 });
+    await createOrder(shop, 'cancelled');
+    await callJson(shop, 'POST', '/order/cancelled/cancel');
+    await createOrder(shop, 'late');
+    const daysAgo = (days: number) => `now() - interval '${days} days'`;
+    await copy('late', 2, `'created_at', ${daysAgo(3)}, 'order_expires_at', ${daysAgo(1)}`);
+    await copy('late2', 1, `'created_at', ${daysAgo(31)}`);
+    ({ text } = await (await signIn(shop, { role: 'read' })).get('/overview'));
+  });
+
+  /** The figures of one currency by their labels. */
+  const figuresIn = (currency: string, part: RegExp) => {
+    const [section = ''] = new RegExp(`aria-label="${currency}".*?</section>`, 's').exec(text) ?? [];
+    return section.match(part)?.map((match) => match.replaceAll(/<[^>]*>/g, ' ').trim());
+  };
+
+  test('has the figures of each currency, the one with the most orders first', () => {
+    expect(text.match(/<h2>\w+/g)).toEqual(['<h2>EUR', '<h2>JPY']);
+    expect(figuresIn('EUR', /<dd>[^<]*/g)).toEqual(['5', '1', '€1,200.50', '2', '2', '1']);
+    expect(figuresIn('JPY', /<dd>[^<]*/g)).toEqual(['1', '0', '¥0', '1', '0', '0']);
+  });
+
+  test('has the figures of each day in a table, the newest first', () => {
+    expect(figuresIn('EUR', /data-label="[^"]*">[^<]*/g)?.map((cell) => cell.split('>')[1])).toEqual([
+      ...['3', '1', '€1,200.50', '2', '0', '1'],
+      ...['2', '0', '€0.00', '0', '2', '0'],
+    ]);
+  });
+
+  test('draws a bar for each status of a day, and one for its refused payments below the line', () => {
+    const [svg = ''] = /<svg.*?<\/svg>/s.exec(text) ?? [];
+    const bars = svg.matchAll(/class="(\w+)" x="(\d+)" y="([\d.]+)" width="8" height="([\d.]+)"/g);
+    const drawn = [...bars].map(([, series, x, y, height]) => [series, ...[x, y, height].map(Number)]);
+    expect(drawn.toSorted()).toEqual([
+      ['expired', 261, 25, 50],
+      ['open', 291, 0, 50],
+      ['paid', 291, 50, 25],
+      ['refused', 291, 75, 25],
+    ]);
+    expect(svg).toContain('d="M0 75H300"');
+    expect(text).not.toContain('style="');
+  });
+});
+
+test('says where it ends if there are more orders than it counts', async () => {
+  const shop = await newShop('Large Shop');
+  await createOrder(shop, 'first');
+  const person = await signIn(shop);
+  const limit = 'There are more orders than this page counts.';
+  expect((await person.get('/overview')).text).not.toContain(limit);
+  await copy('first', countedOrdersMax, `'order_token', md5(n::text)`);
+  expect((await person.get('/overview')).text).toContain(`${limit} It has the newest <bdi>10,000</bdi>`);
+});
