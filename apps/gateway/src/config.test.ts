@@ -23,6 +23,8 @@ test('without any variable, it serves only this machine, from the embedded datab
     webhookAddresses: 'loopback',
     selfService: true,
     console: true,
+    operatorConsole: false,
+    operatorDatabaseUrl: undefined,
     drainDelayMs: undefined,
     tls: undefined,
     trustProxy: undefined,
@@ -55,6 +57,8 @@ test('reads every variable', () => {
     WEBHOOK_ALLOW_PRIVATE: '1',
     SELF_SERVICE: 'off',
     CONSOLE: 'on',
+    OPERATOR_CONSOLE: 'on',
+    OPERATOR_DATABASE_URL: twoHosts,
     DRAIN_DELAY_MS: '10000',
     TLS_CERT_FILE: '/etc/gateway/cert.pem',
     TLS_KEY_FILE: '/etc/gateway/key.pem',
@@ -82,6 +86,8 @@ test('reads every variable', () => {
     webhookAddresses: 'any',
     selfService: false,
     console: true,
+    operatorConsole: true,
+    operatorDatabaseUrl: twoHosts,
     drainDelayMs: 10_000,
     tls: { certFile: '/etc/gateway/cert.pem', keyFile: '/etc/gateway/key.pem', clientCaFile: '/etc/gateway/ca.pem' },
     trustProxy: '10.0.0.0/8',
@@ -196,6 +202,10 @@ test.each<[Record<string, string>, string]>([
   [
     { RETENTION_DAYS: '30', DATABASE_URL: 'postgres://localhost/x' },
     'RETENTION_DAYS 30 needs SECRETS_KEY, which recognises erased orders',
+  ],
+  [
+    { OPERATOR_CONSOLE: 'on', DATABASE_URL: 'postgres://localhost/x' },
+    'OPERATOR_CONSOLE on needs SECRETS_KEY, which signs the sign-in links',
   ],
   [
     { TRUST_PROXY: 'proxy.example.com' },

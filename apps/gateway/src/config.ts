@@ -166,6 +166,21 @@ const variables = {
     'must be on or off',
     choice({ on: true, off: false }),
   ),
+  operatorConsole: standard(
+    'OPERATOR_CONSOLE',
+    'off',
+    "on: serves the operators' view on ADMIN_PORT; requires SECRETS_KEY",
+    'must be on or off',
+    choice({ on: true, off: false }),
+  ),
+  /** Absent: the gateway's database URL. */
+  operatorDatabaseUrl: optional(
+    'OPERATOR_DATABASE_URL',
+    'no separate role',
+    "the database URL of the operators' view, with a role such as order_gateway_reader",
+    '',
+    (text) => parseConnectionUrl(text) && text,
+  ),
   /** Absent: 0 on a terminal, otherwise the default of limits.ts. */
   drainDelayMs: optionalNumber(
     'DRAIN_DELAY_MS',
@@ -232,7 +247,7 @@ const variables = {
  * The values of these variables are never shown. Each can also be read from the file named by the variable with the
  * suffix `_FILE`.
  */
-const secretNames: readonly string[] = ['DATABASE_URL', 'SECRETS_KEY'];
+const secretNames: readonly string[] = ['DATABASE_URL', 'OPERATOR_DATABASE_URL', 'SECRETS_KEY'];
 
 const variableNames: readonly string[] = [
   ...Object.values(variables).map(({ name }) => name),
@@ -258,7 +273,8 @@ ${Object.values(variables)
   .map(({ name, help, standard }) => nameAndMeaning(name, `${help} (${standard})`, 26))
   .join('\n')}
 
-DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
+DATABASE_URL_FILE, OPERATOR_DATABASE_URL_FILE and SECRETS_KEY_FILE name files
+that hold these values.
 Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
 argument is wrong.
 `;
@@ -335,6 +351,8 @@ export function readConfig(env: Environment) {
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
   if (values.retentionDays !== undefined && values.databaseUrl !== undefined && values.secretsKeys === undefined)
     problems.push(`RETENTION_DAYS ${values.retentionDays} needs SECRETS_KEY, which recognises erased orders`);
+  if (values.operatorConsole && values.databaseUrl !== undefined && values.secretsKeys === undefined)
+    problems.push('OPERATOR_CONSOLE on needs SECRETS_KEY, which signs the sign-in links');
   if (problems.length > 0) throw new StartError(problems.join('\n'));
   const isEmbedded = !(env.DATABASE_URL || env.DATABASE_URL_FILE);
   return {

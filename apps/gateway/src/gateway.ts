@@ -42,7 +42,10 @@ const dayMs = 86_400_000;
 export type Gateway = Awaited<ReturnType<typeof openGateway>>;
 
 /** The configuration, with the URL of a running database, and the address of HOST. */
-export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel'> & {
+export type GatewayConfig = Omit<
+  Config,
+  'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel' | 'operatorConsole' | 'operatorDatabaseUrl'
+> & {
   readonly databaseUrl: string;
   readonly demo?: Demo | undefined;
   /** Whether the orders may be distributed over several database servers (Citus). */

@@ -112,6 +112,11 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
       logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
     if (config.tls === undefined && config.trustProxy === undefined && ipaddr.process(host).range() !== 'loopback')
       logger.warn({ host }, 'credentials are sent without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
+    if (config.operatorConsole && secretsKeys !== undefined) {
+      const databaseUrl = config.operatorDatabaseUrl ?? database.url;
+      const { openOperatorView } = await import('./console/operator/operator-view.ts');
+      admin.add(openOperatorView({ databaseUrl, secretsKeys, metrics, logger }));
+    }
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus, demo: demoMerchant };
     // Loaded only by processes that serve requests: the first of several processes saves 28 MiB.

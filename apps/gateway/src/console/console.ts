@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { errorCatalogue } from '@order-gateway/contract/errors';
 import {
   type ConsoleSessionStore,
@@ -16,7 +15,7 @@ import { html } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { admitUnauthenticated } from '../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../http/problem.ts';
-import { isForm, isFromAnotherSite, startReading } from '../http/requests.ts';
+import { isEmbeddedElsewhere, isForm, isFromAnotherSite, startReading } from '../http/requests.ts';
 import type { Room } from '../http/server.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
 import { type Receive, takeBody } from '../intake/receive.ts';
@@ -204,12 +203,6 @@ async function visitPage(
   if (!page.isForAll && !visit.mayManage) return sendRejected(reply, visit, visit.texts.notAllowedText);
   const response = await call.run(async () => success(await page.respond(visit)));
   return sendResponse(reply, visit, response.ok ? response.value : failurePage(visit, response.failure));
-}
-
-/** Whether a page of another site embeds or fetches this one. Anyone may link to it. */
-function isEmbeddedElsewhere(headers: IncomingHttpHeaders): boolean {
-  const site = headers['sec-fetch-site'];
-  return (site === 'cross-site' || site === 'same-site') && headers['sec-fetch-dest'] !== 'document';
 }
 
 const languageOf = ({ headers }: FastifyRequest) => languageFor(headers['accept-language']);

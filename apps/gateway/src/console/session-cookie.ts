@@ -38,6 +38,11 @@ export function formTokenOf(sessionToken: string): string {
 }
 
 export function isFormToken(sent: string | null, sessionToken: string): boolean {
-  const [given, expected] = [Buffer.from(sent ?? ''), Buffer.from(formTokenOf(sessionToken))];
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  return areEqual(sent ?? '', formTokenOf(sessionToken));
+}
+
+/** Compares a text that was sent with a secret one, in a time that does not depend on the secret. */
+export function areEqual(sent: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(sent), Buffer.from(expected)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { schemaVersion } from '@order-gateway/postgres/schema-version';
 import { adminConnectionsMax } from '../limits.ts';
 import { bind, type PortServer } from '../network/listen.ts';
@@ -7,24 +7,39 @@ import { commit, version } from '../telemetry/version.ts';
 
 const versions = JSON.stringify({ version, commit, schema: schemaVersion });
 
+/** A part of the admin port that can be switched off. */
+export interface AdminRoom {
+  /** Every request whose path begins with this text is the room's. */
+  readonly path: string;
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  close(): Promise<unknown>;
+}
+
 /**
  * The admin port: `GET /metrics` in Prometheus's text format, and `GET /version` with the version, the commit and the latest
- * migration that this code needs. It must stay private, because it needs no credentials.
+ * migration that this code needs. It must stay private, because these need no credentials.
  */
-export function createAdminServer({ scrape }: Metrics): PortServer {
+export function createAdminServer({ scrape }: Metrics): PortServer & { add(room: AdminRoom): void } {
+  let room: AdminRoom | undefined;
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0];
     if (path === '/metrics') scrape(request, response);
     else if (path === '/version') response.writeHead(200, { 'content-type': 'application/json' }).end(versions);
+    else if (room !== undefined && path?.startsWith(room.path)) void room.handle(request, response);
     else response.writeHead(404).end();
   });
   server.maxConnections = adminConnectionsMax;
   return {
     listen: (port, host) => bind(server, { port, host }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
+    add(added) {
+      room = added;
+    },
+    async close() {
+      await new Promise((resolve) => {
+        server.close(resolve);
         server.closeAllConnections();
-      }),
+      });
+      await room?.close();
+    },
   };
 }

@@ -94,3 +94,9 @@ export function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl
   if (site !== undefined) return site !== 'same-origin';
   return headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin;
 }
+
+/** Whether a page of another site embeds or fetches this one. Anyone may link to it. */
+export function isEmbeddedElsewhere(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  return (site === 'cross-site' || site === 'same-site') && headers['sec-fetch-dest'] !== 'document';
+}

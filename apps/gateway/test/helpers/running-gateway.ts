@@ -12,6 +12,7 @@ import { queueLimits } from '@order-gateway/postgres/queue-limits';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { openOperatorView } from '../../src/console/operator/operator-view.ts';
 import { type DemoMerchant, findOrCreateDemoMerchant } from '../../src/demo/demo-merchant.ts';
 import { type Gateway, openGateway } from '../../src/gateway.ts';
 import { createAdminServer } from '../../src/http/admin-server.ts';
@@ -58,6 +59,7 @@ interface RunOptions {
   readonly hasSecretsKey?: boolean;
   readonly selfService?: boolean;
   readonly hasConsole?: boolean;
+  readonly hasOperatorView?: boolean;
   /** Runs the gateway with a demo merchant and with the key of that merchant's signing secret. */
   readonly hasDemo?: boolean;
   readonly webhookAddresses?: AllowedAddresses;
@@ -93,6 +95,10 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const metrics = createMetrics();
   const admin = createAdminServer(metrics);
+  if (options.hasOperatorView) {
+    const deps = { databaseUrl: postgres.url, secretsKeys: [testSecretsKey], metrics, logger } as const;
+    admin.add(openOperatorView(deps));
+  }
   const gateway = await openGateway(
     {
       host: '127.0.0.1',

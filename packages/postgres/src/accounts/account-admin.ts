@@ -65,7 +65,7 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
      * Returns at most `limit` merchants after `afterClientId`, in order of creation, each with its number of live
      * secrets.
      */
-    list: (page: { readonly limit: number; readonly afterClientId?: string }) =>
+    list: (page: { readonly limit: number; readonly afterClientId?: string | undefined }) =>
       run(async (db) => {
         const after = db
           .select({ id: accounts.id })

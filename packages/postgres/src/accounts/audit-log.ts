@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os';
-import { asc, eq, gt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { auditLog } from '../schema.ts';
 
@@ -58,19 +58,30 @@ export async function runRecorded<Row extends Record<string, unknown>>(
   return rows as unknown as Row[];
 }
 
-/** Returns at most `limit` entries of one account or of all, oldest first, after the entry with the id `after`. */
+/**
+ * Returns at most `limit` entries of one account or of all: oldest first after the entry with the id `after`, or newest
+ * first before the entry with the id `before`.
+ */
 export function listActions(
   db: PostgresJsDatabase,
   {
     clientId,
-    after,
     limit,
-  }: { readonly clientId?: string | undefined; readonly after: number; readonly limit: number },
+    ...from
+  }: { readonly clientId?: string | undefined; readonly limit: number } & (
+    | { readonly after: number }
+    | { readonly before: number }
+  ),
 ) {
   return db
     .select()
     .from(auditLog)
-    .where(sql`${gt(auditLog.id, after)} and ${clientId === undefined ? sql`true` : eq(auditLog.clientId, clientId)}`)
-    .orderBy(asc(auditLog.id))
+    .where(
+      and(
+        'after' in from ? gt(auditLog.id, from.after) : lt(auditLog.id, from.before),
+        clientId === undefined ? undefined : eq(auditLog.clientId, clientId),
+      ),
+    )
+    .orderBy('after' in from ? asc(auditLog.id) : desc(auditLog.id))
     .limit(limit);
 }

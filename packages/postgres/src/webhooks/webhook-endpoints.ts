@@ -73,6 +73,52 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
       return { merchantId, endpoint: found[0], endpoints: found };
     },
 
+    /**
+     * Lists at most `limit` endpoints of all merchants whose latest attempt failed, beginning with the one that has
+     * failed for the longest time. Reads no secret.
+     */
+    listFailing: (limit: number) =>
+      run((db) =>
+        db
+          .select({
+            merchantId: webhookEndpoints.merchantId,
+            endpointId: webhookEndpoints.endpointId,
+            url: webhookEndpoints.url,
+            failingSince: webhookEndpoints.failingSince,
+            disabledAt: webhookEndpoints.disabledAt,
+            clientId: accounts.clientId,
+            merchantName: accounts.name,
+          })
+          .from(webhookEndpoints)
+          .innerJoin(accounts, eq(accounts.id, webhookEndpoints.merchantId))
+          .where(isNotNull(webhookEndpoints.failingSince))
+          .orderBy(asc(webhookEndpoints.failingSince), asc(webhookEndpoints.endpointId))
+          .limit(limit),
+      ),
+
+    /**
+     * Returns how many deliveries to an endpoint wait, at most `max`, and the result of the latest attempt among them or,
+     * if there is none, of the newest delivery that was given up.
+     */
+    readBacklog: (merchantId: number, endpointId: string, max: number) =>
+      run(async (db) => {
+        const { nextAttemptAt, deliveredAt } = webhookDeliveries;
+        const ofEndpoint = (state: SQL) => sql`${webhookDeliveries}
+          where merchant_id = ${merchantId} and endpoint_id = ${endpointId} and ${state}`;
+        // A delivery that was attempted is due later than one that was not.
+        const [row] = await db.execute<{ waiting: number; last_result: string | null }>(sql`
+          with waiting as materialized (
+            select last_attempt_at, last_result from ${ofEndpoint(isNotNull(nextAttemptAt))}
+            order by next_attempt_at desc limit ${max}
+          )
+          select (select count(*)::int from waiting) as waiting, coalesce(
+            (select last_result from waiting where last_result is not null order by last_attempt_at desc limit 1),
+            (select last_result from ${ofEndpoint(sql`${isNull(nextAttemptAt)} and ${isNull(deliveredAt)}`)}
+              order by event_id desc limit 1)
+          ) as last_result`);
+        return { waiting: row?.waiting ?? 0, lastResult: row?.last_result ?? null };
+      }),
+
     /** The stored secrets of all endpoints. */
     listSecrets: () =>
       run((db) => {

@@ -10,6 +10,7 @@ import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore } from '../../src/order-store.ts';
 import { eraseOrders } from '../../src/orders/operators/erase-orders.ts';
+import { listRefusedPayments } from '../../src/orders/operators/refused-payments.ts';
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { openWebhookEndpoints } from '../../src/webhooks/webhook-endpoints.ts';
 import { createManagedTarget, managementChanges } from '../../testing/management-changes.ts';
@@ -126,6 +127,19 @@ test.each([
   'delete from drizzle.__drizzle_migrations',
 ])('the role of the gateway is denied: %s', async (text) => {
   await expect(as('order_gateway', text)).rejects.toThrow(/permission denied|must be owner/);
+});
+
+test("the role that reads can do what the operators' view does", async () => {
+  const url = database.urlAs('order_gateway_reader');
+  const [accounts, endpoints] = [openAccountAdmin({ url }), openWebhookEndpoints({ url })];
+  onTestFinished(async () => void (await Promise.all([accounts.close(), endpoints.close()])));
+  expect(await accounts.list({ limit: 1 })).toHaveLength(1);
+  expect(await accounts.log({ before: Number.MAX_SAFE_INTEGER, limit: 1 })).toHaveLength(1);
+  expect(await listRefusedPayments({ url, isBounded: true }, 1)).toEqual([]);
+  await as('order_gateway_owner', 'update webhook_endpoints set failing_since = now()');
+  const [failing] = await endpoints.listFailing(1);
+  expect(failing).toMatchObject({ merchantId });
+  expect(await endpoints.readBacklog(merchantId, failing?.endpointId ?? '', 10)).toMatchObject({ waiting: 0 });
 });
 
 test('the role that reads sees no secret, no data of a customer and no link, and changes nothing', async () => {

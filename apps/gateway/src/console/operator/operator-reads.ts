@@ -1,0 +1,39 @@
+import type { DataPoint } from '@opentelemetry/sdk-metrics';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts';
+import { listRefusedPayments } from '@order-gateway/postgres/orders/operators';
+import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
+import type { Metrics } from '../../telemetry/metrics.ts';
+
+export interface OperatorReadsDeps {
+  /** A role that can read the audit log, such as `order_gateway_reader`. */
+  readonly databaseUrl: string;
+  readonly metrics: Pick<Metrics, 'collect'>;
+}
+
+/** What the pages show. */
+export type OperatorReads = ReturnType<typeof openOperatorReads>;
+
+/** Opens what the pages show, on connections that the first page opens. */
+export function openOperatorReads({ databaseUrl: url, metrics }: OperatorReadsDeps) {
+  const accounts = openAccountAdmin({ url });
+  const webhooks = openWebhookEndpoints({ url });
+  return {
+    accounts,
+    webhooks,
+    listRefusals: (limit: number) => listRefusedPayments({ url, isBounded: true }, limit),
+    /** The readiness of this process, or of each worker, as a scrape finds it. */
+    async readHealth() {
+      const all = (await metrics.collect()).flatMap((scope) => scope.metrics);
+      const pointsOf = (name: string): DataPoint<unknown>[] =>
+        all
+          .filter(({ descriptor }) => descriptor.name === name)
+          .flatMap(({ dataPoints }) => dataPoints as DataPoint<unknown>[]);
+      const ended = pointsOf('order_gateway.worker.up').filter(({ value }) => value === 0);
+      return [...pointsOf('order_gateway.ready'), ...ended].map(({ value, attributes }) => ({
+        worker: attributes.worker,
+        isReady: value === 1,
+      }));
+    },
+    close: () => Promise.all([accounts.close(), webhooks.close()]),
+  };
+}

@@ -1,0 +1,151 @@
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
+import { expect, test } from 'vitest';
+import { createOperatorLink } from '../../src/console/operator/operator-access.ts';
+import { cookieOf, request } from '../helpers/console-visitor.ts';
+import { runProgram } from '../helpers/gateway-process.ts';
+import { exchange } from '../helpers/raw-http.ts';
+import { runGateway, testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
+import { createOrder, postPayment } from '../helpers/send-order.ts';
+
+const gateway = useGateway({ hasOperatorView: true });
+const pages = ['', '/refused-payments', '/accounts', '/audit-log'];
+const address = (path = '') => `http://localhost:${gateway.adminPort}/operator${path}`;
+const newLink = () => createOperatorLink([testSecretsKey], gateway.adminPort);
+
+async function signIn() {
+  const cookie = cookieOf(await request(newLink(), { form: {} }));
+  return { cookie, get: (path: string) => request(address(path), { headers: { cookie } }) };
+}
+
+test('the command prints a link: GET shows a button and uses nothing up; POST signs in once', async () => {
+  const variables = {
+    DATABASE_URL: gateway.databaseUrl,
+    SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
+    ADMIN_PORT: `${gateway.adminPort}`,
+  };
+  const { stdout } = await runProgram('src/cli/operator-console.ts', ['console', '--json'], variables);
+  const { url, expires_in_seconds } = JSON.parse(stdout);
+  expect([new URL(url).origin, expires_in_seconds]).toEqual([new URL(address()).origin, 900]);
+  for (const _preview of [1, 2]) expect((await request(url)).text).toContain('<form method="post">');
+  const signedIn = await request(url, { form: {} });
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/operator']);
+  const headers = { cookie: cookieOf(signedIn) };
+  expect((await request(address(), { headers })).status).toBe(200);
+  const again = await request(url, { form: {} });
+  expect([again.status, cookieOf(again)]).toEqual([410, '']);
+  expect((await request(address(), { headers, form: {} })).status).toBe(303);
+  expect((await request(address(), { headers })).status).toBe(401);
+});
+
+test('every page is refused without a session, and with the cookie of another one', async () => {
+  for (const path of pages) {
+    for (const cookie of ['', `order-gateway-operator=${'0'.repeat(32)}`, 'order-gateway-operator=']) {
+      const { status, text } = await request(address(path), { headers: { cookie } });
+      expect([path, status, text.includes('<table>')]).toEqual([path, 401, false]);
+    }
+  }
+});
+
+test('a request is refused if its host is not this machine, so that no rebound name of a site reaches the pages', async () => {
+  const { cookie } = await signIn();
+  const statusAt = async (host: string) => {
+    const head = `GET /operator HTTP/1.1\r\nhost: ${host}\r\ncookie: ${cookie}\r\nconnection: close\r\n\r\n`;
+    return (await exchange({ httpPort: gateway.adminPort }, head)).split(' ')[1];
+  };
+  for (const host of [
+    'evil.example.com',
+    '10.0.0.1:9464',
+    'localhost.evil.example.com',
+    '127.0.0.1.evil.example.com',
+    '',
+  ])
+    expect([host, await statusAt(host)]).toEqual([host, '421']);
+  for (const host of ['localhost', '127.0.0.1:9464', '[::1]:80'])
+    expect([host, await statusAt(host)]).toEqual([host, '200']);
+});
+
+test.each([
+  [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'iframe' }, {}],
+  [{ 'sec-fetch-site': 'same-site', 'sec-fetch-dest': 'empty' }, {}],
+  [{ 'sec-fetch-site': 'same-site' }, { form: {} }],
+  [{ origin: 'http://localhost:3000' }, { form: {} }],
+])('a request of another site is refused, and the session stays: %j', async (foreign, options) => {
+  const { cookie, get } = await signIn();
+  const url = address();
+  const headers = { cookie, ...foreign };
+  // Unlike the helper's, the request has no other header of a browser.
+  const response = await fetch(url, { headers, redirect: 'manual', ...('form' in options && { method: 'POST' }) });
+  await response.text();
+  expect([response.status, (await get('')).status]).toEqual([403, 200]);
+});
+
+test('pages allow no script, no frame and no storing, and other addresses are no pages', async () => {
+  const { get } = await signIn();
+  const { headers } = await get('');
+  expect(headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; style-src 'sha256-[^;]+'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
+  );
+  expect([headers.get('cache-control'), headers.get('x-frame-options')]).toEqual(['no-store', 'DENY']);
+  expect((await get('/other')).status).toBe(404);
+  expect((await get('er')).status).toBe(404);
+  expect((await fetch(address(), { method: 'DELETE' })).status).toBe(405);
+});
+
+test('lists are read page by page, and an entry of the audit log is text', async () => {
+  const shop = await runGateway({ hasOperatorView: true });
+  await runQuery(
+    shop.databaseUrl,
+    `insert into audit_log (actor, action, client_id, details)
+     select '<img src=x onerror=alert(1)>', 'n' || n, null, '{"a":"</bdi><script>"}' from generate_series(1, 120) n`,
+  );
+  for (let number = 0; number < 51; number += 1) await shop.accounts.create(`Shop ${number} <b>`);
+  const link = createOperatorLink([testSecretsKey], shop.adminPort);
+  const cookie = cookieOf(await request(link, { form: {} }));
+  const origin = new URL(link).origin;
+  const readAll = async (path: string) => {
+    const texts: string[] = [];
+    for (let next: string | undefined = path; next !== undefined; ) {
+      const { status, text }: Awaited<ReturnType<typeof request>> = await request(`${origin}${next}`, {
+        headers: { cookie },
+      });
+      expect(status).toBe(200);
+      texts.push(text);
+      next = /rel="next" href="([^"]+)"/.exec(text)?.[1];
+    }
+    return texts;
+  };
+  const log = await readAll('/operator/audit-log');
+  expect(log.map((text) => text.split('<tr>').length - 2)).toEqual([50, 50, 50, 23]);
+  expect(log.join()).not.toMatch(/<img|<script|<\/bdi><script/);
+  expect(log.join()).toContain('&lt;img src=x onerror=alert(1)&gt;');
+  const accounts = await readAll('/operator/accounts');
+  expect(accounts.map((text) => text.split('<tr>').length - 2)).toEqual([50, 3]);
+  const own = await readAll(`/operator/audit-log?client_id=${shop.credentials.clientId}`);
+  expect(own.map((text) => text.split('<tr>').length - 2)).toEqual([1]);
+  expect(await readAll("/operator/audit-log?client_id='&before=x")).toHaveLength(4);
+});
+
+test('refused payments are listed with their order, merchant and checkout system', async () => {
+  const order = await createOrder(gateway, `<b>${Math.random()}`);
+  await postPayment(gateway.checkout, order.order_token, { payment_id: '<i>p1', order_amount: 1 });
+  const { text } = await (await signIn()).get('/refused-payments');
+  const [, row = ''] = text.split('<tbody>');
+  expect(row).toContain('&lt;i&gt;p1');
+  expect(row).toContain(order.order_id.replace('<b>', '&lt;b&gt;'));
+  expect(row).toContain(gateway.credentials.clientId);
+  expect(row).toContain(gateway.checkout.credentials.clientId);
+});
+
+test('the health page shows the gateway even if the endpoints can’t be read', async () => {
+  const broken = await runGateway({ hasOperatorView: true });
+  const link = createOperatorLink([testSecretsKey], broken.adminPort);
+  const headers = { cookie: cookieOf(await request(link, { form: {} })) };
+  await runQuery(broken.databaseUrl, 'alter table webhook_endpoints rename to gone');
+  const health = await request(`${new URL(link).origin}/operator`, { headers });
+  expect([health.status, health.text]).toEqual([200, expect.stringContaining('can’t be read from the database')]);
+});
+
+test('the admin port has no such page unless it is switched on', async () => {
+  const other = await runGateway();
+  expect((await fetch(`http://localhost:${other.adminPort}/operator`)).status).toBe(404);
+});
