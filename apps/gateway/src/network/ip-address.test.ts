@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isPublicAddress, literalAddressOf } from './ip-address.ts';
+import { isPublicAddress, literalAddressOf, urlProblem } from './ip-address.ts';
 
 test.each([
   '8.8.8.8',
@@ -69,4 +69,17 @@ test.each([
   ['https://localhost/', undefined],
 ])('the address in %s is %s', (url, address) => {
   expect(literalAddressOf(new URL(url))).toBe(address);
+});
+
+test.each([
+  ['http://localhost:3000/hook', true],
+  ['http://127.0.0.1:3000/', true],
+  ['https://[::1]/', true],
+  ['http://[::1]:3000', true],
+  ['http://10.0.0.1/', false],
+  ['https://192.168.1.1/', false],
+  ['http://shop.example/', false],
+])('%s is allowed if webhooks may be sent to this machine: %s', (url, isAllowed) => {
+  expect(urlProblem(new URL(url), 'loopback') === undefined).toBe(isAllowed);
+  expect(urlProblem(new URL(url), 'public')).toBeDefined();
 });

@@ -143,16 +143,6 @@ test('with several endpoints, a command must name one', async () => {
   await database.sql`delete from webhook_endpoints where merchant_id = ${merchantId}`;
 });
 
-test('the database stores no signing secret in plain text', async () => {
-  const secret = await secretOf('set', clientId, 'https://shop.example/hook');
-  const bytes = Buffer.from(secret.replace('whsec_', ''), 'base64');
-  const [row] = await database.sql`select signing_secret from webhook_endpoints where merchant_id = ${merchantId}`;
-  expect(row?.signing_secret.includes(bytes.subarray(0, 4))).toBe(false);
-  const dump = JSON.stringify(await database.sql`select entry::text from webhook_endpoints entry`);
-  expect(dump).not.toContain(bytes.toString('hex'));
-  expect(dump).not.toContain(bytes.toString('base64'));
-});
-
 test('deliveries lists the status of each event, and redeliver queues one again', async () => {
   await secretOf('set', clientId, 'https://shop.example/hook');
   const [done, givenUp] = (await storeEvents(database.sql, [merchantId], 2)) as [string, string];
@@ -209,18 +199,6 @@ test('test reports the error', async () => {
   expect(error).toBe('Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.');
 });
 
-test.each(['http://localhost:3000/hook', 'http://127.0.0.1:3000/', 'https://[::1]/', 'http://[::1]:3000'])(
-  'set accepts the URL %s if webhooks may be sent to this machine, as with the embedded database',
-  async (url) => {
-    const toLoopback = { ...key, webhookAddresses: 'loopback' } as const;
-    expect(await webhook(['set', clientId, url], toLoopback)).toMatchObject({ error: '' });
-    expect((await webhook(['set', clientId, url])).error).toContain('WEBHOOK_ALLOW_PRIVATE=1');
-    for (const other of ['http://10.0.0.1/', 'https://192.168.1.1/', 'http://shop.example/']) {
-      expect((await webhook(['set', clientId, other], toLoopback)).error).toContain('WEBHOOK_ALLOW_PRIVATE=1');
-    }
-  },
-);
-
 test('without SECRETS_KEY the commands that need it say so in one line, and the others work', async () => {
   await secretOf('set', clientId, 'https://shop.example/hook');
   const noKey = { ...key, signingSecrets: undefined };
@@ -247,6 +225,10 @@ test('wrong arguments are reported without a secret that was typed by mistake', 
     expect([args, output, error === '']).toEqual([args, '', false]);
     expect(error).not.toContain(secret);
   }
+  const { error } = await webhook(['set', clientId, 'http://localhost:3000/hook']);
+  expect(error).toMatch(
+    /^The URL must begin with https:\/\/\..* With WEBHOOK_ALLOW_PRIVATE=1, any address is allowed\.$/,
+  );
   const accounts = openAccountAdmin({ url: database.url });
   onTestFinished(() => accounts.close());
   const checkout = await accounts.create('Checkout', 'checkout');

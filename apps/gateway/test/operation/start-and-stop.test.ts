@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,6 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';
-import { startUsage } from '../../src/config.ts';
 import { stopTimeoutMs } from '../../src/start/process.ts';
 import {
   endLater,
@@ -214,15 +213,10 @@ test.each([
   },
 );
 
-test('a used port, an unreachable database and a wrong configuration are reported in plain lines', async () => {
+test('an unusable host, an unreachable database and a wrong configuration are reported in plain lines', async () => {
   const { databaseUrl } = await newDatabase();
   const runMain = (variables: Record<string, string>) =>
     runProgram('src/main.ts', [], { DATABASE_URL: databaseUrl, ...variables });
-  const taken = String(await listen(createServer()));
-  expect(await runMain({ GRPC_PORT: taken })).toMatchObject({
-    code: 1,
-    stderr: `GRPC_PORT ${taken} is already in use. Set GRPC_PORT to another port.\n`,
-  });
   expect(await runMain({ HOST: '192.0.2.1' })).toMatchObject({
     code: 1,
     stderr: `HOST 192.0.2.1 can't be used (EADDRNOTAVAIL). Set HOST to an address of this machine.\n`,
@@ -258,18 +252,6 @@ test('a start whose database goes away after its schema was checked prints one l
   const { code, stderr } = await runProgram('src/main.ts', [], { DATABASE_URL: url.href, MIGRATE: 'off' });
   expect({ code, lines: stderr.trimEnd().split('\n').length }).toEqual({ code: 1, lines: 1 });
   expect(connections).toBeGreaterThan(1);
-});
-
-test('help and an unknown argument print their message before anything is started', async () => {
-  const dataDir = await newDataDir();
-  const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
-  expect(helped).toEqual({ code: 0, stdout: startUsage, stderr: '' });
-  expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: 'Unknown argument --port. See pnpm start --help.\n',
-  });
-  expect(await readdir(dataDir)).toEqual([]);
 });
 
 test('a start that cannot store its demo merchant exits before the ports open, and stops PostgreSQL', async () => {

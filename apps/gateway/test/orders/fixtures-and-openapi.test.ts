@@ -18,6 +18,14 @@ const { fixtures, validOrder } = await loadFixtures();
 const document = openApi('https://pay.example.com');
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(document, 'openapi');
+ajv.addSchema(closed(document), 'closed');
+
+/** A document in which no object has a member that its schema does not name. */
+function closed<Value>(value: Value): Value {
+  return JSON.parse(JSON.stringify(value), (_, part) =>
+    part?.type === 'object' && part.properties ? { additionalProperties: false, ...part } : part,
+  );
+}
 
 const gateway = useGateway({ webhookAddresses: 'public' });
 let merchants: Merchants;
@@ -55,9 +63,9 @@ async function fill({ clientId }: Credentials): Promise<void> {
 
 const compiled = new Map<string, ValidateFunction>();
 
-function validator(...pointer: string[]): ValidateFunction {
+function validator(name: 'openapi' | 'closed', ...pointer: string[]): ValidateFunction {
   const places = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);
-  const $ref = `openapi#/${places.join('/')}`;
+  const $ref = `${name}#/${places.join('/')}`;
   const validate = compiled.get($ref) ?? ajv.compile({ $ref });
   compiled.set($ref, validate);
   return validate;
@@ -67,11 +75,22 @@ function validator(...pointer: string[]): ValidateFunction {
 function answerValidator({ operation, ...call }: FixtureCall, status: number, mediaType: string): ValidateFunction {
   const isOther = call.method !== undefined || (call.path !== undefined && !call.path.includes('?'));
   const { path, verb } = operations[operation].json ?? {};
-  if (isOther || path === undefined || verb === undefined) return validator('components', 'schemas', 'Problem');
-  return validator('paths', path, verb.toLowerCase(), 'responses', String(status), 'content', mediaType, 'schema');
+  if (isOther || path === undefined || verb === undefined)
+    return validator('closed', 'components', 'schemas', 'Problem');
+  return validator(
+    'closed',
+    'paths',
+    path,
+    verb.toLowerCase(),
+    'responses',
+    String(status),
+    'content',
+    mediaType,
+    'schema',
+  );
 }
 
-const isOrder = validator('components', 'schemas', 'CreateOrderRequest');
+const isOrder = validator('openapi', 'components', 'schemas', 'CreateOrderRequest');
 
 /**
  * The rules that a schema can't express: decimals, what only a URL parser finds, how far ahead a time is, the size of
@@ -115,6 +134,8 @@ describe('every fixture over JSON', () => {
     expect(said.length).toBeGreaterThan(100);
   });
 
+  const returned = new Set<string>();
+
   test.each(said.map((fixture) => [fixture.file, fixture] as const))('%s conforms', async (file, fixture) => {
     const target = { clients, merchants, orderId: `conforms-${file}.`, validOrder };
     for await (const { call, outgoing, response: answer } of sendFixture(fixture, 'json', target)) {
@@ -123,6 +144,7 @@ describe('every fixture over JSON', () => {
       const mediaType = answer.headers['content-type']?.split(';')[0] ?? '';
       const conforms = answerValidator(call, answer.status, mediaType);
       expect(conforms(answer.body), ajv.errorsText(conforms.errors)).toBe(true);
+      if (call.operation === 'GetOrder') for (const name of Object.keys(Object(answer.body))) returned.add(name);
       if (call.operation !== 'CreateOrder') continue;
       const sent = jsonOf(outgoing.bytes);
       if (answer.status < 300) expect(isOrder(sent), ajv.errorsText(isOrder.errors)).toBe(true);
@@ -130,6 +152,12 @@ describe('every fixture over JSON', () => {
         expect(isOrder(sent), `the schema takes what is rejected: ${JSON.stringify(sent)}`).toBe(false);
       }
     }
+  });
+
+  test('together return every member of an order', () => {
+    expect([...returned]).toEqual(
+      expect.arrayContaining(Object.keys(document.components.schemas.Order?.properties ?? {})),
+    );
   });
 });
 

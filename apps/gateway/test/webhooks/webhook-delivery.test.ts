@@ -156,17 +156,6 @@ test('after the last attempt a delivery is given up', async () => {
   expect(receiver.received).toHaveLength(2);
 });
 
-test('HTTP 410 disables the endpoint, and the merchant gets nothing more', async () => {
-  const { merchantId, receiver } = await newMerchant(respondWith(410));
-  await storeEvent(merchantId);
-  startDelivery();
-  await expect.poll(() => stateOf(merchantId)).toMatchObject({ lastResult: 'HTTP 410', isPending: false });
-  const eventId = await storeEvent(merchantId);
-  const states = async () => (await deliveriesOf(merchantId)).find((delivery) => delivery.eventId === eventId);
-  await expect.poll(states).toMatchObject({ lastResult: 'no endpoint', nextAttemptAt: null, deliveredAt: null });
-  expect(receiver.received).toHaveLength(1);
-});
-
 test('a secret that was stored with another key is reported, and nothing is sent', async () => {
   const { merchantId, endpointId, receiver } = await newMerchant();
   const other = createSigningSecrets([new Uint8Array(32).fill(8)]);

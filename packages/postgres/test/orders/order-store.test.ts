@@ -201,37 +201,6 @@ test('a database that was read-only for a while creates orders again', async () 
   await expect.poll(kindOf).not.toBe('unavailable');
 });
 
-test('an order over the queue limit is overloaded at once', async () => {
-  const merchantId = await newMerchantId();
-  const store = openStore({ limits: { ...queueLimits.orders, waitingMax: 3 } });
-  const kinds = await Promise.all(
-    Array.from({ length: 5 }, (_, index) =>
-      store.create(sampleOrder(merchantId, { order_id: `line-${index}` }), enoughMs),
-    ),
-  );
-  expect(kinds.map(({ kind }) => kind)).toEqual(['created', 'created', 'created', 'overloaded', 'overloaded']);
-  expect(await countOrders(merchantId)).toBe(3);
-});
-
-test('a call ends at its deadline while the database is busy, and the same order can be sent again', async () => {
-  const merchantId = await newMerchantId();
-  const store = openStore();
-  const order = sampleOrder(merchantId, { order_id: 'slow' });
-  const lockTaken = Promise.withResolvers<void>();
-  const lockFreed = Promise.withResolvers<void>();
-  const locking = database.sql.begin(async (session) => {
-    await session`lock table orders in exclusive mode`;
-    lockTaken.resolve();
-    await lockFreed.promise;
-  });
-  await lockTaken.promise;
-  expect(await store.create(order, 50)).toEqual({ kind: 'deadline_exceeded' });
-  lockFreed.resolve();
-  await locking;
-  const again = await store.create(sampleOrder(merchantId, { order_id: 'slow' }), enoughMs);
-  expect(again).toEqual({ kind: 'exists', order: { ...order, serviceOrderId: expect.any(Number) } });
-});
-
 test.each([
   { kills: 200, processes: 8 },
   { kills: 50, processes: 1 },

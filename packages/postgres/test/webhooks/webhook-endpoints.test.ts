@@ -55,17 +55,13 @@ test('an endpoint with another URL that is enabled again keeps its secrets', asy
   expect([found?.endpoint?.signingSecret, found?.endpoint?.previousSecret]).toEqual([Buffer.of(1), null]);
 });
 
-test('a secret is rotated only if there is an endpoint, and the previous one is valid for a day', async () => {
+test('a secret is rotated only if there is an endpoint', async () => {
   const { merchantId, clientId } = await newMerchant();
   expect(await endpoints.rotate(merchantId, 'we_unknown', Uint8Array.of(2))).toBe(false);
   const endpointId = await newEndpoint(merchantId);
   expect(await endpoints.rotate(merchantId, endpointId, Uint8Array.of(2))).toBe(true);
   const found = await endpoints.find(clientId);
   expect([found?.endpoint?.signingSecret, found?.endpoint?.previousSecret]).toEqual([Buffer.of(2), Buffer.of(1)]);
-  const [stored] = await database.sql`select previous_ends_at from webhook_endpoints where endpoint_id = ${endpointId}`;
-  const overlapMs = Number(stored?.previous_ends_at) - Date.now();
-  expect(overlapMs).toBeGreaterThan(23.9 * 3_600_000);
-  expect(overlapMs).toBeLessThan(24.1 * 3_600_000);
 });
 
 test('an event is queued again as if it were new, even if it was never queued before', async () => {
