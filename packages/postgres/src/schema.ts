@@ -82,6 +82,9 @@ export const auditLog = pgTable(
   (table) => [index('audit_log_client').on(table.clientId, table.id)],
 );
 
+/** A column with the id of an account. */
+const ofAccount = (name: string) => bigint(name, { mode: 'number' }).references(() => accounts.id);
+
 /**
  * The look of a merchant's payment pages. `logo` is read only by its digest, because every page reads the other
  * columns.
@@ -89,9 +92,7 @@ export const auditLog = pgTable(
 export const brands = pgTable(
   'brands',
   {
-    merchantId: bigint('merchant_id', { mode: 'number' })
-      .primaryKey()
-      .references(() => accounts.id),
+    merchantId: ofAccount('merchant_id').primaryKey(),
     color: text(),
     support_email: text(),
     support_url: text(),
@@ -112,9 +113,7 @@ export const clientSecrets = pgTable(
   'client_secrets',
   {
     id: bigint('id', { mode: 'number' }).generatedAlwaysAsIdentity(),
-    accountId: bigint('account_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    accountId: ofAccount('account_id').notNull(),
     secretHash: bytea('secret_hash').notNull(),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
     endsAt: timestamptz('ends_at'),
@@ -129,9 +128,7 @@ export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.en
 export const consoleSessions = pgTable(
   'console_sessions',
   {
-    accountId: bigint('account_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    accountId: ofAccount('account_id').notNull(),
     id: bigint('id', { mode: 'number' }).generatedAlwaysAsIdentity(),
     /** The SHA-256 of the cookie's value. */
     tokenDigest: bytea('token_digest').notNull().unique(),
@@ -152,9 +149,7 @@ export const consoleLinks = pgTable(
   {
     /** The SHA-256 of the token in the link. */
     tokenDigest: bytea('token_digest').primaryKey(),
-    accountId: bigint('account_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    accountId: ofAccount('account_id').notNull(),
     name: text('name').notNull(),
     role: text('role', { enum: consoleRoles }).notNull(),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
@@ -169,9 +164,7 @@ export const consoleLinks = pgTable(
 export const orders = pgTable(
   'orders',
   {
-    merchantId: bigint('merchant_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    merchantId: ofAccount('merchant_id').notNull(),
     serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
     orderToken: text('order_token').notNull(),
     orderStatus: text('order_status', { enum: orderStatuses }).notNull(),
@@ -243,13 +236,9 @@ export const orders = pgTable(
 export const payments = pgTable(
   'payments',
   {
-    checkoutId: bigint('checkout_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    checkoutId: ofAccount('checkout_id').notNull(),
     paymentId: text('payment_id').notNull(),
-    merchantId: bigint('merchant_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    merchantId: ofAccount('merchant_id').notNull(),
     order_id: text().notNull(),
   },
   (table) => [primaryKey({ columns: [table.checkoutId, table.paymentId] })],
@@ -274,9 +263,7 @@ export interface RefusedPaymentJson {
 export const refusedPayments = pgTable(
   'refused_payments',
   {
-    merchantId: bigint('merchant_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    merchantId: ofAccount('merchant_id').notNull(),
     order_id: text().notNull(),
     /** `null` for a simulated payment. */
     checkoutId: bigint('checkout_id', { mode: 'number' }),
@@ -317,9 +304,7 @@ export const isExpired = and(
 export const orderMetadata = pgTable(
   'order_metadata',
   {
-    merchantId: bigint('merchant_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    merchantId: ofAccount('merchant_id').notNull(),
     pairDigest: bytea('pair_digest').notNull(),
     createdAt: timestamptz('created_at').notNull(),
     serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
@@ -346,9 +331,7 @@ export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpire
 export const events = pgTable(
   'events',
   {
-    merchantId: bigint('merchant_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    merchantId: ofAccount('merchant_id').notNull(),
     /**
      * Begins with the time, so that a merchant's ids sort in the order of the events, and new ones are added at the
      * end.
@@ -375,9 +358,7 @@ export const events = pgTable(
  * in the order of their positions.
  */
 export const eventFeeds = pgTable('event_feeds', {
-  merchantId: bigint('merchant_id', { mode: 'number' })
-    .primaryKey()
-    .references(() => accounts.id),
+  merchantId: ofAccount('merchant_id').primaryKey(),
   lastPosition: bigint('last_position', { mode: 'number' }).notNull(),
 });
 
@@ -385,9 +366,7 @@ export const eventFeeds = pgTable('event_feeds', {
 export const webhookEndpoints = pgTable(
   'webhook_endpoints',
   {
-    merchantId: bigint('merchant_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    merchantId: ofAccount('merchant_id').notNull(),
     endpointId: text('endpoint_id').notNull(),
     url: text('url').notNull(),
     /** The types of events that are delivered; `null`: all. */
@@ -412,9 +391,7 @@ export const livePreviousSecret = sql<Uint8Array | null>`case when ${webhookEndp
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {
-    merchantId: bigint('merchant_id', { mode: 'number' })
-      .notNull()
-      .references(() => accounts.id),
+    merchantId: ofAccount('merchant_id').notNull(),
     endpointId: text('endpoint_id').notNull(),
     eventId: text('event_id').notNull(),
     attempts: integer('attempts').notNull(),

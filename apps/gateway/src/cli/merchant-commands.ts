@@ -78,21 +78,12 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         const { printRow, end } = startList(columns, json, print);
         let page = await accounts.list({ limit: listPage });
         while (page.length > 0) {
-          for (const { clientId, name, checksumMode, liveSecrets, createdAt, disabledAt, ...others } of page) {
-            const kind = others.kind === 'merchant' ? others.mode : others.kind;
+          for (const { mode, ...account } of page) {
+            const kind = account.kind === 'merchant' ? mode : account.kind;
+            const { clientId, name, checksumMode, liveSecrets, createdAt, disabledAt } = account;
             const state = disabledAt === null ? 'enabled' : 'disabled';
-            const facts = {
-              client_id: clientId,
-              name,
-              kind,
-              checksum_mode: checksumMode,
-              live_secrets: liveSecrets,
-              default_lifetime_seconds: others.defaultLifetimeSeconds,
-              rate_limit: others.rateLimit,
-              created_at: createdAt,
-              disabled_at: disabledAt,
-            };
-            printRow(facts, clientId, kind, state, checksumMode, `${liveSecrets}`, readable(createdAt), name);
+            const cells = [clientId, kind, state, checksumMode, `${liveSecrets}`, readable(createdAt), name];
+            printRow({ ...account, kind }, ...cells);
           }
           page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });
         }

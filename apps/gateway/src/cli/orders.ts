@@ -99,22 +99,9 @@ program
       };
       const { printRow, end } = startList(columns, json, print);
       for (const refusal of await listRefusedPayments({ url }, limit)) {
-        const { refusedAt, code, amount, currency, paidAt, paymentId, checkoutClientId, clientId, mode, orderId } =
-          refusal;
-        const facts = {
-          refused_at: refusedAt,
-          code,
-          amount,
-          currency,
-          paid_at: paidAt,
-          payment_id: paymentId,
-          checkout_client_id: checkoutClientId,
-          client_id: clientId,
-          mode,
-          order_id: orderId,
-        };
+        const { refusedAt, code, amount, currency, paymentId, checkoutClientId, clientId, orderId } = refusal;
         const checkout = checkoutClientId ?? 'simulated';
-        printRow(facts, readable(refusedAt), code, `${amount} ${currency}`, paymentId, checkout, clientId, orderId);
+        printRow(refusal, readable(refusedAt), code, `${amount} ${currency}`, paymentId, checkout, clientId, orderId);
       }
       end('There are no refused payments.');
     }),

@@ -23,7 +23,7 @@ export function startList(
     printRow(facts, ...cells) {
       if (isEmpty && !json) print(row(Object.keys(columns)));
       isEmpty = false;
-      print(json ? JSON.stringify(facts) : row(cells));
+      print(json ? snakeCased(facts) : row(cells));
     },
     end(sentence) {
       if (isEmpty && !json) print(sentence);

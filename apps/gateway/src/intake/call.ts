@@ -202,24 +202,27 @@ export class Call implements Deadline {
    */
   beginStream(): { readonly account: Account | undefined; readonly signal: AbortSignal } {
     this.#streamsSince = performance.now();
-    this.#permit?.release();
-    this.#permit = undefined;
-    this.#pause = new AbortController();
-    if (this.#hasEnded) this.#pause.abort();
+    const signal = this.#giveUpPermit();
     this.succeed('ok');
-    return { account: this.#account, signal: this.#pause.signal };
+    return { account: this.#account, signal };
   }
 
   /** Waits without a permit. The time is not part of the call's deadline and duration. The signal aborts when the call ends. */
   async pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    const signal = this.#giveUpPermit();
+    const pausedAt = performance.now();
+    const value = await wait(signal);
+    this.#pausedMs += performance.now() - pausedAt;
+    return value;
+  }
+
+  /** Releases the permit before the call ends. The signal aborts when the call ends. */
+  #giveUpPermit(): AbortSignal {
     this.#permit?.release();
     this.#permit = undefined;
     this.#pause = new AbortController();
     if (this.#hasEnded) this.#pause.abort();
-    const pausedAt = performance.now();
-    const value = await wait(this.#pause.signal);
-    this.#pausedMs += performance.now() - pausedAt;
-    return value;
+    return this.#pause.signal;
   }
 
   /**
