@@ -41,7 +41,7 @@ function unpinnedCommands(text: string): string[] {
   return [...run, ...installed].map(([command]) => command);
 }
 
-test('no command of the repository runs or installs a package that a stranger could have published', () => {
+test('no command of the repository runs or installs a package that someone else could have published', () => {
   expect(files.length).toBeGreaterThan(1_000);
   const found = files.flatMap((file) =>
     unpinnedCommands(readFileSync(file, 'utf8')).map((command) => `${file}: ${command}`),

@@ -30,7 +30,7 @@ async function repeat(call) {
   }
 }
 
-/** Claims the order before money is taken. Other attempts and cancellations get payment_in_progress meanwhile. */
+/** Claims the order before money is taken. Until it ends, other attempts and cancellations get payment_in_progress. */
 async function start() {
   try {
     const attempt = { orderToken, attemptId: PAYMENT_ID };

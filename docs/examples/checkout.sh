@@ -30,7 +30,7 @@ order=$(call ResolvePaymentLink "{ \"order_token\": \"$ORDER_TOKEN\" }")
 code=$(error_code "$order")
 [ -z "$code" ] || fail "There is nothing to pay: $code"
 
-# Claim the order before you take money. Other attempts and cancellations get payment_in_progress meanwhile.
+# Claim the order before you take money. Until the claim ends, other attempts and cancellations get payment_in_progress.
 started=$(call StartPayment "{ \"order_token\": \"$ORDER_TOKEN\", \"attempt_id\": \"$PAYMENT_ID\" }")
 code=$(error_code "$started")
 case $code in

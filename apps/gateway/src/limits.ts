@@ -225,7 +225,7 @@ export const http2Limits = {
   /**
    * Streaming calls of health checks and reflection in flight, on one connection and on all. A client watches a few
    * services at most, and a call takes about 30 KB. Above the second limit, the oldest unauthenticated call ends, so
-   * that nobody can exhaust the limit.
+   * that unauthenticated clients can't exhaust the limit.
    */
   streamingCallsPerConnection: 8,
   streamingCallsMax: 1_000,

@@ -28,7 +28,7 @@ beforeAll(async () => {
   return () => folder.remove();
 });
 
-/** Runs the installed kit, and returns its exit code and the failed and all test cases of its JUnit XML. */
+/** Runs the installed kit. Returns its exit code, its output, and the outcome of each test case in its JUnit XML. */
 async function conform(args: readonly string[], accounts: Readonly<Record<string, Credentials | undefined>>) {
   const variables = Object.entries(accounts).flatMap(([name, credentials]) => {
     const prefix = name === 'first' ? '' : `${name.toUpperCase()}_`;

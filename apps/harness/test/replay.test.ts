@@ -18,7 +18,7 @@ import { formatDifferences } from '../src/replay/report.ts';
 const { fixtures, validOrder } = await loadFixtures();
 
 /**
- * A database with partitions, on which the gateway has the least privileges: the gateway's own tests use the tables of the
+ * A database with partitions that gives the gateway the least privileges. The gateway's own tests use the tables of the
  * migration.
  */
 async function startDatabase() {

@@ -6,7 +6,7 @@ import type { EventType, OrderEvent } from './types.ts';
 /** The options of {@link listen}. */
 export interface ListenOptions {
   readonly client: Pick<GatewayClient, 'listEvents'>;
-  /** The address to which each event is posted. */
+  /** Each event is posted to this address. */
   readonly forwardTo: string;
   /** Signs each event: `whsec_…`. */
   readonly secret: string;

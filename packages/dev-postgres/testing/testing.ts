@@ -25,7 +25,7 @@ export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
-// Waits for the end of its standard input, which comes when the parent process ends, in whatever way.
+// Waits for the end of its standard input, which ends when the parent process does, for whatever reason.
 const cleanUpScript = `
   cat > /dev/null
   lock="$1/postgres/cluster/postmaster.pid"

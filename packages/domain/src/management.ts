@@ -23,10 +23,10 @@ export type ManagementOutcome<Value> =
 export interface MerchantManagement {
   /**
    * Performs work if the caller's secret works now, unlike other calls, which may use credentials that were valid a
-   * moment ago. Every change checks the secret again in its own statement and prevents its revocation meanwhile, so
-   * that nothing is changed after a revocation. The same holds for a session, which changes something only with the role
-   * `manage`. The audit log records the changes under the client id, or under the name of the session. Completes within
-   * `timeoutMs`.
+   * moment ago. Every change checks the secret again in its own statement and prevents its revocation until the change
+   * is stored, so that nothing is changed after a revocation. The same holds for a session, which changes something
+   * only with the role `manage`. The audit log records the changes under the client id, or under the name of the
+   * session. Completes within `timeoutMs`.
    */
   perform<Value>(
     caller: ManagementCaller,

@@ -6,7 +6,7 @@ export interface Unexplained {
   readonly longest: readonly Call[];
   /** The order after them. */
   readonly state: State;
-  /** The steps of which one had to be next. Each contradicts the state, or the steps after it do. */
+  /** The possible next steps. Each contradicts the state, or the steps after it do. */
   readonly next: readonly Call[];
 }
 

@@ -143,7 +143,7 @@ export const consoleSessions = pgTable(
   ],
 );
 
-/** One-time links with which people sign in to the console. A sign-in deletes its link. */
+/** One-time links that sign people in to the console. A sign-in deletes its link. */
 export const consoleLinks = pgTable(
   'console_links',
   {
@@ -376,7 +376,7 @@ export const webhookEndpoints = pgTable(
     /** Until then, deliveries are signed with both secrets. */
     previousEndsAt: timestamptz('previous_ends_at'),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
-    /** Set by the merchant, or when the endpoint responded with 410. Nothing is delivered any more. */
+    /** Set by the merchant, or when the endpoint responded with 410. Deliveries have stopped. */
     disabledAt: timestamptz('disabled_at'),
     /** Set while the latest attempt failed. */
     failingSince: timestamptz('failing_since'),

@@ -186,7 +186,7 @@ test("what Drizzle's own migrator applied is kept, and recorded in the same way"
   expect(await runQuery(other, 'select * from drizzle.__drizzle_migrations')).toEqual(done);
 });
 
-test('an index is built without blocking writes, and again if the connection is lost meanwhile', async () => {
+test('an index is built without blocking writes, and is built again if the connection is lost', async () => {
   const url = await createDatabase();
   await migrateDatabase(url);
   await undoIndexes(url);

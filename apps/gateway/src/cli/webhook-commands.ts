@@ -97,7 +97,7 @@ export function addWebhookCommands(program: Command, openOperator: OpenOperator,
         print(`Re-encrypted with the first key: ${count} of ${total} endpoints.`);
         if (count < total)
           throw new StartError(
-            'The others were stored with a key that is not in SECRETS_KEY, or changed during this command.',
+            'The remaining ones were stored with a key that is not in SECRETS_KEY, or changed during this command.',
           );
       }),
     );

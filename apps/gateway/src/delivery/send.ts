@@ -87,7 +87,7 @@ export function createSender({
   const httpsAgent = new https.Agent(agentOptions);
 
   return {
-    /** Sends one POST. Settles within the time limit; never rejects. Redirects are not followed. */
+    /** Sends one POST. Resolves within the time limit and never rejects. Redirects are not followed. */
     async send(address: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult> {
       const url = new URL(address);
       // Node.js skips the lookup if the host is an IP address, so such a host is checked here.

@@ -49,7 +49,7 @@ test('an account above its share gets no more until it is below it and the other
   expect([enter(heavy, 50), enter(first, 50)]).toEqual([20, 0]);
 });
 
-test('an account whose calls have all ended has no share any more', async () => {
+test('an account whose calls have all ended no longer has a share', async () => {
   const { enter, leave } = setUp();
   expect([enter(heavy, 100), enter(first, 50), enter(second, 50)]).toEqual([100, 50, 34]);
   await leave(first, 50);

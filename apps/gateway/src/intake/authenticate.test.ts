@@ -193,7 +193,7 @@ test("a merchant's first call passes in the middle of a flood of unknown client 
   expect(state.lookups.length).toBe(1_001);
 });
 
-test('a directory that is down gives another error than wrong credentials', async () => {
+test('an unavailable directory causes a different error than wrong credentials', async () => {
   const { authenticate, state } = setUp();
   state.answer = { kind: 'unavailable' };
   expect(await authenticate({ clientId, clientSecret })).toEqual({ ok: false, failure: { kind: 'unavailable' } });

@@ -33,9 +33,8 @@ interface ListedEvents {
 }
 
 /**
- * Lists the merchant's events, oldest first. Every page has a cursor, with which the caller gets later events. The call
- * waits for a first event as long as the caller prefers. If a filtered scan has found no events yet, it continues while
- * there is time.
+ * Lists the merchant's events, oldest first. Every page has a cursor for later events. The call waits for a first event
+ * as long as the caller prefers. If a filtered scan has found no events yet, it continues while there is time.
  */
 async function listEvents(
   { store, eventWatch }: ListEventsDeps,

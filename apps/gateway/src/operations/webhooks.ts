@@ -167,7 +167,7 @@ function readEndpointId(members: Members): Result<string, Failure> {
   return readId(members, 'id', endpointIdForm, 'webhook_endpoint');
 }
 
-/** Returns the failure of a request with a URL to which the gateway sends nothing. */
+/** Returns the failure of a request whose URL the gateway may not call. */
 function urlFailure(url: string, allowed: AllowedAddresses): Failure | undefined {
   const problem = urlProblem(new URL(url), allowed);
   return problem === undefined ? undefined : { kind: 'webhook_url_not_allowed', reason: `The URL ${problem}.` };

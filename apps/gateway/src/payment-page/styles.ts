@@ -18,7 +18,7 @@ export function contentSecurityPolicy({ styles, script, formAction = "'none'" }:
   return `default-src 'none'; style-src ${styles.join(' ')}; ${scriptSources}base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
 }
 
-/** Returns the expression with which a policy allows a style or script that is part of the page. */
+/** Returns the source expression that allows an inline style or script in a policy. */
 export function hashSource(text: string): string {
   return `'sha256-${hash('sha256', text, 'base64')}'`;
 }

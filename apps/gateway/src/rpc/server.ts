@@ -43,7 +43,7 @@ export interface GrpcServerOptions {
   readonly tls?: TlsPort | undefined;
 }
 
-/** JSON is not accepted: an order in it would be validated by protobuf's rules, unlike on the HTTP port. */
+/** JSON is not accepted, because protobuf's rules would validate the order, unlike on the HTTP port. */
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
 /**

@@ -114,7 +114,7 @@ function usePages(browser: Browser) {
     return { payment_link, address: publicGateway.url + new URL(payment_link).pathname };
   };
 
-  /** What a merchant, or time, does to a test order. */
+  /** Moves a test order to each state. */
   const closings: Record<OrderStatus, (order: OrderResponse) => Promise<unknown>> = {
     UN_PAID: async () => {},
     PAID: ({ payment_link }) => pressPay(payment_link),
@@ -130,7 +130,10 @@ function usePages(browser: Browser) {
 
   const amountText = (language: PageLanguage) => localAmount(sampleAmount, 'EUR', language);
 
-  /** Opens an address and looks at the page. Returns what it loads beside its QR code; fails if it reports anything. */
+  /**
+   * Opens an address and checks the page. Returns the URLs that the page loads, except its QR code. Fails if it reports
+   * an error.
+   */
   const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
     const {
       language = 'en',
@@ -143,14 +146,15 @@ function usePages(browser: Browser) {
     const isUsual = hasScript && !hasClock && timezone === undefined;
     const settings = { javaScriptEnabled: hasScript, ...(timezone !== undefined && { timezoneId: timezone }) };
     const page = isUsual ? shared : await (await browser.newContext(settings)).newPage();
-    // The test has a time limit of its own.
+    // The test has its own time limit.
     page.setDefaultTimeout(0);
     if (hasClock) {
       await page.clock.install({ time: 0 });
       await page.clock.pauseAt(Date.now());
     }
     try {
-      // The page of the last visit asks for changes, on a slow machine also while this visit begins.
+      // The page of the previous visit polls for changes and, on a slow machine, may still do so when this visit
+      // begins.
       await page.goto('about:blank');
       await page.setExtraHTTPHeaders({ 'accept-language': language });
       await showIn(page, { viewport, colorScheme });
@@ -164,12 +168,12 @@ function usePages(browser: Browser) {
       page.on('response', (response) => statuses.push(response.status()));
       await page.goto(address);
       await look(page);
-      // The browser itself reports a document with the status of an error.
+      // The browser reports every document with an error status.
       const isOwn = (text: string) => statuses.some((status) => status >= 400 && text.includes(`status of ${status}`));
       expect(reports.filter((text) => !isOwn(text))).toEqual([]);
       const loaded = requests.filter((url) => !url.endsWith('/qr.svg'));
       expect(loaded[0]).toBe(address);
-      // The page asks for itself, to learn whether it has changed.
+      // The page requests itself to find out whether it has changed.
       return loaded.filter((url) => url !== address);
     } finally {
       page.removeAllListeners();

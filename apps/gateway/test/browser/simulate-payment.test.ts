@@ -97,7 +97,7 @@ await describePages('the buttons of a test order', (pages) => {
     expect(await findOrder(order_id)).toMatchObject({ order_status: 'UN_PAID' });
   });
 
-  test('the form is sent with its own origin, as over http no browser sends Sec-Fetch-Site to a local network', async () => {
+  test('the form is sent with the origin of its page, because browsers send no Sec-Fetch-Site over http to a local network', async () => {
     const { payment_link } = await newTestLink();
     await visit(payment_link, {}, async (page) => {
       const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'POST'), pay(page).click()]);

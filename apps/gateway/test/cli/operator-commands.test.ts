@@ -181,7 +181,7 @@ test('reencrypt encrypts every secret with the first key, and names those that n
   expect(stored.map((secret) => secret && formatSigningSecret(secret))).toEqual([second, first]);
   expect(await webhook(['reencrypt'])).toEqual({
     output: 'Re-encrypted with the first key: 0 of 1 endpoints.',
-    error: 'The others were stored with a key that is not in SECRETS_KEY, or changed during this command.',
+    error: 'The remaining ones were stored with a key that is not in SECRETS_KEY, or changed during this command.',
   });
   const [logged] = await database.sql`select details from audit_log where action = 'webhook.reencrypt'`;
   expect(logged?.details).toEqual({ endpoints: 1 });
@@ -199,7 +199,7 @@ test('test reports the error', async () => {
   expect(error).toBe('Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.');
 });
 
-test('without SECRETS_KEY the commands that need it say so in one line, and the others work', async () => {
+test('without SECRETS_KEY, the commands that need it report that in one line, and all other commands work', async () => {
   await secretOf('set', clientId, 'https://shop.example/hook');
   const noKey = { ...key, signingSecrets: undefined };
   const error = 'Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.';

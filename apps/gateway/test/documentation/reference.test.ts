@@ -128,7 +128,7 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  test('is beside a schema of each event, for which the example of no other event is valid', async () => {
+  test('comes with a schema for each event, which accepts only the example of that event', async () => {
     for (const type of eventTypes) {
       const { text, response } = await get(`/docs/events/${type}.schema.json`);
       expect(response.headers.get('content-type')).toBe('application/schema+json');
@@ -222,7 +222,7 @@ test('the OpenAPI document advises to send an order again only for POST /order',
 });
 
 describe('GET /docs', () => {
-  test('200: the reference, with a policy that allows only its own script, and links for those without JavaScript', async () => {
+  test('200: the reference, with a policy that allows only its own script, and links that work without JavaScript', async () => {
     const { text, response } = await get('/docs');
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(response.headers.get('content-security-policy')).toBe(
@@ -310,7 +310,7 @@ describe.each(Object.keys(guides))('GET /docs/%s', (name) => {
   });
 });
 
-test('GET /docs/errors: has an anchor for every code, to which the type of a problem document links', async () => {
+test('GET /docs/errors: has an anchor for every code, which problem documents link to in `type`', async () => {
   const { text } = await get('/docs/errors');
   for (const code of Object.keys(errorCatalogue)) expect(text).toContain(`id="${code}"`);
   for (const code of fieldErrorCodes) expect(text).toContain(`<code>${code}</code>`);
@@ -318,7 +318,7 @@ test('GET /docs/errors: has an anchor for every code, to which the type of a pro
   expect(problem.type).toBe(`${gateway.baseUrl}/docs/errors#invalid_order`);
 });
 
-test('GET /docs/operations: 404, as the pages for operators are not served', async () => {
+test('GET /docs/operations: 404, because pages for operators are not served', async () => {
   expect((await fetch(`${gateway.url}/docs/operations`)).status).toBe(404);
 });
 

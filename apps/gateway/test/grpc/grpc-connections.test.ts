@@ -143,7 +143,7 @@ test('resets a call that trickles, and closes its connection though one call was
   });
 });
 
-test('closes a connection that always has a call open, none of which it completes', async () => {
+test('closes a connection that always has a call open but completes none', async () => {
   await withClient({}, async (client) => {
     client.socket.write(clientPreface);
     for (let passedMs = 0; passedMs <= unusedTimeoutMs + streamTimeoutMs; passedMs += streamTimeoutMs / 2) {

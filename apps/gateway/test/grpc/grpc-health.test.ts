@@ -114,7 +114,7 @@ test('a watch gets each change, the drain too, and ends when the port closes', a
   expect([calls, errors]).toEqual([[], []]);
 });
 
-test('a watch outlives the time limit of calls, but keeps no connection open on which nothing else happens', async () => {
+test('a watch outlives the time limit of calls, but does not keep an otherwise idle connection open', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const { watch, check } = await serve();

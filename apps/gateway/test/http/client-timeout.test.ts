@@ -55,7 +55,7 @@ const everywhere = (code: string, grpcStatus: string) =>
 test.each([
   ['no credentials', {}],
   ['malformed credentials', { 'x-client-id': 'app_x', 'x-client-secret': 'sk_x' }],
-])('who has %s is unauthenticated, however little time was asked for', async (_, headers) => {
+])('a caller with %s is unauthenticated, however short its deadline', async (_, headers) => {
   gateway.calls.length = 0;
   expect(await statusesWithoutTime(headers)).toEqual([401, 401, UNAUTHENTICATED, UNAUTHENTICATED, UNAUTHENTICATED]);
   await expect.poll(() => gateway.calls.length).toBe(5);

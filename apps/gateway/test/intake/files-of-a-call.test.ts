@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { newDatabase, runProgram } from '../helpers/gateway-process.ts';
 import type { FilesOfCalls } from '../helpers/print-files-of-calls.ts';
 
-test('whoever follows POST /order reads at most 24 files, and CreateOrder over gRPC at most 28', async () => {
+test('a reader who follows POST /order opens at most 24 files, and CreateOrder over gRPC at most 28', async () => {
   const { databaseUrl, credentials } = await newDatabase();
   const args = [JSON.stringify(credentials)];
   const program = await runProgram('test/helpers/print-files-of-calls.ts', args, { DATABASE_URL: databaseUrl });

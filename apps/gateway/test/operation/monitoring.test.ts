@@ -94,7 +94,7 @@ test('every alert names metrics and labels that exist', () => {
   for (const { expr } of rules) expectToMatch(expr);
 });
 
-test('docs/production.md has a runbook for each alert, to which the alert links, and for no other', async () => {
+test('each alert links to its runbook in docs/production.md, which has no other runbooks', async () => {
   const page = await readFile(join(folder, '../../docs/production.md'), 'utf8');
   const described = [...page.matchAll(/^### (\w+)\n\n\S/gm)].map(([, heading]) => heading);
   expect(described).toEqual(rules.map(({ alert }) => alert));

@@ -17,7 +17,7 @@ import {
   postgresPid,
 } from '../helpers/gateway-process.ts';
 
-// A gateway that npx and pnpm started, as in the README. Each of the two is a process, with a shell of its own below it.
+// A gateway that npx and pnpm started, as in the README. Each of the two is a process with its own shell below it.
 
 afterEach(endProcesses);
 
@@ -89,7 +89,7 @@ test.skipIf(skip)('the end of a shell that left npx in the background does not s
   await expect.poll(() => [shell.pid, shell.postgres].filter(isAlive)).toEqual([]);
 });
 
-test.skipIf(skip)('a gateway in a session of its own is not stopped with the package manager', async () => {
+test.skipIf(skip)('a gateway in its own session is not stopped with the package manager', async () => {
   // As setsid(1) does, which is not on every machine.
   const options = "{ detached: true, stdio: 'inherit' }";
   const script = `require('node:child_process').spawn('node', ['apps/gateway/src/main.ts'], ${options})`;

@@ -14,7 +14,7 @@ import {
   runProgram,
 } from '../helpers/gateway-process.ts';
 
-// What a start says on standard error if it can't go on, or not yet.
+// What a start prints to standard error if it fails or has to wait.
 
 afterEach(endProcesses);
 
@@ -28,7 +28,7 @@ function launch(script: string, args: readonly string[], variables: Parameters<t
   return { child, stdout: readText(child.stdout), stderr: readText(child.stderr) };
 }
 
-test('all ports that are in use are named at once, the best known first', async () => {
+test('all ports in use are reported together, the best known first', async () => {
   const { databaseUrl } = await newDatabase();
   const [HTTP_PORT, GRPC_PORT, ADMIN_PORT] = await Promise.all([1, 2, 3].map(() => listen(createServer())));
   const ports = { HTTP_PORT: `${HTTP_PORT}`, GRPC_PORT: `${GRPC_PORT}`, ADMIN_PORT: `${ADMIN_PORT}` };

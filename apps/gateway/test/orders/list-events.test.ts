@@ -25,7 +25,7 @@ test('has a cursor to continue from, even if it has no events yet', async () => 
   expect(idsOf((await getEvents({ cursor: next_cursor })).body)).toEqual(['third']);
 });
 
-test('a client that polls misses no event, although transactions commit in another order than they began in', async () => {
+test('a client that polls misses no event, although transactions commit in a different order than they began', async () => {
   await createOrder(gateway, 'slow');
   const { body: before } = await getEvents({ limit: '100' });
   const slow = postgres(gateway.databaseUrl, { max: 1 });

@@ -70,7 +70,7 @@ test('the 6th working secret is rejected, for any number of concurrent calls', a
   expect(stored.filter(({ endsAt }) => endsAt === null)).toHaveLength(5);
 });
 
-test('a revoked secret manages nothing any more, also while other calls may still use it', async () => {
+test('a revoked secret manages nothing, even while other calls may still use it', async () => {
   const merchant = await newMerchant();
   const { body: created } = await callJson(merchant, 'POST', '/client_secrets');
   const { body: endpoint } = await callJson(merchant, 'POST', '/webhook_endpoints', { url: 'https://203.0.113.7/' });

@@ -3,7 +3,7 @@ import { exploreDeliveries } from '../helpers/interleavings/deliveries.ts';
 
 // `delivery-interleavings.slow.test.ts` lets attempts fail, and changes the endpoint.
 
-test('a delivery is made at least once, whatever step of two processes comes next or is the last', async () => {
+test('a delivery is made at least once, in any order of the steps of two processes, and if any step is the last', async () => {
   const explored = await exploreDeliveries({});
   process.stdout.write(`${JSON.stringify(explored)}\n`);
   expect(explored.schedules).toBeGreaterThan(50);

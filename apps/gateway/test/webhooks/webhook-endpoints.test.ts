@@ -226,7 +226,7 @@ test('with SELF_SERVICE=off every operation is denied, and the error says why', 
   }
 });
 
-test('without SECRETS_KEY, commands that need a signing secret fail with the reason, and the others work', async () => {
+test('without SECRETS_KEY, operations that need a signing secret fail with the reason, and all other operations work', async () => {
   const noKey = await runGateway({ hasSecretsKey: false });
   await giveSigningSecret(noKey.databaseUrl, noKey.credentials.clientId);
   const { body: listed } = await callJson(noKey, 'GET', '/webhook_endpoints');

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../../../../tools/test-resources.ts';
 const program = fileURLToPath(new URL('../../src/citus.ts', import.meta.url));
 
 test.skipIf(mustSkip('pnpm citus', missingCitus()))(
-  'pnpm citus runs a cluster until Ctrl-C, and leaves nothing',
+  'pnpm citus runs a cluster until Ctrl-C, and leaves nothing behind',
   async () => {
     const folder = await temporaryFolder();
     const env = { ...process.env, TMPDIR: folder };

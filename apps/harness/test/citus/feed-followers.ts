@@ -36,7 +36,7 @@ export function followFeed(httpUrl: string, credentials: Credentials, signal: Ab
     }
   };
   const done = follow();
-  // The error is reported when it is awaited; after a failed test nobody does.
+  // The error is reported when it is awaited. After a failed test, it never is.
   done.catch(() => {});
   return { httpUrl, credentials, eventIds, failures, done };
 }

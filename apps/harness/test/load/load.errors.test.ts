@@ -58,7 +58,7 @@ test.for(['load', 'replay', 'audit-orders'])('%s --help explains every option an
     for (const profile of ['burst', 'lifecycle', 'smoke', 'soak', 'steady']) expect(stdout).toContain(profile);
 });
 
-test('a run whose audit fails is reported all the same, and does not pass', async () => {
+test('a run whose audit fails is still reported, and does not pass', async () => {
   const json = join(folder, 'run.json');
   const args = [...nowhere, '--json', json, '--duration', '1s', '--audit'];
   const { code, stderr } = await load(args, environment({ ...client, DATABASE_URL: 'postgres://127.0.0.1:1/none' }));

@@ -7,7 +7,7 @@ export interface FloodConnection {
 }
 
 const idDigits = 12;
-/** The end of every order_id, whose digits change. */
+/** The end of every order_id. Its digits change. */
 export const idEnd = '0'.repeat(idDigits);
 
 /** Returns a function that gives the order in these bytes an id that is unique on the connection. */

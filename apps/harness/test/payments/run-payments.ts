@@ -116,9 +116,9 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
       isClaimed = (await send('StartPayment', request, by)).leaseEndsAt !== undefined;
       if (isClaimed) leases += 1;
       await sleep(random.below(attemptsWithinMs / 4));
-      const [leaves, declines] = [random.fraction() < 0.3, random.fraction() < 0.5];
-      if (isClaimed && leaves && !declines) return;
-      if (isClaimed && leaves) {
+      const [isAbandoned, isDeclined] = [random.fraction() < 0.3, random.fraction() < 0.5];
+      if (isClaimed && isAbandoned && !isDeclined) return;
+      if (isClaimed && isAbandoned) {
         await send('EndPayment', claim, by);
         return;
       }

@@ -52,7 +52,7 @@ const lifetimesSeconds = [undefined, undefined, 5];
 /**
  * Upgrades two gateways behind a proxy from another version to this checkout under load, rolls them back, and upgrades them again. After
  * each step, expects that no call failed, and audits all orders since the start. On a machine that is too slow for the proxy's health
- * checks, calls may fail, but orders are audited all the same.
+ * checks, calls may fail, but orders are still audited.
  */
 export async function runUpgrade({ proxy, previous, upgrades, rate, pendingMax }: UpgradePlan): Promise<void> {
   const { version: previousVersion } = JSON.parse(await readFile(join(previous, 'package.json'), 'utf8'));

@@ -57,7 +57,7 @@ export function createSend(options: ClientOptions): Send {
 
   async function attempt({ method, path, body, options }: Sent, earlierUnknown: boolean): Promise<Partial<Problem>> {
     const { waitSeconds = 0 } = options;
-    // RFC 7240. A misspelt order_expires_at would make an order that never expires.
+    // RFC 7240. A misspelt order_expires_at would create an order that never expires.
     const preferences = [
       ...(body === undefined ? [] : ['handling=strict']),
       ...(options.waitSeconds === undefined ? [] : [`wait=${waitSeconds}`]),
@@ -156,13 +156,13 @@ interface Problem {
   readonly fields: readonly string[];
 }
 
-/** Whether a failed request may have taken effect. A success that is not JSON comes from a proxy. */
+/** Whether a failed request may have taken effect. A successful response that is not JSON was sent by a proxy. */
 function mayBeExecuted({ ok, status }: Response, problem: Partial<Problem> | undefined): boolean {
   return ok || (status >= 500 && problem?.code !== 'overloaded');
 }
 
 function errorOf({ status, headers }: Response, problem: Partial<Problem>, outcomeUnknown: boolean): GatewayError {
-  const { code = 'unknown', detail = 'The response is not one of the gateway' } = problem;
+  const { code = 'unknown', detail = 'The response is not from the gateway' } = problem;
   return new GatewayError(`${status} ${code}: ${detail}`, {
     code,
     status,

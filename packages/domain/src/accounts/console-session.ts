@@ -11,7 +11,7 @@ export type ConsoleRole = (typeof consoleRoles)[number];
 /** The limits of the console's sign-in links and sessions, in milliseconds and sessions per merchant. */
 export const consoleLimits = { linkMs: 900_000, sessionMs: 28_800_000, idleMs: 3_600_000, sessionsMax: 20 } as const;
 
-/** 32 base62 characters are 190 bits, which nobody can guess. */
+/** 32 base62 characters are 190 bits, too many to guess. */
 const tokenLength = 32;
 
 /** Matches every token of a sign-in link or a session's cookie. */

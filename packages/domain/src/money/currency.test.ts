@@ -29,7 +29,7 @@ describe('the currencies', () => {
 describe('minorUnitOf', () => {
   it.each([
     [0, ['JPY', 'KRW', 'ISK', 'UYI']],
-    // `Intl` has other numbers than the standard for HUF, TWD, IDR, COP, LAK and IQD.
+    // `Intl` differs from the standard for HUF, TWD, IDR, COP, LAK and IQD.
     [2, ['EUR', 'USD', 'INR', 'XCG', 'HUF', 'TWD', 'IDR', 'COP', 'LAK']],
     [3, ['BHD', 'KWD', 'TND', 'IQD']],
     [4, ['CLF', 'UYW']],

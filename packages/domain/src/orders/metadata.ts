@@ -1,4 +1,4 @@
-import { type FieldError, refusal, type TextRule, textError, textRule } from '../requests/field-rules.ts';
+import { characterError, type FieldError, type TextRule, textError, textRule } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** A merchant's own data of an order: texts under keys, sorted by key. */
@@ -14,7 +14,7 @@ export const metadataLimits = { keys: 20, keyLength: 40, bytes: 8_192 } as const
 export const metadataFilterMax = 2;
 
 export const metadataKeyPattern = /^[A-Za-z0-9_.-]{1,40}$/;
-const refusedInKey = /[^A-Za-z0-9_.-]/;
+const forbiddenInKey = /[^A-Za-z0-9_.-]/;
 
 /** The rule of a value. */
 export const metadataValueRule: TextRule = textRule(500);
@@ -23,7 +23,7 @@ const utf8 = new TextEncoder();
 
 /**
  * Reads the optional member `metadata`. Returns `undefined` if it was not sent or has no keys, which Protobuf does not
- * distinguish. The error for an invalid key does not repeat the key, except for a refused character.
+ * distinguish. The error for an invalid key does not repeat the key, except for a forbidden character.
  */
 export function parseMetadata(value: unknown): Result<Metadata | undefined, readonly FieldError<MetadataFieldName>[]> {
   if (value === undefined || value === null) return success(undefined);
@@ -40,8 +40,8 @@ export function parseMetadata(value: unknown): Result<Metadata | undefined, read
   const wrongKeys = entries.map(([key]) => key).filter((key) => !metadataKeyPattern.test(key) || key === '__proto__');
   if (wrongKeys.length > 0) {
     const message = `must have keys of 1 to ${metadataLimits.keyLength} characters A-Z a-z 0-9 _ . -, not __proto__`;
-    const key = wrongKeys.find((key) => refusedInKey.test(key)) ?? '';
-    errors.push({ field: 'metadata', ...refusal(message, key, key.search(refusedInKey)) });
+    const key = wrongKeys.find((key) => forbiddenInKey.test(key)) ?? '';
+    errors.push({ field: 'metadata', ...characterError(message, key, key.search(forbiddenInKey)) });
   }
   let bytes = 0;
   for (const [key, text] of entries) {

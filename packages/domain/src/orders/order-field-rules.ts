@@ -15,7 +15,7 @@ const languageTag =
  */
 const phonePart = /[\p{Nd}\p{Zs}\p{Pd}\p{Bidi_Control}+\u2212.()/#*x]|[Ee][Xx][Tt]/uy;
 
-function refusedInPhone(value: string): number {
+function firstForbiddenInPhone(value: string): number {
   phonePart.lastIndex = 0;
   let end = 0;
   while (end < value.length && phonePart.test(value)) end = phonePart.lastIndex;
@@ -40,7 +40,7 @@ export const fieldRules = {
     characters: {
       // The ASCII characters of the rule, and all characters outside ASCII.
       pattern: /^(?:[^ -~]|[0-9 +\-.()/#*x]|[Ee][Xx][Tt])*$/,
-      refusedAt: refusedInPhone,
+      firstForbidden: firstForbiddenInPhone,
       message: 'must contain only digits, spaces, dashes, + . ( ) / # * x and the word ext',
     },
     format: {
@@ -58,7 +58,7 @@ export const fieldRules = {
   order_checksum: textRule(256, {
     characters: {
       pattern: /^[\x20-\x7e]*$/,
-      refusedAt: (value) => value.search(/[^\x20-\x7e]/),
+      firstForbidden: (value) => value.search(/[^\x20-\x7e]/),
       message: 'must contain only printable ASCII characters',
     },
   }),
@@ -69,7 +69,7 @@ export const fieldRules = {
     format: {
       pattern: languageTag,
       matches: (value) => languageTag.test(value.replaceAll('_', '-')),
-      refused: /[^A-Za-z0-9_-]/u,
+      forbidden: /[^A-Za-z0-9_-]/u,
       message: 'must be a well-formed language tag (BCP 47), such as de or pt-BR',
     },
   }),

@@ -67,8 +67,8 @@ export interface OrderChange {
 }
 
 /**
- * The result of a decision: a change, a replay of an earlier change, or a refusal, whose code is returned once it is
- * stored.
+ * The result of a decision: a change, a replay of an earlier change, or a refusal. The code of a refusal is returned
+ * once it is stored.
  */
 export type Decision =
   | { readonly kind: 'change'; readonly change: OrderChange }

@@ -39,7 +39,7 @@ export function parseOrderKey(
 }
 
 /**
- * Reads the one of three ids by which GetOrder finds an order. Any text is accepted as a payment_id, as in
+ * Reads the id that GetOrder finds an order by: one of three. Any text is accepted as a payment_id, as in
  * {@link parseOrderKey}.
  */
 export function parseOrderLookupKey(

@@ -20,7 +20,7 @@ export type FieldErrorCode = (typeof fieldErrorCodes)[number];
 
 /**
  * One invalid field of an order, or parameter of a request. The message states the rule. The only part of the value
- * that it may contain is a refused character.
+ * that it may contain is a forbidden character.
  */
 export interface FieldError<Name extends string = string> {
   readonly field: Name;
@@ -44,7 +44,7 @@ export interface TextRule {
   readonly characters?: {
     readonly pattern: RegExp;
     /** The index of the first character that is not allowed; -1: none. */
-    readonly refusedAt: (value: string) => number;
+    readonly firstForbidden: (value: string) => number;
     readonly message: string;
   };
   /** Checks the format. `pattern` is the published part of the check; `matches` may check more. */
@@ -52,7 +52,7 @@ export interface TextRule {
     readonly pattern: RegExp;
     readonly matches: (value: string) => boolean;
     /** Finds a character that no valid text has. */
-    readonly refused?: RegExp;
+    readonly forbidden?: RegExp;
     readonly message: string;
   };
 }
@@ -68,9 +68,9 @@ export function textRule(lengthMax: number, others: Partial<TextRule> = {}): Tex
   return { kind: 'text', required: true, lengthMin: 1, lengthMax, ...others };
 }
 
-/** A format that a pattern describes completely. `refused` finds a character that no valid text has. */
-export function patternFormat(pattern: RegExp, refused: RegExp, message: string): NonNullable<TextRule['format']> {
-  return { pattern, refused, message, matches: (value) => pattern.test(value) };
+/** A format that a pattern describes completely. `forbidden` finds a character that no valid text has. */
+export function patternFormat(pattern: RegExp, forbidden: RegExp, message: string): NonNullable<TextRule['format']> {
+  return { pattern, forbidden, message, matches: (value) => pattern.test(value) };
 }
 
 /**
@@ -106,7 +106,7 @@ export const nameRule = textRule(255);
 export const emailRule = textRule(254, {
   characters: {
     pattern: new RegExp(`^[^${invisibleRanges}]*$`),
-    refusedAt: (value) => value.search(mailInvisible),
+    firstForbidden: (value) => value.search(mailInvisible),
     message: 'must not contain invisible characters',
   },
   format: patternFormat(/^[^\s@]+@[^\s@]+$/, /\s/, 'must have one @ with text on both sides and no white space'),
@@ -117,7 +117,7 @@ export const urlRule = textRule(2_048, {
   format: {
     pattern: urlForm,
     matches: (value) => urlForm.test(value) && URL.canParse(value),
-    refused: /[\s\\]/,
+    forbidden: /[\s\\]/,
     message: 'must be an absolute http or https URL without user, password, backslash or white space',
   },
 });
@@ -129,23 +129,26 @@ export const urlRule = textRule(2_048, {
 export function textError(rule: TextRule, value: string): BrokenRule | undefined {
   if (value === '' && !rule.required) return undefined;
   if (!isPlain(value)) {
-    if (!value.isWellFormed()) return refusal('must be well-formed Unicode', value, value.search(loneSurrogate));
+    if (!value.isWellFormed()) return characterError('must be well-formed Unicode', value, value.search(loneSurrogate));
     const control = value.search(forbiddenControls(rule));
-    if (control >= 0) return refusal('must not contain control characters', value, control);
+    if (control >= 0) return characterError('must not contain control characters', value, control);
     if (rule.required && isBlank(value)) return { code: 'blank', message: 'must contain a visible character' };
   }
   const length = codePointCount(value);
   if (length > rule.lengthMax) return { code: 'too_long', message: `must be at most ${rule.lengthMax} characters` };
   if (length < rule.lengthMin) return { code: 'too_short', message: `must be at least ${rule.lengthMin} characters` };
   const { characters, format } = rule;
-  const refusedAt = characters?.refusedAt(value) ?? -1;
-  if (characters !== undefined && refusedAt >= 0) return refusal(characters.message, value, refusedAt);
+  const firstForbidden = characters?.firstForbidden(value) ?? -1;
+  if (characters !== undefined && firstForbidden >= 0) return characterError(characters.message, value, firstForbidden);
   if (format === undefined || format.matches(value)) return undefined;
-  return { ...refusal(format.message, value, format.refused ? value.search(format.refused) : -1), code: 'bad_format' };
+  return {
+    ...characterError(format.message, value, format.forbidden ? value.search(format.forbidden) : -1),
+    code: 'bad_format',
+  };
 }
 
 /** Returns the error for the character at an index, which the message names; -1: none. */
-export function refusal(message: string, value: string, index: number): BrokenRule {
+export function characterError(message: string, value: string, index: number): BrokenRule {
   return { code: 'bad_characters', message: index < 0 ? message : `${message} (${characterAt(value, index)})` };
 }
 

@@ -21,7 +21,7 @@ export interface WebhookEndpoint {
   /** `null` if deliveries are signed with one secret. */
   readonly previousSecret: Uint8Array | null;
   readonly createdAt: StoredTime;
-  /** Set if nothing is delivered any more: the merchant disabled the endpoint, or it responded with 410. */
+  /** Set if deliveries have stopped: the merchant disabled the endpoint, or it responded with 410. */
   readonly disabledAt: StoredTime | null;
   /** Set while the latest attempt failed. */
   readonly failingSince: StoredTime | null;

@@ -201,7 +201,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
       application_name: applicationName,
       statement_timeout: statementTimeoutMs,
       TimeZone: 'UTC',
-      // A database may have another default, with which `Date` mistakes the day for the month.
+      // A database may have a different default, which makes `Date` mistake the day for the month.
       DateStyle: 'ISO, MDY',
       ...settings,
     },

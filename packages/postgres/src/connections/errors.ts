@@ -93,7 +93,7 @@ const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 const shardLostTexts =
   /^(could not find valid entry for shard|failure on connection marked as essential|could not connect to any active placements|connection (not open|claimed exclusively)|server closed the connection|could not (send|receive) data)/;
 
-/** SQLSTATEs with which a server or pooler rejects a connection; the message names only parts of its URL. */
+/** SQLSTATEs of rejected connections, from a server or pooler. The message names only parts of the URL. */
 const rejectedConnectionStates = /^(08P01|28...|3D000|42704)$/;
 
 const readOnly = '25006';

@@ -237,7 +237,7 @@ test.each([
     (client: DatabaseClient<unknown>) => client.run(() => Promise.reject(new ConnectionLost())).catch(() => {}),
   ],
   ['closed', (client: DatabaseClient<unknown>) => client.close()],
-])('when a client is %s, its socket is destroyed even if the server reads nothing any more', async (_, end) => {
+])('when a client is %s, its socket is destroyed even if the server no longer reads', async (_, end) => {
   const accepted: Socket[] = [];
   const proxy = await startDatabaseProxy(server.url, (client, database) => {
     accepted.push(client);

@@ -107,7 +107,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     );
   });
 
-  test('a merchant manages endpoints, secrets and a brand, and nothing any more with a revoked secret', async () => {
+  test('a merchant manages endpoints, secrets and a brand, but nothing with a revoked secret', async () => {
     const management = openMerchantManagement({ url: database.url });
     onTestFinished(management.close);
     for (const [name, change] of Object.entries(managementChanges)) {

@@ -30,7 +30,7 @@ async function makeOrders(merchantId: number): Promise<void> {
   await database.sql`analyze orders, order_metadata`;
 }
 
-test('a page of a million orders takes the same time wherever it stands, and however rare its status or metadata is', async () => {
+test('a page of a million orders takes the same time at any position, and however rare its status or metadata is', async () => {
   const merchantId = await createMerchantId(database.sql);
   await makeOrders(merchantId);
   const store = openOrderStore({ url: database.url });

@@ -156,7 +156,7 @@ test('an endpoint has no more deliveries in flight than allowed, including earli
   });
 });
 
-test('a limit is spread over claims, each of which starts after the last merchant', async () => {
+test('a limit is spread over claims, and each claim starts after the last merchant of the previous one', async () => {
   const [a, b, c] = (await merchantsWithEvents(3, 4)) as [AccountId, AccountId, AccountId];
   expect(countsOf(await claim({ limit: 5 }))).toEqual({ [a]: 4, [b]: 1 });
   expect(countsOf(await claim({ limit: 5, after: await endpointOf(b) }))).toEqual({ [c]: 4 });

@@ -28,7 +28,7 @@ test('reads only the amount of the outermost object, in any notation of its key'
   expect(parsed.ok && parsed.value.order_amount).toEqual(new NumberText('2.50'));
 });
 
-test('passes an amount that is no number to the field rules', () => {
+test('passes an amount that is not a number to the field rules', () => {
   expect(readJsonBody(encode('{"order_amount":"10.00"}'))).toEqual({ ok: true, value: { order_amount: '10.00' } });
 });
 

@@ -38,7 +38,7 @@ export interface FloodOptions {
   readonly connections: number;
   /** The token of the page that is opened. */
   readonly orderToken: string;
-  /** If absent, each call has other, invented ones. */
+  /** Absent: each call has its own made-up credentials. */
   readonly credentials?: Credentials | undefined;
 }
 

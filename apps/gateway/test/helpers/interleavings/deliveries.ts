@@ -17,7 +17,8 @@ import { createSigningSecrets } from '../../../src/secrets/signing-secrets.ts';
 import { createMemoryLogger } from '../memory-logger.ts';
 
 // Two processes deliver one event with the gateway's code and PostgreSQL. Each waits before it claims, sends or
-// records, so that these steps can happen in every order. The receiver has no socket, which would be no step of its own.
+// records, so that these steps can happen in every order. The receiver has no socket, which would not be a separate
+// step.
 
 const database = useTestDatabase();
 const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
@@ -55,7 +56,7 @@ interface Gate {
 
 type Deliverer = ReturnType<typeof startDeliverer>;
 
-/** Starts a process that claims only when it is told to, and stops before each step of an attempt. */
+/** Starts a process that claims only on request, and stops before each step of an attempt. */
 function startDeliverer() {
   const { logger } = createMemoryLogger();
   const queue = openWebhookDeliveries({ url: database.url });
@@ -128,7 +129,7 @@ function startDeliverer() {
   };
 }
 
-/** What may happen to the endpoint meanwhile. */
+/** What may happen to the endpoint during a delivery. */
 const changes = {
   'moves to another URL': (merchantId: AccountId, id: string) => endpoints.update(merchantId, id, { url: newUrl }),
   'is disabled': (merchantId: AccountId, id: string) => endpoints.update(merchantId, id, { status: 'disabled' }),

@@ -9,7 +9,7 @@ interface Choice {
   readonly fault?: Fault;
 }
 
-/** A task as the end of a schedule leaves it. */
+/** The state of a task at the end of a schedule. */
 interface Ran<Result> {
   /** The positions of its first statement and its end in the schedule; infinite if it crashed or never began. */
   readonly sentAt: number;

@@ -33,7 +33,7 @@ export type CallSettings = Pick<
   'protocol' | 'merchants' | 'seed' | 'metadata_share' | (typeof shares)[number][1]
 >;
 
-/** The data for a payment of an order of the run whose creation was acknowledged. */
+/** The data for paying an order of the run that was acknowledged. */
 export interface KnownOrder {
   readonly order_token: string;
   readonly created_at: string;
@@ -122,7 +122,7 @@ export function createCallMaker(
     if (known !== undefined && (kind === 'pay' || kind === 'start' || kind === 'end')) {
       const facts = { protocol, own: given(life.checkout), order };
       const { order_token } = known;
-      // Two attempts at an order, of which some are started or ended twice.
+      // Each order has two attempts. Some are started or ended twice.
       const attempt = { order_token, attempt_id: `attempt-${random.below(2)}-of-${order.orderId}` };
       if (kind === 'start') {
         return operationCall('StartPayment', { ...attempt, lease_seconds: new JsonNumber('60') }, facts);

@@ -1,4 +1,4 @@
-/** A part of a run in which the rate of calls changes linearly from `rate` to `to`, in calls a second. */
+/** A part of a run in which the rate of calls changes linearly from `rate` to `to`, in calls per second. */
 export interface Phase {
   readonly seconds: number;
   readonly rate: number;

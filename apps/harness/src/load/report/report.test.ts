@@ -31,7 +31,7 @@ const call = {
   order: undefined,
 };
 
-/** Ten calls a second, the last of which fails. */
+/** Ten calls per second. The last one of each second fails. */
 function someRecorder(outcome: string, seconds = 2): Recorder {
   const recorder = createRecorder({ plannedSeconds: seconds });
   for (let number = 0; number < seconds * 10; number += 1) {

@@ -98,7 +98,7 @@ test('responses after the planned end belong to its last second, so that none re
   ]);
 });
 
-test('a second without any call is one in which nothing was sent and done', () => {
+test('a second without calls is reported with zero sent and zero done', () => {
   const recorder = createRecorder({ plannedSeconds: 4 });
   for (const atMs of [0, 3_000]) recorder.recordSent(call(1), atMs, 0);
   expect(recorder.seconds().map(({ sent }) => sent)).toEqual([1, 0, 0, 1]);

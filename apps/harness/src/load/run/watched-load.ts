@@ -32,7 +32,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
   /** For each gateway, when the latest call that created an order was sent. */
   const createdAtMs = gateways.map(() => 0);
   let [turn, created, late] = [0, 0, 0];
-  // The total time for which this process was blocked. A response that waited for this process was not late.
+  // The total time during which this process was blocked. A response that waited for this process was not late.
   let busyMs = 0;
   let tickedMs = performance.now();
   const ticking = setInterval(() => {

@@ -26,7 +26,7 @@ export const nowInMs = sql`date_trunc('milliseconds', now())`;
 const newEventId = sql`'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
 
 /**
- * The columns by which an update finds orders. Every function begins with `merchant_id`, by which Citus chooses the
+ * The columns that an update finds orders by. Every function begins with `merchant_id`, so that Citus can choose the
  * server of a call.
  */
 const orderKey = { merchant_id: 'bigint', order_id: 'text' };
