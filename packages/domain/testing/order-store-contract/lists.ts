@@ -124,6 +124,8 @@ export function describeLists({ opened, create, created, act }: OrderStoreSteps)
       { dayMs: today, currency: 'EUR', created: 4, paid: 2, expired: 0, refusedPayments: 2, paidHundredths: 2_000n },
       { ...none, dayMs: today, currency: 'USD', created: 1 },
     ]);
+    // A list stores the expiry, which a count does not.
+    expect(await list(merchantId, { status: 'EXPIRED' })).toHaveLength(1);
     expect(await store.countByDay(otherMerchant, Date.now() + hourMs, timeoutMs)).toMatchObject({ days: [] });
   });
 }
