@@ -63,7 +63,7 @@ test('the members of endpoints and secrets are the fields of the contract', () =
   expectTypeOf<keyof WebhookEndpointChange>().toEqualTypeOf<FieldsOf<webhooks.UpdateWebhookEndpointRequest, 'id'>>();
   expectTypeOf<keyof SignedWebhookEndpoint>().toEqualTypeOf<FieldsOf<webhooks.WebhookEndpoint>>();
   expectTypeOf<keyof WebhookDelivery>().toEqualTypeOf<FieldsOf<webhooks.WebhookDelivery>>();
-  expectTypeOf<keyof DeliveryFilter>().toEqualTypeOf<
+  expectTypeOf<SnakeCase<keyof DeliveryFilter>>().toEqualTypeOf<
     FieldsOf<webhooks.ListWebhookDeliveriesRequest, 'id' | 'cursor'>
   >();
   expectTypeOf<keyof PingResult>().toEqualTypeOf<FieldsOf<webhooks.PingWebhookEndpointResponse>>();

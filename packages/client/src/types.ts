@@ -200,6 +200,8 @@ export type DeliveryStatus = 'pending' | 'delivered' | 'failed';
 /** Which deliveries to list, and how many to fetch at once. */
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus | undefined;
+  /** Only deliveries of this order's events. */
+  readonly orderId?: string | undefined;
   /** Deliveries in one request, 1 to 100; 20 by default. */
   readonly limit?: number | undefined;
 }

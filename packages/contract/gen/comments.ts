@@ -263,6 +263,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.ListWebhookDeliveriesRequest.status": "Only deliveries with this status: `pending`, `delivered` or `failed`.",
   "gateway.v1.ListWebhookDeliveriesRequest.limit": "The maximum number of deliveries on the page: 1 to 100, 20 by default.",
   "gateway.v1.ListWebhookDeliveriesRequest.cursor": "The next_cursor of the previous page, with the same filters.",
+  "gateway.v1.ListWebhookDeliveriesRequest.order_id": "Only deliveries of the events of the order with this order_id. A page can then have fewer deliveries than its limit, or none, even if it has a next_cursor.",
   "gateway.v1.ListWebhookDeliveriesResponse": "A page of deliveries.",
   "gateway.v1.ListWebhookDeliveriesResponse.deliveries": "Newest event first.",
   "gateway.v1.ListWebhookDeliveriesResponse.next_cursor": "The cursor of the next page. Absent on the last page.",

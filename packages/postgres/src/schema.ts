@@ -353,6 +353,9 @@ export const events = pgTable(
   ],
 );
 
+/** The beginning of the ids of the events that are stored at a time. */
+export const eventIdAt = (time: SQL): SQL => sql`'evt_' || to_hex((extract(epoch from ${time}) * 1000000)::bigint)`;
+
 /**
  * The last position in each merchant's feed. It is locked while positions are assigned, so that events become visible
  * in the order of their positions.

@@ -68,6 +68,7 @@ export async function doMerchantOperations(url: string, sql: postgres.Sql, isDis
     await done(store.listEvents(merchantId, { limit: 1, types: ['order.paid'], orderId: 'first' }, enoughMs));
     await endpoints.list(merchantId);
     await endpoints.pageOfDeliveries(merchantId, 'we_1', { limit: 1 });
+    await endpoints.pageOfDeliveries(merchantId, 'we_1', { orderId: 'first', limit: 1 });
   } finally {
     await Promise.all([store.close(), endpoints.close()]);
   }

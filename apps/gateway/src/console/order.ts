@@ -1,14 +1,18 @@
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
+import { pageLimit } from '@order-gateway/domain/requests';
 import type { Result } from '@order-gateway/domain/result';
 import { html, raw } from 'hono/html';
 import type { OrderRecord } from '../operations/orders.ts';
+import type { EndpointResponse } from '../operations/webhooks.ts';
 import type { Html } from '../payment-page/html-page.ts';
 import { hasQrCode, qrCodeSvg } from '../payment-page/qr-code.ts';
 import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
 import { filled, timeOf } from './layout.ts';
 import { amountOf, badgeOf, findOrder, orderPath } from './orders.ts';
 import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
+import type { DeliveryList } from './webhooks.ts';
 
 const path = '/orders/:service_order_id';
 
@@ -37,7 +41,7 @@ ${mayManage && isUnpaid ? html`<p class="actions"><a class="button danger" href=
 ${isUnpaid ? linkBlock(visit, order) : ''}
 ${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order) : ''}
 <div class="card"><h2>${texts.timeline}</h2>
-<ol class="timeline">${timelineOf(visit, order)}</ol>
+<ol class="timeline">${timelineOf(visit, order, await deliveriesOf(visit, order))}</ol>
 </div>
 <div class="card"><h2>${texts.details}</h2>
 <dl>${detailsOf(visit, order)}</dl>
@@ -71,10 +75,37 @@ function simulateForm({ texts, link, formToken }: Visit, order: OrderRecord): Ht
 </form>`;
 }
 
+type Entry = [time: string | undefined, text: string | Html];
+
+/** The deliveries of the order's events to each endpoint. There are none if the operator manages the endpoints. */
+async function deliveriesOf({ texts, link, perform }: Visit, order: OrderRecord): Promise<Entry[]> {
+  const { order_id } = order;
+  const { method } = WebhookService;
+  const listed = await perform<{ readonly endpoints: readonly EndpointResponse[] }>(method.listWebhookEndpoints, {});
+  if (!listed.ok && listed.failure.kind !== 'permission_denied')
+    return [[order.created_at, failureText(listed.failure)]];
+  const entries = (listed.ok ? listed.value.endpoints : []).map(async ({ id, url }): Promise<Entry[]> => {
+    const members = { id, order_id, limit: `${pageLimit.max}` };
+    const found = await perform<DeliveryList>(method.listWebhookDeliveries, members);
+    const endpoint = html`<a href="${link(`/webhooks/${id}?${new URLSearchParams({ order_id })}`)}">${url}</a>`;
+    if (!found.ok) return [[order.created_at, html`${endpoint}: ${failureText(found.failure)}`]];
+    const more: Entry[] =
+      found.value.next_cursor === undefined ? [] : [[order.created_at, filled(texts.moreDeliveries, { endpoint })]];
+    const shown = found.value.deliveries.map(({ type, created_at, status, attempts, ...latest }): Entry => {
+      const result = html`${texts[status]}${latest.last_result === undefined ? '' : html`, <bdi>${latest.last_result}</bdi>`}`;
+      const text = filled(texts.wasDelivered, { type, endpoint, result, count: attempts });
+      return [latest.last_attempt_at ?? created_at, text];
+    });
+    return [...more, ...shown];
+  });
+  return (await Promise.all(entries)).flat();
+}
+
 /** What has happened to the order, oldest first, and what will. */
-function timelineOf(visit: Visit, order: OrderRecord): Html[] {
+function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry[]): Html[] {
   const { texts, language } = visit;
-  const entries: [time: string | undefined, text: string | Html][] = [
+  const entries: Entry[] = [
+    ...deliveries,
     [order.created_at, texts.wasCreated],
     [order.paid_at, filled(texts.wasPaid, { payment: order.payment_id ?? '' })],
     [order.cancelled_at, texts.wasCancelled],

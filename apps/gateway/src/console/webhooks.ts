@@ -25,6 +25,9 @@ export const webhookPages: readonly Page[] = [
   { method: 'POST', path: `${path}/delete`, respond: deleteEndpoint },
 ];
 
+/** A page of ListWebhookDeliveries. */
+export type DeliveryList = { readonly deliveries: readonly DeliveryResponse[]; readonly next_cursor?: string };
+
 type Endpoint = { readonly endpoint: EndpointResponse };
 
 async function endpointsPage(visit: Visit, failure?: Failure): Promise<Response> {
@@ -110,23 +113,28 @@ ${button('rotate', texts.rotate)}
 
 async function deliveriesOf(visit: Visit, endpoint: EndpointResponse): Promise<Html> {
   const { texts, query, link, perform } = visit;
-  const status = query.get('status') || undefined;
-  const cursor = query.get('cursor') || undefined;
-  const listed = await perform<{ readonly deliveries: readonly DeliveryResponse[]; readonly next_cursor?: string }>(
-    method.listWebhookDeliveries,
-    { id: endpoint.id, status, cursor },
-  );
+  const [status, order_id, cursor] = ['status', 'order_id', 'cursor'].map((name) => query.get(name) || undefined);
+  const listed = await perform<DeliveryList>(method.listWebhookDeliveries, {
+    id: endpoint.id,
+    status,
+    order_id,
+    cursor,
+  });
+  const addressOf = (filter: Readonly<Record<string, string | undefined>>) => {
+    const set = Object.entries({ order_id, ...filter }).flatMap(([name, value]) => (value ? [[name, value]] : []));
+    return link(`/webhooks/${endpoint.id}?${new URLSearchParams(set)}`);
+  };
   const filter = [undefined, ...deliveryStatuses].map((one) => {
-    const address = link(`/webhooks/${endpoint.id}${one === undefined ? '' : `?status=${one}`}`);
+    const address = addressOf({ status: one });
     return html`<a href="${address}"${one === status ? html` aria-current="true"` : ''}>${one === undefined ? texts.all : texts[one]}</a>`;
   });
-  const heading = html`<h2>${texts.deliveries}</h2><p class="row">${filter}</p>`;
+  const order = order_id && html`<p>${texts.order} <bdi>${order_id}</bdi></p>`;
+  const heading = html`<h2>${texts.deliveries}</h2>${order}<p class="row">${filter}</p>`;
   if (!listed.ok) return html`<div class="card">${heading}<p class="error">${failureText(listed.failure)}</p></div>`;
   const { deliveries, next_cursor } = listed.value;
-  const next = new URLSearchParams({ ...(status && { status }), cursor: next_cursor ?? '' });
   return html`<div class="card">${heading}
 ${deliveries.length === 0 ? html`<p>${texts.noDeliveries}</p>` : deliveriesTable(visit, endpoint, deliveries)}
-${next_cursor === undefined ? '' : html`<p><a rel="next" href="${link(`/webhooks/${endpoint.id}?${next}`)}">${texts.next}</a></p>`}
+${next_cursor === undefined ? '' : html`<p><a rel="next" href="${addressOf({ status, cursor: next_cursor })}">${texts.next}</a></p>`}
 </div>`;
 }
 

@@ -127,10 +127,10 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
         const found = await findEndpoint(managed, account.id, id.value);
         if (!found.ok) return found;
         const limit = filter.limit + 1;
-        const listed = await managed.pageOfDeliveries(account.id, id.value, { ...filter, limit });
-        const page = listed.slice(0, filter.limit);
-        const last = listed.length > filter.limit ? page.at(-1) : undefined;
-        const body = { deliveries: page.map(deliveryResponse), next_cursor: last && cursorAfter(last) };
+        const { deliveries, scannedTo } = await managed.pageOfDeliveries(account.id, id.value, { ...filter, limit });
+        const page = deliveries.slice(0, filter.limit);
+        const end = deliveries.length > filter.limit ? page.at(-1) : scannedTo;
+        const body = { deliveries: page.map(deliveryResponse), next_cursor: end && cursorAfter(end) };
         return success({ body, outcome: 'ok' });
       });
     },

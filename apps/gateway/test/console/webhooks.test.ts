@@ -149,3 +149,33 @@ test('with SELF_SERVICE=off, the pages say that the operator manages this', asyn
   const { status, text } = await (await signIn(reserved)).get('/webhooks');
   expect([status, text]).toEqual([403, expect.stringContaining('Ask the operator')]);
 });
+
+test("an order's timeline has the deliveries of its events, and leads to them", async () => {
+  const shop = { ...gateway, credentials: await gateway.accounts.create('Delivering Shop') };
+  const [working, failing] = [await runWebhookReceiver(), 'http://127.0.0.1:1/<b>'];
+  const ids: string[] = [];
+  for (const url of [working.url, failing])
+    ids.push((await callJson(shop, 'POST', '/webhook_endpoints', { url })).body.id);
+  await cancelNewOrder(shop, 'timeline & more');
+  await cancelNewOrder(shop, 'another');
+  const { service_order_id } = (await callJson(shop, 'GET', '/order/timeline%20%26%20more')).body;
+  const deliveries = async (id = '') => {
+    const { body } = await callJson(shop, 'GET', `/webhook_endpoints/${id}/deliveries?order_id=timeline+%26+more`);
+    return body.deliveries.map(({ type, last_result }: Record<string, unknown>) => [type, last_result]);
+  };
+  await expect.poll(() => deliveries(ids[0])).toEqual([['order.cancelled', 'HTTP 204']]);
+  await expect.poll(() => deliveries(ids[1])).toEqual([['order.cancelled', 'ECONNREFUSED']]);
+  const person = await signIn(shop, { role: 'read' });
+  const { text } = await person.get(`/orders/${service_order_id}`);
+  const entries = text.matchAll(/<li>.*?<\/time>(.*?)<\/li>/gs).map(([, entry = '']) => entry);
+  const texts = [...entries].map((entry) => entry.replaceAll(/<[^>]*>/g, ''));
+  expect(texts.slice(0, 2)).toEqual(['Order created', 'Cancelled']);
+  expect(texts.slice(2).toSorted()).toEqual([
+    expect.stringMatching(/^Webhook order.cancelled to http:.*&lt;b&gt;: Pending, ECONNREFUSED. Attempts: [12]$/),
+    `Webhook order.cancelled to ${working.url}: Delivered, HTTP 204. Attempts: 1`,
+  ]);
+  const [, address = ''] = new RegExp(`href="/console(/webhooks/${ids[0]}[^"]*)"`).exec(text) ?? [];
+  const listed = (await person.get(address.replaceAll('&amp;', '&'))).text;
+  expect(listed.match(/order\.cancelled<br>/g)).toHaveLength(1);
+  expect(listed).toContain('?order_id=timeline+%26+more&amp;status=failed"');
+});

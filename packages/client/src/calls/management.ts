@@ -90,9 +90,14 @@ export function createManagement(send: Send): Management {
     async rotateWebhookSecret(id) {
       return send('POST', `${endpointPath(id)}/rotate_secret`, undefined, notRepeatable);
     },
-    listWebhookDeliveries(id, filter = {}) {
+    listWebhookDeliveries(id, { orderId, ...filter } = {}) {
       type Page = { readonly deliveries: readonly WebhookDelivery[] };
-      return itemsOf(send, `${endpointPath(id)}/deliveries`, { ...filter }, (page: Page) => page.deliveries);
+      return itemsOf(
+        send,
+        `${endpointPath(id)}/deliveries`,
+        { ...filter, order_id: orderId },
+        (page: Page) => page.deliveries,
+      );
     },
     async redeliverWebhook(id, eventId) {
       await send('POST', `${endpointPath(id)}/deliveries/${encodeURIComponent(eventId)}/redeliver`);

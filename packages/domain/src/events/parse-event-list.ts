@@ -46,7 +46,8 @@ function readTypes(value: unknown, errors: FieldError<string>[]): readonly Event
   return types.length === 0 ? undefined : types;
 }
 
-function readOrderId(value: unknown, errors: FieldError<string>[]): string | undefined {
+/** Reads the filter by an order. */
+export function readOrderId(value: unknown, errors: FieldError<string>[]): string | undefined {
   if (value === undefined) return undefined;
   const broken =
     typeof value === 'string'

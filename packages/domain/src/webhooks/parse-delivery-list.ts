@@ -1,5 +1,6 @@
 import type { AccountId } from '../accounts/account.ts';
 import type { EventPosition } from '../events/event-feed.ts';
+import { readOrderId } from '../events/parse-event-list.ts';
 import {
   cursorOf,
   knownParameters,
@@ -15,6 +16,8 @@ import { type DeliveryStatus, deliveryStatuses } from './webhook-endpoint.ts';
 /** The filter of a list of deliveries. */
 export interface DeliveryListFilter {
   readonly status: DeliveryStatus | undefined;
+  /** Only deliveries of this order's events. */
+  readonly orderId: string | undefined;
   /** The id of an event. */
   readonly after: string | undefined;
 }
@@ -25,17 +28,18 @@ export function parseDeliveryList(
   endpointId: string,
   input: ListInput,
 ): ParsedList<DeliveryListFilter, Pick<EventPosition, 'eventId'>> {
-  const { values, errors } = knownParameters(input, ['id', 'status', 'limit', 'cursor']);
+  const { values, errors } = knownParameters(input, ['id', 'status', 'order_id', 'limit', 'cursor']);
   const status = deliveryStatuses.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
     errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${deliveryStatuses.join(', ')}` });
   }
+  const filter = { status, orderId: readOrderId(values.order_id, errors) };
   const limit = readLimit(values.limit, errors);
-  const scope = scopeOf(`deliveries ${endpointId}`, merchantId, { status });
+  const scope = scopeOf(`deliveries ${endpointId}`, merchantId, filter);
   const [after] = readCursor(values.cursor, scope, /^(evt_[0-9a-f]{32})$/, errors) ?? [];
   if (errors.length > 0) return failed(errors);
   return success({
-    filter: { status, after, limit },
+    filter: { ...filter, after, limit },
     cursorAfter: ({ eventId }) => cursorOf(scope, eventId),
   });
 }

@@ -42,6 +42,13 @@ export interface WebhookDelivery {
   readonly lastResult: string | null;
 }
 
+/** A page of deliveries, which may be empty. */
+export interface DeliveryPage {
+  readonly deliveries: readonly WebhookDelivery[];
+  /** The event from which to continue, if the store stopped before the end of the list. */
+  readonly scannedTo?: Pick<WebhookDelivery, 'eventId'> | undefined;
+}
+
 /** The status of a delivery. */
 export function deliveryStatusOf({
   deliveredAt,
@@ -83,12 +90,15 @@ export interface WebhookStore {
   /** Removes an endpoint, and gives up its pending deliveries. Returns whether the merchant had it. */
   remove(merchantId: AccountId, endpointId: string): Promise<boolean>;
 
-  /** Returns a page of the deliveries to one endpoint, the newest first. */
+  /**
+   * Returns a page of the deliveries to one endpoint, the newest first. With a filter by order it reads a bounded number
+   * of events: if it stopped before the end of the list, `scannedTo` is the event from which to continue.
+   */
   pageOfDeliveries(
     merchantId: AccountId,
     endpointId: string,
     filter: Partial<DeliveryListFilter> & { readonly limit: number },
-  ): Promise<readonly WebhookDelivery[]>;
+  ): Promise<DeliveryPage>;
 
   /**
    * Queues an event again as if it were new, even if it is older than the endpoint. Returns whether the merchant has

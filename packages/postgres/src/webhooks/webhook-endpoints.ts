@@ -1,5 +1,6 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventType } from '@order-gateway/domain/events';
+import { paidAtToleranceMs } from '@order-gateway/domain/orders';
 import {
   type DeliveryStatus,
   endpointsMax,
@@ -13,6 +14,7 @@ import {
   desc,
   eq,
   getTableColumns,
+  gte,
   isNotNull,
   isNull,
   lt,
@@ -26,13 +28,18 @@ import { type Action, type Actor, runRecorded, systemActor } from '../accounts/a
 import { arrayLiteral, patientConnectTimeoutMs } from '../connections/client.ts';
 import {
   accounts,
+  eventIdAt,
   events,
   isEventOfDelivery,
   livePreviousSecret,
+  orders,
   webhookDeliveries,
   webhookEndpoints,
 } from '../schema.ts';
 import { leaseSeconds } from './delivery-statements.ts';
+
+/** The maximum number of events that one page of an order's deliveries reads: a few milliseconds of work. */
+const scannedMax = 10_000;
 
 /** The secrets of an endpoint as they will be stored, and the signing secret that they replace. */
 export interface ReencryptedSecrets {
@@ -246,8 +253,10 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       return rows.length === 1;
     },
 
-    pageOfDeliveries: (merchantId, endpointId, { status, after, limit }) =>
-      run((db) =>
+    async pageOfDeliveries(merchantId, endpointId, { status, orderId, after, limit }) {
+      const scanned =
+        orderId === undefined ? undefined : await run((db) => scanForOrder(db, merchantId, orderId, after));
+      const deliveries = await run((db) =>
         db
           .select(deliveryColumns)
           .from(webhookDeliveries)
@@ -258,11 +267,14 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
               eq(webhookDeliveries.endpointId, endpointId),
               status && hasStatus[status],
               after === undefined ? undefined : lt(webhookDeliveries.eventId, after),
+              scanned && sql`${webhookDeliveries.eventId} = any(${scanned.eventIds}::text[])`,
             ),
           )
           .orderBy(desc(webhookDeliveries.eventId))
           .limit(limit),
-      ),
+      );
+      return { deliveries, scannedTo: scanned?.scannedTo };
+    },
 
     redeliver: async (merchantId, endpointId, eventId) => {
       const rows = await change(
@@ -302,6 +314,40 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       return rows.length;
     },
   };
+}
+
+/**
+ * Finds the events of an order among the merchant's newest {@link scannedMax} events before `after`. No event of the
+ * order is older than the order. There is no index of the orders of events, because each change of an order would have
+ * to write to it.
+ */
+async function scanForOrder(db: PostgresJsDatabase, merchantId: AccountId, orderId: string, after?: string) {
+  const orderAt = sql`(${orders.createdAt} - ${paidAtToleranceMs / 1_000} * interval '1 second')`;
+  const firstId = sql`(
+    select ${eventIdAt(orderAt)} from ${orders} where ${eq(orders.merchantId, merchantId)} and ${eq(orders.order_id, orderId)}
+  )`;
+  const scanned = db
+    .select({ eventId: events.eventId, order_id: events.order_id })
+    .from(events)
+    .where(
+      and(
+        eq(events.merchantId, merchantId),
+        gte(events.eventId, firstId),
+        after === undefined ? undefined : lt(events.eventId, after),
+      ),
+    )
+    .orderBy(desc(events.eventId))
+    .limit(scannedMax)
+    .as('scanned');
+  const [found] = await db
+    .select({
+      // As text, which the driver does not parse.
+      eventIds: sql<string>`coalesce(array_agg(${scanned.eventId}) filter (where ${scanned.order_id} = ${orderId}), '{}')::text`,
+      isCut: sql<boolean>`count(*) = ${scannedMax}`,
+      lastId: sql<string>`min(${scanned.eventId})`,
+    })
+    .from(scanned);
+  return { eventIds: found?.eventIds ?? '{}', scannedTo: found?.isCut ? { eventId: found.lastId } : undefined };
 }
 
 const deliveryColumns = {

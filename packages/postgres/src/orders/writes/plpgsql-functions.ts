@@ -4,6 +4,7 @@ import { type AnyPgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { plansEveryRun } from '../../connections/client.ts';
 import {
+  eventIdAt,
   events,
   isExpired,
   isLeaseLive,
@@ -23,7 +24,7 @@ const refusedPaymentsMax = 20;
 export const nowInMs = sql`date_trunc('milliseconds', now())`;
 
 /** The id has 13 digits of the time in microseconds, so that ids sort by time, and 19 random digits. */
-const newEventId = sql`'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
+const newEventId = sql`${eventIdAt(sql`now()`)} || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
 
 /**
  * The columns that an update finds orders by. Every function begins with `merchant_id`, so that Citus can choose the
