@@ -61,6 +61,10 @@ test.each([...programs])(
       expect(text, command).toMatch(new RegExp(`^Usage: ${command}\\b`));
       expect(text, command).toMatch(/^ {2}-h, --help +show this help$/m);
       expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
+      // Commands, arguments and options are indented by two spaces, and the lines that continue them by more.
+      const undescribed = /^ {2}(?:\S+ )*\S+$(?!\n {3,})/gm;
+      for (const [section] of text.matchAll(/^(?:Commands|Arguments|Options):\n(?: .*\n)+/gm))
+        expect(section.match(undescribed), command).toBeNull();
       const [usage = ''] = text.split('\n', 1);
       const position = [...usage.matchAll(/[<[]([A-Z_]+)[>\]]/g)].findIndex(([, argument]) => argument === 'CLIENT_ID');
       expect(position, command).toBeLessThanOrEqual(0);

@@ -1,9 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { UsageError } from '../start/process.ts';
-import { addBrandCommand } from './brand-command.ts';
 import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
-import { addWebhookCommands } from './webhook-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
@@ -138,19 +136,4 @@ describe('merchant with wrong arguments', () => {
     const message = '--ends must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z.';
     await expect(merchant('secret', 'add', clientId, '--ends', ends)).rejects.toThrow(message);
   });
-});
-
-test('every command, argument and option of merchant and checkout is explained by --help', async () => {
-  const ignore = async () => {};
-  const program = merchantCommands(ignore, ignore);
-  addBrandCommand(program, ignore, ignore);
-  addWebhookCommands(program, ignore, ignore);
-  for (const command of [program, checkoutCommands(ignore, ignore)].flatMap(allOf)) {
-    expect(command.description(), command.name()).not.toBe('');
-    for (const { description } of [...command.registeredArguments, ...command.options])
-      expect(description).not.toBe('');
-  }
-  const help = await merchant('secret', 'add', '--help');
-  expect(help).toContain('Usage: pnpm merchant secret add [options] <CLIENT_ID>');
-  expect(help).toMatch(/--ends <TIME> +when the secret stops working/);
 });

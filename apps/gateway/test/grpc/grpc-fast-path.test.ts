@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { credentials } from '../helpers/fixed-deps.ts';
 import {
   callHeaders,
+  createOrderPath,
   frame,
   openSession,
   orderData,
@@ -120,6 +121,8 @@ const metadata: fc.Arbitrary<Metadata> = fc.record(
       'APPLICATION/GRPC',
       'application/grpc+json',
       'application/grpc;x=y',
+      'application/grpc-web+proto',
+      'application/proto',
       'text/plain',
     ),
     'grpc-encoding': mostly('identity', 'gzip', 'br', 'snappy', '', 'identity,gzip'),
@@ -144,7 +147,10 @@ const metadata: fc.Arbitrary<Metadata> = fc.record(
     'trace-bin': fc.constantFrom('AAEC', 'AAEC,/w', 'not base64!'),
     'x-anything': fc.stringMatching(/^[ -~]{0,40}$/),
     te: fc.constant('trailers'),
+    expect: mostly('100-continue', 'a miracle'),
     ':method': mostly('POST', 'GET', 'PUT'),
+    ':path': mostly(createOrderPath, '/gateway.v1.OrderService/None', '*'),
+    ':authority': mostly('127.0.0.1', '::1:9090', '[', 'not a host'),
   },
   { requiredKeys: [] },
 );
@@ -211,6 +217,7 @@ test(`responds to ${callsMin} calls of all kinds, some of them cancelled, as Con
     const answers = await Promise.all(sessions.map((session) => sendCall(session, sample)));
     count += 1;
     const [fromFastPath, fromConnect] = answers.map(comparable);
+    expect(fromFastPath?.closed, JSON.stringify(sample)).not.toBe('open');
     expect(fromFastPath, JSON.stringify(sample)).toEqual(fromConnect);
     const status = String(answers[0]?.trailers['grpc-status'] ?? `HTTP ${answers[0]?.headers[':status']}`);
     outcomes.set(status, (outcomes.get(status) ?? 0) + 1);

@@ -11,7 +11,7 @@ import { clientPreface, dataFrame, flags, frameTypes, pingFrame } from '../../..
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { messageBytesMax } from '../../src/limits.ts';
 import { merchant } from '../helpers/fixed-deps.ts';
-import { callHeaders, frame, orderData, ordinaryCall, type RawCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { callHeaders, frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc/grpc-servers.ts';
 import { callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
@@ -33,41 +33,6 @@ test('handles a call normally if its authority is not a host, such as that of No
         expect([authority, encoding, trailers['grpc-status']]).toEqual([authority, encoding, '3']);
       }
     }
-  });
-});
-
-test('responds to or closes every call that is cut short, announces too much or is malformed', async () => {
-  await whileCallsGoOn({}, async ({ port }) => {
-    const data = orderData('nonsense');
-    const message = [frame(data)];
-    const headers = callHeaders;
-    const timed = { ...headers, 'grpc-timeout': '100m' };
-    const calls: RawCall[] = [
-      { headers, chunks: [], ends: true },
-      { headers, chunks: [Buffer.alloc(3)], ends: true },
-      { headers, chunks: [frame(data).subarray(0, 40)], ends: true },
-      { headers, chunks: [frame(data, { length: 0xffff_ffff })], ends: false },
-      { headers, chunks: [frame(data, { length: 0xffff_ffff })], ends: true },
-      { headers, chunks: [frame(data, { flags: 1 })], ends: true },
-      { headers: timed, chunks: [frame(data, { flags: 0xff })], ends: false },
-      { headers: timed, chunks: [frame(data), frame(data)], ends: false },
-      { headers: { ...headers, 'grpc-encoding': 'snappy' }, chunks: message, ends: true },
-      { headers: { ...headers, 'grpc-timeout': 'soon' }, chunks: message, ends: true },
-      { headers: { ...headers, 'grpc-timeout': '99999999H' }, chunks: message, ends: true },
-      { headers: { ...headers, ':path': '/gateway.v1.OrderService/None' }, chunks: message, ends: true },
-      { headers: { ...headers, ':path': '*' }, chunks: message, ends: true },
-      { headers: { ...headers, ':method': 'GET' }, chunks: message, ends: true },
-      { headers: { ...headers, expect: 'a miracle' }, chunks: message, ends: true },
-      { headers: { ...headers, ':authority': 'not a host' }, chunks: message, ends: true },
-      { headers: { ...headers, ':authority': '[', 'grpc-encoding': 'gzip' }, chunks: message, ends: true },
-      { headers: { ...timed, 'x-client-secret': '' }, chunks: message, ends: false },
-      { headers: { 'content-type': 'application/grpc+json' }, chunks: message, ends: false },
-      { headers: { 'content-type': 'application/grpc-web+proto' }, chunks: message, ends: false },
-      { headers: { 'content-type': 'application/proto' }, chunks: message, ends: false },
-    ];
-    const session = useSession(port);
-    for (const call of calls) expect(await sendCall(session, call)).not.toMatchObject({ closed: 'open' });
-    expect((await sendCall(session, ordinaryCall('after all'))).trailers['grpc-status']).toBe('0');
   });
 });
 

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@order-gateway/domain/accounts';
-import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   endProcesses,
@@ -10,15 +8,7 @@ import {
   runProgram,
   startProcess,
 } from '../helpers/gateway-process.ts';
-import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
-import {
-  answerOf,
-  createOrder,
-  credentialHeaders,
-  orderMessage,
-  postOrder,
-  postPayment,
-} from '../helpers/send-order.ts';
+import { createOrder, postOrder, postPayment } from '../helpers/send-order.ts';
 
 // Rules that hold for any number of processes, shown with two on one database.
 
@@ -91,40 +81,5 @@ test('one payment reported concurrently for 20 orders of two merchants through t
     expect(statuses.toSorted()).toEqual(
       ['PAID', ...Array.from({ length: 19 }, () => 'PAYMENT_ID_CONFLICT')].toSorted(),
     );
-  }
-});
-
-test('the same order sent to two processes at once, in JSON and over gRPC, is created by one and replayed by the other', async () => {
-  const headers = credentialHeaders(credentials);
-  const services = gateways.map((gateway) => grpcClient(OrderService, gateway));
-  const viaJson = async ({ url }: GatewayProcess, orderId: string) => {
-    const response = await postOrder({ url, credentials }, validOrderInput({ order_id: orderId }));
-    const { service_order_id, created_at, order_token, payment_link } = await answerOf(response);
-    const replayed = response.headers.get('idempotent-replayed');
-    expect(response.status).toBe(replayed === null ? 201 : 200);
-    return { replayed, facts: [`${service_order_id}`, created_at, order_token, payment_link] };
-  };
-  const viaGrpc = async (service: (typeof services)[number] | undefined, orderId: string) => {
-    let replayed: string | null = null;
-    const onHeader = (received: Headers) => {
-      replayed = received.get('idempotent-replayed');
-    };
-    const answer = await service?.createOrder(orderMessage(orderId), { headers, onHeader });
-    return {
-      replayed,
-      facts: [`${answer?.serviceOrderId}`, answer?.createdAt, answer?.orderToken, answer?.paymentLink],
-    };
-  };
-  for (let round = 0; round < 40; round += 1) {
-    const orderId = `concurrent-${round}`;
-    // Each process and each protocol is called first equally often.
-    const calls = [
-      () => viaJson(gateways[round % 2 === 0 ? 0 : 1], orderId),
-      () => viaGrpc(services[round % 2 === 0 ? 1 : 0], orderId),
-    ];
-    if (round % 4 > 1) calls.reverse();
-    const [one, other] = await Promise.all(calls.map((call) => call()));
-    expect(new Set([one?.replayed, other?.replayed])).toEqual(new Set([null, 'true']));
-    expect(one?.facts).toEqual(other?.facts);
   }
 });

@@ -1,11 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { json, text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
 import { environment, folder, load, program, useFolder } from './load-program.ts';
@@ -46,16 +44,9 @@ test('invalid arguments and files end with exit code 2 before anything is sent',
   expect(audited).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no database in') });
 });
 
-test.for(['load', 'replay', 'audit-orders'])('%s --help explains every option and the exit codes', async (name) => {
-  const file = fileURLToPath(new URL(`../../src/${name}.ts`, import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [file, '--help'], { env: environment() });
-  expect(stdout).toContain(`Usage: pnpm ${name} [options]`);
-  const options = [...stdout.matchAll(/^ {2}(?:-h, )?--\S+(?: <\S+>)?(.*)$/gm)];
-  expect(options.length).toBeGreaterThan(1);
-  for (const [line, description] of options) expect(description?.trim(), line).not.toBe('');
-  expect(stdout).toContain('Exit codes: 0 ');
-  if (name === 'load')
-    for (const profile of ['burst', 'lifecycle', 'smoke', 'soak', 'steady']) expect(stdout).toContain(profile);
+test('load --help lists the profiles', async () => {
+  const { stdout } = await load(['--help']);
+  for (const profile of ['burst', 'lifecycle', 'smoke', 'soak', 'steady']) expect(stdout).toContain(profile);
 });
 
 test('a run whose audit fails is still reported, and does not pass', async () => {
