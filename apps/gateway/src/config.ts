@@ -6,7 +6,7 @@ import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
 import { ConnectionUrlError, parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { distance } from 'fastest-levenshtein';
-import type { AllowedAddresses } from './network/ip-address.ts';
+import { type AllowedAddresses, isLoopbackUrl } from './network/ip-address.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import type { TlsFiles } from './network/tls.ts';
 import { parseSecretsKeys } from './secrets/secrets-keys.ts';
@@ -166,6 +166,15 @@ const variables = {
     'must be on or off',
     choice({ on: true, off: false }),
   ),
+  openIdIssuer: optional(
+    'OIDC_ISSUER',
+    'none',
+    'people sign in to the console with this provider of OpenID Connect; requires the next two',
+    'must be an https URL, or an http URL of this machine',
+    (text) => (isIssuer(URL.parse(text)) ? text : undefined),
+  ),
+  openIdClientId: optional('OIDC_CLIENT_ID', 'none', "the gateway's client id at the provider", '', asText),
+  openIdClientSecret: optional('OIDC_CLIENT_SECRET', 'none', 'the secret of this client', '', asText),
   operatorConsole: standard(
     'OPERATOR_CONSOLE',
     'off',
@@ -247,7 +256,7 @@ const variables = {
  * The values of these variables are never shown. Each can also be read from the file named by the variable with the
  * suffix `_FILE`.
  */
-const secretNames: readonly string[] = ['DATABASE_URL', 'OPERATOR_DATABASE_URL', 'SECRETS_KEY'];
+const secretNames: readonly string[] = ['DATABASE_URL', 'OIDC_CLIENT_SECRET', 'OPERATOR_DATABASE_URL', 'SECRETS_KEY'];
 
 const variableNames: readonly string[] = [
   ...Object.values(variables).map(({ name }) => name),
@@ -273,8 +282,8 @@ ${Object.values(variables)
   .map(({ name, help, standard }) => nameAndMeaning(name, `${help} (${standard})`, 26))
   .join('\n')}
 
-DATABASE_URL_FILE, OPERATOR_DATABASE_URL_FILE and SECRETS_KEY_FILE name files
-that hold these values.
+DATABASE_URL_FILE, OIDC_CLIENT_SECRET_FILE, OPERATOR_DATABASE_URL_FILE and
+SECRETS_KEY_FILE name files that hold these values.
 Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
 argument is wrong.
 `;
@@ -338,14 +347,30 @@ export function readConfig(env: Environment) {
     return standardValue;
   };
   const entries = Object.entries<Variable<unknown>>(variables).map(([key, variable]) => [key, read(variable)]);
-  const { tlsCertFile, tlsKeyFile, tlsClientCaFile, hasCollector, samplerName, sampledShare, ...values }: Values =
-    Object.fromEntries(entries);
+  const {
+    tlsCertFile,
+    tlsKeyFile,
+    tlsClientCaFile,
+    hasCollector,
+    samplerName,
+    sampledShare,
+    openIdIssuer,
+    openIdClientId,
+    openIdClientSecret,
+    ...values
+  }: Values = Object.fromEntries(entries);
   const tls: TlsFiles | undefined =
     tlsCertFile && tlsKeyFile
       ? { certFile: tlsCertFile, keyFile: tlsKeyFile, clientCaFile: tlsClientCaFile }
       : undefined;
   if (tls === undefined && (tlsCertFile || tlsKeyFile || tlsClientCaFile))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');
+  const openId =
+    openIdIssuer && openIdClientId && openIdClientSecret
+      ? { issuer: openIdIssuer, clientId: openIdClientId, clientSecret: openIdClientSecret }
+      : undefined;
+  if (openId === undefined && (openIdIssuer || openIdClientId || openIdClientSecret))
+    problems.push('OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together');
   const ports = [values.httpPort, values.grpcPort, values.adminPort].filter((port) => port !== 0);
   if (new Set(ports).size < ports.length)
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
@@ -360,6 +385,7 @@ export function readConfig(env: Environment) {
     webhookAddresses: values.webhookAddresses ?? (isEmbedded ? 'loopback' : 'public'),
     console: values.console ?? isEmbedded,
     tls,
+    openId,
     tracesSampler: hasCollector && { name: samplerName, share: sampledShare },
   };
 }
@@ -402,6 +428,10 @@ function choice<const Value>(values: Readonly<Record<string, Value>>): (text: st
 /** Reads calls per second. */
 export function parseRate(text: string): number | undefined {
   return wholeNumber(...rates)(text);
+}
+
+function isIssuer(url: URL | null): boolean {
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackUrl(url));
 }
 
 function asText(text: string): string {

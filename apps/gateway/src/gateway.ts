@@ -134,8 +134,11 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     certificateExpiry: tls?.expiry,
   });
   const operations = createOperations(deps);
+  const redirectUri = () => `${baseUrl}/console/openid/callback`;
+  const openId =
+    consoleSessions && config.openId && (await import('./console/openid.ts')).createOpenId(config.openId, redirectUri);
   const rooms = consoleSessions
-    ? [(await import('./console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions })]
+    ? [(await import('./console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId })]
     : [];
   const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), { tls: tls?.http, rooms });
   const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });

@@ -1,5 +1,6 @@
 import { errorCatalogue } from '@order-gateway/contract/errors';
 import {
+  type ConsolePerson,
   type ConsoleSessionStore,
   consoleTokenForm,
   createConsoleToken,
@@ -21,18 +22,27 @@ import { bodyBytesMax } from '../intake/body/call-body.ts';
 import { type Receive, takeBody } from '../intake/receive.ts';
 import type { Members, Operation } from '../operations/operation.ts';
 import type { Html } from '../payment-page/html-page.ts';
+import { messageOf } from '../start/process.ts';
 import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
 import { isAccepted, readForm } from './form.ts';
 import { consoleHeaders, consolePage, filled, languageFor, plainPage, textsIn } from './layout.ts';
 import { newOrderPages } from './new-order.ts';
+import type { OpenId } from './openid.ts';
 import { orderPages } from './order.ts';
 import { ordersPages } from './orders.ts';
 import { overviewPages } from './overview.ts';
 import { secretPages } from './secrets.ts';
-import { formTokenOf, isFormToken, sessionCookie, sessionTokenIn } from './session-cookie.ts';
+import {
+  formTokenOf,
+  isFormToken,
+  openIdCookie,
+  openIdSecretIn,
+  sessionCookie,
+  sessionTokenIn,
+} from './session-cookie.ts';
 import { sessionPages } from './sessions.ts';
-import { signedOutPage, signInPage } from './sign-in.ts';
+import { openIdPage, signedOutPage, signInPage } from './sign-in.ts';
 import { failurePage, failureText, type Page, type Response, redirect, storedResult, type Visit } from './visit.ts';
 import { webhookPages } from './webhooks.ts';
 
@@ -56,6 +66,8 @@ interface ConsoleDeps {
   readonly deps: GatewayDeps;
   readonly operations: readonly Operation[];
   readonly sessions: ConsoleSessionStore;
+  /** Absent: people sign in only with links. */
+  readonly openId: OpenId | undefined;
 }
 
 /** Creates the routes of the console, all of them under `/console`. */
@@ -74,8 +86,38 @@ export function consoleRoutes(console: ConsoleDeps): Room {
 }
 
 /** A one-time link: GET shows a button and changes nothing, because previews and scanners open links. */
-function signInRoutes(app: FastifyInstance, { deps, sessions }: ConsoleDeps): void {
+function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: ConsoleDeps): void {
   admitUnauthenticated(app, deps, sendFailure);
+  /** Starts a session, unless there is no link or person. A session that the browser already has is never continued. */
+  const signIn = async (
+    reply: FastifyReply,
+    by: Uint8Array | ConsolePerson | undefined,
+    provided?: { readonly problem: string | undefined },
+  ): Promise<FastifyReply> => {
+    const { call } = reply.request;
+    const address = `${pathPrefixOf(deps.baseUrl())}/console`;
+    const token = createConsoleToken(deps.randomBytes);
+    const signedIn = await call.run(async () =>
+      by === undefined
+        ? failed<Failure>({ kind: 'unauthenticated' })
+        : storedResult(await sessions.signIn(by, hashSecret(token), call.timeLeftMs())),
+    );
+    const language = languageOf(reply.request);
+    if (!signedIn.ok) {
+      const isRejected = signedIn.failure.kind === 'unauthenticated';
+      const failure = isRejected ? call.fail(await deps.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
+      if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
+      if (provided === undefined) return sendPlain(reply.code(410), signInPage(language, { hasEnded: true }));
+      deps.logger.warn({ reason: provided.problem ?? 'unknown person' }, 'sign-in with OpenID Connect rejected');
+      return sendPlain(reply.code(403), openIdPage(language, 'rejected', `${address}/openid`));
+    }
+    call.succeed('ok');
+    reply.header('set-cookie', sessionCookie(token, deps.baseUrl())).headers(consoleHeaders);
+    if (provided === undefined) return reply.redirect(address, 303);
+    // A redirect would be part of the navigation from the provider, with which browsers do not send the new cookie.
+    reply.header('refresh', `0; url=${address}`);
+    return sendPlain(reply, openIdPage(language, 'signedIn', address));
+  };
   app.get('/console/sign-in/:token', { config: { operation: 'ConsoleSignIn' } }, async (request, reply) => {
     request.call.succeed('ok');
     return sendPlain(reply, signInPage(languageOf(request)));
@@ -92,31 +134,35 @@ function signInRoutes(app: FastifyInstance, { deps, sessions }: ConsoleDeps): vo
       const body = await takeBody(request.call, startReading(deps, request, reply, { hasEnvelope: false }));
       if (!body.ok) return sendFailure(reply, body.failure);
     },
-    async handler({ call, params }, reply) {
-      // A session that the browser already has is never continued.
-      const token = createConsoleToken(deps.randomBytes);
-      const signedIn = await call.run(async () =>
-        consoleTokenForm.test(params.token)
-          ? storedResult(await sessions.signIn(hashSecret(params.token), hashSecret(token), call.timeLeftMs()))
-          : failed<Failure>({ kind: 'unauthenticated' }),
-      );
-      if (!signedIn.ok && signedIn.failure.kind !== 'unauthenticated') return sendFailure(reply, signedIn.failure);
-      if (!signedIn.ok) {
-        const failure = call.fail(await deps.unauthenticatedCalls.reject(call.peer));
-        if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
-        const language = languageOf(reply.request);
-        return sendPlain(reply.code(410), signInPage(language, { hasEnded: true }));
-      }
-      call.succeed('ok');
-      reply.header('set-cookie', sessionCookie(token, deps.baseUrl()));
-      return reply.headers(consoleHeaders).redirect(`${pathPrefixOf(deps.baseUrl())}/console`, 303);
-    },
+    handler: ({ params }, reply) =>
+      signIn(reply, consoleTokenForm.test(params.token) ? hashSecret(params.token) : undefined),
+  });
+  if (openId === undefined) return;
+  app.get('/console/openid', { config: { operation: 'ConsoleSignIn' } }, async ({ call }, reply) => {
+    const begun = await openId.begin().catch(messageOf);
+    if (typeof begun === 'string') {
+      deps.logger.error({ reason: begun }, 'the provider of OpenID Connect does not respond');
+      return sendFailure(reply, { kind: 'unavailable' });
+    }
+    call.succeed('ok');
+    reply.header('set-cookie', openIdCookie(begun.secret, deps.baseUrl()));
+    return reply.headers(consoleHeaders).redirect(begun.url, 303);
+  });
+  app.get('/console/openid/callback', { config: { operation: 'ConsoleSignIn' } }, async ({ headers, url }, reply) => {
+    const [, query = ''] = /\?(.*)/s.exec(url) ?? [];
+    const secret = openIdSecretIn(headers.cookie, deps.baseUrl());
+    // A secret is used once, whatever the outcome.
+    reply.header('set-cookie', openIdCookie(undefined, deps.baseUrl()));
+    const person = await openId.complete(query, secret).catch(messageOf);
+    return typeof person === 'string'
+      ? signIn(reply, undefined, { problem: person })
+      : signIn(reply, person, { problem: undefined });
   });
 }
 
 /** Receives the request of a person who is signed in, and sends the page's response. */
 async function visitPage(
-  { deps, operations, sessions }: ConsoleDeps,
+  { deps, operations, sessions, openId }: ConsoleDeps,
   receive: Receive,
   page: Page,
   request: FastifyRequest,
@@ -150,7 +196,10 @@ async function visitPage(
     if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
     call.fail(failure);
     if (token !== undefined) reply.header('set-cookie', sessionCookie(undefined, baseUrl));
-    return sendPlain(reply.code(401), signedOutPage(languageOf(request)));
+    return sendPlain(
+      reply.code(401),
+      signedOutPage(languageOf(request), openId && `${pathPrefixOf(baseUrl)}/console/openid`),
+    );
   }
   const sent = await readForm(received.value, headers);
   if (!sent.ok) return sendFailure(reply, sent.failure);

@@ -22,10 +22,22 @@ export function signInPage(language: ConsoleLanguage, { hasEnded = false } = {})
   );
 }
 
-/** The page for everyone without a session. */
-export function signedOutPage(language: ConsoleLanguage): Promise<string> {
+/** The page for everyone without a session. `openIdAddress` is where a sign-in with OpenID Connect begins. */
+export function signedOutPage(language: ConsoleLanguage, openIdAddress?: string): Promise<string> {
   const texts = textsIn(language);
   const { sessionMs, idleMs } = consoleLimits;
   const text = filled(texts.signedOutText, { hours: sessionMs / 3_600_000, idle: idleMs / minuteMs });
-  return plainPage(language, texts.signedOut, html`<p>${text}</p>`);
+  const button =
+    openIdAddress === undefined ? '' : html`<p><a class="button main" href="${openIdAddress}">${texts.openId}</a></p>`;
+  return plainPage(language, texts.signedOut, html`<p>${text}</p>${button}`);
+}
+
+/** The page to which the provider of OpenID Connect leads, with a link to the next one. */
+export function openIdPage(language: ConsoleLanguage, outcome: 'signedIn' | 'rejected', next: string): Promise<string> {
+  const texts = textsIn(language);
+  const [title, text, link] =
+    outcome === 'signedIn'
+      ? [texts.openIdDone, '', texts.continue]
+      : [texts.openIdRejected, html`<p>${texts.openIdRejectedText}</p>`, texts.openId];
+  return plainPage(language, title, html`${text}<p><a href="${next}">${link}</a></p>`);
 }

@@ -108,7 +108,7 @@ test('lists are read page by page, and an entry of the audit log is text', async
       const { status, text }: Awaited<ReturnType<typeof request>> = await request(`${origin}${next}`, {
         headers: { cookie },
       });
-      expect(status).toBe(200);
+      expect([status, texts.length < 5]).toEqual([200, true]);
       texts.push(text);
       next = /rel="next" href="([^"]+)"/.exec(text)?.[1];
     }

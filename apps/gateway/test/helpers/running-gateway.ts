@@ -12,6 +12,7 @@ import { queueLimits } from '@order-gateway/postgres/queue-limits';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import type { OpenIdSettings } from '../../src/console/openid.ts';
 import { openOperatorView } from '../../src/console/operator/operator-view.ts';
 import { type DemoMerchant, findOrCreateDemoMerchant } from '../../src/demo/demo-merchant.ts';
 import { type Gateway, openGateway } from '../../src/gateway.ts';
@@ -60,6 +61,7 @@ interface RunOptions {
   readonly selfService?: boolean;
   readonly hasConsole?: boolean;
   readonly hasOperatorView?: boolean;
+  readonly openId?: OpenIdSettings;
   /** Runs the gateway with a demo merchant and with the key of that merchant's signing secret. */
   readonly hasDemo?: boolean;
   readonly webhookAddresses?: AllowedAddresses;
@@ -115,6 +117,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
         secretsKeys: options.hasSecretsKey === false ? undefined : [testSecretsKey],
         selfService: options.selfService ?? true,
         console: options.hasConsole ?? false,
+        openId: options.openId,
       },
       webhookAddresses: options.webhookAddresses ?? 'any',
       tracesSampler: undefined,

@@ -29,7 +29,12 @@ export interface ConsoleUser {
   readonly role: ConsoleRole;
 }
 
-/** A session of the console, which a person started with a one-time link. */
+/** A person whom an identity provider knows, and the merchant for whom the person acts. */
+export interface ConsolePerson extends ConsoleUser {
+  readonly clientId: string;
+}
+
+/** A session of the console. */
 export interface ConsoleSession extends ConsoleUser {
   /** Positive, unique among all sessions. */
   readonly id: number;
@@ -60,10 +65,10 @@ export interface ConsoleAction {
  */
 export interface ConsoleSessionStore {
   /**
-   * Uses up a link and starts a session. The sessions of a merchant that were used least recently end, so that at most
+   * Starts a session for a link, which it uses up, or for a person. The sessions of a merchant that were used least recently end, so that at most
    * `sessionsMax` remain.
    */
-  signIn(linkDigest: Uint8Array, sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<true>>;
+  signIn(by: Uint8Array | ConsolePerson, sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<true>>;
   /** Finds a live session, and records that it is used. */
   find(sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<FoundConsoleSession>>;
   /** Creates a one-time link for a colleague, as the user of a session with the role `manage`. */

@@ -1,4 +1,5 @@
 import {
+  type ConsolePerson,
   type ConsoleSession,
   type ConsoleSessionStore,
   type ConsoleUser,
@@ -53,21 +54,13 @@ export function openConsoleSessions(options: DatabaseOptions): PostgresConsoleSe
   const perform = <Found>(timeoutMs: number, work: (db: PostgresJsDatabase) => Promise<Found | undefined>) =>
     queue.add(async (run) => ({ kind: 'done', value: await run(work) }), timeoutMs) as Promise<FoundOutcome<Found>>;
   return {
-    signIn: (linkDigest, sessionDigest, timeoutMs) =>
+    signIn: (by, sessionDigest, timeoutMs) =>
       perform(timeoutMs, async (db) => {
-        const isOfLink = eq(consoleLinks.tokenDigest, linkDigest);
+        const { user, actor } = by instanceof Uint8Array ? userOfLink(by) : userOfPerson(by);
         const [used] = await runRecorded<{ account_id: string }>(
           db,
-          sql`
-            delete from ${consoleLinks} using ${accounts}
-            where ${isOfLink} and ${consoleLinks.createdAt} > ${since(consoleLimits.linkMs)}
-              and ${accounts.id} = ${consoleLinks.accountId} and ${isNull(accounts.disabledAt)}
-            returning account_id, client_id, ${consoleLinks.name}, role`,
-          {
-            actor: sql`select 'console:' || name as name, role from ${consoleLinks} where ${isOfLink}`,
-            name: 'console.sign_in',
-            clientId: sql`client_id`,
-          },
+          user,
+          { actor, name: 'console.sign_in', clientId: sql`client_id` },
           {
             also: sql`
               insert into ${consoleSessions} (account_id, token_digest, name, role)
@@ -163,6 +156,30 @@ export function openConsoleSessions(options: DatabaseOptions): PostgresConsoleSe
       }),
 
     close: queue.close,
+  };
+}
+
+/** Deletes a link, and selects its user and the enabled merchant. */
+function userOfLink(linkDigest: Uint8Array) {
+  const isOfLink = eq(consoleLinks.tokenDigest, linkDigest);
+  return {
+    user: sql`
+      delete from ${consoleLinks} using ${accounts}
+      where ${isOfLink} and ${consoleLinks.createdAt} > ${since(consoleLimits.linkMs)}
+        and ${accounts.id} = ${consoleLinks.accountId} and ${isNull(accounts.disabledAt)}
+      returning account_id, client_id, ${consoleLinks.name}, role`,
+    actor: sql`select 'console:' || name as name, role from ${consoleLinks} where ${isOfLink}`,
+  };
+}
+
+/** Selects a person as the user, with the enabled merchant. */
+function userOfPerson({ clientId, name, role }: ConsolePerson) {
+  const isMerchant = and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'), isNull(accounts.disabledAt));
+  return {
+    user: sql`
+      select ${accounts.id} as account_id, ${accounts.clientId}, ${name}::text as name, ${role}::text as role
+      from ${accounts} where ${isMerchant}`,
+    actor: sql`select ${`console:${name}`}::text as name, ${role}::text as role, 'openid' as signed_in_by`,
   };
 }
 

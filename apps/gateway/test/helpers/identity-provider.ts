@@ -1,0 +1,62 @@
+import { createServer } from 'node:http';
+import { Provider } from 'oidc-provider';
+import type { OpenIdSettings } from '../../src/console/openid.ts';
+import { bind } from '../../src/network/listen.ts';
+
+/** The claims of a person. */
+type Claims = Readonly<Record<string, unknown>>;
+
+/** A real provider of OpenID Connect on this machine, where the person of the moment is signed in without a form. */
+export async function startIdentityProvider() {
+  const server = createServer();
+  const port = await bind(server, { port: 0, host: '127.0.0.1' });
+  const settings: OpenIdSettings = {
+    issuer: `http://127.0.0.1:${port}`,
+    clientId: 'gateway',
+    clientSecret: 's'.repeat(40),
+  };
+  const client = { client_id: settings.clientId, client_secret: settings.clientSecret };
+  let claims: Claims = {};
+  return {
+    settings,
+    /** Serves the gateway at this address. */
+    serve(baseUrl: string) {
+      const provider = new Provider(settings.issuer, {
+        clients: [{ ...client, redirect_uris: [`${baseUrl}/console/openid/callback`] }],
+        claims: { openid: ['sub', 'order_gateway'], email: ['email', 'email_verified'] },
+        conformIdTokenClaims: false,
+        cookies: { keys: ['key'] },
+        features: { devInteractions: { enabled: false } },
+        ttl: { AccessToken: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
+        pkce: { required: () => true },
+        interactions: { url: () => '/sign-in' },
+        findAccount: (_context: unknown, accountId: string) => ({
+          accountId,
+          claims: () => ({ sub: accountId, ...claims }),
+        }),
+        async loadExistingGrant({ oidc }: { oidc: { client: { clientId: string }; session: { accountId: string } } }) {
+          const grant = new provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
+          grant.addOIDCScope('openid profile email');
+          await grant.save();
+          return grant;
+        },
+      });
+      const respond = provider.callback();
+      server.on('request', (request, response) => {
+        if (request.url !== '/sign-in') return respond(request, response);
+        provider.interactionFinished(request, response, { login: { accountId: 'ada-1' } }).catch((error) => {
+          response.writeHead(500).end(String(error));
+        });
+      });
+    },
+    /** Sets the claims of the person who signs in. */
+    setClaims(next: Claims) {
+      claims = next;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      }),
+  };
+}
