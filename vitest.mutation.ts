@@ -1,8 +1,18 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { testsOf } from './vitest.base.ts';
 
-// The unit tests of the folder that `tools/mutation.ts` names. Stryker starts Vitest itself and can't choose a mode.
+// The unit tests that `tools/mutation.ts` names. Stryker starts Vitest itself and can't choose a mode.
 export default defineConfig(async (env) => {
   const tests = await testsOf(import.meta.dirname)({ ...env, mode: 'unit' });
-  return { ...tests, test: { ...tests.test, include: ['**/*.test.ts'], reporters: [] } };
+  // The links in node_modules lead to the original packages, not to the changed ones.
+  const domain = {
+    find: /^@order-gateway\/domain\//,
+    replacement: `${join(import.meta.dirname, 'packages/domain/src')}/`,
+  };
+  return {
+    ...tests,
+    resolve: { alias: [domain] },
+    test: { ...tests.test, include: [process.env.MUTATION_TESTS ?? ''], reporters: [] },
+  };
 });

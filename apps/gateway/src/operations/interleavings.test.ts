@@ -32,6 +32,7 @@ test.for([
   [['pay by 2', 'pay by 3', 'cancel'], 0],
   [['pay by 2 with its attempt', 'start by 2', 'start by 3', 'cancel'], 0],
   [['pay by 2', 'pay by 3', 'cancel', 'start by 3'], 0],
+  [['start by 2', 'start by 2', 'end by 2', 'end by 2'], 0],
   [['simulate an expiry', 'pay by 3', 'cancel', 'read'], 0],
 ] as const)('%j at the same time keep all promises while the clock passes the expiry', async ([callNames, ticks]) => {
   const explored = await exploreAll(orderWorld(named(...callNames), { isCreated: true, ticks }), { faultsMax: 0 });

@@ -106,10 +106,11 @@ async function endPayment(
   const attempt = { checkoutId: caller.account.id, attemptId };
   let replayed = true;
   for (;;) {
-    // The order is read again after the change, because an order past its expiry expires when its lease ends.
+    // The order is read again after the change, because an order past its expiry expires when its lease ends. If the attempt has
+    // started again since the change, its new lease stays.
     const found = await findPaymentLink(deps.store.findByToken, caller, orderToken);
     if (!found.ok) return found;
-    if (!isHeldBy(found.value.order.lease, attempt)) return success({ found: found.value, replayed });
+    if (!replayed || !isHeldBy(found.value.order.lease, attempt)) return success({ found: found.value, replayed });
     const outcome = await deps.store.endPayment(found.value.order, attempt, caller.timeLeftMs());
     if (outcome.kind === 'changed') replayed = false;
     else if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));

@@ -17,6 +17,8 @@ test.for([
   { count: 2, ticks: 2, faultsMax: 0 },
   { count: 2, ticks: 1, faultsMax: 1 },
   { count: 3, ticks: 0, faultsMax: 0 },
+  { count: 3, ticks: 0, faultsMax: 1 },
+  { count: 4, ticks: 0, faultsMax: 0 },
 ])(
   'every choice of $count calls keeps all promises with $ticks steps of the clock and $faultsMax faults',
   async (plan) => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAmount } from '@order-gateway/domain/money';
-import { formatTime } from '@order-gateway/domain/orders';
+import { formatTime, isAdditional } from '@order-gateway/domain/orders';
 import { loadFixtures } from '@order-gateway/fixtures';
 import type { Call, History, StoredOrder as ModelOrder } from '@order-gateway/order-model/model';
 import { storedOrderOf } from '@order-gateway/order-model/observed';
@@ -155,15 +155,14 @@ export function acknowledgedOrder(created: Created, { merchant, fields, metadata
   return { merchant, members: { ...fields, ...created, ...(metadata && { metadata: JSON.stringify(metadata) }) } };
 }
 
-/** A stored order with the members of the API contract. A run sends no locale, so the stored locale is empty. */
+/** A stored order with the members of the API contract. A run sends no additional fields, so they are empty. */
 export function storedOrder(merchant: number, { order, sharedFields }: ScannedOrder): StoredOrder {
-  const { customer_locale: locale, ...fields } = order.fields;
+  const sent = Object.entries(order.fields).filter(([name, value]) => value !== '' || !isAdditional(name));
   return {
     merchant,
     sharedFields,
     members: {
-      ...fields,
-      ...(locale !== '' && { customer_locale: locale }),
+      ...Object.fromEntries(sent),
       order_amount: formatAmount(order.fields.order_amount),
       service_order_id: order.serviceOrderId,
       order_token: order.orderToken,

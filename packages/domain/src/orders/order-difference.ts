@@ -1,7 +1,7 @@
 import { isPersonal, matchesErased } from './erasure.ts';
 import { isSameMetadata } from './metadata.ts';
 import type { Order } from './order.ts';
-import { additionalFieldNames, type OrderFieldName, orderFieldNames, type RequestFieldName } from './order-fields.ts';
+import { isAdditional, orderFieldNames, type RequestFieldName } from './order-fields.ts';
 import type { ParsedOrder } from './parse-order.ts';
 
 /**
@@ -25,8 +25,4 @@ export function orderDifference(
   if (expiresAtMs !== undefined && expiresAtMs !== stored.expiresAtMs) differing.push('order_expires_at');
   if (metadata !== undefined && !isErased && !isSameMetadata(metadata, stored.metadata)) differing.push('metadata');
   return differing;
-}
-
-function isAdditional(name: OrderFieldName): boolean {
-  return (additionalFieldNames as readonly OrderFieldName[]).includes(name);
 }

@@ -27,6 +27,11 @@ export const orderFieldNames = [
 /** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
+/** Whether a field is one of {@link additionalFieldNames}. */
+export function isAdditional(name: string): boolean {
+  return (additionalFieldNames as readonly string[]).includes(name);
+}
+
 /** The fields of the request that creates an order: those of the order, and those that have a separate rule. */
 export const requestFieldNames = [...orderFieldNames, 'order_expires_at', 'metadata'] as const;
 
