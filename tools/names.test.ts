@@ -12,7 +12,7 @@ const [, catalog = ''] = /^catalog:\n((?: {2}.+\n)+)/m.exec(readFileSync('pnpm-w
 const pinned = [...catalog.matchAll(/^ {2}"?([^":]+)/gm)].map(([, name]) => name);
 
 /**
- * Commands that download and run a package, with their valueless options. Matches only where a command begins, because
+ * Commands that download and run a package, with any flags. Matches only where a command begins, because
  * in prose, npx is a noun. `npx --no` runs only installed packages.
  */
 const runners =

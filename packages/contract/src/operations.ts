@@ -39,7 +39,7 @@ export interface JsonRoute {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path below the base URL. A name in braces is a field of the request. */
   readonly path: string;
-  /** More paths of the method, which need fewer fields. */
+  /** Additional paths of the method, with fewer path parameters. */
   readonly otherPaths: readonly string[];
   /** Whether the request travels as the body. Otherwise the fields that are not in the path are query parameters. */
   readonly hasBody: boolean;

@@ -17,12 +17,12 @@ const startLimitMs = 30_000;
 const responseLimitMs = 5_000;
 const pollMs = 50;
 const retryMs = 1_000;
-// A process that the lost server was just starting can hold its port for a moment.
+// A process that the server forked just before it died can hold the port for a moment.
 const portLimitMs = 10_000;
 // An arbitrary number: nothing else takes advisory locks in the database `postgres`.
 const usersLock = 5_432_001;
 
-/** Errors caused by a concurrent start or by the last processes of a killed server: the next attempt may succeed. */
+/** Errors caused by a concurrent start or by the leftover processes of a killed server: the next attempt may succeed. */
 export const transientError = /lock file|PID file|shared memory block|address already in use/i;
 
 /** PostgreSQL's settings unless the caller overrides them. */

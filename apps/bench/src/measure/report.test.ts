@@ -26,7 +26,7 @@ const pgbench: Run = {
   memoryMib: [Number.NaN],
 };
 
-test('the median is the middle of an odd number of figures, else the mean of the two in the middle', () => {
+test('the median is the middle value, or the mean of the two middle values if their number is even', () => {
   expect(median([3, 1, 2])).toBe(2);
   expect(median([4, 1, 3, 2])).toBe(2.5);
   expect(median([])).toBe(Number.NaN);

@@ -1,4 +1,4 @@
-export const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
+export const secretNote = "This secret will not be shown again. Store it where only the client's backend can read it.";
 
 export function print(line: string): void {
   process.stdout.write(`${line}\n`);

@@ -189,7 +189,7 @@ describe('fitsMinorUnit', () => {
     [10_055n, 2, true],
     [10_055n, 3, true],
     [1n, 4, true],
-  ])('returns for %d hundredths and %i decimals: %s', (hundredths, minorUnit, fits) => {
+  ])('%d hundredths with %i decimals: %s', (hundredths, minorUnit, fits) => {
     expect(fitsMinorUnit(hundredths as AmountHundredths, minorUnit)).toBe(fits);
   });
 });

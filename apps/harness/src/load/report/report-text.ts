@@ -30,7 +30,7 @@ export function reportSections(report: LoadReport): readonly ReportSection[] {
     { rows: settingsRows(report) },
     { rows: environmentRows(report) },
     { rows: countRows(report) },
-    // In the closed loop no call is scheduled before it is sent.
+    // A closed loop has no schedule, so no call can be late.
     { rows: latencyRows(report), ...(settings.mode === 'open' && { note: late }) },
     { rows: outcomeRows(report) },
     ...(report.slowest.length === 0 ? [] : [{ rows: slowestRows(report) }]),

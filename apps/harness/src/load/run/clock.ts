@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 
 export type RunClock = ReturnType<typeof startClock>;
 
-/** Node.js timers are up to this late, so the end of every wait turns the event loop instead. */
+/** Node.js timers can fire this late, so the last part of each wait spins the event loop instead. */
 const timerSlackMs = 2;
 
 export function startClock() {
