@@ -98,6 +98,7 @@ export type RefusalCode = 'order_already_paid' | 'order_cancelled' | 'order_expi
 /** Which orders to list, and how many to fetch at once. */
 export interface OrderFilter {
   readonly status?: OrderStatus | undefined;
+  readonly currency?: string | undefined;
   /** Created at this time or later: a Date, or an RFC 3339 time (seconds optional). */
   readonly createdFrom?: string | Date | undefined;
   /** Created before this time. */

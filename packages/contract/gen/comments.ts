@@ -203,6 +203,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.ListOrdersRequest.limit": "The maximum number of orders on the page: 1 to 100, 20 by default.",
   "gateway.v1.ListOrdersRequest.cursor": "The next_cursor of the previous page, with the same filters.",
   "gateway.v1.ListOrdersRequest.metadata": "Only orders whose metadata has these values: at most two keys. In a URL: `metadata.KEY=VALUE`. A page can then have fewer orders than its limit, or none, even if it has a next_cursor.",
+  "gateway.v1.ListOrdersRequest.currency": "Only orders in this currency. A page can then have fewer orders than its limit, or none, even if it has a next_cursor.",
   "gateway.v1.ListOrdersResponse": "A page of orders.",
   "gateway.v1.ListOrdersResponse.orders": "Newest first.",
   "gateway.v1.ListOrdersResponse.next_cursor": "The cursor of the next page. Absent on the last page.",

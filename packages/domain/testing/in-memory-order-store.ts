@@ -218,13 +218,14 @@ export function createInMemoryOrderStore(
       }),
     list: (
       merchantId,
-      { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, metadata = {}, after, limit },
+      { status, currency, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, metadata = {}, after, limit },
     ) =>
       withExpiryStored(async () => {
         const rows = await execute('list orders', () =>
           [...(ordersByMerchant.get(merchantId)?.values() ?? [])]
             .map(read)
             .filter(({ order: { orderStatus } }) => status === undefined || orderStatus === status)
+            .filter(({ order: { fields } }) => currency === undefined || fields.order_currency === currency)
             .filter(({ order: { createdAtMs } }) => createdAtMs >= createdFromMs && createdAtMs < createdToMs)
             .filter(({ order }) => Object.entries(metadata).every(([key, value]) => order.metadata?.[key] === value))
             .filter(({ order }) => after === undefined || compare(after, order) < 0)

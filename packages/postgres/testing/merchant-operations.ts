@@ -43,6 +43,7 @@ export async function doMerchantOperations(url: string, sql: postgres.Sql, isDis
     await done(store.list(merchantId, { limit: 1 }, enoughMs));
     await done(store.list(merchantId, { limit: 1, status: 'UN_PAID' }, enoughMs));
     await done(store.list(merchantId, { limit: 1, metadata: { key: 'value' } }, enoughMs));
+    await done(store.list(merchantId, { limit: 1, currency: 'EUR' }, enoughMs));
     await done(store.countByDay(merchantId, 0, enoughMs));
     const attempt = { checkoutId, attemptId: 'a-1' };
     await done(store.startPayment(order, attempt, 60, enoughMs));

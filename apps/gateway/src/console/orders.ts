@@ -1,7 +1,7 @@
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
 import { merchantIdOf, parseOrderToken } from '@order-gateway/domain/links';
-import type { AmountHundredths } from '@order-gateway/domain/money';
+import { type AmountHundredths, orderCurrencyCodes } from '@order-gateway/domain/money';
 import { orderStatuses } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { html } from 'hono/html';
@@ -27,6 +27,7 @@ export function filtersIn(query: URLSearchParams): Members {
   const key = query.get('metadata_key') ?? '';
   return {
     status: query.get('status') || undefined,
+    currency: query.get('currency') || undefined,
     created_from: timeIn(query, 'created_from'),
     created_to: timeIn(query, 'created_to'),
     metadata: key === '' ? undefined : { [key]: query.get('metadata_value') ?? '' },
@@ -56,7 +57,7 @@ async function listOrders(visit: Visit): Promise<Response> {
   const content = html`${searchForm(visit)}
 ${filterForm(visit, listed.ok ? undefined : listed.failure)}
 <div class="card">
-${orders.length === 0 ? html`<p>${texts.noOrders}</p>` : ordersTable(visit, orders)}
+${orders.length === 0 ? html`<p>${next_cursor === undefined ? texts.noOrders : texts.noOrdersYet}</p>` : ordersTable(visit, orders)}
 ${pagination}
 <p><a href="${link(`/orders.csv?${filters}`)}">${texts.export}</a></p>
 </div>`;
@@ -73,8 +74,10 @@ export function searchForm({ texts, query, link }: Visit): Html {
 function filterForm({ texts, query, link }: Visit, failure: Failure | undefined): Html {
   const errors = failure?.kind === 'invalid_request' ? failure.errors : [];
   const isOpen =
-    errors.length > 0 || ['status', 'created_from', 'created_to', 'metadata_key'].some((name) => query.get(name));
+    errors.length > 0 ||
+    ['status', 'currency', 'created_from', 'created_to', 'metadata_key'].some((name) => query.get(name));
   const statuses = Object.fromEntries([['', texts.any], ...orderStatuses.map((status) => [status, texts[status]])]);
+  const currencies = Object.fromEntries([['', texts.any], ...orderCurrencyCodes.map((code) => [code, code])]);
   const field = (name: string, label: string, more: object = {}) =>
     fieldOf({ name, label, value: query.get(name), errors, ...more });
   const ofMetadata = errors.find((error) => error.field.startsWith('metadata'));
@@ -83,6 +86,7 @@ function filterForm({ texts, query, link }: Visit, failure: Failure | undefined)
 <form class="card-form" action="${link('/orders')}">
 <div class="fields">
 ${field('status', texts.status, { choices: statuses })}
+${field('currency', texts.order_currency, { choices: currencies })}
 ${field('created_from', texts.from, { type: 'datetime-local' })}
 ${field('created_to', texts.to, { type: 'datetime-local' })}
 ${field('metadata_key', texts.metadataKey)}

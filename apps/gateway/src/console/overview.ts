@@ -26,7 +26,7 @@ type Counts = Omit<DayCount, 'dayMs' | 'currency'>;
  * (docs/decisions/075-the-overview-reads-the-store.md).
  */
 async function overviewPage(visit: Visit): Promise<Response> {
-  const { texts, language, deps, call, merchant } = visit;
+  const { texts, language, deps, call, merchant, link } = visit;
   const sinceMs = (Math.floor(deps.now() / dayMs) + 1 - daysShown) * dayMs;
   const counted = await deps.store.countByDay(merchant.id, sinceMs, call.timeLeftMs());
   if (counted.kind !== 'found') return failurePage(visit, storageFailure(counted.kind));
@@ -42,7 +42,7 @@ async function overviewPage(visit: Visit): Promise<Response> {
 <p class="soft">${filled(days.length === 0 ? texts.noRecentOrders : texts.overviewText, { days: daysShown })}</p>
 ${note}
 ${currencies.map(({ currency, days, total }) => {
-  return html`<section class="card" aria-label="${currency}"><h2>${currency}</h2>
+  return html`<section class="card" aria-label="${currency}"><h2><a href="${link(`/orders?currency=${currency}`)}">${currency}</a></h2>
 <dl class="legend">${figuresOf(visit, total, currency).map(
     ([series, label, figure]) =>
       html`<div${series === '' ? '' : html` class="${series}"`}><dt>${label}</dt><dd>${figure}</dd></div>`,

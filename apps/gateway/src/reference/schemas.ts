@@ -86,6 +86,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   'UpdateWebhookEndpointRequest.status': { enum: endpointStatuses },
   'WebhookDelivery.type': { enum: eventTypes },
   'WebhookDelivery.status': { enum: deliveryStatuses },
+  'ListOrdersRequest.currency': { enum: orderCurrencyCodes },
   'ListWebhookDeliveriesRequest.status': { enum: deliveryStatuses },
   'RefusedPayment.amount': amount,
   'RefusedPayment.currency': { enum: orderCurrencyCodes },

@@ -54,6 +54,15 @@ describe('the list', () => {
     expect(shownIn((await clerk.get(`/orders?${filter}&created_from=2020-01-01T00:00`)).text)).toHaveLength(25);
   });
 
+  test('filters by currency', async () => {
+    const [kroner, euro] = [await newOrder({ order_currency: 'DKK' }), await newOrder()];
+    const { text } = await clerk.get('/orders?currency=DKK');
+    expect(text).toContain(`/console/orders/${kroner.service_order_id}"`);
+    expect(text).not.toContain(`/console/orders/${euro.service_order_id}"`);
+    expect(text).toContain('<option value="DKK" selected>');
+    expect((await clerk.get('/orders?currency=X')).text).toContain('id="currency-error"');
+  });
+
   test('a filter that is not valid is reported beside its field, with what was typed', async () => {
     const { status, text } = await clerk.get('/orders?status=LOST&created_from=soon');
     expect(status).toBe(400);

@@ -130,6 +130,8 @@ describe('@order-gateway/client with a gateway:', () => {
     expect(await list({ status: 'UN_PAID', limit: 2 })).toEqual(
       idsOf(created.filter(({ order_id }) => order_id !== 'list-3')),
     );
+    expect(await list({ currency: 'EUR' })).toEqual(idsOf(created));
+    expect(await list({ currency: 'USD' })).toEqual([]);
     // Orders may be created in the same millisecond.
     const middle = created[3]?.created_at ?? '';
     expect(await list({ createdFrom: middle })).toEqual(

@@ -46,7 +46,7 @@ function oneOf<Values extends Record<string, fc.Arbitrary<unknown>>>(values: Val
 }
 
 test('no parameter of a list, a feed or a path is an internal error', async () => {
-  const list = oneOf({ status: text, created_from: time, created_to: time, limit: number, cursor });
+  const list = oneOf({ status: text, currency: text, created_from: time, created_to: time, limit: number, cursor });
   const feed = oneOf({ limit: number, cursor });
   const request = fc.oneof(
     { weight: 3, arbitrary: list.map((query) => ['GET', `orders?${new URLSearchParams(query)}`] as const) },
@@ -69,6 +69,7 @@ test('no message of a list or a payment is an internal error', async () => {
   const list = oneOf({
     status: int32.map((status) => status as OrderStatus),
     limit: int32,
+    currency: text,
     createdFrom: time,
     createdTo: time,
     cursor,

@@ -52,10 +52,11 @@ export function createClient(options: ClientOptions): GatewayClient {
         typeof order === 'string' ? pathOf(order) : `/order${queryOf({ payment_id: order.paymentId })}`,
       );
     },
-    listOrders({ status, createdFrom, createdTo, metadata = {}, limit } = {}) {
+    listOrders({ status, currency, createdFrom, createdTo, metadata = {}, limit } = {}) {
       const pairs = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
       const filter = {
         status,
+        currency,
         created_from: timeText(createdFrom),
         created_to: timeText(createdTo),
         limit,

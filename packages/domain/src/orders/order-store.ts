@@ -78,6 +78,8 @@ export interface LeaseEnd {
 export interface OrderFilter {
   /** The current status; absent: all. */
   readonly status?: OrderStatus | undefined;
+  /** The code of a currency; absent: all. */
+  readonly currency?: string | undefined;
   /** Orders created from this time on, in milliseconds since 1970-01-01 UTC. */
   readonly createdFromMs?: number | undefined;
   /** Orders created before this time. */
@@ -194,8 +196,8 @@ export interface OrderStore {
   endPayment(order: Order, attempt: PaymentAttempt, timeoutMs: number): Promise<ChangeOutcome>;
 
   /**
-   * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata it reads a bounded number
-   * of orders: if it stopped before the end of the list, `scannedTo` is the position from which to continue.
+   * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata or currency it reads a
+   * bounded number of orders: if it stopped before the end of the list, `scannedTo` is the position from which to continue.
    */
   list(merchantId: AccountId, filter: OrderFilter, timeoutMs: number): Promise<OrderPage | StoreFailure>;
 

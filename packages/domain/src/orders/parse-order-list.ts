@@ -15,6 +15,7 @@ import {
 import { failed, success } from '../result.ts';
 import { type Metadata, metadataFilterMax, parseMetadata } from './metadata.ts';
 import { orderStatuses } from './order.ts';
+import { fieldRules } from './order-field-rules.ts';
 import type { OrderFilter, OrderPosition } from './order-store.ts';
 import { serviceOrderIdMax } from './service-order-id.ts';
 
@@ -22,6 +23,7 @@ import { serviceOrderIdMax } from './service-order-id.ts';
 export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedList<OrderFilter, OrderPosition> {
   const { values, errors } = knownParameters(input, [
     'status',
+    'currency',
     'created_from',
     'created_to',
     'metadata',
@@ -32,8 +34,10 @@ export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedL
   if (values.status !== undefined && status === undefined) {
     errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${orderStatuses.join(', ')}` });
   }
+  const currency = readCurrency(values.currency, errors);
   const filter = {
     status,
+    currency,
     createdFromMs: readTime('created_from', values.created_from, errors),
     createdToMs: readTime('created_to', values.created_to, errors),
     metadata: readMetadata(values.metadata, errors),
@@ -50,6 +54,13 @@ export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedL
     filter: { ...filter, after, limit },
     cursorAfter: ({ createdAtMs, serviceOrderId }) => cursorOf(scope, createdAtMs, serviceOrderId),
   });
+}
+
+function readCurrency(value: unknown, errors: FieldError<string>[]): string | undefined {
+  const { values, message } = fieldRules.order_currency;
+  const currency = values.find((code) => code === value);
+  if (value !== undefined && currency === undefined) errors.push({ field: 'currency', code: 'not_allowed', message });
+  return currency;
 }
 
 /** The pairs of a filter. An empty value is the same as none. */

@@ -91,6 +91,33 @@ export function describeLists({ opened, create, created, act }: OrderStoreSteps)
     );
   });
 
+  it('list filters by currency, and by the other filters too', async () => {
+    const { store, merchantIds } = opened();
+    const [merchantId, otherMerchant] = await merchantIds();
+    const kind = { kind: 'gift' };
+    const orders = (['EUR', 'USD', 'USD', 'EUR', 'USD'] as const).map((order_currency, index) => ({
+      ...sampleOrder(merchantId, { order_id: `in-${index}`, order_currency }, index < 3 ? kind : null),
+      createdAtMs: index,
+      expiresAtMs: index === 4 ? 1 : null,
+    }));
+    await Promise.all([...orders, sampleOrder(otherMerchant, { order_currency: 'USD' })].map(create));
+    const indexesOf = async (filter: Partial<OrderFilter>) =>
+      (await list(merchantId, filter)).map(({ fields }) => Number(fields.order_id.slice(-1)));
+    expect(await indexesOf({ currency: 'USD' })).toStrictEqual([4, 2, 1]);
+    expect(await indexesOf({ currency: 'EUR' })).toStrictEqual([3, 0]);
+    expect(await indexesOf({ currency: 'JPY' })).toStrictEqual([]);
+    expect(await indexesOf({ currency: 'USD', limit: 2 })).toStrictEqual([4, 2]);
+    expect(await indexesOf({ currency: 'USD', status: 'UN_PAID' })).toStrictEqual([2, 1]);
+    expect(await indexesOf({ currency: 'USD', status: 'EXPIRED' })).toStrictEqual([4]);
+    expect(await indexesOf({ currency: 'USD', createdFromMs: 2, createdToMs: 4 })).toStrictEqual([2]);
+    expect(await indexesOf({ currency: 'USD', after: (await list(merchantId))[2] })).toStrictEqual([1]);
+    expect(await indexesOf({ currency: 'USD', metadata: kind })).toStrictEqual([2, 1]);
+    expect(await indexesOf({ currency: 'EUR', metadata: kind, status: 'UN_PAID' })).toStrictEqual([0]);
+    expect(await store.list(merchantId, { currency: 'USD', limit: 9 }, timeoutMs)).not.toHaveProperty(
+      'scannedTo.createdAtMs',
+    );
+  });
+
   it('countByDay counts the orders of each day and currency by their current status', async () => {
     const { store } = opened();
     const [merchantId, otherMerchant] = await opened().merchantIds();

@@ -1,6 +1,6 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import { type OrderFilter, type OrderStore, orderStatuses, transitions } from '@order-gateway/domain/orders';
-import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../../batches/list-queue.ts';
 import { arrayLiteral, type DatabaseOptions } from '../../connections/client.ts';
@@ -9,8 +9,8 @@ import { orderColumns, orderOf } from '../order-rows.ts';
 import { type ExpireOrder, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 
 /**
- * The maximum number of orders with a metadata pair that one page reads if there is another condition: a few
- * milliseconds of work.
+ * The maximum number of orders with a metadata pair that one page reads if there is another condition, and of orders of
+ * each status that one page of a currency reads: a few milliseconds of work.
  */
 const scannedMax = 1_000;
 
@@ -24,32 +24,38 @@ export interface OrderLists extends Pick<OrderStore, 'list'> {
 export function openOrderLists(options: DatabaseOptions, expireOrder: ExpireOrder): OrderLists {
   const orderPages = openListQueue(
     { ...options, name: 'order lists' },
-    openListClient(options, (db) => ({ list: prepareOrders(db), listByMetadata: prepareOrdersByMetadata(db) })),
+    openListClient(options, (db) => ({
+      list: prepareOrders(db),
+      listByCurrency: prepareOrdersByCurrency(db),
+      listByMetadata: prepareOrdersByMetadata(db),
+    })),
     async (client, page: OrderFilter & { merchantId: AccountId }) => {
-      const { merchantId, status, createdFromMs, metadata, limit } = page;
+      const { merchantId, status, currency, createdFromMs, metadata, limit } = page;
       const range = {
         merchantId,
         status: status ?? null,
+        currency: currency ?? null,
         limit,
         createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
         ...upperBoundOf(page),
       };
-      if (metadata === undefined) {
-        const statuses = arrayLiteral(status === undefined ? orderStatuses : [status], (one) => one);
+      const statuses = arrayLiteral(status === undefined ? orderStatuses : [status], (one) => one);
+      if (metadata === undefined && currency === undefined) {
         const rows = await client.run(({ list }) => list.execute({ ...range, statuses }));
         return unlessUnstored(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
       }
-      const [[key, value] = ['', ''], [secondKey, secondValue] = [null, null]] = Object.entries(metadata);
-      const rows = await client.run(({ listByMetadata }) =>
-        listByMetadata.execute({
+      const [[key, value] = ['', ''], [secondKey, secondValue] = [null, null]] = Object.entries(metadata ?? {});
+      const rows = await client.run(({ listByCurrency, listByMetadata }) =>
+        (metadata === undefined ? listByCurrency : listByMetadata).execute({
           ...range,
+          statuses,
           key,
           value,
           secondKey,
           secondValue,
           metadata: JSON.stringify(metadata),
           // With one pair and no other condition, every order that is read is listed.
-          scannedMax: secondKey === null && status === undefined ? limit : scannedMax,
+          scannedMax: secondKey === null && status === undefined && currency === undefined ? limit : scannedMax,
         }),
       );
       const listed = rows.flatMap(({ order }) => order ?? []);
@@ -85,34 +91,73 @@ function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTim
  * `offset 0` makes PostgreSQL read them first.
  */
 function prepareOrders(db: PostgresJsDatabase) {
+  return db
+    .select(orderColumns)
+    .from(orders)
+    .innerJoin(
+      newestOfStatuses(sql.placeholder('limit')),
+      and(eq(orders.merchantId, sql.placeholder('merchantId')), sql`page.order_id = ${orders.order_id}`),
+    )
+    .orderBy(...newestFirst)
+    .limit(sql.placeholder('limit'))
+    .prepare('list_orders');
+}
+
+const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
+
+/** The newest orders of each status, as `page`. */
+function newestOfStatuses(limit: SQLWrapper): SQL {
   const status = sql`${sql.placeholder('status')}::text`;
-  const limit = sql.placeholder('limit');
   const isMerchants = eq(orders.merchantId, sql.placeholder('merchantId'));
   const isOnPage = and(
     isMerchants,
     sql`${orders.createdAt} >= ${sql.placeholder('createdFrom')}::timestamptz`,
     sql`(${orders.createdAt}, ${orders.serviceOrderId}) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)`,
   );
-  const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
   const order = sql.join(newestFirst, sql`, `);
-  const page = sql`(
+  const columns = sql`order_id, created_at, service_order_id, order_currency`;
+  return sql`(
     select listed.* from unnest(${sql.placeholder('statuses')}::text[]) as wanted(status) cross join lateral (
-      select order_id from ${orders}
+      select ${columns} from ${orders}
       where ${isOnPage} and ${orders.orderStatus} = wanted.status and (${status} is null or (${isExpired}) is not true)
       order by ${order} limit ${limit}
     ) as listed
     union all
-    select order_id from (select * from ${orders} where ${isMerchants} and ${isExpired} offset 0) as ${orders}
+    select ${columns} from (select * from ${orders} where ${isMerchants} and ${isExpired} offset 0) as ${orders}
     where ${status} = 'EXPIRED' and ${isOnPage}
   ) as page`;
-  return db
-    .select(orderColumns)
-    .from(orders)
-    .innerJoin(page, and(isMerchants, sql`page.order_id = ${orders.order_id}`))
-    .orderBy(...newestFirst)
-    .limit(limit)
-    .prepare('list_orders');
 }
+
+/**
+ * Reads the newest `scannedMax` orders, and lists those of the currency. The first row says whether there are more, and
+ * where the range ends.
+ */
+function prepareOrdersByCurrency(db: PostgresJsDatabase) {
+  const scannedMax = sql.placeholder('scannedMax');
+  const newest = sql.raw('order by created_at desc, service_order_id desc');
+  const scan = sql`(
+    select (array_agg(order_id ${newest}) filter (where order_currency = ${sql.placeholder('currency')}))[1:${sql.placeholder('limit')}::int] as ids,
+      count(*) = ${scannedMax}::int as is_cut,
+      (array_agg(created_at ${newest}))[count(*)::int] as last_created_at,
+      (array_agg(service_order_id ${newest}))[count(*)::int] as last_id
+    from (select * from ${newestOfStatuses(scannedMax)} ${newest} limit ${scannedMax}) as scanned
+  ) as scan`;
+  const isListed = and(eq(orders.merchantId, sql.placeholder('merchantId')), sql`${orders.order_id} = any(scan.ids)`);
+  return db
+    .select(scanColumns)
+    .from(scan)
+    .leftJoin(orders, isListed)
+    .orderBy(...newestFirst)
+    .prepare('list_orders_by_currency');
+}
+
+/** What a scan found, in each row, and the orders. */
+const scanColumns = {
+  isCut: sql<boolean>`scan.is_cut`,
+  createdAtMs: sql<number | null>`(extract(epoch from scan.last_created_at) * 1000)::float8`,
+  serviceOrderId: sql<string | null>`scan.last_id`,
+  order: orderColumns,
+};
 
 /**
  * Reads one range of the rows of a pair; of two pairs, the one that has fewer rows in the range. Then reads the orders
@@ -132,14 +177,15 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
       and created_at >= ${sql.placeholder('createdFrom')}::timestamptz
       and (created_at, service_order_id) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)
     order by created_at desc, service_order_id desc limit ${scannedMax}`;
-  // The other pair is also looked up in its index. Unless orders are compared with a status, a page reads no more of
+  // The other pair is also looked up in its index. Unless orders are compared with a status or currency, a page reads no more of
   // them than it shows.
   const hasOther = sql`(${secondKey} is null or exists (
     select 1 from ${orderMetadata}
     where ${eq(orderMetadata.merchantId, merchantId)} and ${orderMetadata.pairDigest} = other
       and ${orderMetadata.createdAt} = scanned.created_at and ${orderMetadata.serviceOrderId} = scanned.service_order_id
   ))`;
-  const newest = sql`case when ${status} is null then ${limit}::int else ${scannedMax} end`;
+  const currency = sql`${sql.placeholder('currency')}::text`;
+  const newest = sql`case when ${status} is null and ${currency} is null then ${limit}::int else ${scannedMax} end`;
   const scan = sql`(
     with first as materialized (${rowsOf(digest)}), second as materialized (${rowsOf(secondDigest)}),
     choice as (
@@ -162,18 +208,14 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
     eq(orders.merchantId, merchantId),
     sql`${orders.serviceOrderId} = any(scan.ids)`,
     sql`${orders.metadata} @> ${sql.placeholder('metadata')}::jsonb`,
+    sql`(${currency} is null or ${orders.order_currency} = ${currency})`,
     sql`(${status} is null or ${status} = case when ${isExpired} then ${transitions.expire.to} else ${orders.orderStatus} end)`,
   );
   return db
-    .select({
-      isCut: sql<boolean>`scan.is_cut`,
-      createdAtMs: sql<number | null>`(extract(epoch from scan.last_created_at) * 1000)::float8`,
-      serviceOrderId: sql<string | null>`scan.last_id`,
-      order: orderColumns,
-    })
+    .select(scanColumns)
     .from(scan)
     .leftJoin(orders, isOnPage)
-    .orderBy(desc(orders.createdAt), desc(orders.serviceOrderId))
+    .orderBy(...newestFirst)
     .limit(limit)
     .prepare('list_orders_by_metadata');
 }
