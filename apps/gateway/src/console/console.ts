@@ -1,49 +1,32 @@
 import { errorCatalogue } from '@order-gateway/contract/errors';
-import {
-  type ConsolePerson,
-  type ConsoleSessionStore,
-  consoleTokenForm,
-  createConsoleToken,
-  type FoundConsoleSession,
-  hashSecret,
-  randomBase62,
-} from '@order-gateway/domain/accounts';
+import { type FoundConsoleSession, hashSecret, randomBase62 } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { pathPrefixOf } from '@order-gateway/domain/links';
 import { failed, success } from '@order-gateway/domain/result';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import { admitUnauthenticated } from '../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../http/problem.ts';
-import { isEmbeddedElsewhere, isForm, isFromAnotherSite, startReading } from '../http/requests.ts';
+import { isEmbeddedElsewhere, isFromAnotherSite, startReading } from '../http/requests.ts';
 import type { Room } from '../http/server.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
-import { type Receive, takeBody } from '../intake/receive.ts';
+import type { Receive } from '../intake/receive.ts';
 import type { Members, Operation } from '../operations/operation.ts';
 import type { Html } from '../payment-page/html-page.ts';
-import { messageOf } from '../start/process.ts';
 import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
 import { isAccepted, readForm } from './form.ts';
-import { consoleHeaders, consolePage, filled, languageFor, plainPage, textsIn } from './layout.ts';
+import { consoleHeaders, consolePage, filled, textsIn } from './layout.ts';
 import { newOrderPages } from './new-order.ts';
-import type { OpenId } from './openid.ts';
 import { orderPages } from './order.ts';
 import { ordersPages } from './orders.ts';
 import { overviewPages } from './overview.ts';
+import { languageOf, sendFailure, sendPlain } from './replies.ts';
 import { secretPages } from './secrets.ts';
-import {
-  formTokenOf,
-  isFormToken,
-  openIdCookie,
-  openIdSecretIn,
-  sessionCookie,
-  sessionTokenIn,
-} from './session-cookie.ts';
+import { formTokenOf, isFormToken, sessionCookie, sessionTokenIn } from './session-cookie.ts';
 import { sessionPages } from './sessions.ts';
-import { openIdPage, signedOutPage, signInPage } from './sign-in.ts';
-import { failurePage, failureText, type Page, type Response, redirect, storedResult, type Visit } from './visit.ts';
+import { type SignInDeps, signInRoutes } from './sign-in.ts';
+import { signedOutPage } from './sign-in-pages.ts';
+import { failurePage, type Page, type Response, redirect, storedResult, type Visit } from './visit.ts';
 import { webhookPages } from './webhooks.ts';
 
 /** The number of characters of the key of a checksum that the console makes. */
@@ -62,12 +45,8 @@ const pages: readonly Page[] = [
   ...sessionPages,
 ];
 
-interface ConsoleDeps {
-  readonly deps: GatewayDeps;
+interface ConsoleDeps extends SignInDeps {
   readonly operations: readonly Operation[];
-  readonly sessions: ConsoleSessionStore;
-  /** Absent: people sign in only with links. */
-  readonly openId: OpenId | undefined;
 }
 
 /** Creates the routes of the console, all of them under `/console`. */
@@ -83,81 +62,6 @@ export function consoleRoutes(console: ConsoleDeps): Room {
       });
     }
   };
-}
-
-/** A one-time link: GET shows a button and changes nothing, because previews and scanners open links. */
-function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: ConsoleDeps): void {
-  admitUnauthenticated(app, deps, sendFailure);
-  /** Starts a session, unless there is no link or person. A session that the browser already has is never continued. */
-  const signIn = async (
-    reply: FastifyReply,
-    by: Uint8Array | ConsolePerson | undefined,
-    provided?: { readonly problem: string | undefined },
-  ): Promise<FastifyReply> => {
-    const { call } = reply.request;
-    const address = `${pathPrefixOf(deps.baseUrl())}/console`;
-    const token = createConsoleToken(deps.randomBytes);
-    const signedIn = await call.run(async () =>
-      by === undefined
-        ? failed<Failure>({ kind: 'unauthenticated' })
-        : storedResult(await sessions.signIn(by, hashSecret(token), call.timeLeftMs())),
-    );
-    const language = languageOf(reply.request);
-    if (!signedIn.ok) {
-      const isRejected = signedIn.failure.kind === 'unauthenticated';
-      const failure = isRejected ? call.fail(await deps.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
-      if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
-      if (provided === undefined) return sendPlain(reply.code(410), signInPage(language, { hasEnded: true }));
-      deps.logger.warn({ reason: provided.problem ?? 'unknown person' }, 'sign-in with OpenID Connect rejected');
-      return sendPlain(reply.code(403), openIdPage(language, 'rejected', `${address}/openid`));
-    }
-    call.succeed('ok');
-    reply.header('set-cookie', sessionCookie(token, deps.baseUrl())).headers(consoleHeaders);
-    if (provided === undefined) return reply.redirect(address, 303);
-    // A redirect would be part of the navigation from the provider, with which browsers do not send the new cookie.
-    reply.header('refresh', `0; url=${address}`);
-    return sendPlain(reply, openIdPage(language, 'signedIn', address));
-  };
-  app.get('/console/sign-in/:token', { config: { operation: 'ConsoleSignIn' } }, async (request, reply) => {
-    request.call.succeed('ok');
-    return sendPlain(reply, signInPage(languageOf(request)));
-  });
-  app.route<{ Params: { token: string } }>({
-    method: 'POST',
-    url: '/console/sign-in/:token',
-    config: { operation: 'ConsoleSignIn' },
-    async onRequest({ headers }, reply) {
-      if (isFromAnotherSite(headers, deps.baseUrl())) return sendFailure(reply, { kind: 'permission_denied' });
-      if (!isForm(headers)) return sendFailure(reply, { kind: 'unsupported_media_type' });
-    },
-    async preValidation(request, reply) {
-      const body = await takeBody(request.call, startReading(deps, request, reply, { hasEnvelope: false }));
-      if (!body.ok) return sendFailure(reply, body.failure);
-    },
-    handler: ({ params }, reply) =>
-      signIn(reply, consoleTokenForm.test(params.token) ? hashSecret(params.token) : undefined),
-  });
-  if (openId === undefined) return;
-  app.get('/console/openid', { config: { operation: 'ConsoleSignIn' } }, async ({ call }, reply) => {
-    const begun = await openId.begin().catch(messageOf);
-    if (typeof begun === 'string') {
-      deps.logger.error({ reason: begun }, 'the provider of OpenID Connect does not respond');
-      return sendFailure(reply, { kind: 'unavailable' });
-    }
-    call.succeed('ok');
-    reply.header('set-cookie', openIdCookie(begun.secret, deps.baseUrl()));
-    return reply.headers(consoleHeaders).redirect(begun.url, 303);
-  });
-  app.get('/console/openid/callback', { config: { operation: 'ConsoleSignIn' } }, async ({ headers, url }, reply) => {
-    const [, query = ''] = /\?(.*)/s.exec(url) ?? [];
-    const secret = openIdSecretIn(headers.cookie, deps.baseUrl());
-    // A secret is used once, whatever the outcome.
-    reply.header('set-cookie', openIdCookie(undefined, deps.baseUrl()));
-    const person = await openId.complete(query, secret).catch(messageOf);
-    return typeof person === 'string'
-      ? signIn(reply, undefined, { problem: person })
-      : signIn(reply, person, { problem: undefined });
-  });
 }
 
 /** Receives the request of a person who is signed in, and sends the page's response. */
@@ -254,23 +158,6 @@ async function visitPage(
   return sendResponse(reply, visit, response.ok ? response.value : failurePage(visit, response.failure));
 }
 
-const languageOf = ({ headers }: FastifyRequest) => languageFor(headers['accept-language']);
-
-async function sendPlain(reply: FastifyReply, text: Promise<string>): Promise<FastifyReply> {
-  return reply.headers(htmlHeaders(reply)).send(await text);
-}
-
-/** Sends a failure to someone who is not signed in. */
-function sendFailure(reply: FastifyReply, failure: Failure): Promise<FastifyReply> {
-  const language = languageOf(reply.request);
-  reply.request.call.fail(failure);
-  reply.code(errorCatalogue[failure.kind].httpStatus).headers(headersOfFailure(failure));
-  return sendPlain(
-    reply,
-    plainPage(language, textsIn(language).failureTitle, html`<p role="alert">${failureText(failure)}</p>`),
-  );
-}
-
 function sendRejected(reply: FastifyReply, visit: Visit, text: string): Promise<FastifyReply> {
   const { texts, link } = visit;
   const content = html`<p role="alert">${text}</p>
@@ -302,11 +189,6 @@ async function sendResponse(reply: FastifyReply, visit: Visit, response: Respons
     reply.code(errorCatalogue[failure.kind].httpStatus).headers(headersOfFailure(failure));
   }
   return sendPlain(reply, consolePage({ language, title, header: headerOf(visit, reply.request.url), content }));
-}
-
-function htmlHeaders(reply: FastifyReply): Record<string, string> {
-  const language = languageOf(reply.request);
-  return { ...consoleHeaders, 'content-type': 'text/html; charset=utf-8', 'content-language': language };
 }
 
 /** The bar with the merchant's name, the pages and the person. */

@@ -1,43 +1,108 @@
-import { consoleLimits } from '@order-gateway/domain/accounts';
-import { html } from 'hono/html';
-import { type ConsoleLanguage, filled, plainPage, textsIn } from './layout.ts';
+import {
+  type ConsolePerson,
+  type ConsoleSessionStore,
+  consoleTokenForm,
+  createConsoleToken,
+  hashSecret,
+} from '@order-gateway/domain/accounts';
+import type { Failure } from '@order-gateway/domain/failure';
+import { pathPrefixOf } from '@order-gateway/domain/links';
+import { failed } from '@order-gateway/domain/result';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { admitUnauthenticated } from '../http/admit-unauthenticated.ts';
+import { isForm, isFromAnotherSite, startReading } from '../http/requests.ts';
+import { takeBody } from '../intake/receive.ts';
+import { messageOf } from '../start/process.ts';
+import { consoleHeaders } from './layout.ts';
+import type { OpenId } from './openid.ts';
+import { languageOf, sendFailure, sendPlain } from './replies.ts';
+import { openIdCookie, openIdSecretIn, sessionCookie } from './session-cookie.ts';
+import { openIdPage, signInPage } from './sign-in-pages.ts';
+import { storedResult } from './visit.ts';
 
-const minuteMs = 60_000;
+/** What the console needs of the gateway. */
+export interface SignInDeps {
+  readonly deps: GatewayDeps;
+  readonly sessions: ConsoleSessionStore;
+  /** Absent: people sign in only with links. */
+  readonly openId: OpenId | undefined;
+}
 
 /**
- * The page of a one-time link. The form has no action, so it is sent to the address of the page. A link that has ended,
- * was used or never existed shows the same page.
+ * Creates the routes with which people sign in. GET of a one-time link shows a button and changes nothing, because
+ * previews and scanners open links.
  */
-export function signInPage(language: ConsoleLanguage, { hasEnded = false } = {}): Promise<string> {
-  const texts = textsIn(language);
-  if (hasEnded) {
-    const text = filled(texts.signInEndedText, { minutes: consoleLimits.linkMs / minuteMs });
-    return plainPage(language, texts.signInEnded, html`<p>${text}</p>`);
-  }
-  return plainPage(
-    language,
-    texts.signIn,
-    html`<p>${texts.signInText}</p>
-<form method="post"><button class="button main">${texts.signIn}</button></form>`,
-  );
-}
-
-/** The page for everyone without a session. `openIdAddress` is where a sign-in with OpenID Connect begins. */
-export function signedOutPage(language: ConsoleLanguage, openIdAddress?: string): Promise<string> {
-  const texts = textsIn(language);
-  const { sessionMs, idleMs } = consoleLimits;
-  const text = filled(texts.signedOutText, { hours: sessionMs / 3_600_000, idle: idleMs / minuteMs });
-  const button =
-    openIdAddress === undefined ? '' : html`<p><a class="button main" href="${openIdAddress}">${texts.openId}</a></p>`;
-  return plainPage(language, texts.signedOut, html`<p>${text}</p>${button}`);
-}
-
-/** The page to which the provider of OpenID Connect leads, with a link to the next one. */
-export function openIdPage(language: ConsoleLanguage, outcome: 'signedIn' | 'rejected', next: string): Promise<string> {
-  const texts = textsIn(language);
-  const [title, text, link] =
-    outcome === 'signedIn'
-      ? [texts.openIdDone, '', texts.continue]
-      : [texts.openIdRejected, html`<p>${texts.openIdRejectedText}</p>`, texts.openId];
-  return plainPage(language, title, html`${text}<p><a href="${next}">${link}</a></p>`);
+export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: SignInDeps): void {
+  admitUnauthenticated(app, deps, sendFailure);
+  /** Starts a session, unless there is no link or person. A session that the browser already has is never continued. */
+  const signIn = async (
+    reply: FastifyReply,
+    by: Uint8Array | ConsolePerson | undefined,
+    provided?: { readonly problem: string | undefined },
+  ): Promise<FastifyReply> => {
+    const { call } = reply.request;
+    const address = `${pathPrefixOf(deps.baseUrl())}/console`;
+    const token = createConsoleToken(deps.randomBytes);
+    const signedIn = await call.run(async () =>
+      by === undefined
+        ? failed<Failure>({ kind: 'unauthenticated' })
+        : storedResult(await sessions.signIn(by, hashSecret(token), call.timeLeftMs())),
+    );
+    const language = languageOf(reply.request);
+    if (!signedIn.ok) {
+      const isRejected = signedIn.failure.kind === 'unauthenticated';
+      const failure = isRejected ? call.fail(await deps.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
+      if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
+      if (provided === undefined) return sendPlain(reply.code(410), signInPage(language, { hasEnded: true }));
+      deps.logger.warn({ reason: provided.problem ?? 'unknown person' }, 'sign-in with OpenID Connect rejected');
+      return sendPlain(reply.code(403), openIdPage(language, 'rejected', `${address}/openid`));
+    }
+    call.succeed('ok');
+    reply.header('set-cookie', sessionCookie(token, deps.baseUrl())).headers(consoleHeaders);
+    if (provided === undefined) return reply.redirect(address, 303);
+    // A redirect would be part of the navigation from the provider, with which browsers do not send the new cookie.
+    reply.header('refresh', `0; url=${address}`);
+    return sendPlain(reply, openIdPage(language, 'signedIn', address));
+  };
+  app.get('/console/sign-in/:token', { config: { operation: 'ConsoleSignIn' } }, async (request, reply) => {
+    request.call.succeed('ok');
+    return sendPlain(reply, signInPage(languageOf(request)));
+  });
+  app.route<{ Params: { token: string } }>({
+    method: 'POST',
+    url: '/console/sign-in/:token',
+    config: { operation: 'ConsoleSignIn' },
+    async onRequest({ headers }, reply) {
+      if (isFromAnotherSite(headers, deps.baseUrl())) return sendFailure(reply, { kind: 'permission_denied' });
+      if (!isForm(headers)) return sendFailure(reply, { kind: 'unsupported_media_type' });
+    },
+    async preValidation(request, reply) {
+      const body = await takeBody(request.call, startReading(deps, request, reply, { hasEnvelope: false }));
+      if (!body.ok) return sendFailure(reply, body.failure);
+    },
+    handler: ({ params }, reply) =>
+      signIn(reply, consoleTokenForm.test(params.token) ? hashSecret(params.token) : undefined),
+  });
+  if (openId === undefined) return;
+  app.get('/console/openid', { config: { operation: 'ConsoleSignIn' } }, async ({ call }, reply) => {
+    const begun = await openId.begin().catch(messageOf);
+    if (typeof begun === 'string') {
+      deps.logger.error({ reason: begun }, 'the provider of OpenID Connect does not respond');
+      return sendFailure(reply, { kind: 'unavailable' });
+    }
+    call.succeed('ok');
+    reply.header('set-cookie', openIdCookie(begun.secret, deps.baseUrl()));
+    return reply.headers(consoleHeaders).redirect(begun.url, 303);
+  });
+  app.get('/console/openid/callback', { config: { operation: 'ConsoleSignIn' } }, async ({ headers, url }, reply) => {
+    const [, query = ''] = /\?(.*)/s.exec(url) ?? [];
+    const secret = openIdSecretIn(headers.cookie, deps.baseUrl());
+    // A secret is used once, whatever the outcome.
+    reply.header('set-cookie', openIdCookie(undefined, deps.baseUrl()));
+    const person = await openId.complete(query, secret).catch(messageOf);
+    return typeof person === 'string'
+      ? signIn(reply, undefined, { problem: person })
+      : signIn(reply, person, { problem: undefined });
+  });
 }

@@ -46,8 +46,8 @@ function describeView(browser: Browser): void {
     expect(texts).toEqual([
       expect.stringContaining('http://127.0.0.1:1/hook'),
       expect.stringContaining(gateway.credentials.clientId),
-      expect.stringMatching(/UTC/),
-      expect.stringMatching(/^ECONNREFUSED\s+3 deliveries wait$/),
+      expect.stringMatching(/UTC\s+3 deliveries wait$/),
+      'ECONNREFUSED',
     ]);
     expect(await page.getByText('Ready', { exact: true }).isVisible()).toBe(true);
   });

@@ -49,8 +49,9 @@ async function failingEndpoints(webhooks: OperatorReads['webhooks']): Promise<Ht
     rows.push([
       twoLines(failing.url, endpointId),
       twoLines(failing.merchantName, failing.clientId),
-      html`${failingSince && timeOf(failingSince.getTime(), 'en')} ${disabledAt === null ? '' : badge('Disabled', '')}`,
-      twoLines(lastResult ?? 'None yet', `${waiting}${waiting === waitingMax ? ' or more' : ''} deliveries wait`),
+      html`${failingSince && timeOf(failingSince.getTime(), 'en')} ${disabledAt === null ? '' : badge('Disabled', '')}
+<br><span class="soft">${waiting}${waiting === waitingMax ? ' or more' : ''} deliveries wait</span>`,
+      html`<bdi class="badge">${lastResult ?? 'None yet'}</bdi>`,
     ]);
   }
   return html`${table(['Endpoint', 'Merchant', 'Failing since', 'Last result'], rows, 'No endpoint fails.')}

@@ -9,7 +9,7 @@ import type { SecretsKeys } from '../../secrets/signing-secrets.ts';
 import { messageOf } from '../../start/process.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { consoleHeaders, consolePage, plainPage } from '../layout.ts';
-import { signInPage } from '../sign-in.ts';
+import { signInPage } from '../sign-in-pages.ts';
 import { createOperatorAccess, operatorPath } from './operator-access.ts';
 import { operatorPages, unreadable } from './operator-pages.ts';
 import { type OperatorReadsDeps, openOperatorReads } from './operator-reads.ts';
