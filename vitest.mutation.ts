@@ -6,13 +6,14 @@ import { testsOf } from './vitest.base.ts';
 export default defineConfig(async (env) => {
   const tests = await testsOf(import.meta.dirname)({ ...env, mode: 'unit' });
   // The links in node_modules lead to the original packages, not to the changed ones.
-  const domain = {
-    find: /^@order-gateway\/domain\//,
-    replacement: `${join(import.meta.dirname, 'packages/domain/src')}/`,
-  };
+  const domain = join(import.meta.dirname, 'packages/domain');
+  const alias = [
+    { find: /^@order-gateway\/domain\/(?=testing\/)/, replacement: `${domain}/` },
+    { find: /^@order-gateway\/domain\//, replacement: `${domain}/src/` },
+  ];
   return {
     ...tests,
-    resolve: { alias: [domain] },
+    resolve: { alias },
     test: { ...tests.test, include: [process.env.MUTATION_TESTS ?? ''], reporters: [] },
   };
 });

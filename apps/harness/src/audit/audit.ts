@@ -2,24 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAmount } from '@order-gateway/domain/money';
 import { formatTime, isAdditional } from '@order-gateway/domain/orders';
 import { loadFixtures } from '@order-gateway/fixtures';
-import type { Call, History, StoredOrder as ModelOrder } from '@order-gateway/order-model/model';
+import type { StoredOrder as ModelOrder } from '@order-gateway/order-model/model';
 import { storedOrderOf } from '@order-gateway/order-model/observed';
-import { describeUnexplained } from '@order-gateway/order-model/report';
-import { findUnexplained } from '@order-gateway/order-model/search';
 import { openAccountDirectory } from '@order-gateway/postgres/accounts';
 import { type ScannedOrder, type StoredEvent, scanEvents, scanOrders } from '@order-gateway/postgres/orders/operators';
 import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
-import { createOrders, numberOf, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
+import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
 import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax, type StoredOrder } from './compare-orders.ts';
+import { asSwept, type Deliveries, examine } from './examine.ts';
 import { callsByOrder } from './histories.ts';
 import { type JournaledCall, type JournalHead, readJournal, type ShownOrder } from './journal.ts';
-
-/** The webhooks that a receiver got with a correct signature, by `webhook-id`. */
-export type Deliveries = ReadonlyMap<
-  string,
-  { readonly orderId: string; readonly type: string; readonly copies: number }
->;
 
 export interface AuditResult extends AuditCounts {
   /** Invalid lines of the journal. It is unknown whether their orders are stored. */
@@ -172,58 +165,6 @@ export function storedOrder(merchant: number, { order, sharedFields }: ScannedOr
   };
 }
 
-/** Searches the histories of stored orders one at a time, so that only the calls of the run are in memory. */
-function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: Deliveries | undefined) {
-  const orderOfPayment = new Map<string, string>();
-  const examples: string[] = [];
-  let smallest: { readonly orderId: string; readonly history: History } | undefined;
-  let [unexplained, undelivered, copies] = [0, 0, 0];
-  const report = (example: string) => {
-    if (examples.length < examplesMax) examples.push(example);
-  };
-  const search = (orderId: string, history: History) => {
-    if (findUnexplained(history) === undefined) return;
-    unexplained += 1;
-    if (smallest === undefined || history.calls.length < smallest.history.calls.length) smallest = { orderId, history };
-  };
-  const claim = (orderId: string, { payment, refused }: ModelOrder) => {
-    for (const { checkout, paymentId } of payment ? [payment, ...refused] : refused) {
-      const id = `${checkout} ${paymentId}`;
-      if (orderOfPayment.has(id)) {
-        unexplained += 1;
-        report(`${orderId}: shares the payment ${paymentId} with ${orderOfPayment.get(id)}`);
-      }
-      orderOfPayment.set(id, orderId);
-    }
-  };
-  return {
-    add(orderId: string, stored: ModelOrder, events: readonly StoredEvent[]) {
-      const number = numberOf(seed, orderId) ?? -1;
-      search(orderId, { calls: callsOf.get(number) ?? [], stored });
-      callsOf.delete(number);
-      claim(orderId, stored);
-      for (const { eventId, type } of deliveries ? events : []) {
-        const delivery = deliveries?.get(eventId);
-        const isRight = delivery?.orderId === orderId && delivery.type === type;
-        if (!isRight) {
-          undelivered += 1;
-          report(`${orderId}: ${type} was ${delivery ? 'delivered as another event' : 'not delivered'}`);
-        }
-        copies += (delivery?.copies ?? 1) - 1;
-      }
-    },
-    /** Searches the histories of orders that are not stored, except those in `lost`, which are already counted. */
-    end(lost: ReadonlySet<number>) {
-      for (const [number, calls] of callsOf) {
-        if (!lost.has(number)) search(`${orderIdPrefix(seed)}${number}`, { calls, stored: null });
-      }
-      const example = smallest && `${smallest.orderId}: unexplained\n${describeUnexplained(smallest.history)}`;
-      const delivered = deliveries ? { undelivered, copies } : { undelivered: undefined, copies: undefined };
-      return { unexplained, ...delivered, examples: [...(example ? [example] : []), ...examples] };
-    },
-  };
-}
-
 /** Reads the accounts of the run's merchants and checkout systems. Returns the id of an account by its client id. */
 async function readAccounts(databaseUrl: string, calls: readonly JournaledCall[], { client_ids }: JournalHead) {
   const clientIds = new Set(client_ids);
@@ -245,12 +186,6 @@ async function readAccounts(databaseUrl: string, calls: readonly JournaledCall[]
   return (clientId: string) => ids.get(clientId) ?? '';
 }
 
-/**
- * Twice the 5 seconds within which the sweep stores an expiry. Until then, the stored status counts as the order's
- * status.
- */
-const sweptWithinMs = 10_000;
-
 /** Reads all orders of the run, and passes each to `examine` with its events. */
 async function* storedOrders(
   { client_ids, seed }: JournalHead,
@@ -258,7 +193,7 @@ async function* storedOrders(
   accountOf: (clientId: string) => string,
   examine: (orderId: string, stored: ModelOrder, events: readonly StoredEvent[]) => void,
 ): AsyncGenerator<StoredOrder> {
-  const sweptMs = Date.now() - sweptWithinMs;
+  const startedAtMs = Date.now();
   for (const [merchant, clientId] of client_ids.entries()) {
     const merchantId = Number(accountOf(clientId)) as ScannedOrder['order']['merchantId'];
     const scan = { merchantId, orderIdPrefix: orderIdPrefix(seed) };
@@ -269,21 +204,8 @@ async function* storedOrders(
       const { order } = scanned;
       const orderId = order.fields.order_id;
       const ofOrder = events.get(orderId) ?? [];
-      examine(orderId, asSwept(storedOrderOf(order, ofOrder, ''), sweptMs), ofOrder);
+      examine(orderId, asSwept(storedOrderOf(order, ofOrder, ''), startedAtMs), ofOrder);
       yield storedOrder(merchant, scanned);
     }
   }
-}
-
-/**
- * Returns the order as the sweep must have stored it by a given time. An order that expired later may still be unpaid
- * or lack its event.
- */
-function asSwept(stored: ModelOrder, sweptMs: number): ModelOrder {
-  const { status, expiresAtMs, lease, events } = stored;
-  const expiryMs = expiresAtMs === null ? Number.POSITIVE_INFINITY : Math.max(expiresAtMs, lease?.endsAtMs ?? 0);
-  if (status === 'UN_PAID' && expiryMs <= sweptMs) return { ...stored, status: 'EXPIRED' };
-  const lacksEvent = status === 'EXPIRED' && !events.some(({ type }) => type === 'order.expired');
-  if (!lacksEvent || expiryMs <= sweptMs) return stored;
-  return { ...stored, events: [...events, { type: 'order.expired', atMs: expiryMs }] };
 }

@@ -1,0 +1,172 @@
+import type { Call, Response, StoredOrder } from '@order-gateway/order-model/model';
+import { expect, test } from 'vitest';
+import { orderIdPrefix } from '../workload/orders.ts';
+import { examplesMax } from './compare-orders.ts';
+import { asSwept, type Deliveries, examine } from './examine.ts';
+
+const seed = 7;
+const createdAtMs = 1_795_300_000_000;
+const idOf = (number: number) => `${orderIdPrefix(seed)}${number}`;
+
+const unpaid: StoredOrder = {
+  identity: '1 token 2026-11-22T10:26:40.000+00:00',
+  content: '',
+  amount: '10.00',
+  currency: 'EUR',
+  createdAtMs,
+  expiresAtMs: null,
+  status: 'UN_PAID',
+  payment: null,
+  lease: null,
+  refused: [],
+  events: [],
+};
+const payment = { checkout: '2', paymentId: 'p', paidAtMs: createdAtMs, amount: '10.00', currency: 'EUR' };
+const paid: StoredOrder = {
+  ...unpaid,
+  status: 'PAID',
+  payment: { checkout: payment.checkout, paymentId: payment.paymentId, paidAtMs: payment.paidAtMs },
+  events: [{ type: 'order.paid', atMs: createdAtMs + 2 }],
+};
+
+const during = { fromMs: createdAtMs - 1_000, toMs: createdAtMs + 1_000 };
+const creation: Call = {
+  ...{ request: { kind: 'create', content: '' }, sentAt: 1, receivedAt: 2, during },
+  response: { outcome: 'created', shown: { status: 'UN_PAID' } },
+};
+const paying = (response: Response | undefined): Call => ({
+  ...{ request: { kind: 'pay', payment }, sentAt: 3, receivedAt: 4, during },
+  response,
+});
+const ok = paying({ outcome: 'ok', shown: { status: 'PAID', paymentId: 'p' } });
+const eventOf = (orderId: string) => ({ orderId, eventId: `of ${orderId}`, type: 'order.paid', createdAtMs }) as const;
+
+test('orders whose calls explain what is stored are no errors', () => {
+  const callsOf = new Map([
+    [1, [creation]],
+    [2, [creation, ok]],
+  ]);
+  const examination = examine(callsOf, seed, undefined);
+  examination.add(idOf(1), unpaid, []);
+  examination.add(idOf(2), paid, [eventOf(idOf(2))]);
+  expect(examination.end(new Set())).toEqual({
+    ...{ unexplained: 0, undelivered: undefined, copies: undefined },
+    examples: [],
+  });
+});
+
+test('an order that its calls do not explain is counted, and the shortest history is shown', () => {
+  const callsOf = new Map([
+    [1, [creation, ok]],
+    [2, [creation]],
+    [3, [creation, ok]],
+  ]);
+  const examination = examine(callsOf, seed, undefined);
+  examination.add(idOf(1), unpaid, []);
+  examination.add(idOf(2), paid, []);
+  examination.add(idOf(3), unpaid, []);
+  const { unexplained, examples } = examination.end(new Set());
+  expect([unexplained, examples.length]).toEqual([3, 1]);
+  expect(examples[0]).toMatch(`${idOf(2)}: unexplained\n`);
+});
+
+test('an order that was created but is not stored is counted, unless it is already counted as lost', () => {
+  const lost = examine(new Map([[1, [creation]]]), seed, undefined);
+  expect(lost.end(new Set([1])).unexplained).toBe(0);
+  const missing = examine(new Map([[1, [creation]]]), seed, undefined).end(new Set([2]));
+  expect(missing.unexplained).toBe(1);
+  expect(missing.examples[0]).toMatch(`${idOf(1)}: unexplained\n`);
+});
+
+test('a payment belongs to one order, whether it paid the order or was refused', () => {
+  const refused: StoredOrder = {
+    ...{ ...unpaid, events: [{ type: 'order.payment_refused', atMs: createdAtMs + 2 }] },
+    refused: [{ ...payment, amount: '9.00', code: 'payment_mismatch' }],
+  };
+  const mismatch: Call = {
+    ...ok,
+    request: { kind: 'pay', payment: { ...payment, amount: '9.00' } },
+    response: { outcome: 'payment_mismatch' },
+  };
+  const callsOf = new Map([
+    [1, [creation, mismatch]],
+    [2, [creation, ok]],
+  ]);
+  const examination = examine(callsOf, seed, undefined);
+  examination.add(idOf(1), refused, []);
+  examination.add(idOf(2), paid, []);
+  const { unexplained, examples } = examination.end(new Set());
+  expect([unexplained, examples]).toEqual([1, [`${idOf(2)}: shares the payment p with ${idOf(1)}`]]);
+});
+
+test('another checkout system may use the same payment id', () => {
+  const other = { ...paid, payment: { checkout: '3', paymentId: 'p', paidAtMs: createdAtMs } };
+  const byOther = { ...ok, request: { kind: 'pay', payment: { ...payment, checkout: '3' } } } as const;
+  const callsOf = new Map([
+    [1, [creation, ok]],
+    [2, [creation, byOther]],
+  ]);
+  const examination = examine(callsOf, seed, undefined);
+  examination.add(idOf(1), paid, []);
+  examination.add(idOf(2), other, []);
+  expect(examination.end(new Set()).unexplained).toBe(0);
+});
+
+test('every event must have been delivered as what it is; copies are counted', () => {
+  const numbers = [1, 2, 3, 4];
+  const deliveries: Deliveries = new Map([
+    [eventOf(idOf(1)).eventId, { orderId: idOf(1), type: 'order.paid', copies: 3 }],
+    [eventOf(idOf(2)).eventId, { orderId: idOf(1), type: 'order.paid', copies: 1 }],
+    [eventOf(idOf(3)).eventId, { orderId: idOf(3), type: 'order.cancelled', copies: 1 }],
+  ]);
+  const examination = examine(new Map(numbers.map((number) => [number, [creation, ok]])), seed, deliveries);
+  for (const number of numbers) {
+    const stored = { ...paid, payment: { checkout: '2', paymentId: `p${number}`, paidAtMs: createdAtMs } };
+    examination.add(idOf(number), stored, [eventOf(idOf(number))]);
+  }
+  const { undelivered, copies, examples } = examination.end(new Set());
+  expect({ undelivered, copies }).toEqual({ undelivered: 3, copies: 2 });
+  const [, ...aboutDeliveries] = examples;
+  expect(aboutDeliveries).toEqual([
+    `${idOf(2)}: order.paid was delivered as another event`,
+    `${idOf(3)}: order.paid was delivered as another event`,
+    `${idOf(4)}: order.paid was not delivered`,
+  ]);
+});
+
+test('the number of examples is limited', () => {
+  const examination = examine(new Map(), seed, new Map());
+  for (let number = 0; number <= examplesMax; number += 1) examination.add(idOf(1), unpaid, [eventOf(idOf(1))]);
+  const { undelivered, examples } = examination.end(new Set());
+  expect(undelivered).toBe(examplesMax + 1);
+  expect(examples.filter((example) => example.includes('not delivered'))).toHaveLength(examplesMax);
+});
+
+test.each<[string, Partial<StoredOrder>, Partial<StoredOrder>]>([
+  ['an order without an expiry stays', {}, {}],
+  [
+    'an order that expired long ago must be stored as expired',
+    { expiresAtMs: createdAtMs - 10_000 },
+    { status: 'EXPIRED' },
+  ],
+  ['an order that expired just now may be unpaid', { expiresAtMs: createdAtMs - 9_999 }, {}],
+  [
+    'an order expires at the end of its lease',
+    { expiresAtMs: createdAtMs - 20_000, lease: { attempt: 'a', endsAtMs: createdAtMs } },
+    {},
+  ],
+  [
+    'an order that expired just now may lack its event',
+    { status: 'EXPIRED', expiresAtMs: createdAtMs },
+    { events: [{ type: 'order.expired', atMs: createdAtMs }] },
+  ],
+  ['an order that expired long ago may not', { status: 'EXPIRED', expiresAtMs: createdAtMs - 10_000 }, {}],
+  [
+    'an event that is stored is not added',
+    { status: 'EXPIRED', expiresAtMs: createdAtMs, events: [{ type: 'order.expired', atMs: createdAtMs + 5 }] },
+    {},
+  ],
+])('%s', (_, before, changed) => {
+  const stored = { ...unpaid, ...before };
+  expect(asSwept(stored, createdAtMs)).toEqual({ ...stored, ...changed });
+});

@@ -1,0 +1,84 @@
+import type { Call, History, StoredOrder } from '@order-gateway/order-model/model';
+import { describeUnexplained } from '@order-gateway/order-model/report';
+import { findUnexplained } from '@order-gateway/order-model/search';
+import type { StoredEvent } from '@order-gateway/postgres/orders/operators';
+import { numberOf, orderIdPrefix } from '../workload/orders.ts';
+import { examplesMax } from './compare-orders.ts';
+
+/** The webhooks that a receiver got with a correct signature, by `webhook-id`. */
+export type Deliveries = ReadonlyMap<
+  string,
+  { readonly orderId: string; readonly type: string; readonly copies: number }
+>;
+
+/** Searches the histories of stored orders one at a time, so that only the calls of the run are in memory. */
+export function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: Deliveries | undefined) {
+  const orderOfPayment = new Map<string, string>();
+  const examples: string[] = [];
+  let smallest: { readonly orderId: string; readonly history: History } | undefined;
+  let [unexplained, undelivered, copies] = [0, 0, 0];
+  const report = (example: string) => {
+    if (examples.length < examplesMax) examples.push(example);
+  };
+  const search = (orderId: string, history: History) => {
+    if (findUnexplained(history) === undefined) return;
+    unexplained += 1;
+    if (smallest === undefined || history.calls.length < smallest.history.calls.length) smallest = { orderId, history };
+  };
+  const claim = (orderId: string, { payment, refused }: StoredOrder) => {
+    for (const { checkout, paymentId } of payment ? [payment, ...refused] : refused) {
+      const id = `${checkout} ${paymentId}`;
+      if (orderOfPayment.has(id)) {
+        unexplained += 1;
+        report(`${orderId}: shares the payment ${paymentId} with ${orderOfPayment.get(id)}`);
+      }
+      orderOfPayment.set(id, orderId);
+    }
+  };
+  return {
+    add(orderId: string, stored: StoredOrder, events: readonly StoredEvent[]) {
+      const number = numberOf(seed, orderId) ?? -1;
+      search(orderId, { calls: callsOf.get(number) ?? [], stored });
+      callsOf.delete(number);
+      claim(orderId, stored);
+      for (const { eventId, type } of deliveries ? events : []) {
+        const delivery = deliveries?.get(eventId);
+        const isRight = delivery?.orderId === orderId && delivery.type === type;
+        if (!isRight) {
+          undelivered += 1;
+          report(`${orderId}: ${type} was ${delivery ? 'delivered as another event' : 'not delivered'}`);
+        }
+        copies += (delivery?.copies ?? 1) - 1;
+      }
+    },
+    /** Searches the histories of orders that are not stored, except those in `lost`, which are already counted. */
+    end(lost: ReadonlySet<number>) {
+      for (const [number, calls] of callsOf) {
+        if (!lost.has(number)) search(`${orderIdPrefix(seed)}${number}`, { calls, stored: null });
+      }
+      const example = smallest && `${smallest.orderId}: unexplained\n${describeUnexplained(smallest.history)}`;
+      const delivered = deliveries ? { undelivered, copies } : { undelivered: undefined, copies: undefined };
+      return { unexplained, ...delivered, examples: [...(example ? [example] : []), ...examples] };
+    },
+  };
+}
+
+/**
+ * Twice the 5 seconds within which the sweep stores an expiry. Until then, the stored status counts as the order's
+ * status.
+ */
+const sweptWithinMs = 10_000;
+
+/**
+ * Returns the order as the sweep must have stored it before an audit that began at `auditedAtMs`. An order that expired later may
+ * still be unpaid or lack its event.
+ */
+export function asSwept(stored: StoredOrder, auditedAtMs: number): StoredOrder {
+  const sweptMs = auditedAtMs - sweptWithinMs;
+  const { status, expiresAtMs, lease, events } = stored;
+  const expiryMs = expiresAtMs === null ? Number.POSITIVE_INFINITY : Math.max(expiresAtMs, lease?.endsAtMs ?? 0);
+  if (status === 'UN_PAID' && expiryMs <= sweptMs) return { ...stored, status: 'EXPIRED' };
+  const lacksEvent = status === 'EXPIRED' && !events.some(({ type }) => type === 'order.expired');
+  if (!lacksEvent || expiryMs <= sweptMs) return stored;
+  return { ...stored, events: [...events, { type: 'order.expired', atMs: expiryMs }] };
+}
