@@ -149,7 +149,8 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   // Takes precedence over every error that requires a refund, because this payment was reported for another order.
   if (payment.isKnown) return failed({ kind: 'payment_id_conflict' });
   if (paidAtMs < createdAtMs - paidAtToleranceMs || paidAtMs > nowMs + paidAtToleranceMs) {
-    const message = 'must be at the earliest 5 minutes before the creation of the order and at the latest 5 minutes from now';
+    const message =
+      'must be at the earliest 5 minutes before the creation of the order and at the latest 5 minutes from now';
     return failed({ kind: 'invalid_request', errors: [{ field: 'paid_at', code: 'out_of_range', message }] });
   }
   const refuse = (code: RefusalCode): Result<Decision, Failure> => {
