@@ -5,6 +5,7 @@ import { type Config, readConfig, similarVariables, startUsage } from './config.
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './demo/demo-merchant.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
+import { isLoopbackUrl } from './network/ip-address.ts';
 import { addressOf, listenOn, requireFreePorts } from './network/listen.ts';
 import { findSecretsKeys } from './secrets/secrets-keys.ts';
 import { announceWait, openDatabase, unusable } from './start/database.ts';
@@ -124,6 +125,12 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
       ? workers.open(gatewayConfig)
       : import('./gateway.ts').then(({ openGateway }) => openGateway(gatewayConfig, logger, metrics));
     const gateway = await announceWait(workers ? 'the workers' : 'the ports of the gateway', opening);
+    const publicUrl = new URL(gateway.baseUrl);
+    if (config.console && publicUrl.protocol === 'http:' && !isLoopbackUrl(publicUrl))
+      logger.warn(
+        { baseUrl: gateway.baseUrl },
+        'nobody can sign in to the console without TLS: set BASE_URL to an https address, or CONSOLE=off',
+      );
     return { database, demoMerchant, admin, adminPort, gateway };
   } catch (error) {
     await Promise.all([admin.close(), database.close()]);

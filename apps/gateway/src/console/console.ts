@@ -3,8 +3,9 @@ import { type FoundConsoleSession, hashSecret, randomBase62 } from '@order-gatew
 import type { Failure } from '@order-gateway/domain/failure';
 import { pathPrefixOf } from '@order-gateway/domain/links';
 import { failed, success } from '@order-gateway/domain/result';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
+import { admitUnauthenticated } from '../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../http/problem.ts';
 import { isEmbeddedElsewhere, isFromAnotherSite, startReading } from '../http/requests.ts';
 import type { Room } from '../http/server.ts';
@@ -15,7 +16,7 @@ import type { Html } from '../payment-page/html-page.ts';
 import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
 import { isAccepted, readForm } from './form.ts';
-import { consoleHeaders, consolePage, filled, textsIn } from './layout.ts';
+import { consoleHeaders, consolePage, filled, plainPage, textsIn } from './layout.ts';
 import { newOrderPages } from './new-order.ts';
 import { orderPages } from './order.ts';
 import { ordersPages } from './orders.ts';
@@ -53,6 +54,7 @@ interface ConsoleDeps extends SignInDeps {
 export function consoleRoutes(console: ConsoleDeps): Room {
   return async (app, receive) => {
     app.register(async (scope) => signInRoutes(scope, console));
+    app.register(async (scope) => unknownRoutes(scope, console));
     for (const page of pages) {
       app.route({
         method: page.method,
@@ -62,6 +64,17 @@ export function consoleRoutes(console: ConsoleDeps): Room {
       });
     }
   };
+}
+
+/** Shows everyone a page for the paths that no other route has. */
+function unknownRoutes(app: FastifyInstance, { deps }: ConsoleDeps): void {
+  admitUnauthenticated(app, deps, sendFailure);
+  app.get('/console/*', { config: { operation: 'Console' } }, async (request, reply) => {
+    const texts = textsIn(languageOf(request));
+    request.call.fail({ kind: 'not_found' });
+    const home = html`<p><a href="${pathPrefixOf(deps.baseUrl())}/console">${texts.overview}</a></p>`;
+    return sendPlain(reply.code(404), plainPage(languageOf(request), texts.noPage, home));
+  });
 }
 
 /** Receives the request of a person who is signed in, and sends the page's response. */

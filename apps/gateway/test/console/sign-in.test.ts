@@ -188,6 +188,16 @@ test('merchant console prints a link that works once', async () => {
   expect([code, stderr]).toEqual([1, expect.stringContaining('is not an enabled merchant.')]);
 });
 
+test('an unknown path is a page that leads to the console, for everyone', async () => {
+  const { get } = await signIn(gateway);
+  for (const answer of [await get('/unknown'), await get('/orders/1/2/3'), await request(`${gateway.url}/console/`)]) {
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(answer.text).toContain('<h1>There is no such page</h1>');
+    expect(answer.text).toMatch(/<a href="[^"]*\/console">Overview<\/a>/);
+  }
+  expect((await request(`${gateway.url}/consoles`)).headers.get('content-type')).toContain('json');
+});
+
 test('without CONSOLE, nothing exists under /console', async () => {
   const without = await runGateway();
   for (const path of ['/console', '/console/sessions', `/console/sign-in/${'x'.repeat(32)}`]) {

@@ -179,6 +179,19 @@ test('a merchant can be created while the gateway runs and while it does not, an
   }
 });
 
+test.each([
+  ['http://pay.example.com', 'on', true],
+  ['http://pay.example.com', 'off', false],
+  ['https://pay.example.com', 'on', false],
+  ['http://localhost:8080', 'on', false],
+])(
+  'with BASE_URL=%s and CONSOLE=%s, that nobody can sign in is a warning: %s',
+  async (BASE_URL, CONSOLE, isWarning) => {
+    const { lines } = await startOnNewDatabase({ BASE_URL, CONSOLE });
+    expect(lines.some((line) => line.includes('nobody can sign in to the console without TLS'))).toBe(isWarning);
+  },
+);
+
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
 mustSkip('listening on ::1', hasIpv6 ? undefined : 'this machine has no IPv6');
 
