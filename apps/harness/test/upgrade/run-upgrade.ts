@@ -32,6 +32,12 @@ interface UpgradePlan {
   readonly rate: number;
   /** Calls in flight. A machine that is too slow for the rate drops further calls, so that none waits for its deadline. */
   readonly pendingMax: number;
+  /** Returns an empty database. `distribute` runs on the schema of the version before. */
+  readonly openDatabase?: () => Promise<{
+    readonly url: string;
+    stop(): Promise<void>;
+    distribute?(): Promise<void>;
+  }>;
 }
 
 /** The load is ended by the upgrade, not by its time. */
@@ -54,10 +60,18 @@ const lifetimesSeconds = [undefined, undefined, 5];
  * each step, expects that no call failed, and audits all orders since the start. On a machine that is too slow for the proxy's health
  * checks, calls may fail, but orders are still audited.
  */
-export async function runUpgrade({ proxy, previous, upgrades, rate, pendingMax }: UpgradePlan): Promise<void> {
+export async function runUpgrade({
+  proxy,
+  previous,
+  upgrades,
+  rate,
+  pendingMax,
+  openDatabase = testDatabase,
+}: UpgradePlan): Promise<void> {
   const { version: previousVersion } = JSON.parse(await readFile(join(previous, 'package.json'), 'utf8'));
   const folder = await temporaryFolder();
-  const { url: databaseUrl, stop: dropDatabase } = await testDatabase();
+  const database: Awaited<ReturnType<NonNullable<UpgradePlan['openDatabase']>>> = await openDatabase();
+  const databaseUrl = database.url;
   const [http = 0, grpc = 0, http1 = 0, grpc1 = 0, http2 = 0, grpc2 = 0] = await freePorts(6);
   const ports = [
     { http: http1, grpc: grpc1 },
@@ -73,7 +87,7 @@ export async function runUpgrade({ proxy, previous, upgrades, rate, pendingMax }
     ended.abort();
     await Promise.all(gateways.map((gateway) => gateway.stop()));
     await receiver.close();
-    await dropDatabase();
+    await database.stop();
   });
   const start = async (index: 0 | 1, tree: string) => {
     const { http: httpPort, grpc: grpcPort } = ports[index];
@@ -81,6 +95,7 @@ export async function runUpgrade({ proxy, previous, upgrades, rate, pendingMax }
   };
 
   await migrate({ ...settings, tree: previous });
+  await database.distribute?.();
   const accounts = openAccountAdmin({ url: databaseUrl });
   const credentials = await Promise.all(lifetimesSeconds.map((_, index) => accounts.create(`Shop ${index}`)));
   const checkout = await accounts.create('Checkout', 'checkout');

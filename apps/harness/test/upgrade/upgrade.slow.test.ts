@@ -1,3 +1,5 @@
+import { missingCitus, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
+import { distribute } from '@order-gateway/postgres/testing/distributed-database';
 import { expect, test } from 'vitest';
 import { proxies } from '../../../../tools/proxies.ts';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
@@ -13,5 +15,20 @@ test.each(proxies.filter((proxy) => !mustSkip(`upgrades behind ${proxy}`, missin
     const revision = findRelease();
     expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();
     await runUpgrade({ proxy, previous: await checkOut(revision ?? ''), upgrades, rate, pendingMax: 64 });
+  },
+);
+
+test.skipIf(mustSkip('upgrades on Citus', missing('haproxy') ?? missingCitus()))(
+  'upgrades and rollbacks on Citus fail no call and lose no order',
+  async () => {
+    const revision = findRelease();
+    expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();
+    const openDatabase = async () => {
+      const { url, close } = await startCitusCluster();
+      return { url, stop: close, distribute: () => distribute(url) };
+    };
+    // Three servers share the machine.
+    const plan = { upgrades: Math.min(upgrades, 2), rate: Math.min(rate, 50), pendingMax: 64 };
+    await runUpgrade({ ...plan, proxy: 'haproxy', previous: await checkOut(revision ?? ''), openDatabase });
   },
 );
