@@ -1,13 +1,14 @@
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createOperatorLink } from '../../src/console/operator/operator-access.ts';
 import { cookieOf, request } from '../helpers/console-visitor.ts';
-import { runProgram } from '../helpers/gateway-process.ts';
+import { endProcesses, runProgram, startOnNewDatabase } from '../helpers/gateway-process.ts';
 import { exchange } from '../helpers/raw-http.ts';
 import { runGateway, testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, postPayment } from '../helpers/send-order.ts';
 
 const gateway = useGateway({ hasOperatorView: true });
+afterEach(endProcesses);
 const pages = ['', '/refused-payments', '/accounts', '/audit-log'];
 const address = (path = '') => `http://localhost:${gateway.adminPort}/operator${path}`;
 const newLink = () => createOperatorLink([testSecretsKey], gateway.adminPort);
@@ -143,6 +144,19 @@ test('the health page shows the gateway even if the endpoints can’t be read', 
   await runQuery(broken.databaseUrl, 'alter table webhook_endpoints rename to gone');
   const health = await request(`${new URL(link).origin}/operator`, { headers });
   expect([health.status, health.text]).toEqual([200, expect.stringContaining('can’t be read from the database')]);
+});
+
+test('a gateway with two workers shows the readiness of each, and logs the sign-in', async () => {
+  const SECRETS_KEY = Buffer.from(testSecretsKey).toString('base64');
+  const { lines } = await startOnNewDatabase({ OPERATOR_CONSOLE: 'on', SECRETS_KEY, WORKERS: '2' });
+  const { metrics_url } = JSON.parse(lines.find((line) => line.includes('"ready"')) ?? '');
+  const { port } = new URL(metrics_url);
+  const link = createOperatorLink([testSecretsKey], Number(port));
+  const headers = { cookie: cookieOf(await request(link, { form: {} })) };
+  const { text } = await request(`${new URL(link).origin}/operator`, { headers });
+  for (const worker of ['Worker 1', 'Worker 2']) expect(text).toContain(`<dt>${worker}</dt>`);
+  expect(text.match(/>Ready</g)).toHaveLength(2);
+  await expect.poll(() => lines.filter((line) => line.includes('operator signed in'))).toHaveLength(1);
 });
 
 test('the admin port has no such page unless it is switched on', async () => {
