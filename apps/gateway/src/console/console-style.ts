@@ -53,8 +53,7 @@ dl { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
 ol.timeline { list-style: none; padding: 0; display: grid; gap: 0.75rem; }
 .timeline li { border-inline-start: 3px solid var(--line); padding-inline-start: 0.75rem; }
 .timeline time { display: block; color: var(--soft); font-size: 0.875rem; }
-.legend { grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); }
-.legend div { display: flex; flex-direction: column; justify-content: space-between; }
+.legend { display: flex; flex-wrap: wrap; gap: 1rem 2rem; }
 .legend dd { font-size: 1.25rem; font-weight: 650; overflow-wrap: anywhere; }
 .legend [class] dt::before { content: ""; display: inline-block; inline-size: 0.75rem; block-size: 0.75rem; border-radius: 0.125rem; background: var(--series); margin-inline-end: 0.375rem; }
 .paid { --series: var(--paid); } .open { --series: var(--open); } .expired { --series: var(--expired); } .refused { --series: var(--bad); }

@@ -113,8 +113,8 @@ function describeConsole(browser: Browser): void {
       order_note: hostileNote,
       metadata: { ['k'.repeat(40)]: 'v'.repeat(500) },
     });
-    await postPayment(gateway.checkout, order.order_token, { payment_id: 'p'.repeat(128), order_amount: 1 });
     await callJson(shop, 'POST', '/webhook_endpoints', { url: `https://shop.example.com/${'x'.repeat(500)}` });
+    await postPayment(gateway.checkout, order.order_token, { payment_id: 'p'.repeat(128), order_amount: 1 });
     await pressPay((await createOrder(shop, `paid-${Math.random()}`)).payment_link);
     const [{ id }] = (await callJson(shop, 'GET', '/webhook_endpoints')).body.endpoints;
     const page = await signIn(shop, { hasScript: true });
@@ -125,6 +125,7 @@ function describeConsole(browser: Browser): void {
       '/overview',
       '/orders',
       '/orders?status=LOST',
+      '/orders?currency=JPY',
       '/search?q=x',
       path,
       `${path}/cancel`,
@@ -137,6 +138,7 @@ function describeConsole(browser: Browser): void {
       '/brand',
       '/sessions',
       '/sign-in/x',
+      '/unknown',
     ];
     for (const path of paths) {
       await page.goto(`${gateway.baseUrl}/console${path}`);
