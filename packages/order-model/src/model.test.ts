@@ -85,6 +85,11 @@ const sentAMinuteIn = {
   sentAt: createdAtMs + minuteMs,
   during: { fromMs: createdAtMs + minuteMs, toMs: createdAtMs + 3 * minuteMs + secondMs },
 };
+/** Of a call that was sent a minute after the creation. */
+const endedFourMinutesIn = {
+  receivedAt: createdAtMs + 4 * minuteMs,
+  during: { fromMs: createdAtMs + minuteMs, toMs: createdAtMs + 4 * minuteMs },
+};
 const start = (attempt: string): Request => ({ kind: 'start', attempt, leaseMs: 10 * minuteMs });
 const claimed = call(1, start('2/a'), 'ok');
 const leaseEndsAtMs = createdAtMs + 11 * minuteMs;
@@ -235,6 +240,17 @@ const promises: Readonly<Record<string, Promised>> = {
     (outcome) => call(3, { kind: 'cancel' }, outcome),
     [withRefused('CANCELLED', ['p-1'])],
     [withRefused('CANCELLED', [])],
+  ],
+  'a read of a refused payment whose call ends a lease that began later': [
+    [
+      created,
+      { ...call(1, pay(mismatch, '2/a'), 'payment_mismatch'), ...endedFourMinutesIn },
+      call(2, start('2/a'), 'ok'),
+    ],
+    { ...refused, lease: { attempt: '2/a', endsAtMs: createdAtMs + 3 * minuteMs } },
+    (response) => call(1.5, { kind: 'read' }, response),
+    [withRefused('UN_PAID', ['p-1'])],
+    [withRefused('UN_PAID', ['p-2'])],
   ],
   'a cancellation after a refused payment of no attempt': [
     [created, claimed, call(2, pay(mismatch), 'payment_mismatch')],

@@ -48,16 +48,16 @@ export function findUnexplained(history: History): Unexplained | undefined {
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(index), state: after, last: index, previous: part };
         // A call without a response and without an effect explains nothing. With a response, it can be next in any
-        // order.
+        // order. The second step of a call may have no effect yet, but one later.
         if (after === state && call.receivedAt === Infinity) continue;
-        if (after === state) {
+        if (after === state && call.response !== undefined) {
           parts.length = 0;
           parts.push(following);
           break;
         }
         parts.push(following);
       }
-      if (parts.at(-1)?.state === state) break;
+      if (call.response !== undefined && parts.at(-1)?.state === state) break;
     }
     open.push(...parts);
   }
