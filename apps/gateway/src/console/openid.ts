@@ -17,9 +17,13 @@ const claimName = 'order_gateway';
 /** The time limit of one request to the provider. */
 const timeoutSeconds = 3;
 
+/** The sign-ins that the provider may complete at the same time for one process. */
+const inFlightMax = 50;
+
 /** Signs people in with OpenID Connect: the authorization code flow with PKCE, state and nonce. */
 export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings, redirectUri: () => string) {
   let discovered: Promise<client.Configuration> | undefined;
+  let inFlight = 0;
   const discover = async () => {
     const url = new URL(issuer);
     // The configuration allows http only to this machine.
@@ -56,12 +60,15 @@ export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings,
     async complete(query: string, secret: string): Promise<ConsolePerson | undefined> {
       const [expectedState = '', expectedNonce = '', pkceCodeVerifier = ''] = secret.split('.');
       const checks = { expectedState, expectedNonce, pkceCodeVerifier, idTokenExpected: true };
-      const tokens = await client.authorizationCodeGrant(
-        await discover(),
-        new URL(`${redirectUri()}?${query}`),
-        checks,
-      );
-      return personOf(tokens.claims() ?? {});
+      if (inFlight >= inFlightMax) throw new Error('too many sign-ins at the same time');
+      inFlight += 1;
+      try {
+        const address = new URL(`${redirectUri()}?${query}`);
+        const tokens = await client.authorizationCodeGrant(await discover(), address, checks);
+        return personOf(tokens.claims() ?? {});
+      } finally {
+        inFlight -= 1;
+      }
     },
   };
 }

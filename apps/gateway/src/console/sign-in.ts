@@ -85,7 +85,9 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
       signIn(reply, consoleTokenForm.test(params.token) ? hashSecret(params.token) : undefined),
   });
   if (openId === undefined) return;
-  app.get('/console/openid', { config: { operation: 'ConsoleSignIn' } }, async ({ call }, reply) => {
+  app.get('/console/openid', { config: { operation: 'ConsoleSignIn' } }, async ({ call, releaseSlot }, reply) => {
+    // The payment pages need the slots while the provider hangs.
+    releaseSlot?.();
     const begun = await openId.begin().catch(messageOf);
     if (typeof begun === 'string') {
       deps.logger.error({ reason: begun }, 'the provider of OpenID Connect does not respond');
@@ -95,7 +97,9 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
     reply.header('set-cookie', openIdCookie(begun.secret, deps.baseUrl()));
     return reply.headers(consoleHeaders).redirect(begun.url, 303);
   });
-  app.get('/console/openid/callback', { config: { operation: 'ConsoleSignIn' } }, async ({ headers, url }, reply) => {
+  app.get('/console/openid/callback', { config: { operation: 'ConsoleSignIn' } }, async (request, reply) => {
+    const { headers, url, releaseSlot } = request;
+    releaseSlot?.();
     const [, query = ''] = /\?(.*)/s.exec(url) ?? [];
     const secret = openIdSecretIn(headers.cookie, deps.baseUrl());
     // A secret is used once, whatever the outcome.

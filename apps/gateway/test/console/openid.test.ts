@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { unauthenticatedLimits } from '../../src/limits.ts';
+import { bind } from '../../src/network/listen.ts';
 import { openBrowser } from '../browser/open-browser.ts';
 import { cookieOf, request } from '../helpers/console-visitor.ts';
 import { startIdentityProvider } from '../helpers/identity-provider.ts';
@@ -144,6 +148,25 @@ test('while the provider does not respond, a sign-in is 503', async () => {
   late.serve('http://localhost:1');
   await late.close();
   expect((await request(`${other.url}/console/openid`)).status).toBe(503);
+});
+
+test('while the provider hangs, sign-ins keep no payment page waiting', async () => {
+  const silent = createServer(() => {});
+  const issuer = `http://127.0.0.1:${await bind(silent, { port: 0, host: '127.0.0.1' })}`;
+  onTestFinished(() => silent.closeAllConnections());
+  onTestFinished(() => void silent.close());
+  const limits = { ...unauthenticatedLimits, inFlightMax: 1, waitingMax: 0 };
+  const other = await runGateway({
+    hasConsole: true,
+    openId: { ...provider.settings, issuer },
+    unauthenticatedLimits: limits,
+  });
+  const asked = once(silent, 'request');
+  const begun = request(`${other.url}/console/openid`);
+  await asked;
+  expect((await request(`${other.url}/payment/${'x'.repeat(32)}`)).status).toBe(404);
+  silent.closeAllConnections();
+  expect((await begun).status).toBe(503);
 });
 
 test('without a provider, there is no such page', async () => {
