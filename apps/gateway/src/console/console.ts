@@ -172,15 +172,7 @@ async function visitPage(
 }
 
 function sendRejected(reply: FastifyReply, visit: Visit, text: string): Promise<FastifyReply> {
-  const { texts, link } = visit;
-  const content = html`<p role="alert">${text}</p>
-<p><a href="${link('/orders')}">${texts.orders}</a></p>`;
-  return sendResponse(reply, visit, {
-    kind: 'page',
-    title: texts.notAllowed,
-    content,
-    failure: { kind: 'permission_denied' },
-  });
+  return sendResponse(reply, visit, failurePage(visit, { kind: 'permission_denied' }, visit.texts.notAllowed, text));
 }
 
 async function sendResponse(reply: FastifyReply, visit: Visit, response: Response): Promise<FastifyReply> {

@@ -105,11 +105,11 @@ async function deliveriesOf({ texts, link, perform }: Visit, order: OrderRecord)
 function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry[]): Html[] {
   const { texts, language } = visit;
   const entries: Entry[] = [
-    ...deliveries,
     [order.created_at, texts.wasCreated],
     [order.paid_at, filled(texts.wasPaid, { payment: order.payment_id ?? '' })],
     [order.cancelled_at, texts.wasCancelled],
     [order.payment_in_progress_until, texts.until],
+    ...deliveries,
   ];
   if (order.order_status === 'EXPIRED') entries.push([order.order_expires_at, texts.hasExpired]);
   if (order.order_status === 'UN_PAID') entries.push([order.order_expires_at, texts.expires]);

@@ -19,8 +19,6 @@ export const overviewPages: readonly Page[] = [
   { method: 'GET', path: '/overview', isForAll: true, respond: overviewPage },
 ];
 
-type Counts = Omit<DayCount, 'dayMs' | 'currency'>;
-
 /**
  * Shows the orders that were created today and on the 29 days before, in UTC. The store reads only the newest of them
  * (docs/decisions/075-the-overview-reads-the-store.md).
@@ -31,51 +29,48 @@ async function overviewPage(visit: Visit): Promise<Response> {
   const counted = await deps.store.countByDay(merchant.id, sinceMs, call.timeLeftMs());
   if (counted.kind !== 'found') return failurePage(visit, storageFailure(counted.kind));
   const { days, cutOffMs } = counted;
-  const currencies = [...Map.groupBy(days, ({ currency }) => currency)]
-    .map(([currency, days]) => ({ currency, days, total: totalOf(days) }))
-    .toSorted((a, b) => b.total.created - a.total.created);
+  const currencies = [...Map.groupBy(days, ({ currency }) => currency)].toSorted(
+    ([, a], [, b]) => sumOf(b, 'created') - sumOf(a, 'created'),
+  );
   const note =
     cutOffMs === undefined
       ? ''
-      : html`<p class="notice">${filled(texts.cutOff, { count: numberOf(visit, countedOrdersMax), time: timeOf(cutOffMs, language) })}</p>`;
+      : html`<p class="notice">${filled(texts.cutOff, { count: countedOrdersMax.toLocaleString(language), time: timeOf(cutOffMs, language) })}</p>`;
   const content = html`${searchForm(visit)}
 <p class="soft">${filled(days.length === 0 ? texts.noRecentOrders : texts.overviewText, { days: daysShown })}</p>
 ${note}
-${currencies.map(({ currency, days, total }) => {
-  return html`<section class="card" aria-label="${currency}"><h2><a href="${link(`/orders?currency=${currency}`)}">${currency}</a></h2>
-<dl class="legend">${figuresOf(visit, total, currency).map(
+${currencies.map(
+  ([
+    currency,
+    days,
+  ]) => html`<section class="card" aria-label="${currency}"><h2><a href="${link(`/orders?currency=${currency}`)}">${currency}</a></h2>
+<dl class="legend">${figuresOf(visit, days, currency).map(
     ([series, label, figure]) =>
       html`<div${series === '' ? '' : html` class="${series}"`}><dt>${label}</dt><dd>${figure}</dd></div>`,
   )}</dl>
 ${chartOf(visit, currency, days, sinceMs)}
 <details><summary>${texts.byDay}</summary>${tableOf(visit, currency, days)}</details>
-</section>`;
-})}`;
+</section>`,
+)}`;
   return page(texts.overview, content);
 }
 
-function totalOf(days: readonly Counts[]): Counts {
-  return days.reduce((sum, day) => ({
-    created: sum.created + day.created,
-    paid: sum.paid + day.paid,
-    expired: sum.expired + day.expired,
-    refusedPayments: sum.refusedPayments + day.refusedPayments,
-    paidHundredths: sum.paidHundredths + day.paidHundredths,
-  }));
+function sumOf(days: readonly DayCount[], name: 'created' | 'paid' | 'expired' | 'refusedPayments'): number {
+  return days.reduce((sum, day) => sum + day[name], 0);
 }
 
-const openOf = ({ created, paid, expired }: Counts) => created - paid - expired;
-
-function figuresOf(visit: Visit, counts: Counts, currency: string): readonly [series: string, label: string, string][] {
-  const { texts, language } = visit;
+/** The figures of some days together, each with its series in the chart, if it has one, and its label. */
+function figuresOf({ texts, language }: Visit, days: readonly DayCount[], currency: string) {
+  const [created, paid, expired] = [sumOf(days, 'created'), sumOf(days, 'paid'), sumOf(days, 'expired')];
+  const amount = days.reduce((sum, { paidHundredths }) => sum + paidHundredths, 0n) as AmountHundredths;
   return [
-    ['', texts.created, numberOf(visit, counts.created)],
-    ['paid', texts.PAID, numberOf(visit, counts.paid)],
-    ['', texts.paidAmount, localAmount(counts.paidHundredths as AmountHundredths, currency, language)],
-    ['open', texts.open, numberOf(visit, openOf(counts))],
-    ['expired', texts.EXPIRED, numberOf(visit, counts.expired)],
-    ['refused', texts.refusedPayments, numberOf(visit, counts.refusedPayments)],
-  ];
+    ['', texts.created, created.toLocaleString(language)],
+    ['paid', texts.PAID, paid.toLocaleString(language)],
+    ['', texts.paidAmount, localAmount(amount, currency, language)],
+    ['open', texts.open, (created - paid - expired).toLocaleString(language)],
+    ['expired', texts.EXPIRED, expired.toLocaleString(language)],
+    ['refused', texts.refusedPayments, sumOf(days, 'refusedPayments').toLocaleString(language)],
+  ] as const;
 }
 
 /** One bar per day: its orders above the line, and their refused payments below it. */
@@ -85,16 +80,14 @@ function chartOf({ texts, language }: Visit, currency: string, days: readonly Da
   const line = mostOrders * unit;
   const bars = days.map((day) => {
     const x = ((day.dayMs - sinceMs) / dayMs) * dayWidth + 1;
-    const bar = (series: string, y: number, count: number) =>
+    /** A part of the bar, from a number of orders above the line; below it, the number is negative. */
+    const part = (series: string, from: number, count: number) =>
       count === 0
         ? ''
-        : html`<rect class="${series}" x="${x}" y="${y}" width="${dayWidth - 2}" height="${count * unit}"/>`;
-    const [paidTop, openTop] = [line - day.paid * unit, line - (day.created - day.expired) * unit];
-    return html`${bar('paid', paidTop, day.paid)}${bar('open', openTop, openOf(day))}${bar(
-      'expired',
-      line - day.created * unit,
-      day.expired,
-    )}${bar('refused', line, day.refusedPayments)}`;
+        : html`<rect class="${series}" x="${x}" y="${line - (from + count) * unit}" width="${dayWidth - 2}" height="${count * unit}"/>`;
+    const { created, paid, expired, refusedPayments } = day;
+    const open = part('open', paid, created - paid - expired);
+    return html`${part('paid', 0, paid)}${open}${part('expired', created - expired, expired)}${part('refused', -refusedPayments, refusedPayments)}`;
   });
   const [first, last] = [sinceMs, sinceMs + (daysShown - 1) * dayMs].map((ms) => dayOf(ms, language));
   return html`<div class="chart"><p class="soft">${filled(texts.mostOrders, { count: mostOrders })}</p>
@@ -107,14 +100,13 @@ function tableOf(visit: Visit, currency: string, days: readonly DayCount[]): Htm
   const { texts, language } = visit;
   const rows = days
     .toSorted((a, b) => b.dayMs - a.dayMs)
-    .map(({ dayMs, ...day }) => {
-      const cells = figuresOf(visit, day, currency).map(
+    .map((day) => {
+      const cells = figuresOf(visit, [day], currency).map(
         ([, label, figure]) => html`<td class="number" data-label="${label}">${figure}</td>`,
       );
-      return html`<tr><td>${dayOf(dayMs, language)}</td>${cells}</tr>`;
+      return html`<tr><td>${dayOf(day.dayMs, language)}</td>${cells}</tr>`;
     });
-  const [total] = days;
-  const heads = total && figuresOf(visit, total, currency).map(([, label]) => html`<th class="number">${label}</th>`);
+  const heads = figuresOf(visit, [], currency).map(([, label]) => html`<th class="number">${label}</th>`);
   return html`<div class="table"><table>
 <thead><tr><th>${texts.day}</th>${heads}</tr></thead>
 <tbody>${rows}</tbody>
@@ -125,8 +117,4 @@ function dayOf(ms: number, language: string): Html {
   const [date] = new Date(ms).toISOString().split('T');
   const text = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeZone: 'UTC' }).format(ms);
   return html`<time datetime="${date}">${text}</time>`;
-}
-
-function numberOf({ language }: Visit, count: number): string {
-  return count.toLocaleString(language);
 }

@@ -68,10 +68,15 @@ export function redirect(path: string): Response {
 }
 
 /** The page of a failure that no field of a form explains. */
-export function failurePage({ texts, link }: Visit, failure: Failure): Response {
-  const content = html`<p role="alert">${failureText(failure)}</p>
+export function failurePage(
+  { texts, link }: Visit,
+  failure: Failure,
+  title = texts.failureTitle,
+  text: Html | string = failureText(failure),
+): Response {
+  const content = html`<p role="alert">${text}</p>
 <p><a href="${link('/orders')}">${texts.orders}</a></p>`;
-  return page(texts.failureTitle, content, failure);
+  return page(title, content, failure);
 }
 
 export function failureText(failure: Failure): Html {
