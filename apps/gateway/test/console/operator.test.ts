@@ -126,6 +126,22 @@ test('lists are read page by page, and an entry of the audit log is text', async
   expect(await readAll("/operator/audit-log?client_id='&before=x")).toHaveLength(4);
 });
 
+test('of more than 20 failing endpoints, the health page shows those that have failed for the longest time', async () => {
+  const shop = await runGateway({ hasOperatorView: true });
+  await runQuery(
+    shop.databaseUrl,
+    `insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, failing_since)
+     select id, 'we_' || n, 'https://shop.example.com/' || n, '', now() - n * interval '1 hour'
+     from accounts, generate_series(1, 21) n where kind = 'merchant'`,
+  );
+  const link = createOperatorLink([testSecretsKey], shop.adminPort);
+  const headers = { cookie: cookieOf(await request(link, { form: {} })) };
+  const { text } = await request(`${new URL(link).origin}/operator`, { headers });
+  const shown = [...text.matchAll(/https:\/\/shop\.example\.com\/(\d+)/g)].map(([, number]) => Number(number));
+  expect(shown).toEqual(Array.from({ length: 20 }, (_, index) => 21 - index));
+  expect(text).toContain('More endpoints fail');
+});
+
 test('refused payments are listed with their order, merchant and checkout system', async () => {
   const order = await createOrder(gateway, `<b>${Math.random()}`);
   await postPayment(gateway.checkout, order.order_token, { payment_id: '<i>p1', order_amount: 1 });

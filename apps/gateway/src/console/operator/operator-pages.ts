@@ -10,8 +10,9 @@ import type { OperatorReads } from './operator-reads.ts';
 /** The rows of a page. */
 const pageLimit = 50;
 
-/** The waiting deliveries that are counted for each endpoint. */
-const waitingMax = 1_000;
+/** The failing endpoints that are shown, each with a statement of its own, and the deliveries that are counted for each. */
+const failingMax = 20;
+const waitingMax = 100;
 
 /** A page of the operator's view. */
 export interface OperatorPage {
@@ -42,9 +43,9 @@ ${await failingEndpoints(webhooks).catch(unreadable)}
 }
 
 async function failingEndpoints(webhooks: OperatorReads['webhooks']): Promise<Html> {
-  const found = await webhooks.listFailing(pageLimit + 1);
+  const found = await webhooks.listFailing(failingMax + 1);
   const rows: Html[][] = [];
-  for (const { merchantId, endpointId, failingSince, disabledAt, ...failing } of found.slice(0, pageLimit)) {
+  for (const { merchantId, endpointId, failingSince, disabledAt, ...failing } of found.slice(0, failingMax)) {
     const { waiting, lastResult } = await webhooks.readBacklog(merchantId, endpointId, waitingMax);
     rows.push([
       twoLines(failing.url, endpointId),
@@ -55,7 +56,7 @@ async function failingEndpoints(webhooks: OperatorReads['webhooks']): Promise<Ht
     ]);
   }
   return html`${table(['Endpoint', 'Merchant', 'Failing since', 'Last result'], rows, 'No endpoint fails.')}
-${found.length > pageLimit ? html`<p>More endpoints fail. These are the ones that have failed for the longest time.</p>` : ''}`;
+${found.length > failingMax ? html`<p>More endpoints fail. These are the ones that have failed for the longest time.</p>` : ''}`;
 }
 
 async function refusedPaymentsPage({ listRefusals }: OperatorReads): Promise<Html> {
