@@ -8,8 +8,8 @@ import {
 } from '@order-gateway/domain/orders';
 import { eq, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { openListClient, openListQueue } from '../../batches/list-queue.ts';
-import type { DatabaseOptions } from '../../connections/client.ts';
+import { openListQueue } from '../../batches/list-queue.ts';
+import { type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
 import { isExpired, orders } from '../../schema.ts';
 
 /** The part of an order store that counts orders. */
@@ -19,13 +19,21 @@ export interface OrderCounts extends Pick<OrderStore, 'countByDay'> {
 }
 
 /**
+ * Without sorts, only the index that has the orders of a range in their order remains. For a merchant that is newer than
+ * the statistics of the table, PostgreSQL would expect a few orders, read all of them by another index, and sort them.
+ */
+const settings = { ...plansEveryRun, enable_sort: 'off' };
+
+/**
  * Counts orders in PostgreSQL on a separate connection, which the first count opens. A count takes longer than a page of
  * a list.
  */
 export function openOrderCounts(options: DatabaseOptions): OrderCounts {
   const counts = openListQueue(
     { ...options, name: 'order counts' },
-    openListClient(options, (db) => ({ count: prepareCount(db) })),
+    openClient({ ...options, applicationName: 'order-gateway counts', settings }, (db) => ({
+      count: prepareCount(db),
+    })),
     async (client, { merchantId, sinceMs }: { readonly merchantId: AccountId; readonly sinceMs: number }) => {
       const rows = await client.run(({ count }) =>
         count.execute({ merchantId, since: new Date(sinceMs).toISOString() }),
