@@ -7,7 +7,7 @@ a { color: var(--link); }
 header { background: var(--card); border-block-end: 1px solid var(--line); }
 .bar { padding: 0.75rem max(1rem, (100vw - 62rem) / 2); }
 .bar, nav, .row, .actions { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; }
-header form, header nav { flex: none; }
+header form { margin-inline-start: auto; }
 header nav { flex: 1 1 auto; }
 header a { padding-block: 0.375rem; text-decoration: none; }
 header a:hover { text-decoration: underline; }

@@ -221,8 +221,10 @@ ${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 <div class="bar">
 <span class="shop"><bdi>${merchant.name}</bdi></span>
 <nav aria-label="${texts.console}">${links}</nav>
+<form method="post" action="${link('/sign-out')}" class="row">${formToken}
 <span class="soft">${filled(texts.signedInAs, { name: session.name })}</span>
-<form method="post" action="${link('/sign-out')}">${formToken}<button class="button plain">${texts.signOut}</button></form>
+<button class="button plain">${texts.signOut}</button>
+</form>
 </div>
 </header>`;
 }

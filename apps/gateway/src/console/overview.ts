@@ -90,7 +90,7 @@ function chartOf({ texts, language }: Visit, currency: string, days: readonly Da
     return html`${part('paid', 0, paid)}${open}${part('expired', created - expired, expired)}${part('refused', -refusedPayments, refusedPayments)}`;
   });
   const [first, last] = [sinceMs, sinceMs + (daysShown - 1) * dayMs].map((ms) => dayOf(ms, language));
-  return html`<div class="chart"><p class="soft">${filled(texts.mostOrders, { count: mostOrders })}</p>
+  return html`<div class="chart"><p class="soft">${filled(texts.mostOrders, { count: mostOrders.toLocaleString(language) })}</p>
 <svg viewBox="0 0 ${daysShown * dayWidth} ${height}" preserveAspectRatio="none" role="img" aria-label="${texts.chart.replace('{currency}', currency)}">
 ${bars}<path d="M0 ${line}H${daysShown * dayWidth}"/></svg>
 <p class="soft axis">${first} ${last}</p></div>`;

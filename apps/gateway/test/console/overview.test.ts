@@ -87,5 +87,5 @@ test('says where it ends if there are more orders than it counts', async () => {
   const limit = 'There are more orders than this page counts.';
   expect((await person.get('/overview')).text).not.toContain(limit);
   await copy('first', countedOrdersMax, `'order_token', md5(n::text)`);
-  expect((await person.get('/overview')).text).toContain(`${limit} It has the newest <bdi>10,000</bdi>`);
+  expect((await person.get('/overview')).text).toContain(`${limit} It shows the newest <bdi>10,000</bdi>`);
 });
