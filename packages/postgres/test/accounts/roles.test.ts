@@ -138,7 +138,10 @@ test("the role that reads can do what the operators' view does", async () => {
   expect(await accounts.list({ limit: 1 })).toHaveLength(1);
   expect(await accounts.log({ before: Number.MAX_SAFE_INTEGER, limit: 1 })).toHaveLength(1);
   expect(await listRefusedPayments({ url, isBounded: true }, 1)).toEqual([]);
-  await as('order_gateway_owner', 'update webhook_endpoints set failing_since = now()');
+  await as(
+    'order_gateway_owner',
+    `update webhook_endpoints set failing_since = now() where merchant_id = ${merchantId}`,
+  );
   const [failing] = await endpoints.listFailing(1);
   expect(failing).toMatchObject({ merchantId });
   expect(await endpoints.readBacklog(merchantId, failing?.endpointId ?? '', 10)).toMatchObject({ waiting: 0 });
