@@ -1,5 +1,5 @@
-// Time limits for hanging tests. No machine on which the tests should pass reaches them, not even with two runs at once on
-// half a core.
+// Time limits for hanging tests. No machine on which the tests should pass reaches them, not even with two runs at once
+// on half a core.
 
 /** How long a test, or a hook, may take. */
 export const testLimitMs = 300_000;

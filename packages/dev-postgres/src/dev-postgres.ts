@@ -22,7 +22,9 @@ const portLimitMs = 10_000;
 // An arbitrary number: nothing else takes advisory locks in the database `postgres`.
 const usersLock = 5_432_001;
 
-/** Errors caused by a concurrent start or by the leftover processes of a killed server: the next attempt may succeed. */
+/**
+ * Errors caused by a concurrent start or by the leftover processes of a killed server: the next attempt may succeed.
+ */
 export const transientError = /lock file|PID file|shared memory block|address already in use/i;
 
 /** PostgreSQL's settings unless the caller overrides them. */

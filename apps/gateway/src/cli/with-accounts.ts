@@ -44,7 +44,9 @@ interface DatabaseOptions {
   readonly migrate?: boolean;
 }
 
-/** Opens the configured database for a command, prints the database's name to standard error, and closes it afterwards. */
+/**
+ * Opens the configured database for a command, prints the database's name to standard error, and closes it afterwards.
+ */
 export async function withDatabase(
   work: (url: string, config: Config) => Promise<void>,
   { creates = false, migrate }: DatabaseOptions = {},

@@ -177,6 +177,6 @@ async function actOn(
   const recorded = await visit.record(name, { order_id: found.value.order_id });
   if (!recorded.ok) return failurePage(visit, recorded.failure);
   const done = await act(found.value);
-  // A failure after which the order is shown, such as that it was paid meanwhile.
+  // The order is shown with the failure, for example if it has been paid since the page was loaded.
   return done.ok ? redirect(orderPath(found.value)) : orderPage(visit, done.failure);
 }

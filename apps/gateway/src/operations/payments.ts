@@ -106,8 +106,8 @@ async function endPayment(
   const attempt = { checkoutId: caller.account.id, attemptId };
   let replayed = true;
   for (;;) {
-    // The order is read again after the change, because an order past its expiry expires when its lease ends. If the attempt has
-    // started again since the change, its new lease stays.
+    // The order is read again after the change, because an order past its expiry expires when its lease ends. If the
+    // attempt has started again since the change, its new lease stays.
     const found = await findPaymentLink(deps.store.findByToken, caller, orderToken);
     if (!found.ok) return found;
     if (!replayed || !isHeldBy(found.value.order.lease, attempt)) return success({ found: found.value, replayed });

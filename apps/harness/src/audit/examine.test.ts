@@ -41,31 +41,25 @@ const paying = (response: Response | undefined): Call => ({
 const ok = paying({ outcome: 'ok', shown: { status: 'PAID', paymentId: 'p' } });
 const eventOf = (orderId: string) => ({ orderId, eventId: `of ${orderId}`, type: 'order.paid', createdAtMs }) as const;
 
+/** The result for orders with the numbers 1, 2 and so on: their calls, and what is stored. */
+function resultOf(...orders: readonly (readonly [calls: Call[], stored: StoredOrder])[]) {
+  const examination = examine(new Map(orders.map(([calls], index) => [index + 1, calls])), seed, undefined);
+  for (const [index, [, stored]] of orders.entries()) {
+    const orderId = idOf(index + 1);
+    examination.add(orderId, stored, stored.status === 'PAID' ? [eventOf(orderId)] : []);
+  }
+  return examination.end(new Set());
+}
+
 test('orders whose calls explain what is stored are no errors', () => {
-  const callsOf = new Map([
-    [1, [creation]],
-    [2, [creation, ok]],
-  ]);
-  const examination = examine(callsOf, seed, undefined);
-  examination.add(idOf(1), unpaid, []);
-  examination.add(idOf(2), paid, [eventOf(idOf(2))]);
-  expect(examination.end(new Set())).toEqual({
+  expect(resultOf([[creation], unpaid], [[creation, ok], paid])).toEqual({
     ...{ unexplained: 0, undelivered: undefined, copies: undefined },
     examples: [],
   });
 });
 
 test('an order that its calls do not explain is counted, and the shortest history is shown', () => {
-  const callsOf = new Map([
-    [1, [creation, ok]],
-    [2, [creation]],
-    [3, [creation, ok]],
-  ]);
-  const examination = examine(callsOf, seed, undefined);
-  examination.add(idOf(1), unpaid, []);
-  examination.add(idOf(2), paid, []);
-  examination.add(idOf(3), unpaid, []);
-  const { unexplained, examples } = examination.end(new Set());
+  const { unexplained, examples } = resultOf([[creation, ok], unpaid], [[creation], paid], [[creation, ok], unpaid]);
   expect([unexplained, examples.length]).toEqual([3, 1]);
   expect(examples[0]).toMatch(`${idOf(2)}: unexplained\n`);
 });
@@ -88,28 +82,14 @@ test('a payment belongs to one order, whether it paid the order or was refused',
     request: { kind: 'pay', payment: { ...payment, amount: '9.00' } },
     response: { outcome: 'payment_mismatch' },
   };
-  const callsOf = new Map([
-    [1, [creation, mismatch]],
-    [2, [creation, ok]],
-  ]);
-  const examination = examine(callsOf, seed, undefined);
-  examination.add(idOf(1), refused, []);
-  examination.add(idOf(2), paid, []);
-  const { unexplained, examples } = examination.end(new Set());
+  const { unexplained, examples } = resultOf([[creation, mismatch], refused], [[creation, ok], paid]);
   expect([unexplained, examples]).toEqual([1, [`${idOf(2)}: shares the payment p with ${idOf(1)}`]]);
 });
 
 test('another checkout system may use the same payment id', () => {
   const other = { ...paid, payment: { checkout: '3', paymentId: 'p', paidAtMs: createdAtMs } };
   const byOther = { ...ok, request: { kind: 'pay', payment: { ...payment, checkout: '3' } } } as const;
-  const callsOf = new Map([
-    [1, [creation, ok]],
-    [2, [creation, byOther]],
-  ]);
-  const examination = examine(callsOf, seed, undefined);
-  examination.add(idOf(1), paid, []);
-  examination.add(idOf(2), other, []);
-  expect(examination.end(new Set()).unexplained).toBe(0);
+  expect(resultOf([[creation, ok], paid], [[creation, byOther], other]).unexplained).toBe(0);
 });
 
 test('every event must have been delivered as what it is; copies are counted', () => {

@@ -70,8 +70,8 @@ export function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: 
 const sweptWithinMs = 10_000;
 
 /**
- * Returns the order as the sweep must have stored it before an audit that began at `auditedAtMs`. An order that expired later may
- * still be unpaid or lack its event.
+ * Returns the order as the sweep must have stored it before an audit that began at `auditedAtMs`. An order that expired
+ * later may still be unpaid or lack its event.
  */
 export function asSwept(stored: StoredOrder, auditedAtMs: number): StoredOrder {
   const sweptMs = auditedAtMs - sweptWithinMs;

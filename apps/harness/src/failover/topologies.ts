@@ -30,8 +30,8 @@ export interface Topology {
   /** The URL of the server that is promoted, without TLS. */
   readonly standbyUrl: string;
   /**
-   * Ends or suspends the primary. Resolves when the standby has become the primary. What chooses the time itself ignores
-   * `promotedAfterMs`.
+   * Ends or suspends the primary. Resolves when the standby has become the primary. What chooses the time itself
+   * ignores `promotedAfterMs`.
    */
   failOver(fault: Fault, promotedAfterMs: number): Promise<void>;
 }

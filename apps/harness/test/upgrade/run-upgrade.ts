@@ -32,12 +32,15 @@ interface UpgradePlan {
   readonly rate: number;
   /** Calls in flight. A machine that is too slow for the rate drops further calls, so that none waits for its deadline. */
   readonly pendingMax: number;
-  /** Returns an empty database. `distribute` runs on the schema of the version before. */
-  readonly openDatabase?: () => Promise<{
-    readonly url: string;
-    stop(): Promise<void>;
-    distribute?(): Promise<void>;
-  }>;
+  readonly openDatabase?: () => Promise<UpgradedDatabase>;
+}
+
+/** An empty database. */
+interface UpgradedDatabase {
+  readonly url: string;
+  /** Called on the schema of the version before. */
+  distribute?(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** The load is ended by the upgrade, not by its time. */
@@ -49,7 +52,10 @@ const createdBetween = 30;
 /** The time limit of a proxy's health check. A gateway that only exceeds it counts as gone. */
 const checkLimitMs = 1_000;
 
-/** The outcome of a gRPC call that version 1.0.0 can fail when it stops behind nginx (docs/decisions/074-goaway-during-a-call.md). */
+/**
+ * The outcome of a gRPC call that version 1.0.0 can fail when it stops behind nginx
+ * (docs/decisions/074-goaway-during-a-call.md).
+ */
 const failedByRelease = 'no response: HTTP 502 without a gRPC status';
 
 /** The orders of the third expire while others are paid and cancelled. */
@@ -70,7 +76,7 @@ export async function runUpgrade({
 }: UpgradePlan): Promise<void> {
   const { version: previousVersion } = JSON.parse(await readFile(join(previous, 'package.json'), 'utf8'));
   const folder = await temporaryFolder();
-  const database: Awaited<ReturnType<NonNullable<UpgradePlan['openDatabase']>>> = await openDatabase();
+  const database: UpgradedDatabase = await openDatabase();
   const databaseUrl = database.url;
   const [http = 0, grpc = 0, http1 = 0, grpc1 = 0, http2 = 0, grpc2 = 0] = await freePorts(6);
   const ports = [

@@ -65,8 +65,8 @@ export interface ConsoleAction {
  */
 export interface ConsoleSessionStore {
   /**
-   * Starts a session for a link, which it uses up, or for a person. The sessions of a merchant that were used least recently end, so that at most
-   * `sessionsMax` remain.
+   * Starts a session for a link, which it uses up, or for a person. The sessions of a merchant that were used least
+   * recently end, so that at most `sessionsMax` remain.
    */
   signIn(by: Uint8Array | ConsolePerson, sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<true>>;
   /** Finds a live session, and records that it is used. */

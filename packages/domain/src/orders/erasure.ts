@@ -40,9 +40,9 @@ export function erasedValues({ return_url }: OrderFields): Readonly<Record<Perso
 
 /**
  * Returns an HMAC-SHA256 of the personal fields except the checksum, which identifies an erased order when it is sent
- * again. One digest covers all fields, because the digest of a country or a city alone could be guessed. A personal field
- * of a later version may only be joined where it is not empty: the digests of erased orders must stay the same. `key`: 32
- * bytes.
+ * again. One digest covers all fields, because the digest of a country or a city alone could be guessed. A personal
+ * field of a later version may only be joined where it is not empty: the digests of erased orders must stay the same.
+ * `key`: 32 bytes.
  */
 export function erasureDigest(key: Uint8Array, merchantId: AccountId, fields: OrderFields): Uint8Array {
   const compared = personalFieldNames.filter((name) => name !== 'order_checksum').map((name) => fields[name]);

@@ -197,13 +197,14 @@ export interface OrderStore {
 
   /**
    * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata or currency it reads a
-   * bounded number of orders: if it stopped before the end of the list, `scannedTo` is the position from which to continue.
+   * bounded number of orders: if it stopped before the end of the list, `scannedTo` is the position from which to
+   * continue.
    */
   list(merchantId: AccountId, filter: OrderFilter, timeoutMs: number): Promise<OrderPage | StoreFailure>;
 
   /**
-   * Counts the merchant's orders that were created since this time, in milliseconds since 1970-01-01 UTC. Reads only the
-   * newest {@link countedOrdersMax} of them.
+   * Counts the merchant's orders that were created since this time, in milliseconds since 1970-01-01 UTC. Reads only
+   * the newest {@link countedOrdersMax} of them.
    */
   countByDay(merchantId: AccountId, sinceMs: number, timeoutMs: number): Promise<CountOutcome | StoreFailure>;
 }

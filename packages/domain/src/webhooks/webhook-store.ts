@@ -91,8 +91,8 @@ export interface WebhookStore {
   remove(merchantId: AccountId, endpointId: string): Promise<boolean>;
 
   /**
-   * Returns a page of the deliveries to one endpoint, the newest first. With a filter by order it reads a bounded number
-   * of events: if it stopped before the end of the list, `scannedTo` is the event from which to continue.
+   * Returns a page of the deliveries to one endpoint, the newest first. With a filter by order it reads a bounded
+   * number of events: if it stopped before the end of the list, `scannedTo` is the event from which to continue.
    */
   pageOfDeliveries(
     merchantId: AccountId,

@@ -104,8 +104,8 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
       ),
 
     /**
-     * Returns how many deliveries to an endpoint wait, at most `max`, and the result of the latest attempt among them or,
-     * if there is none, of the newest delivery that was given up.
+     * Returns how many deliveries to an endpoint wait, at most `max`, and the result of the latest attempt among them
+     * or, if there is none, of the newest delivery that was given up.
      */
     readBacklog: (merchantId: number, endpointId: string, max: number) =>
       run(async (db) => {

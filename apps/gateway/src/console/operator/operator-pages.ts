@@ -10,7 +10,9 @@ import type { OperatorReads } from './operator-reads.ts';
 /** The rows of a page. */
 const pageLimit = 50;
 
-/** The failing endpoints that are shown, each with a statement of its own, and the deliveries that are counted for each. */
+/**
+ * The failing endpoints that are shown, each with a statement of its own, and the deliveries that are counted for each.
+ */
 const failingMax = 20;
 const waitingMax = 100;
 

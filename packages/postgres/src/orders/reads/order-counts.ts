@@ -19,14 +19,15 @@ export interface OrderCounts extends Pick<OrderStore, 'countByDay'> {
 }
 
 /**
- * Without sorts, only the index that has the orders of a range in their order remains. For a merchant that is newer than
- * the statistics of the table, PostgreSQL would expect a few orders, read all of them by another index, and sort them.
+ * Without sorts, only the index that has the orders of a range in their order remains. For a merchant that is newer
+ * than the statistics of the table, PostgreSQL would expect a few orders, read all of them by another index, and sort
+ * them.
  */
 const settings = { ...plansEveryRun, enable_sort: 'off' };
 
 /**
- * Counts orders in PostgreSQL on a separate connection, which the first count opens. A count takes longer than a page of
- * a list.
+ * Counts orders in PostgreSQL on a separate connection, which the first count opens. A count takes longer than a page
+ * of a list.
  */
 export function openOrderCounts(options: DatabaseOptions): OrderCounts {
   const counts = openListQueue(
@@ -55,7 +56,8 @@ export function openOrderCounts(options: DatabaseOptions): OrderCounts {
 
 /**
  * Merges the ranges of `orders_list`, one per status, from their newest ends, until {@link countedOrdersMax} orders are
- * read. So the work is bounded, however many orders there are. PostgreSQL merges only ranges that are sorted themselves.
+ * read. So the work is bounded, however many orders there are. PostgreSQL merges only ranges that are sorted
+ * themselves.
  */
 function prepareCount(db: PostgresJsDatabase) {
   const newestFirst = sql.raw(`order by created_at desc, service_order_id desc limit ${countedOrdersMax}`);
