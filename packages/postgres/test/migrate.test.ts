@@ -42,23 +42,27 @@ async function createDatabase(): Promise<string> {
   return url;
 }
 
+/** An empty database as {@link createDatabase} creates it, and a client of it with this many connections. */
+async function openDatabase(max: number) {
+  const url = await createDatabase();
+  const sql = postgres(url, { max, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  return { url, sql };
+}
+
 async function tablesOf(sql: postgres.Sql): Promise<string[]> {
   const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
   return tables.map(({ name }) => name).sort();
 }
 
 test('processes that start at the same time migrate an empty database once', async () => {
-  const url = await createDatabase();
+  const { url, sql } = await openDatabase(1);
   await Promise.all([migrateDatabase(url), migrateDatabase(url), migrateDatabase(url)]);
-  const sql = postgres(url, { max: 1 });
-  onTestFinished(() => sql.end({ timeout: 1 }));
   expect(await tablesOf(sql)).toEqual(tables);
 });
 
 test('a migration whose connection is lost fails with a reason, changes nothing, and the next one succeeds', async () => {
-  const url = await createDatabase();
-  const sql = postgres(url, { max: 2, onnotice: () => {} });
-  onTestFinished(() => sql.end({ timeout: 1 }));
+  const { url, sql } = await openDatabase(2);
   const waiting = () => sql`
     select pid from pg_stat_activity where application_name = 'order-gateway migration' and datname = current_database()
     and wait_event_type = 'Lock'`;
@@ -78,9 +82,7 @@ test('a migration whose connection is lost fails with a reason, changes nothing,
 });
 
 test('a migration gives way to the statements that wait behind it, and tries again', async () => {
-  const url = await createDatabase();
-  const sql = postgres(url, { max: 2, onnotice: () => {} });
-  onTestFinished(() => sql.end({ timeout: 1 }));
+  const { url, sql } = await openDatabase(2);
   const attempts = new Set<string>();
   let migrating: Promise<void> | undefined;
   const outcome = sql.begin(async (session) => {
@@ -103,9 +105,7 @@ test('a migration gives way to the statements that wait behind it, and tries aga
 });
 
 test('a migration waits for the migration of another process, up to a limit', async () => {
-  const url = await createDatabase();
-  const sql = postgres(url, { max: 1 });
-  onTestFinished(() => sql.end({ timeout: 1 }));
+  const { url, sql } = await openDatabase(1);
   // The number that migrations lock.
   await sql`select pg_advisory_lock(${0x6f72646572})`;
   await expect(migrateDatabase(url, 50)).rejects.toThrow(
@@ -118,9 +118,7 @@ test('a migration waits for the migration of another process, up to a limit', as
 });
 
 test('a migration that waits for another process holds no snapshot that an index build would wait for', async () => {
-  const url = await createDatabase();
-  const sql = postgres(url, { max: 1 });
-  onTestFinished(() => sql.end({ timeout: 1 }));
+  const { url, sql } = await openDatabase(1);
   await sql`select pg_advisory_lock(${0x6f72646572})`;
   const migrating = migrateDatabase(url);
   const waiting = () => sql`
@@ -177,9 +175,7 @@ test("what Drizzle's own migrator applied is kept, and recorded in the same way"
   await cp(join(packageFolder, 'migrations'), folder, { recursive: true });
   const journal = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'));
   await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify({ ...journal, entries: [journal.entries[0]] }));
-  const other = await createDatabase();
-  const sql = postgres(other, { max: 1, onnotice: () => {} });
-  onTestFinished(() => sql.end({ timeout: 1 }));
+  const { url: other, sql } = await openDatabase(1);
   await migrate(drizzle({ client: sql }), { migrationsFolder: folder });
   expect(await runQuery(other, 'select * from drizzle.__drizzle_migrations')).toEqual(done.slice(0, 1));
   await migrateDatabase(other);
@@ -187,11 +183,9 @@ test("what Drizzle's own migrator applied is kept, and recorded in the same way"
 });
 
 test('an index is built without blocking writes, and is built again if the connection is lost', async () => {
-  const url = await createDatabase();
+  const { url, sql } = await openDatabase(2);
   await migrateDatabase(url);
   await undoIndexes(url);
-  const sql = postgres(url, { max: 2 });
-  onTestFinished(() => sql.end({ timeout: 1 }));
   const building = () => sql`
     select pid from pg_stat_activity where application_name = 'order-gateway migration' and datname = current_database()
     and query ilike 'create index concurrently%' and wait_event_type = 'Lock'`;

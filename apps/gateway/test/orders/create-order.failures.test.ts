@@ -11,7 +11,7 @@ import { type RunningGateway, runGateway, scrape } from '../helpers/running-gate
 import { orderMessage, postOrder } from '../helpers/send-order.ts';
 
 // Errors that a healthy gateway does not return, each provoked on real parts in every protocol. The fixtures show
-// the others.
+// the rest.
 
 let orders = 0;
 
@@ -101,9 +101,13 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
   await sleep(1_000);
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
-  expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
+  const probe = async (path: string) => {
+    const { status, headers } = await fetch(`${gateway.url}/health/${path}`);
+    return [status, headers.get('cache-control')];
+  };
+  expect(await probe('ready')).toEqual([503, 'no-store']);
   expect((await grpcClient(Health, gateway).check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
-  expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+  expect(await probe('live')).toEqual([200, 'no-store']);
   // The log has the cause once, and each call with a 5xx response at error level.
   expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
     ['database lost', 'string'],

@@ -147,23 +147,13 @@ describe('GET /payment/{order_token}/qr.svg', () => {
 });
 
 describe('GET /payment/{order_token} of an unknown link', () => {
-  test.each([unknownToken, 'x', '', `${unknownToken}A`, `${unknownToken}/`, '%00', '<script>', '%F0%9F%98%80', '%zz'])(
-    '404: %j',
-    async (token) => {
-      const { status, text } = await getPage(gateway, token);
-      expect(status).toBe(404);
-      expect(text).toContain(pageTexts.en.unknownTitle);
-      expect(text).not.toContain('<script>');
-      expect(gateway.errors).toEqual([]);
-    },
-  );
-
   test('404: the page is the same whether or not the token is well-formed or can be decoded', async () => {
     const browser = { accept: 'text/html', 'accept-language': 'de', 'x-request-id': 'same' };
     for (const at of [gateway, withCheckout]) {
-      const tokens = [unknownToken, 'x', '%ff', '%zz', `${unknownToken}%`, 'x'.repeat(2_000)];
+      const invalid = ['x', '', '%00', '%ff', '%zz', '<script>', '%F0%9F%98%80', 'x'.repeat(2_000)];
+      const tokens = [unknownToken, ...['A', '/', '%'].map((end) => unknownToken + end), ...invalid];
       const [first, ...others] = await Promise.all(tokens.map((token) => getPage(at, token, browser)));
-      expect(first?.text).toContain(pageTexts.de.unknownTitle);
+      expect([first?.status, first?.text]).toEqual([404, expect.stringContaining(pageTexts.de.unknownTitle)]);
       for (const { status, text, headers } of others) {
         expect([status, text]).toEqual([404, first?.text]);
         expect(withoutDate(headers)).toEqual(withoutDate(first?.headers));
