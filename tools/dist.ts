@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,8 +14,17 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 const { name, version } = manifest;
 
-const run = (program: string, args: readonly string[], cwd = root) =>
-  execFileSync(program, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1e9 });
+/** Runs a program and returns its standard output. Its errors appear on the terminal. */
+function run(program: string, args: readonly string[], cwd = root): Buffer {
+  const { status, error, stdout } = spawnSync(program, args, {
+    cwd,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 1e9,
+  });
+  if (error !== undefined) throw error;
+  if (status === 0) return stdout;
+  throw new Error(`${program} ${args.join(' ')} failed with exit code ${status}`);
+}
 const text = (program: string, ...args: string[]) => run(program, args).toString().trim();
 const runPnpm = (...args: string[]) => run('sh', ['-c', `${pnpm} "$@"`, 'sh', ...args]).toString();
 
@@ -45,7 +54,7 @@ function buildImage(sources: string): void {
   const tag = `${name}:${version}`;
   const build = ['build', '--timestamp', committedAt, '--build-arg', `VERSION=${version}`, '--tag', tag];
   run('buildah', [...build, ...base, ...secret, sources]);
-  run('buildah', ['push', tag, `oci-archive:${join(dist, `${name}-${version}.oci.tar`)}:${version}`]);
+  run('buildah', ['push', tag, `oci-archive:${join(dist, `${name}-${version}.oci.tar`)}:${tag}`]);
 }
 
 interface Licensed {

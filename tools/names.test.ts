@@ -12,8 +12,9 @@ const [, catalog = ''] = /^catalog:\n((?: {2}.+\n)+)/m.exec(readFileSync('pnpm-w
 const pinned = [...catalog.matchAll(/^ {2}"?([^":]+)/gm)].map(([, name]) => name);
 
 /**
- * Commands that download and run a package, with any flags. Matches only where a command begins, because
- * in prose, npx is a noun. `npx --no` runs only installed packages.
+ * Commands that download and run a package, with any flags. Matches only where a command begins, because in prose, npx
+ * is a noun. `npx --no --` runs only installed packages. Without the second `--`, npm 11 reads the options that follow
+ * the name as its own.
  */
 const runners =
   /(?<=(?:^[ #$]*|['"`&|;(]|\b[Rr]un|\bUsage:|\b[A-Z_]+=\S*) ?)\b(npx|pnpx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|create|init)|pnpm create|yarn create)((?: +(?:--?[a-z][\w-]*|--))*)(?: +([@a-z][^\s`'"]*))?/gm;
@@ -29,7 +30,7 @@ const packageOf = (name: string) => /^(@[^/@]+\/[^/@]+|[^@/]+)/.exec(name)?.[0] 
 /** Returns the commands of a text that run or install a package that anyone could have published. */
 function unpinnedCommands(text: string): string[] {
   const run = [...text.matchAll(runners)].filter(([, , options = '', name]) => {
-    if (/ --no(?:-install)?\b/.test(options) || name === undefined) return false;
+    if (options === ' --no --' || name === undefined) return false;
     return name !== manifest.packageManager && !isPath(name);
   });
   const installed = [...text.matchAll(installers)].filter(([, list = '']) =>
@@ -51,6 +52,7 @@ test('no command of the repository runs or installs a package that someone else 
 
 test.each([
   'npx client listen',
+  'npx --no order-gateway-client listen',
   'npx --yes client',
   'npx -y create-order@1',
   'pnpm dlx order-gateway-client',
@@ -66,7 +68,7 @@ test.each([
 
 test.each([
   `npx --yes ${manifest.packageManager} start`,
-  'npx --no order-gateway-client listen',
+  'npx --no -- order-gateway-client listen',
   'node_modules/.bin/order-gateway-client listen',
   'npm install ./order-gateway-client-1.0.0.tgz',
   'npm i @grpc/grpc-js @connectrpc/connect',

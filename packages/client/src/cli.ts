@@ -26,19 +26,20 @@ function randomSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
 }
 
-/** The text that each of these options prints instead of running the command. */
-const informationTexts = new Map([
-  ['--help', usage],
-  ['-h', usage],
-  ['--version', version],
-  ['-V', version],
-]);
-
+/** Returns the text to print, if the arguments ask for the help or the version, or else the options of `listen`. */
 function readArguments() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { 'forward-to': { type: 'string' }, types: { type: 'string' }, replay: { type: 'string' } },
+    options: {
+      'forward-to': { type: 'string' },
+      types: { type: 'string' },
+      replay: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+      version: { type: 'boolean', short: 'V' },
+    },
   });
+  if (values.help) return usage;
+  if (values.version) return version;
   const { 'forward-to': forwardTo = '', types, replay } = values;
   if (positionals.join() !== 'listen') throw new TypeError('The command is listen');
   if (!/^https?:\/\//i.test(forwardTo)) throw new TypeError('--forward-to must be an http or https URL');
@@ -51,8 +52,6 @@ function readArguments() {
 
 async function main(): Promise<void> {
   const print = (line: string) => void process.stdout.write(`${line}\n`);
-  const information = informationTexts.get(process.argv[2] ?? '');
-  if (information !== undefined) return print(information);
   let options: ReturnType<typeof readArguments>;
   try {
     options = readArguments();
@@ -61,6 +60,7 @@ async function main(): Promise<void> {
     process.exitCode = 2;
     return;
   }
+  if (typeof options === 'string') return print(options);
   const { eventId, ...others } = options;
   print(`Signing secret: ${others.secret}`);
   try {

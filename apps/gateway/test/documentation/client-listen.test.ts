@@ -59,6 +59,7 @@ test('prints why an event could not be posted', async () => {
 test.each([
   [[], 2, /--forward-to must be/],
   [['--forward-to', 'http://127.0.0.1:1', '--unknown'], 2, /--unknown/],
+  [['--help'], 0, /^Usage: order-gateway-client listen/],
   [['--forward-to', 'http://127.0.0.1:1', '--types', 'order.created'], 1, /invalid_request: type must be/],
   [['--forward-to', 'http://127.0.0.1:1', '--replay', 'evt_1'], 1, /has no event evt_1/],
 ])('%j exits with %i and the reason', async (args, code, reason) => {
