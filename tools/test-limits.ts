@@ -2,7 +2,7 @@
 // on half a core.
 
 /** How long a test, or a hook, may take. */
-export const testLimitMs = 300_000;
+export const testLimitMs = 600_000;
 
 /** How long a test waits for a process or a condition. Shorter, so that a failure says what was awaited. */
 export const waitLimitMs = testLimitMs - 60_000;

@@ -94,4 +94,4 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   writeFileSync(empty, `${readFileSync(journalFile, 'utf8').split('\n')[0]}\n`);
   const stderr = expect.stringMatching(/^Database: .+\nthe journal has no acknowledgement to audit\n$/);
   await expect(audit(empty)).rejects.toMatchObject({ code: 2, stderr });
-}, 400_000);
+});

@@ -203,12 +203,11 @@ test('endpoints that hang or fail do not delay other endpoints, and get few atte
   // No hanging attempt ends during the test.
   startDelivery(() => 3_600, 600_000);
   const delivered = () => healthy.reduce((count, { receiver }) => count + receiver.received.length, 0);
-  // These deliveries take minutes on a busy machine.
-  await expect.poll(delivered, { timeout: 500_000 }).toBe(healthy.length * each);
+  await expect.poll(delivered).toBe(healthy.length * each);
   for (const { receiver } of hanging) {
     expect(receiver.received.length).toBeLessThanOrEqual(webhookLimits.perEndpoint);
   }
-}, 600_000);
+});
 
 test('any number of failing endpoints together get only a part of the attempts', async () => {
   const hanging = await runWebhookReceiver({ respond: () => {} });

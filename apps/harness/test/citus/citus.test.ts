@@ -15,75 +15,69 @@ import { placementsOf } from './citus-faults.ts';
 
 const { signal } = new AbortController();
 
-const limitMs = 300_000;
+describe.skipIf(mustSkip('gateways on Citus', missingCitus()))('a gateway on a Citus cluster', () => {
+  let cluster: CitusCluster;
+  beforeAll(async () => {
+    cluster = await startDistributedCluster();
+  });
+  afterAll(() => cluster?.close());
+  const database = async () => ({ url: cluster.url, stop: async () => {} });
 
-describe.skipIf(mustSkip('gateways on Citus', missingCitus()))(
-  'a gateway on a Citus cluster',
-  { timeout: limitMs },
-  () => {
-    let cluster: CitusCluster;
-    beforeAll(async () => {
-      cluster = await startDistributedCluster();
-    }, limitMs);
-    afterAll(() => cluster?.close());
-    const database = async () => ({ url: cluster.url, stop: async () => {} });
-
-    test('responds to every fixture like a gateway on a single server', async () => {
-      const gateway = await startFixtureGateway(signal, database);
-      onTestFinished(gateway.stop);
-      const clients = openClients(gateway);
-      onTestFinished(() => {
-        for (const client of Object.values(clients)) client.close();
-      });
-      const { fixtures, validOrder } = await loadFixtures();
-      const target = { ...gateway, clients, validOrder, runId: 'citus' };
-      const replays = await replayFixtures(fixtures, target, signal);
-      const replayedAs = (outcome: string) => replays.filter((replay) => replay.outcome === outcome);
-      expect(replayedAs('differs').map(formatDifferences).join('\n')).toBe('');
-      expect(replayedAs('ok').length).toBeGreaterThan(fixtures.length);
+  test('responds to every fixture like a gateway on a single server', async () => {
+    const gateway = await startFixtureGateway(signal, database);
+    onTestFinished(gateway.stop);
+    const clients = openClients(gateway);
+    onTestFinished(() => {
+      for (const client of Object.values(clients)) client.close();
     });
+    const { fixtures, validOrder } = await loadFixtures();
+    const target = { ...gateway, clients, validOrder, runId: 'citus' };
+    const replays = await replayFixtures(fixtures, target, signal);
+    const replayedAs = (outcome: string) => replays.filter((replay) => replay.outcome === outcome);
+    expect(replayedAs('differs').map(formatDifferences).join('\n')).toBe('');
+    expect(replayedAs('ok').length).toBeGreaterThan(fixtures.length);
+  });
 
-    test('responds with unavailable for the merchants of a lost worker, and serves all others', async () => {
-      const names = Array.from({ length: 8 }, (_, index) => ({ name: `Merchant ${index}` }));
-      const gateway = await startOwnGateway(names, signal, database);
-      onTestFinished(gateway.stop);
-      const { credentials } = gateway;
-      const sender = openSender(gateway, 4);
-      onTestFinished(sender.close);
-      const shares = { replay_share: 0.25, get_share: 0.25, list_share: 0.25 };
-      const profile = parseProfile({
-        protocol: 'mixed',
-        merchants: names.length,
-        phases: constantRate(1, 1),
-        ...shares,
-      });
-      const makeCall = createCallMaker({ ...profile, seed: 1 }, await loadFixtures(), credentials);
-      const [lost] = cluster.workers;
-      const placements = await placementsOf(cluster);
-      const isLost = (clientId = '') => placements.get(clientId)?.port === lost?.port;
-      let number = 0;
-      /** The outcomes of calls to create, repeat, find and list orders, by whether the merchant is on the first worker. */
-      const outcomes = async () => {
-        const outcomes = { lost: new Set<string>(), others: new Set<string>() };
-        for (const last = number + 100; number < last; number += 1) {
-          const call = makeCall(number);
-          const { outcome } = await sender.send(call);
-          outcomes[isLost(call.headers['x-client-id']) ? 'lost' : 'others'].add(
-            call.expected.includes(outcome) ? 'ok' : outcome,
-          );
-        }
-        return { lost: [...outcomes.lost], others: [...outcomes.others] };
-      };
-      expect(await outcomes()).toEqual({ lost: ['ok'], others: ['ok'] });
-      lost?.kill();
-      const { lost: ofLost, others } = await outcomes();
-      expect(ofLost).toEqual(['unavailable']);
-      // A call can share its session with a call that lost its worker, and a process without ids asks all workers for
-      // the ids in use.
-      expect(others).toContain('ok');
-      expect(others.filter((outcome) => outcome !== 'ok' && outcome !== 'unavailable')).toEqual([]);
-      await lost?.start();
-      await expect.poll(outcomes).toEqual({ lost: ['ok'], others: ['ok'] });
+  test('responds with unavailable for the merchants of a lost worker, and serves all others', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => ({ name: `Merchant ${index}` }));
+    const gateway = await startOwnGateway(names, signal, database);
+    onTestFinished(gateway.stop);
+    const { credentials } = gateway;
+    const sender = openSender(gateway, 4);
+    onTestFinished(sender.close);
+    const shares = { replay_share: 0.25, get_share: 0.25, list_share: 0.25 };
+    const profile = parseProfile({
+      protocol: 'mixed',
+      merchants: names.length,
+      phases: constantRate(1, 1),
+      ...shares,
     });
-  },
-);
+    const makeCall = createCallMaker({ ...profile, seed: 1 }, await loadFixtures(), credentials);
+    const [lost] = cluster.workers;
+    const placements = await placementsOf(cluster);
+    const isLost = (clientId = '') => placements.get(clientId)?.port === lost?.port;
+    let number = 0;
+    /** The outcomes of calls to create, repeat, find and list orders, by whether the merchant is on the first worker. */
+    const outcomes = async () => {
+      const outcomes = { lost: new Set<string>(), others: new Set<string>() };
+      for (const last = number + 100; number < last; number += 1) {
+        const call = makeCall(number);
+        const { outcome } = await sender.send(call);
+        outcomes[isLost(call.headers['x-client-id']) ? 'lost' : 'others'].add(
+          call.expected.includes(outcome) ? 'ok' : outcome,
+        );
+      }
+      return { lost: [...outcomes.lost], others: [...outcomes.others] };
+    };
+    expect(await outcomes()).toEqual({ lost: ['ok'], others: ['ok'] });
+    lost?.kill();
+    const { lost: ofLost, others } = await outcomes();
+    expect(ofLost).toEqual(['unavailable']);
+    // A call can share its session with a call that lost its worker, and a process without ids asks all workers for
+    // the ids in use.
+    expect(others).toContain('ok');
+    expect(others.filter((outcome) => outcome !== 'ok' && outcome !== 'unavailable')).toEqual([]);
+    await lost?.start();
+    await expect.poll(outcomes).toEqual({ lost: ['ok'], others: ['ok'] });
+  });
+});
