@@ -282,6 +282,8 @@ export const refusedPayments = pgTable(
       .nullsNotDistinct(),
     // The latest refusal of a payment id is the last of its range.
     index('refused_payments_payment_id').on(table.merchantId, table.paymentId, table.refusedAt).concurrently(),
+    // Operators list the latest refused payments of all merchants.
+    index('refused_payments_refused_at').on(table.refusedAt, table.paymentId).concurrently(),
     check('refused_payments_code', oneOf(table.code, refusalCodes)),
   ],
 );

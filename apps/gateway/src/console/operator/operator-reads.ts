@@ -20,7 +20,7 @@ export function openOperatorReads({ databaseUrl: url, metrics }: OperatorReadsDe
   return {
     accounts,
     webhooks,
-    listRefusals: (limit: number) => listRefusedPayments({ url, isBounded: true }, limit),
+    listRefusals: (limit: number) => listRefusedPayments({ url }, limit),
     /** The readiness of this process, or of each worker, as a scrape finds it. */
     async readHealth() {
       const all = (await metrics.collect()).flatMap((scope) => scope.metrics);

@@ -1,23 +1,11 @@
 import { desc, eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
-import {
-  type DatabaseOptions,
-  noStatementTimeoutMs,
-  serverStatementTimeoutMs,
-  withConnection,
-} from '../../connections/client.ts';
+import { type DatabaseOptions, serverStatementTimeoutMs, withConnection } from '../../connections/client.ts';
 import { accounts, refusedPayments } from '../../schema.ts';
 
-/**
- * Lists the latest refused payments of all orders, newest first. It reads all refused payments, for as long as that
- * takes or, with `isBounded`, for a few seconds. Rejects with an error that contains no values.
- */
-export function listRefusedPayments(
-  { url, isBounded = false }: Pick<DatabaseOptions, 'url'> & { readonly isBounded?: boolean },
-  limit: number,
-) {
-  const statementTimeoutMs = isBounded ? serverStatementTimeoutMs : noStatementTimeoutMs;
-  const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs };
+/** Lists the latest refused payments of all orders, newest first. Rejects with an error that contains no values. */
+export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number) {
+  const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: serverStatementTimeoutMs };
   const checkouts = alias(accounts, 'checkouts');
   return withConnection(options, async ({ db, run }) => {
     // The first statement connects, which has a deadline.

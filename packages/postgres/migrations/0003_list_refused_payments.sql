@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "refused_payments_refused_at" ON "refused_payments" USING btree ("refused_at","payment_id");
