@@ -8,7 +8,7 @@ header { background: var(--card); border-block-end: 1px solid var(--line); }
 .bar { padding: 0.75rem max(1rem, (100vw - 62rem) / 2); }
 .bar, nav, .row, .actions { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; }
 header form { margin-inline-start: auto; }
-header nav { flex: 1 1 auto; }
+header nav { flex: 1 0 100%; }
 header a { padding-block: 0.375rem; text-decoration: none; }
 header a:hover { text-decoration: underline; }
 .shop { font-weight: 650; overflow-wrap: anywhere; max-inline-size: 100%; }

@@ -220,11 +220,11 @@ function headerOf({ texts, merchant, session, mayManage, link, formToken }: Visi
 ${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 <div class="bar">
 <span class="shop"><bdi>${merchant.name}</bdi></span>
-<nav aria-label="${texts.console}">${links}</nav>
 <form method="post" action="${link('/sign-out')}" class="row">${formToken}
 <span class="soft">${filled(texts.signedInAs, { name: session.name })}</span>
 <button class="button plain">${texts.signOut}</button>
 </form>
+<nav aria-label="${texts.console}">${links}</nav>
 </div>
 </header>`;
 }

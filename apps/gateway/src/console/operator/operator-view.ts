@@ -91,7 +91,7 @@ function headerOf(current: string): Html {
   return html`<a class="skip" href="#content">Skip to the content</a>
 <header><div class="bar">
 <span class="shop">Operator</span>
-<nav aria-label="Operator">${links}</nav>
 <form method="post" action="${operatorPath}"><button class="button plain">Sign out</button></form>
+<nav aria-label="Operator">${links}</nav>
 </div></header>`;
 }
