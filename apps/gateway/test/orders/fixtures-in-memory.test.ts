@@ -1,0 +1,78 @@
+import { type Account, type AccountId, createClientId, createClientSecret } from '@order-gateway/domain/accounts';
+import { success } from '@order-gateway/domain/result';
+import { loadFixtures, type MerchantName } from '@order-gateway/fixtures';
+import { differences, type Merchants, sendFixture } from '@order-gateway/fixtures/replay';
+import { type CallResponse, type Client, openClients } from '@order-gateway/fixtures/wire';
+import { beforeAll, expect, test } from 'vitest';
+import type { GatewayDeps } from '../../src/gateway-deps.ts';
+import { createHttpServer } from '../../src/http/server.ts';
+import { createOperations } from '../../src/operations/all.ts';
+import { fixedDeps, merchant } from '../helpers/fixed-deps.ts';
+import { createMemoryLogger } from '../helpers/memory-logger.ts';
+
+// The explorations and simulations of operations use the store in memory. Here it must pass the fixtures as PostgreSQL does.
+
+const accountOf = (id: number, changes: object = {}): Account => ({ ...merchant, id: id as AccountId, ...changes });
+
+/** The accounts without management, and without a default lifetime, for which fixtures wait. */
+const accounts: Partial<Record<MerchantName, Account>> = {
+  first: accountOf(1),
+  second: accountOf(2),
+  strict: accountOf(3, { checksumMode: 'required' }),
+  checkout: { kind: 'checkout', id: 4 as AccountId, name: 'Checkout' },
+  second_checkout: { kind: 'checkout', id: 5 as AccountId, name: 'Second Checkout' },
+};
+const bytesOf = (id: number) => (count: number) => new Uint8Array(count).fill(id);
+const callers = Object.entries(accounts).map(([name, account]) => ({
+  name,
+  account,
+  clientId: createClientId(bytesOf(account.id)),
+  clientSecret: createClientSecret(bytesOf(account.id)),
+}));
+const merchants = Object.fromEntries(callers.map((caller) => [caller.name, caller])) as unknown as Merchants;
+
+const { fixtures, validOrder } = await loadFixtures();
+
+/** The operations whose data the order store has. */
+const folders =
+  /^(?:(?:create|get|cancel)-order|list-(?:orders|events)|(?:start|end|record)-payment|resolve-payment-link)$/;
+
+const possible = fixtures.filter(
+  ({ folder, calls, merchants: needed }) =>
+    folders.test(folder) &&
+    needed.isSubsetOf(new Set(Object.keys(merchants))) &&
+    calls.every(({ via, wait_until }) => via !== 'grpc' && wait_until === undefined),
+);
+
+let clients: Record<string, Client>;
+beforeAll(async () => {
+  const deps: GatewayDeps = {
+    ...fixedDeps(createMemoryLogger().logger),
+    now: Date.now,
+    randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
+    async authenticate({ clientId, clientSecret }) {
+      const caller = callers.find((one) => one.clientId === clientId && one.clientSecret === clientSecret);
+      return caller === undefined ? { ok: false, failure: { kind: 'unauthenticated' } } : success(caller.account);
+    },
+  };
+  const server = createHttpServer(deps, createOperations(deps), '');
+  const address = `127.0.0.1:${await server.listen(0, '127.0.0.1')}`;
+  clients = openClients({ httpUrl: `http://${address}`, grpcAddress: address });
+  return async () => {
+    for (const client of Object.values(clients)) client.close();
+    await server.close();
+  };
+});
+
+test.each(possible.map((fixture) => [`${fixture.folder}/${fixture.file}`, fixture] as const))(
+  '%s',
+  async (file, fixture) => {
+    const target = { clients, merchants, validOrder, orderId: `${file.replace('/', '-')}.` };
+    let first: CallResponse | undefined;
+    for await (const { number, sent, expect: expected, response } of sendFixture(fixture, 'connect', target)) {
+      const context = { sent, first, secrets: [], baseUrl: 'http://localhost', nowMs: Date.now() };
+      expect(differences(expected, response, context), `call ${number}`).toEqual([]);
+      first ??= response;
+    }
+  },
+);
