@@ -16,9 +16,9 @@ interface AccountCalls {
 
 /**
  * Admits calls until there are too many for the speed at which orders are stored. From then on, each account has an
- * equal share of the limit. An account below its share is still admitted, because an account above its share gets no
- * new calls until it is below it as well. The number of active calls is limited too, so that the turns of the event
- * loop stay short.
+ * equal share of the limit. Calls of an account below its share are still admitted, even above the limit, because
+ * accounts above their share get no new permits until they are below it. The number of active calls is limited too, so
+ * that the turns of the event loop stay short.
  */
 export function createAdmission({
   oldestOrderMs,
@@ -39,14 +39,14 @@ export function createAdmission({
     const limit = oldestOrderMs() > limits.orderAgeMaxMs ? limits.callsMaxWhenSlow : limits.callsMax;
     if (inFlight < limit) return true;
     const shares = accounts.size + (ofAccount === 0 ? 1 : 0);
-    // The total is limited too: many accounts that start one after another could fill their shares before earlier
-    // accounts have emptied theirs.
+    // The total is limited too, because many accounts that start one after another could fill their shares before the
+    // calls of earlier accounts end.
     return ofAccount < Math.max(1, limit / shares) && inFlight < 2 * limits.callsMax;
   };
 
   /**
-   * Gives a released slot to the same account's next call if that account has few active calls, otherwise to the next
-   * account.
+   * Passes a released slot to the next call of the same account if that account has few active calls, and otherwise to
+   * the next account in the queue.
    */
   const startNext = (released: AccountCalls) => {
     const isLow = released.active < limits.activeMin && released.waiting.size > 0;
@@ -76,7 +76,10 @@ export function createAdmission({
         slot.resolve();
       };
       return {
-        /** Requests a slot once the body has arrived. Resolves when the work may start; `undefined`: immediately. Called once. */
+        /**
+         * Requests a slot once the body has arrived. Returns a promise that resolves when the work may start, or
+         * `undefined` if it may start immediately. Called once.
+         */
         start(): Promise<void> | undefined {
           if (active < limits.activeMax || account.active < limits.activeMin) {
             startWork();

@@ -14,23 +14,23 @@ import { createAuthenticate } from './authenticate.ts';
 const clientId = createClientId(randomBytes);
 const clientSecret = createClientSecret(randomBytes);
 
-/** A directory with one account whose secrets can be changed, a clock that is set by hand, and a count of the lookups. */
+/** Sets up a directory with one account. Tests change its secrets and the clock, and read which ids were looked up. */
 function setUp() {
   let nowMs = 1_000_000;
   let setBackMs = 0;
   const state: {
     secrets: StoredSecret[];
     lookups: string[];
-    answer: AccountLookup | Promise<AccountLookup> | undefined;
+    lookupResult: AccountLookup | Promise<AccountLookup> | undefined;
   } = {
     secrets: [{ hash: hashSecret(clientSecret), endsAtMs: null }],
     lookups: [],
-    answer: undefined,
+    lookupResult: undefined,
   };
   const directory: AccountDirectory = {
     async findAccount(id) {
       state.lookups.push(id);
-      if (state.answer !== undefined) return state.answer;
+      if (state.lookupResult !== undefined) return state.lookupResult;
       return id === clientId
         ? { kind: 'found', stored: { account: merchant, secrets: state.secrets } }
         : { kind: 'unknown' };
@@ -50,13 +50,13 @@ function setUp() {
 const unauthenticated = { ok: false, failure: { kind: 'unauthenticated' } };
 const passed = { ok: true, value: merchant };
 
-test('right credentials pass, and are looked up once while they are fresh', async () => {
+test('valid credentials pass, and are looked up only once while the cache is fresh', async () => {
   const { authenticate, state } = setUp();
   for (let call = 0; call < 10; call += 1) expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
   expect(state.lookups).toEqual([clientId]);
 });
 
-test('missing, malformed, unknown and wrong credentials get one answer, and only well-formed ones are looked up', async () => {
+test('missing, malformed, unknown and wrong credentials get one error; only well-formed ones are looked up', async () => {
   const { authenticate, state } = setUp();
   const unknownId = createClientId(randomBytes);
   for (const credentials of [
@@ -72,15 +72,15 @@ test('missing, malformed, unknown and wrong credentials get one answer, and only
   expect(state.lookups).toEqual([unknownId, clientId]);
 });
 
-test('an account is forgotten as soon as any call learns that it was disabled', async () => {
+test('an account is dropped from the cache as soon as any lookup finds it disabled', async () => {
   const { authenticate, state } = setUp();
   expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
-  state.answer = { kind: 'unknown' };
+  state.lookupResult = { kind: 'unknown' };
   await authenticate({ clientId, clientSecret: createClientSecret(randomBytes) });
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a wrong secret of a known account costs a lookup each time, as an unknown one does', async () => {
+test('a wrong secret of a cached account causes a lookup each time, like an unknown client id', async () => {
   const { authenticate, state } = setUp();
   for (let call = 0; call < 3; call += 1) await authenticate({ clientId, clientSecret });
   for (let call = 0; call < 3; call += 1) {
@@ -101,18 +101,18 @@ test('credentials that do not match are rejected after the same time, for every 
   const rejected: number[] = [];
   for (const lookup of [found, disabled, revoked]) {
     for (const lookupMs of [0, 1, 20]) {
-      state.answer = new Promise((resolve) => setTimeout(resolve, lookupMs, lookup));
+      state.lookupResult = new Promise((resolve) => setTimeout(resolve, lookupMs, lookup));
       const startedAt = Date.now();
-      const answer = authenticate({ clientId, clientSecret: createClientSecret(randomBytes) });
-      answer.then(() => rejected.push(Date.now() - startedAt));
+      const result = authenticate({ clientId, clientSecret: createClientSecret(randomBytes) });
+      result.then(() => rejected.push(Date.now() - startedAt));
       await vi.advanceTimersByTimeAsync(1_000);
-      expect(await answer).toEqual(unauthenticated);
+      expect(await result).toEqual(unauthenticated);
     }
   }
   expect(rejected).toEqual(Array(9).fill(25));
 });
 
-test('a new secret works at once', async () => {
+test('a new secret works immediately', async () => {
   const { authenticate, state } = setUp();
   await authenticate({ clientId, clientSecret });
   const added = createClientSecret(randomBytes);
@@ -120,7 +120,7 @@ test('a new secret works at once', async () => {
   expect(await authenticate({ clientId, clientSecret: added })).toEqual(passed);
 });
 
-test('a revoked secret stops within a second, and an expiring one at its expiry', async () => {
+test('a revoked secret stops working within a second, and an expiring one at its expiry', async () => {
   const { authenticate, state, pass } = setUp();
   const ending = createClientSecret(randomBytes);
   state.secrets = [...state.secrets, { hash: hashSecret(ending), endsAtMs: 1_000_100 }];
@@ -133,7 +133,7 @@ test('a revoked secret stops within a second, and an expiring one at its expiry'
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('an account in use is read again before it expires, and no call waits for it', async () => {
+test('an account in use is refreshed before its cache entry expires, and no call waits for that', async () => {
   const { authenticate, state, pass } = setUp();
   await authenticate({ clientId, clientSecret });
   pass(500);
@@ -146,19 +146,19 @@ test('an account in use is read again before it expires, and no call waits for i
 
 test('concurrent calls of one account share one lookup', async () => {
   const { authenticate, state } = setUp();
-  const answers = await Promise.all(Array.from({ length: 20 }, () => authenticate({ clientId, clientSecret })));
-  expect(answers.every((answer) => answer.ok)).toBe(true);
+  const results = await Promise.all(Array.from({ length: 20 }, () => authenticate({ clientId, clientSecret })));
+  expect(results.every((result) => result.ok)).toBe(true);
   expect(state.lookups.length).toBe(1);
 });
 
-test('a call passes by no lookup that began long before it, as the secret may have been revoked since', async () => {
+test('a call does not use a lookup that began long before it, because the secret may be revoked by now', async () => {
   const { authenticate, state, pass } = setUp();
   const { promise, resolve } = Promise.withResolvers<AccountLookup>();
-  state.answer = promise;
+  state.lookupResult = promise;
   const before = authenticate({ clientId, clientSecret });
   const found: AccountLookup = { kind: 'found', stored: { account: merchant, secrets: state.secrets } };
   state.secrets = [];
-  state.answer = undefined;
+  state.lookupResult = undefined;
   pass(1_000);
   const after = authenticate({ clientId, clientSecret });
   resolve(found);
@@ -167,24 +167,24 @@ test('a call passes by no lookup that began long before it, as the secret may ha
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a flood of unknown client ids is bounded and blocks no other account', async () => {
+test('the lookups of a flood of unknown client ids are bounded and block no other account', async () => {
   const { authenticate, state, pass } = setUp();
   await authenticate({ clientId, clientSecret });
   pass(900);
   const flood = Array.from({ length: 5_000 }, () =>
     authenticate({ clientId: createClientId(randomBytes), clientSecret }),
   );
-  const known = authenticate({ clientId, clientSecret });
-  const kinds = (await Promise.all(flood)).map((answer) => (answer.ok ? 'passed' : answer.failure.kind));
+  const knownAccount = authenticate({ clientId, clientSecret });
+  const kinds = (await Promise.all(flood)).map((result) => (result.ok ? 'passed' : result.failure.kind));
   expect(kinds.filter((kind) => kind === 'overloaded').length).toBe(5_000 - 4_096);
   expect(kinds).not.toContain('passed');
-  expect(await known).toEqual(passed);
+  expect(await knownAccount).toEqual(passed);
   expect(state.lookups.length).toBe(4_096 + 2);
 });
 
 test("a merchant's first call passes in the middle of a flood of unknown client ids", async () => {
   const { authenticate, state } = setUp();
-  // As many as a flood of 8,000 per second sends while the process does something else for an eighth of a second.
+  // A flood of 8,000 calls per second sends this many while the process is busy for an eighth of a second.
   const flood = Array.from({ length: 1_000 }, () =>
     authenticate({ clientId: createClientId(randomBytes), clientSecret }),
   );
@@ -195,11 +195,11 @@ test("a merchant's first call passes in the middle of a flood of unknown client 
 
 test('an unavailable directory causes a different error than wrong credentials', async () => {
   const { authenticate, state } = setUp();
-  state.answer = { kind: 'unavailable' };
+  state.lookupResult = { kind: 'unavailable' };
   expect(await authenticate({ clientId, clientSecret })).toEqual({ ok: false, failure: { kind: 'unavailable' } });
 });
 
-test('a revoked secret stops within the second although the clock of the machine was set back', async () => {
+test('a revoked secret stops working within a second even if the clock of the machine is set back', async () => {
   const { authenticate, state, pass, setClockBack } = setUp();
   expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
   state.secrets = [];
@@ -208,10 +208,10 @@ test('a revoked secret stops within the second although the clock of the machine
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a lookup is waited for no longer than the time of the call', async () => {
+test('a call waits for its lookup no longer than its own time limit', async () => {
   const { authenticate, state } = setUp();
   const { promise, resolve } = Promise.withResolvers<AccountLookup>();
-  state.answer = promise;
+  state.lookupResult = promise;
   const late = { ok: false, failure: { kind: 'deadline_exceeded' } };
   expect(await authenticate({ clientId, clientSecret }, 20)).toEqual(late);
   resolve({ kind: 'unknown' });

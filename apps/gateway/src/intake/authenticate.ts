@@ -36,7 +36,7 @@ const { cacheLifeMs, refreshAgeMs, cachedAccountsMax, uncachedLookupsMax, reject
  * that an unknown id and a wrong secret take the same time, and a new secret works immediately.
  */
 export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
-  // The result of a lookup is at least as new as its start, `readAtMs` by the monotonic clock.
+  // `readAtMs` is the start of the lookup by the monotonic clock. The result is at least as new as that.
   const cache = new Map<string, { readonly stored: StoredAccount; readonly readAtMs: number }>();
   const lookups = new Map<string, { readonly found: Promise<AccountLookup>; readonly readAtMs: number }>();
   const hashes = new Map<string, Uint8Array>();
@@ -76,7 +76,7 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
     const presented = cachedHash ?? hashSecret(clientSecret);
     const cached = cache.get(clientId);
     const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : monotonicNow() - cached.readAtMs;
-    if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.stored, presented, now())) {
+    if (cached !== undefined && ageMs < cacheLifeMs && hasLiveSecret(cached.stored, presented, now())) {
       if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
       if (cachedHash === undefined) {
         if (hashes.size >= hashedSecretsMax) hashes.clear();
@@ -84,18 +84,20 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
       }
       return success(cached.stored.account);
     }
-    const rejectable = new Promise((resolve) => setTimeout(resolve, Math.min(rejectedAfterMs, Math.max(0, timeoutMs))));
+    const rejectionDelay = new Promise((resolve) =>
+      setTimeout(resolve, Math.min(rejectedAfterMs, Math.max(0, timeoutMs))),
+    );
     const found = await settledWithin(timeoutMs, lookUp(clientId));
     if (found === 'deadline_exceeded') return failed(storageFailure(found));
     if (found.kind === 'unavailable' || found.kind === 'overloaded') return failed(storageFailure(found.kind));
     const secrets = found.kind === 'found' ? found.stored : undefined;
-    if (holds(secrets, presented, now()) && found.kind === 'found') return success(found.stored.account);
-    await rejectable;
+    if (hasLiveSecret(secrets, presented, now()) && found.kind === 'found') return success(found.stored.account);
+    await rejectionDelay;
     return failed({ kind: 'unauthenticated' });
   };
 }
 
-function holds(stored: StoredAccount | undefined, presented: Uint8Array, nowMs: number): boolean {
+function hasLiveSecret(stored: StoredAccount | undefined, presented: Uint8Array, nowMs: number): boolean {
   const live: Uint8Array[] = [];
   for (const { hash, endsAtMs } of stored?.secrets ?? []) {
     if (endsAtMs === null || endsAtMs > nowMs) live.push(hash);

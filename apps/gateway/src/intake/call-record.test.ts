@@ -8,13 +8,13 @@ afterEach(() => void vi.useRealTimers());
 function setUp() {
   const lines: Record<string, unknown>[] = [];
   const callLog = createCallLog(createLogger({ write: (line) => lines.push(JSON.parse(line)) }));
-  const write = (times: number, code: string, more: { merchant_id?: number } = {}) => {
-    for (let count = 0; count < times; count += 1) callLog.write({ request_id: 'x', code, ...more });
+  const write = (times: number, code: string, account: { merchant_id?: number } = {}) => {
+    for (let count = 0; count < times; count += 1) callLog.write({ request_id: 'x', code, ...account });
   };
   return { lines, write };
 }
 
-test('of rejected calls the first ten of an account and code in a second are logged, and the number of the others', () => {
+test('logs the first ten rejected calls per second of each account and code, and the number of the rest', () => {
   const { lines, write } = setUp();
   write(500, 'overloaded', { merchant_id: 1 });
   write(3, 'overloaded');
@@ -31,7 +31,7 @@ test('of rejected calls the first ten of an account and code in a second are log
   expect(lines).toHaveLength(35);
 });
 
-test('of failed anonymous calls the first ten a second are logged', () => {
+test('logs the first ten failed unauthenticated calls per second', () => {
   const { lines, write } = setUp();
   write(25, 'unauthenticated');
   vi.advanceTimersByTime(1_000);

@@ -17,7 +17,7 @@ export type CallLog = ReturnType<typeof createCallLog>;
 /** Successes and bugs are always logged, because other limits bound their number. */
 const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 'accepted', 'internal']);
 
-/** Rejections before any work, which a client can cause without limit. */
+/** Rejections before any work. A client can cause any number of them. */
 const rejections: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
 
 /** Whether the gateway, rather than the caller, caused the failure of a call. */
@@ -54,8 +54,8 @@ export function createCallLog(logger: Logger) {
   return {
     /** Writes a call's line, or counts the call if there were too many lines of its kind. */
     write(line: CallLine & Readonly<Record<string, unknown>>): void {
-      const isAnonymous = line.merchant_id === undefined && line.checkout_id === undefined;
-      const isCounted = isAnonymous ? !alwaysLogged.has(line.code) : rejections.has(line.code);
+      const isUnauthenticated = line.merchant_id === undefined && line.checkout_id === undefined;
+      const isCounted = isUnauthenticated ? !alwaysLogged.has(line.code) : rejections.has(line.code);
       if (!isCounted || hasLine(line)) logger[levelOf(line.code)](line, 'call');
     },
   };
@@ -64,7 +64,7 @@ export function createCallLog(logger: Logger) {
 /** Counts a call that ended. */
 export type RecordCall = ReturnType<typeof callRecorder>;
 
-/** The metrics of the calls in all protocols. */
+/** Creates the histogram of the calls in all protocols, and returns the function that records a call in it. */
 export function callRecorder(meter: Meter) {
   const durations = meter.createHistogram('order_gateway.call.duration.seconds', {
     description: 'From the headers of a call to the end of its response',

@@ -27,8 +27,8 @@ export interface CallDeps {
 export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
 
 /**
- * The outcome of a call: a success, the error code, `unreadable` if Connect itself rejected the message, `cancelled` if the
- * client disconnected before the response, or `client_timeout`, a `deadline_exceeded` that the client caused.
+ * The outcome of a call: a success, the error code, `unreadable` if Connect itself rejected the message, `cancelled` if
+ * the client disconnected before the response, or `client_timeout`, a `deadline_exceeded` that the client caused.
  */
 export type Outcome = FailureCode | Success | 'unreadable' | 'cancelled' | 'client_timeout';
 
@@ -58,14 +58,14 @@ export class Call implements Deadline {
   hasJsonBody = false;
   /** The client of the call, and its connection. */
   readonly peer: Peer;
-  /** The credentials that were sent, not verified. */
+  /** The credentials that the client sent, before any verification. */
   readonly credentials: { readonly clientId: string | undefined; readonly clientSecret: string | undefined };
   readonly #deps: CallDeps;
   readonly #preferences: ReadonlyMap<string, string> | undefined;
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
   /**
-   * Whether the client itself causes its deadline to pass, by allowing too little time or by sending its message too
+   * Whether the client itself caused the deadline to pass, because it set a very short timeout or sent its message too
    * slowly.
    */
   #isClientLate = false;
@@ -108,7 +108,7 @@ export class Call implements Deadline {
     this.#isClientLate = timeoutMs < fairTimeoutMs;
   }
 
-  /** The call as a whole has no timer. Every wait uses this as its limit. */
+  /** Returns the time until the deadline. Every wait uses it as its limit, and the call as a whole has no timer. */
   timeLeftMs(): number {
     return this.#timeoutMs + this.#pausedMs - (performance.now() - this.#startedAt);
   }
@@ -117,7 +117,7 @@ export class Call implements Deadline {
     this.#order = order;
   }
 
-  /** The credentials are valid. */
+  /** Records that the credentials are valid. */
   authenticated(account: Account): void {
     this.#account = account;
     this.peer.markAuthenticated();
@@ -138,8 +138,8 @@ export class Call implements Deadline {
   }
 
   /**
-   * Performs the operation of a call that was received, records its success, and returns the response built from its reply.
-   * `signedIn` replaces the credentials in the headers.
+   * Performs the operation of a call that was received, records its success, and returns the response that `respond`
+   * builds from the reply. `signedIn` replaces the credentials in the headers.
    */
   perform<Response>(
     operation: Operation,
@@ -197,8 +197,8 @@ export class Call implements Deadline {
   }
 
   /**
-   * Begins a response that is a stream, which holds no permit. Its time is not part of the call's deadline and duration. The signal aborts
-   * when the call ends.
+   * Begins a streamed response, which holds no permit. The time of the stream does not count towards the deadline or
+   * the duration of the call. The signal aborts when the call ends.
    */
   beginStream(): { readonly account: Account | undefined; readonly signal: AbortSignal } {
     this.#streamsSince = performance.now();
@@ -207,7 +207,10 @@ export class Call implements Deadline {
     return { account: this.#account, signal };
   }
 
-  /** Waits without a permit. The time is not part of the call's deadline and duration. The signal aborts when the call ends. */
+  /**
+   * Waits without a permit. The waiting time does not count towards the deadline or the duration of the call. The
+   * signal aborts when the call ends.
+   */
   async pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     const signal = this.#giveUpPermit();
     const pausedAt = performance.now();
@@ -226,8 +229,8 @@ export class Call implements Deadline {
   }
 
   /**
-   * Records that the body has arrived or that its deadline has passed, according to the body's timer, which may fire
-   * slightly early, or to the clock.
+   * Records that the body has arrived, or that the deadline passed before. Checks both the outcome of the body's timer,
+   * which can fire slightly early, and the clock.
    */
   bodyReceived(body: CallBody): void {
     this.#isClientLate ||= body === 'deadline_exceeded' || this.timeLeftMs() <= 0;

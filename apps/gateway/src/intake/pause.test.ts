@@ -7,7 +7,7 @@ const limits = { immediatePerSecond: 2, pauseMs: 100, pauseMaxMs: 101, pausedMax
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('rejections above the rate per second are sent late, the later the more wait, up to a time and a number', async () => {
+test('rejections above the rate are delayed, longer if more of them wait, up to a maximum time and number', async () => {
   const markIdle = vi.fn<() => void>();
   const pause = createRejectionPause({ limits, monotonicNow: Date.now });
   const sent: number[] = [];

@@ -8,8 +8,8 @@ export type Pause = (peer: Peer) => Promise<void>;
 type PauseLimits = Pick<typeof rejectionLimits, 'pauseMs' | 'pauseMaxMs' | 'pausedMax'>;
 
 /**
- * Delays rejections. The more of them wait, the longer the delay. Clients that wait for their responses then send fewer
- * calls, whereas fast responses would speed up a flood.
+ * Creates a pause that delays rejections. The more rejections wait, the longer the delay. Clients that wait for their
+ * responses then send fewer calls, whereas fast responses would speed up a flood.
  */
 export function createPause({ pauseMs, pauseMaxMs, pausedMax }: PauseLimits): Pause {
   let paused = 0;
@@ -23,7 +23,7 @@ export function createPause({ pauseMs, pauseMaxMs, pausedMax }: PauseLimits): Pa
   };
 }
 
-/** The pause of `overloaded` and `rate_limited` calls, which delays only those above a number per second. */
+/** Creates the pause for `overloaded` and `rate_limited` calls, which delays only those above a number per second. */
 export function createRejectionPause({
   limits,
   monotonicNow,

@@ -16,7 +16,7 @@ function setUp(callsPerSecond?: number) {
   };
 }
 
-test('a merchant may make one second of its calls at once, and then one for each that is refilled', () => {
+test('a merchant may make the calls of one second in a burst, and then one call per refilled token', () => {
   const { rateLimit, pass } = setUp(10);
   const first = Array.from({ length: 11 }, () => rateLimit(shop));
   expect(first).toEqual([...Array(10).fill(undefined), 100]);
@@ -35,11 +35,12 @@ test('one merchant does not use up the calls of another', () => {
   expect([rateLimit(shop), rateLimit(shop), rateLimit(otherShop)]).toEqual([undefined, 1_000, undefined]);
 });
 
-test('a separate limit overrides that of all accounts, even if there is none, and can change', () => {
+test("an account's separate limit overrides the general limit, if there is one, and can change", () => {
   for (const { rateLimit } of [setUp(5), setUp()]) {
-    const taken = (calls: number, own: number | null) =>
-      Array.from({ length: calls }, () => rateLimit({ ...shop, rateLimit: own })).filter((ms) => ms === undefined)
-        .length;
+    const taken = (calls: number, separateLimit: number | null) =>
+      Array.from({ length: calls }, () => rateLimit({ ...shop, rateLimit: separateLimit })).filter(
+        (ms) => ms === undefined,
+      ).length;
     expect([taken(5, 2), taken(5, 1)]).toEqual([2, 0]);
   }
   const { rateLimit } = setUp();

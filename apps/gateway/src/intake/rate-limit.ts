@@ -10,16 +10,16 @@ export type RateLimit = ReturnType<typeof createRateLimit>;
 /** Creates a token bucket for each key. A bucket holds the calls of one second. */
 export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBuckets<Key> {
   /**
-   * In order of use, the least recently used bucket first. `calls` is how many calls may be made immediately; it is
-   * refilled over time.
+   * The buckets, least recently used first. `calls` is the number of calls that may be made immediately. It grows over
+   * time.
    */
   const buckets = new Map<Key, { calls: number; filledAtMs: number }>();
 
   return (key, callsPerSecond) => {
     const nowMs = monotonicNow();
     const bucket = buckets.get(key) ?? { calls: callsPerSecond, filledAtMs: nowMs };
-    const grown = ((nowMs - bucket.filledAtMs) * callsPerSecond) / 1_000;
-    bucket.calls = Math.min(callsPerSecond, bucket.calls + grown);
+    const refill = ((nowMs - bucket.filledAtMs) * callsPerSecond) / 1_000;
+    bucket.calls = Math.min(callsPerSecond, bucket.calls + refill);
     bucket.filledAtMs = nowMs;
     buckets.delete(key);
     buckets.set(key, bucket);
@@ -31,8 +31,9 @@ export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBucket
 }
 
 /**
- * Creates the rate limit of authenticated accounts: the merchant's separate limit or, if there is none,
- * `callsPerSecond`, on average; absent: unlimited. `monotonicNow` returns the milliseconds of a monotonic clock.
+ * Creates the rate limit of authenticated accounts. On average, an account may make as many calls per second as its
+ * separate limit allows or, if it has none, `callsPerSecond`. If both are absent, its calls are not limited.
+ * `monotonicNow` returns the milliseconds of a monotonic clock.
  */
 export function createRateLimit({
   callsPerSecond: defaultCallsPerSecond,

@@ -29,7 +29,7 @@ export interface IncomingCall {
   readonly timeoutMs?: number | undefined;
   readonly bodyBytesMax: number;
   readonly isMediaTypeSupported: boolean;
-  /** Replaces the credentials in the headers, such as for a session of the console. */
+  /** Replaces the check of the credentials in the headers, for example with that of a session of the console. */
   readonly authenticate?: ((timeoutMs: number) => Promise<Result<Account, Failure>>) | undefined;
   /** The kind of account that may make the call; absent: anyone may, without credentials. */
   readonly accountKind: Account['kind'] | undefined;
@@ -39,7 +39,7 @@ export interface IncomingCall {
    * Whether reading starts before the credentials are checked. In HTTP/2, an unread body would stay in memory frame by
    * frame.
    */
-  readonly readsAtOnce?: boolean;
+  readonly readsImmediately?: boolean;
 }
 
 /** Receives a call: checks whether it may be handled, and reads its body. */
@@ -56,9 +56,9 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
 }
 
 /**
- * Creates the one place that knows the order of checks, for every protocol: deadline, announced size, media type,
- * credentials and kind of account, rate, capacity, body. The content of the body (JSON or Protobuf, fields, checksum) is
- * checked after that.
+ * Creates the function that receives the calls of every protocol. It performs the checks in this order: deadline,
+ * announced size, media type, credentials and kind of account, rate, capacity, body. The content of the body (JSON or
+ * Protobuf, fields, checksum) is checked after that.
  */
 export function createReceive({
   authenticate,
@@ -97,7 +97,7 @@ export function createReceive({
       call.limitTimeout(incoming.timeoutMs);
       if (Number(headers['content-length']) > incoming.bodyBytesMax) return failed({ kind: 'body_too_large' });
       if (!incoming.isMediaTypeSupported) return failed({ kind: 'unsupported_media_type' });
-      const earlyReading = incoming.readsAtOnce ? startReading?.(call.timeLeftMs()) : undefined;
+      const earlyReading = incoming.readsImmediately ? startReading?.(call.timeLeftMs()) : undefined;
       let permit: Permit | undefined;
       if (accountKind !== undefined) {
         const admitted = await admit(call, accountKind, incoming.authenticate);

@@ -24,7 +24,7 @@ function setUp() {
     markAuthenticated() {},
     markIdle: vi.fn<() => void>(),
   });
-  /** The outcomes of the promises so far. */
+  /** Returns the outcomes of the promises after `ms` milliseconds. */
   const settled = async <Value>(promises: readonly Promise<Value>[], ms = 0) => {
     const results: (Value | 'pending')[] = promises.map(() => 'pending');
     promises.forEach(async (promise, index) => {
@@ -38,7 +38,7 @@ function setUp() {
 
 const proxy = '10.0.0.1';
 
-test('pages beyond those in flight wait for their turn, and their connections count as idle', async () => {
+test('pages above the limit of those in flight wait for a slot, and their connections count as idle', async () => {
   const { calls, peer, settled } = setUp();
   const peers = Array.from({ length: 3 }, () => peer(proxy));
   const pages = peers.map((each) => calls.admit(each));
@@ -47,27 +47,27 @@ test('pages beyond those in flight wait for their turn, and their connections co
   expect(peers.map(({ markIdle }) => markIdle.mock.calls.length)).toEqual([0, 0, 1]);
   if (first === undefined || first === 'pending' || !first.ok) throw new Error('the first page waits');
   first.value();
-  // It ends one turn, no matter how often it is called.
+  // Calling the function again releases no other slot.
   first.value();
   const fourth = calls.admit(peer(proxy));
   const [, , started, waits] = await settled([...pages, fourth]);
   expect([started, waits]).toMatchObject([{ ok: true }, 'pending']);
 });
 
-test('a page that gets no slot in time is rate_limited, and so is one that finds too many waiting', async () => {
+test('a page is rate_limited if it gets no slot in time or if too many pages already wait', async () => {
   const { calls, peer, settled } = setUp();
   const pages = Array.from({ length: 5 }, () => calls.admit(peer(proxy)));
   const failed = { ok: false, failure: rateLimited };
   expect((await settled(pages, limits.pauseMs)).slice(2)).toEqual(['pending', 'pending', failed]);
   const settledPages = await settled(pages, limits.waitingTimeoutMs);
   expect(settledPages.slice(2)).toEqual([failed, failed, failed]);
-  // Their turns go to the calls that still wait.
+  // Pages that no longer wait don't get the released slots, so new pages do.
   for (const page of settledPages) if (page !== 'pending' && page.ok) page.value();
   const next = [calls.admit(peer(proxy)), calls.admit(peer(proxy))];
   expect(await settled(next)).toMatchObject([{ ok: true }, { ok: true }]);
 });
 
-test('limits the pages that one public network opens per second, but not those of a proxy or of other networks', async () => {
+test('limits the pages per second of one public network, but not those of a proxy or of other networks', async () => {
   const { calls, peer, settled } = setUp();
   const open = async (address: string) => {
     const [page] = await settled([calls.admit(peer(address))]);
@@ -80,13 +80,13 @@ test('limits the pages that one public network opens per second, but not those o
   expect(opened).toEqual([true, true, false, true, true, true, true]);
 });
 
-test('failed authentications above the limit are rate_limited late, and counted again after a second', async () => {
+test('failed authentications above the limit are rate_limited after a pause, until a second has passed', async () => {
   const { calls, peer, settled } = setUp();
-  const who = peer(proxy);
-  const reject = () => calls.reject(who);
+  const caller = peer(proxy);
+  const reject = () => calls.reject(caller);
   const failures = [reject(), reject(), reject(), reject()];
   expect(await settled(failures)).toEqual([unauthenticated, unauthenticated, unauthenticated, 'pending']);
-  expect(who.markIdle).toHaveBeenCalledTimes(1);
+  expect(caller.markIdle).toHaveBeenCalledTimes(1);
   expect((await settled(failures, limits.pauseMs))[3]).toEqual(rateLimited);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(await settled([reject()])).toEqual([unauthenticated]);

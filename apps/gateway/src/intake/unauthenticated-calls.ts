@@ -78,16 +78,16 @@ export function createUnauthenticatedCalls({
       if (inFlight < limits.inFlightMax) inFlight += 1;
       else if (waiting.size >= limits.waitingMax) return failed(await rejectLate(peer));
       else if (!(await waitForSlot(peer))) return failed(rateLimited());
-      let isOver = false;
+      let isReleased = false;
       return success(() => {
-        if (!isOver) releaseSlot();
-        isOver = true;
+        if (!isReleased) releaseSlot();
+        isReleased = true;
       });
     },
     /** Counts a call without valid credentials. Returns its failure: `unauthenticated` or `rate_limited`. */
     async reject(peer: Peer): Promise<Failure> {
-      const isOver = isOverLimit(rejected, peer) || allRejected(allNetworks, limits.rejectedPerSecond) !== undefined;
-      return isOver ? rejectLate(peer) : { kind: 'unauthenticated' };
+      const isAbove = isOverLimit(rejected, peer) || allRejected(allNetworks, limits.rejectedPerSecond) !== undefined;
+      return isAbove ? rejectLate(peer) : { kind: 'unauthenticated' };
     },
   };
 }

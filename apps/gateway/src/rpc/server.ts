@@ -132,7 +132,7 @@ export function createGrpcServer(
       isMediaTypeSupported,
       accountKind: isWatch ? callerOf(method) : rpcMethod?.accountKind,
       startReading: methodKind === 'bidi_streaming' ? undefined : startReading,
-      readsAtOnce: headers.expect === undefined,
+      readsImmediately: headers.expect === undefined,
     });
     if (!received.ok) return reject(received.failure);
     // Node.js emits a request before it reads the frames that follow. If they include a reset of the call, no response

@@ -10,7 +10,7 @@ async function write(stream: PassThrough, bytes: number): Promise<void> {
   await setImmediate();
 }
 
-test('above the limit of all calls, the oldest bodies are dropped, and so are bytes of them that arrive later', async () => {
+test('above the limit for all bodies, the oldest are dropped, and their later bytes are ignored', async () => {
   const read = createBodyReader(100);
   const [slow, quick, last] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const bodies = [slow, quick, last].map((stream) => read(stream, options).take());
@@ -22,7 +22,7 @@ test('above the limit of all calls, the oldest bodies are dropped, and so are by
   expect(await Promise.all(bodies)).toEqual(['overloaded', Buffer.alloc(40), Buffer.alloc(1)]);
 });
 
-test('a complete body counts until it is taken, and a closed one no longer', async () => {
+test('a complete body counts towards the limit until it is taken or its stream closes', async () => {
   const read = createBodyReader(100);
   const streams = Array.from({ length: 4 }, () => new PassThrough({ autoDestroy: false }));
   const [first, second, third, fourth] = streams.map((stream) => read(stream, options));
@@ -41,7 +41,7 @@ test('a complete body counts until it is taken, and a closed one no longer', asy
   expect(await fourth?.take()).toHaveLength(100);
 });
 
-test('large bodies are handed to their calls a few in each turn of the event loop, small ones at once', async () => {
+test('large bodies are handed to calls a few per turn of the event loop, and small ones immediately', async () => {
   const read = createBodyReader(10_000_000);
   const sizes = [...Array<number>(20).fill(65_536), 8_192];
   const taken: number[] = [];

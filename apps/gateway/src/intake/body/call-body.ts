@@ -3,7 +3,10 @@ import type { Failure } from '@order-gateway/domain/failure';
 import { largeBodyBytes, largeBodyBytesPerTurn, messageBytesMax as usualMessageBytesMax } from '../../limits.ts';
 import { storageFailure } from '../../operations/retry-after.ts';
 
-/** One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2, Length-Prefixed-Message). */
+/**
+ * One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2,
+ * Length-Prefixed-Message).
+ */
 export const envelopePrefixBytes = 5;
 
 export type CallBody = Buffer | 'too_large' | 'deadline_exceeded' | 'overloaded' | 'aborted';
@@ -30,7 +33,7 @@ interface ReadOptions extends BodyForm {
   readonly timeoutMs?: number;
 }
 
-/** The maximum size of a body in bytes. */
+/** Returns the maximum size of a body in bytes. */
 export function bodyBytesMax({ hasEnvelope, messageBytesMax = usualMessageBytesMax }: BodyForm): number {
   return hasEnvelope ? envelopePrefixBytes + messageBytesMax : messageBytesMax;
 }
@@ -42,13 +45,13 @@ export function bodyBytesMax({ hasEnvelope, messageBytesMax = usualMessageBytesM
 const chunksMax = 64;
 
 /**
- * Creates the reader of the bodies of all calls, which limits the memory that they use. Above the limit, the oldest
- * bodies are dropped, and their calls are `overloaded`. Those belong to clients that send slowly, because other bodies
- * are complete and taken immediately. Large bodies are handed to their calls a few at a time, so that hundreds of
- * connections that send large bodies don't stall the rest.
+ * Creates the reader for the bodies of all calls, which limits their total memory. Above the limit, the oldest bodies
+ * are dropped, and their calls are `overloaded`. The oldest bodies belong to clients that send slowly, because complete
+ * bodies are taken immediately. Large bodies are handed to their calls a few at a time, so that hundreds of connections
+ * that send large bodies don't stall the rest.
  */
 export function createBodyReader(bytesOfAllMax: number) {
-  /** Drops each body, oldest first. */
+  /** The functions that drop the bodies that no call has taken yet, oldest first. */
   const untaken = new Set<() => void>();
   let bytesOfAll = 0;
   const takeTurns = createTurns(largeBodyBytesPerTurn);
@@ -132,13 +135,13 @@ function createTurns(perTurn: number): (work: () => number) => void {
   };
 }
 
-/** The failure of a call whose body was not read to its end. */
+/** Returns the failure of a call whose body was not read to its end. */
 export function bodyFailure(body: Exclude<CallBody, Buffer>): Failure {
   if (body === 'too_large') return { kind: 'body_too_large' };
   return body === 'aborted' ? { kind: 'malformed_json', reason: 'The body ended early.' } : storageFailure(body);
 }
 
-/** The length that an envelope announces; 0 while its prefix is not complete. */
+/** Returns the length that an envelope announces; 0 while its prefix is incomplete. */
 export function announcedLength(bytes: Buffer): number {
   return bytes.length < envelopePrefixBytes ? 0 : bytes.readUInt32BE(1);
 }

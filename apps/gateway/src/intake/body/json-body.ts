@@ -65,8 +65,9 @@ function digitsAfterKey(text: string, offset: number): string | undefined {
 }
 
 /**
- * Scans the text of an ordinary object: nothing nested, nothing escaped, no duplicate key. In it, a string followed by a
- * colon is a key, and the text has as many keys as the value. `undefined` for any other object.
+ * Scans the text of an ordinary object, which has no nested value, no escape and no duplicate key. In such a text, a
+ * string followed by a colon is a key, and there are as many keys as the value has. Returns `undefined` for any other
+ * object.
  */
 function scanFlat(text: string, value: Record<string, unknown>): Findings | undefined {
   if (text.includes('\\')) return undefined;
@@ -129,7 +130,7 @@ function scan(text: string): Findings {
   return amount === undefined ? {} : { amount };
 }
 
-/** The offset of the closing quote of the string that begins at `start`. */
+/** Returns the offset of the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);

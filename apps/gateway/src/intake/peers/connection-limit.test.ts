@@ -75,7 +75,7 @@ test('closed connections free their capacity', () => {
   expect(closed).toEqual(['c1']);
 });
 
-test('a connection that is used again and again takes no more memory', () => {
+test('repeated use of a connection takes no additional memory', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
   const limit = createConnectionLimit<object>({ connectionsMax: 2_000, close() {} });

@@ -13,7 +13,9 @@ export interface Peer {
 /** The peer of a call whose connection is not limited. */
 export const noPeer: Peer = { address: undefined, markAuthenticated() {}, markIdle() {} };
 
-/** Tracks the sockets of a server, including those without a TLS session yet. Returns the function that destroys all of them. */
+/**
+ * Tracks the sockets of a server, including those still without a TLS session. Returns a function that destroys them.
+ */
 export function trackSockets(server: Server): () => void {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {
@@ -35,9 +37,9 @@ interface State {
 }
 
 /**
- * Bounds the connections of a port. When it is full, a new connection replaces the least recently used idle connection
- * that has never had valid credentials. If there is none, it replaces the least recently used idle connection that has
- * had them (docs/decisions/047-unauthenticated-callers.md).
+ * Bounds the connections of a port. When the port is full, a new connection replaces the least recently used idle
+ * connection that is unauthenticated. If there is none, it replaces the least recently used idle connection that is
+ * authenticated (docs/decisions/047-unauthenticated-callers.md).
  */
 export function createConnectionLimit<Connection>({
   connectionsMax,
@@ -49,10 +51,10 @@ export function createConnectionLimit<Connection>({
   const states = new Map<Connection, State>();
   /** The idle connections, least recently used first. */
   const idle = { unauthenticated: new Set<Connection>(), authenticated: new Set<Connection>() };
-  const idleLike = ({ isAuthenticated }: State) => (isAuthenticated ? idle.authenticated : idle.unauthenticated);
+  const idleSetOf = ({ isAuthenticated }: State) => (isAuthenticated ? idle.authenticated : idle.unauthenticated);
 
   return {
-    /** Adds an idle connection. If the port is full and no other one is idle, the new one is closed. */
+    /** Adds an idle connection. If the port is full and no other connection is idle, closes the new one. */
     opened(connection: Connection) {
       if (states.size >= connectionsMax) {
         const leastRecentlyUsed = takeFirst(idle.unauthenticated) ?? takeFirst(idle.authenticated);
@@ -66,23 +68,23 @@ export function createConnectionLimit<Connection>({
     closed(connection: Connection): void {
       const state = states.get(connection);
       states.delete(connection);
-      if (state !== undefined) idleLike(state).delete(connection);
+      if (state !== undefined) idleSetOf(state).delete(connection);
     },
     /**
-     * Marks a connection as in use, once a complete request was received. The returned function ends this use; calling
-     * it again does nothing.
+     * Marks a connection as in use. Called when a complete request was received. Returns the function that ends this
+     * use; calling the function again does nothing.
      */
     use(connection: Connection): () => void {
       const state = states.get(connection);
       if (state === undefined) return () => {};
-      idleLike(state).delete(connection);
+      idleSetOf(state).delete(connection);
       state.calls += 1;
-      let isOver = false;
+      let hasEnded = false;
       return () => {
-        if (isOver) return;
-        isOver = true;
+        if (hasEnded) return;
+        hasEnded = true;
         state.calls -= 1;
-        if (state.calls === 0 && states.has(connection)) idleLike(state).add(connection);
+        if (state.calls === 0 && states.has(connection)) idleSetOf(state).add(connection);
       };
     },
     isAuthenticated: (connection: Connection) => states.get(connection)?.isAuthenticated === true,
@@ -97,8 +99,8 @@ export function createConnectionLimit<Connection>({
 }
 
 /**
- * Removes the item that was added first. In the worst case, it skips as many gaps as the set has had items, which takes
- * 8 µs for 10,000.
+ * Removes and returns the item that was added first. In the worst case, it skips the gap of every removed item, which
+ * takes 8 µs for 10,000 items.
  */
 function takeFirst<Item>(items: Set<Item>): Item | undefined {
   for (const item of items) {

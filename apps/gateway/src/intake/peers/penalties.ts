@@ -16,11 +16,12 @@ interface Restriction {
 /**
  * Limits the cost of cheap frames of unauthenticated connections, such as streams that they reset immediately
  * (CVE-2023-44487). Each such frame incurs a penalty. Penalties are counted by network, because otherwise every new
- * connection would have a new allowance. If a network exceeds its allowance, its connection is closed. Its next
- * connections are accepted slowly rather than refused, because other clients may share the address. Trusted proxies are
- * exempt. Returns the function that counts a penalty. The server must be created with `pauseOnConnect` and have no
- * other connection listeners yet: while a connection waits, nothing is read from it, because Node.js would later handle
- * everything that it had read in one turn.
+ * connection would have a new allowance. If a network exceeds its allowance, the connection that exceeded it is closed.
+ * The network's next connections are accepted slowly rather than rejected, because other clients may share the address.
+ * Trusted proxies are exempt. Returns the function that counts a penalty.
+ *
+ * The server must not have other connection listeners yet. It must be created with `pauseOnConnect`, so that nothing is
+ * read from a connection that waits. Otherwise, Node.js would later handle everything that it had read in one turn.
  */
 export function createPenalties(
   server: Server,
