@@ -7,7 +7,9 @@ import ipaddr from 'ipaddr.js';
  */
 export type AllowedAddresses = 'public' | 'loopback' | 'any';
 
-/** All public IPv6 unicast addresses are allocated from this block (IANA, "IPv6 Global Unicast Address Assignments"). */
+/**
+ * All public IPv6 unicast addresses are allocated from this block (IANA, "IPv6 Global Unicast Address Assignments").
+ */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
@@ -43,16 +45,16 @@ export function isLoopbackUrl(url: URL): boolean {
   return address === undefined ? /^(?:.+\.)?localhost\.?$/.test(url.hostname) : isLoopbackAddress(address);
 }
 
-/** The IP address in the host of a URL; `undefined` if the host is a name. */
+/** Returns the IP address in the host of a URL; `undefined` if the host is a name. */
 export function literalAddressOf({ hostname }: URL): string | undefined {
   const host = hostname.replace(/^\[(.+)\]$/, '$1');
   return isIP(host) === 0 ? undefined : host;
 }
 
 /**
- * The network to which a client's limits apply: an IPv4 address, or the /64 of an IPv6 address, because one customer gets
- * at least that (RFC 6177). IPv4 mapped to IPv6, as on a dual-stack socket, counts as IPv4. The text is a key: the parts
- * are decimal.
+ * Returns the network to which a client's limits apply: an IPv4 address, or the /64 of an IPv6 address, because one
+ * customer gets at least a /64 (RFC 6177). IPv4 mapped to IPv6, as on a dual-stack socket, counts as IPv4. The result
+ * is only a key: the groups of an IPv6 network are decimal.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return '';
@@ -60,7 +62,7 @@ export function networkOf(address: string | undefined): string {
   return parsed instanceof ipaddr.IPv4 ? parsed.toString() : parsed.parts.slice(0, 4).join(':');
 }
 
-/** The reason why nothing is sent to a URL, as the end of a sentence; `undefined` if the URL is allowed. */
+/** Returns why webhooks can't be sent to a URL, as the end of a sentence; `undefined` if the URL is allowed. */
 export function urlProblem(url: URL, allowed: AllowedAddresses): string | undefined {
   if (allowed === 'any') return undefined;
   const address = literalAddressOf(url);

@@ -22,8 +22,8 @@ export function portOf(server: Server): number {
 }
 
 /**
- * Resolves HOST to one address. A name can have several. Given the name itself, the two servers could choose different
- * addresses, and Fastify would open a second server for `localhost`, to which none of the gateway's limits would apply.
+ * Resolves HOST to one address. A name can have several addresses. If the two servers got the name, they could choose
+ * different addresses, and Fastify would open a second server for `localhost`, without the gateway's limits.
  */
 export async function addressOf(host: string): Promise<string> {
   try {
@@ -41,7 +41,7 @@ export function hostInUrl(address: string): string {
 /** A server that is bound to one of these addresses can be reached as `localhost`. */
 const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
 
-/** The base URL of a gateway whose configuration has none. */
+/** Returns the base URL of a gateway that is configured without BASE_URL. */
 export function defaultBaseUrl(scheme: 'http' | 'https', host: string, httpPort: number): BaseUrl {
   const url = `${scheme}://${host}:${httpPort}`;
   // A URL can't hold a link-local address with its interface (fe80::1%eth0).

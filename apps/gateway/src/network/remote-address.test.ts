@@ -8,7 +8,7 @@ const request = (remoteAddress: string | undefined, forwardedFor?: string) => ({
 
 test.each([
   ['no proxy is trusted', undefined, '10.0.0.1', '192.0.2.7', '10.0.0.1'],
-  ['an unknown address forwards', '10.0.0.1', '10.0.0.2', '192.0.2.7', '10.0.0.2'],
+  ['an untrusted address forwards', '10.0.0.1', '10.0.0.2', '192.0.2.7', '10.0.0.2'],
   ['a trusted address forwards', '10.0.0.1', '10.0.0.1', '192.0.2.7', '192.0.2.7'],
   ['a trusted address forwards nothing', '10.0.0.1', '10.0.0.1', undefined, '10.0.0.1'],
   ['a client claims an address', '10.0.0.1', '10.0.0.1', '198.51.100.1, 192.0.2.7', '192.0.2.7'],
@@ -18,9 +18,9 @@ test.each([
   ['a mapped address is forwarded', '1', '10.0.0.1', '::ffff:192.0.2.7', '192.0.2.7'],
   ['IPv6 connects', undefined, 'fe80::1%eth0', undefined, 'fe80::1%eth0'],
   ['two proxies are counted', '2', '10.0.0.1', '198.51.100.1, 192.0.2.7, 10.0.0.9', '192.0.2.7'],
-  ['what is forwarded is no address', '1', '10.0.0.1', 'Erika Mustermann', '10.0.0.1'],
+  ['the forwarded value is not an address', '1', '10.0.0.1', 'Erika Mustermann', '10.0.0.1'],
   ['the connection is closed', '1', undefined, '192.0.2.7', undefined],
-])('where %s, the client is found', (_, trusted, address, forwardedFor, expected) => {
+])('finds the address of the client if %s', (_, trusted, address, forwardedFor, expected) => {
   const trustProxy = trusted === undefined ? undefined : parseTrustProxy(trusted);
   expect(remoteAddressOf(request(address, forwardedFor), trustProxy)).toBe(expected);
 });

@@ -22,8 +22,9 @@ export function parseTrustProxy(text: string): TrustProxy | undefined {
 }
 
 /**
- * The address of the client: that of the connection or, if a trusted proxy opened it, the one in X-Forwarded-For. IPv4
- * mapped to IPv6, as a dual-stack socket reports it, counts as IPv4. `undefined` if the connection is already closed.
+ * Returns the address of the client: the address of the connection or, if a trusted proxy opened the connection, the
+ * address in X-Forwarded-For. IPv4 mapped to IPv6, as a dual-stack socket reports it, counts as IPv4. Returns
+ * `undefined` if the connection is already closed.
  */
 export function remoteAddressOf(
   request: { readonly socket: { readonly remoteAddress?: string | undefined }; readonly headers: IncomingHttpHeaders },

@@ -6,7 +6,7 @@ import { tlsCheckEveryMs } from '../limits.ts';
 import { messageOf, StartError } from '../start/process.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
-/** Files in PEM, which are read at the start and whenever they change. */
+/** PEM files, which are read at the start and whenever they change. */
 export interface TlsFiles {
   /** The certificate, followed by the intermediate certificates. */
   readonly certFile: string;
@@ -22,7 +22,10 @@ export interface TlsPort {
   renew(server: Server): void;
 }
 
-/** Reads the certificate of both ports, from files that may change. Throws a StartError for the first file that can't be used. */
+/**
+ * Reads the certificate of both ports, and reads it again when its files change. Rejects with a {@link StartError} for
+ * the first file that can't be used.
+ */
 export async function openTls(files: TlsFiles, logger: Logger) {
   let current = await readContexts(files);
   const renewals: (() => void)[] = [];

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { messageOf, StartError } from '../start/process.ts';
 import type { SecretsKeys } from './signing-secrets.ts';
 
-/** The file with the key of the embedded database, readable only by its owner. */
+/** The file with the encryption key for the embedded database, readable only by its owner. */
 const fileName = 'secrets-key';
 
 /**
- * The keys that encrypt signing secrets: those of SECRETS_KEY or, for the embedded database, a key that the first call
- * creates. Returns `undefined` for any other database without SECRETS_KEY. Rejects with a {@link StartError}.
+ * Returns the keys that encrypt signing secrets: those of SECRETS_KEY or, for the embedded database, a key that the
+ * first call creates. Returns `undefined` for an external database without SECRETS_KEY. Rejects with a
+ * {@link StartError} if the key file can't be used.
  */
 export async function findSecretsKeys({
   secretsKeys,

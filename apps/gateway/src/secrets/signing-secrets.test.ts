@@ -17,7 +17,7 @@ test('a stored secret begins with its version and does not contain the secret', 
   expect(Buffer.from(stored).includes(secret.subarray(0, 4))).toBe(false);
 });
 
-test('the same secret is stored in another form each time', () => {
+test('encrypting the same secret twice gives different results', () => {
   expect(secrets.encrypt(merchant, secret)).not.toEqual(stored);
 });
 

@@ -3,7 +3,7 @@ import type { AccountId } from '@order-gateway/domain/accounts';
 import { createSigningSecret, formatSigningSecret } from '@order-gateway/domain/webhooks';
 import type { WebhookEndpoints } from '@order-gateway/postgres/webhooks';
 
-/** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
+/** The keys of SECRETS_KEY, 32 bytes each. The first key encrypts. Each key decrypts the secrets that it encrypted. */
 export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
@@ -50,7 +50,7 @@ function decryptWith(key: Uint8Array, merchantId: AccountId, stored: Uint8Array)
   }
 }
 
-/** Creates a signing secret of a merchant. Returns it in the form for the merchant and in the form for the database. */
+/** Creates a signing secret for a merchant. Returns it formatted for the merchant and encrypted for the database. */
 export function newSigningSecret(secrets: SigningSecrets, merchantId: AccountId) {
   const secret = createSigningSecret(randomBytes);
   return { secret: formatSigningSecret(secret), stored: secrets.encrypt(merchantId, secret) };

@@ -5,8 +5,8 @@ import type { Logger } from '../telemetry/logger.ts';
 import { messageOf, StartError } from './process.ts';
 
 /**
- * Opens the configured database, with the schema that this code needs. Outages of the embedded PostgreSQL are logged.
- * Closing stops the embedded PostgreSQL if nothing else uses it.
+ * Opens the configured database, and migrates its schema or checks that it is current. Outages of the embedded
+ * PostgreSQL are logged. Closing stops the embedded PostgreSQL unless another process uses it.
  */
 export async function openDatabase(
   {
@@ -35,12 +35,12 @@ export async function openDatabase(
   }
 }
 
-/** The error of a start that fails because of the database. */
+/** Returns the error for a start that fails because of the database. */
 export function unusable(url: string, error: unknown): StartError {
   return new StartError(`The database ${parseConnectionUrl(url).name} can't be used: ${messageOf(error)}`);
 }
 
-/** A wait that is longer than this is announced. */
+/** Waits longer than this are announced. */
 const announcedAfterMs = 1_000;
 
 /**

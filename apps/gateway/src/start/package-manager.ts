@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
-// A supervisor that starts the gateway with npx signals npx alone, and npx does not forward SIGTERM to what pnpm runs
-// (docs/decisions/069-stop-with-the-package-manager.md).
+// A supervisor that starts the gateway with npx signals only npx, which does not forward SIGTERM to the processes that
+// pnpm runs (docs/decisions/069-stop-with-the-package-manager.md).
 
 const checkEveryMs = 1_000;
 
@@ -27,10 +27,10 @@ export function watchPackageManager(onEnd: () => void): void {
 }
 
 /**
- * Returns the starts that lead from the outermost package manager to a process: npx runs a shell that runs pnpm, which
- * runs a shell that runs the gateway. The parent of the outermost one is not included, because it may end, as a shell
- * does after `npx … &`. Processes outside the session are not included either, because setsid detaches a process on
- * purpose.
+ * Returns a process and its ancestors below the outermost package manager, each with its parent. For example, npx runs
+ * a shell, which runs pnpm, which runs a shell, which runs the gateway. The package manager's own parent is not
+ * included, because it may end first, as a shell does after `npx … &`. Processes outside the session are not included
+ * either, because setsid detaches a process on purpose.
  */
 export function packageManagerStarts(from: number): Start[] {
   const session = findProcess(from)?.session;

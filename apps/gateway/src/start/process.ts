@@ -1,4 +1,4 @@
-/** An error outside the program that prevents its start. The message has one line for each problem. */
+/** An error in the program's environment that prevents its start. The message has one line for each problem. */
 export class StartError extends Error {
   override name = 'StartError';
 }
@@ -11,7 +11,7 @@ export class UsageError extends StartError {
 /** The exit code for a {@link UsageError}. Other errors exit with 1. */
 export const usageExitCode = 2;
 
-/** The message of an error, for the sentence of a {@link StartError}. */
+/** Returns the message of an error, for use within the message of a {@link StartError}. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown';
 }
@@ -32,7 +32,7 @@ export async function run(program: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** The text for an error that ends the program: its message if a user can correct it, or the stack if it is a bug. */
+/** Returns the text for an error that ends the program: the message if a user can correct it, otherwise the stack. */
 export function describe(error: unknown): string {
   if (error instanceof StartError) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -45,9 +45,9 @@ export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
 }
 
 /**
- * Stops the program gracefully at the first signal; a second one ends it immediately. SIGHUP, which a closed terminal
- * sends, also stops it unless it has another purpose. `delayMs` is as in {@link stopAndExit}. Returns a function that stops the
- * program unless it is stopping already.
+ * Stops the program gracefully at the first signal; a second signal ends it immediately. SIGHUP, which a closing
+ * terminal sends, calls `onHangUp` if that is given, and otherwise stops the program like the other signals. `delayMs`
+ * is as in {@link stopAndExit}. Returns a function that stops the program unless it is already stopping.
  */
 export function onStopSignal(
   stop: () => Promise<void>,

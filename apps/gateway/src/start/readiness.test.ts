@@ -19,7 +19,7 @@ function openReadiness() {
   return { ...createReadiness({ check, logger }), checks, lines };
 }
 
-test('concurrent and immediately following checks query the database once, and a later check queries it again', async () => {
+test('checks at the same time or shortly after share one query, and a later check queries again', async () => {
   const { isReady, checks } = openReadiness();
   const first = Promise.all(Array.from({ length: 50 }, isReady));
   expect(checks).toHaveLength(1);
@@ -46,7 +46,7 @@ test('each loss is logged once as an error, with the reason', async () => {
   expect(lines()).toEqual([['not ready for orders', 'locked']]);
 });
 
-test('a check without a response is not ready after its limit, and no other starts beside it', async () => {
+test('a check that exceeds its time limit means not ready, and no second check starts beside it', async () => {
   const { isReady, checks, lines } = openReadiness();
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const ready = isReady();
@@ -69,10 +69,10 @@ test('a drain is permanent, even for checks that wait for the database', async (
   expect([await waiting, await isReady()]).toEqual([false, false]);
 });
 
-test('a watch gets each change once and the drain at once, and ends with its signal', async () => {
-  const answers = [true, true, false, true];
+test('a watch gets each change once and the drain immediately, and ends with its signal', async () => {
+  const results = [true, true, false, true];
   const check = async () => {
-    if (answers.shift() === false) throw new Error('locked');
+    if (results.shift() === false) throw new Error('locked');
   };
   const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 5);
   const watching = new AbortController();

@@ -6,9 +6,9 @@ import type { Logger } from '../telemetry/logger.ts';
 export type Readiness = ReturnType<typeof createReadiness>;
 
 /**
- * Creates the check of whether this process should get new calls, which the health checks of both ports share. `check`
- * rejects with the reason if orders can't be stored now. Only one check runs at a time, and at most one every
- * `checkEveryMs`. Each change is logged.
+ * Creates the readiness check, which the health checks of both ports share. It tells whether this process should get
+ * new calls. `check` rejects with the reason if orders can't be stored now. Only one check runs at a time, and at most
+ * one every `checkEveryMs`. Each change is logged.
  */
 export function createReadiness(
   { check, logger }: { readonly check: () => Promise<void>; readonly logger: Logger },
@@ -19,7 +19,8 @@ export function createReadiness(
   let running: Promise<string | undefined> | undefined;
   let wasReady = true;
 
-  const reasonOfCheck = () => {
+  /** Resolves with the reason why orders can't be stored; `undefined` if they can. */
+  const runCheck = () => {
     running ??= check()
       .then(() => undefined)
       .catch((error: Error) => error.message)
@@ -29,8 +30,8 @@ export function createReadiness(
     return running;
   };
 
-  const ask = async () => {
-    const outcome = await settledWithin(readinessCheckTimeoutMs, reasonOfCheck());
+  const checkWithTimeout = async () => {
+    const outcome = await settledWithin(readinessCheckTimeoutMs, runCheck());
     const reason = outcome === 'deadline_exceeded' ? `no response in ${readinessCheckTimeoutMs} ms` : outcome;
     const isReady = reason === undefined;
     if (isReady && !wasReady) logger.info('ready for orders again');
@@ -46,7 +47,7 @@ export function createReadiness(
   /** False while orders can't be stored, and after `drain`. Concurrent callers share one check. */
   const isReady = async () => {
     if (draining.signal.aborted) return false;
-    shared ??= ask().finally(() => setTimeout(forget, checkEveryMs).unref());
+    shared ??= checkWithTimeout().finally(() => setTimeout(forget, checkEveryMs).unref());
     return (await shared) && !draining.signal.aborted;
   };
 

@@ -6,7 +6,9 @@ import { messageOf } from './process.ts';
 /** Whether systemd started this process from a unit with `Type=notify`. */
 export const isUnderSystemd = process.env.NOTIFY_SOCKET !== undefined;
 
-/** The time limit of a notification, shorter than a stop may take. systemd confirms within milliseconds. */
+/**
+ * The time limit of a notification, which must be shorter than that of a stop. systemd confirms within milliseconds.
+ */
 const timeoutMs = 2_000;
 
 /**
