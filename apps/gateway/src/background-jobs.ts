@@ -3,8 +3,8 @@ import type { Meter } from '@opentelemetry/api';
 import type { Logger } from './telemetry/logger.ts';
 
 /**
- * How often to look for orders past their expiry and store the expiry with its event. A read of such an order does so
- * immediately.
+ * How often to look for orders past their expiry, and to store the expiry with its event. Reading such an order stores
+ * it immediately.
  */
 const expireEveryMs = 1_000;
 
@@ -14,15 +14,15 @@ const deleteEventsEveryMs = 3_600_000;
 /** How often to look for orders past their retention. */
 const eraseEveryMs = 3_600_000;
 
-/** The jobs: each does a limited part of the work, and returns whether all of it is done. */
+/** The jobs. Each call does a limited amount of work, and resolves with whether no work is left. */
 export interface BackgroundWork {
   expire(): Promise<{ readonly isDone: boolean }>;
   deleteOldEvents(): Promise<{ readonly isDone: boolean }>;
-  /** Absent: nothing is ever erased. */
+  /** Absent: orders are never erased. */
   readonly eraseOldOrders?: ((signal: AbortSignal) => Promise<{ readonly isDone: boolean }>) | undefined;
 }
 
-/** Runs the jobs that no call waits for, until it is stopped. Any number of processes may run them. */
+/** Runs the jobs in the background until `stop` is called. Any number of processes may run them at the same time. */
 export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter: Meter): { stop(): Promise<void> } {
   const failures = meter.createCounter('order_gateway.background_job.failures', {
     description: 'Background jobs that failed',

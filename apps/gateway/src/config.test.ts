@@ -166,7 +166,7 @@ test('WORKERS=auto runs one worker per core', () => {
   expect(readConfig({ WORKERS: 'auto' }).workers).toBe(availableParallelism());
 });
 
-test('reads several keys, the first one first', () => {
+test('reads several keys in their order', () => {
   const both = [secretsKey, Buffer.alloc(32, 2).toString('base64')];
   const { secretsKeys } = readConfig({ SECRETS_KEY: both.join(',') });
   expect(secretsKeys?.map((key) => Buffer.from(key).toString('base64'))).toEqual(both);
@@ -252,7 +252,7 @@ test.each<[Record<string, string>, string]>([
   [{ SECRETS_KEY_FILE: wrongKey }, keys],
   [{ SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` }, keys],
   [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, keys],
-])('rejects %j in one line', (env, line) => {
+])('rejects %j with an error of one line', (env, line) => {
   const message = errorOf(env);
   expect(message.endsWith(line) && !message.includes('\n')).toBe(true);
   expect(message).not.toContain('hidden');
@@ -275,12 +275,12 @@ test('reports all problems at once', () => {
 
 const example = await readFile(new URL('../../../.env.example', import.meta.url), 'utf8');
 
-test('.env.example has the defaults of the usage', () => {
+test('.env.example has the same defaults as the usage', () => {
   for (const [, names = '', text = ''] of variableHelp.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) .*\((.+)\)$/gm)) {
     const defaults = text.split(/, |; /);
     for (const [index, name] of names.split(', ').entries()) {
       const [, value] = new RegExp(`^# ${name}=(.*)$`, 'm').exec(example) ?? [];
-      // A default in words is not a value, so the file shows an example instead.
+      // Where the usage describes the default in words, the file shows an example instead of a value.
       if (!/^(an?|no|none|never|http:.*) ?/.test(text)) expect(value, name).toBe(defaults[index] ?? defaults[0]);
     }
   }

@@ -16,15 +16,15 @@ import { StartError } from './start/process.ts';
 interface Variable<Value> {
   readonly name: string;
   readonly help: string;
-  /** The help's text for what applies if the variable is not set. */
+  /** The default, as the help text describes it. */
   readonly standard: string;
   readonly standardValue: Value | undefined;
-  /** What is allowed, as the end of a sentence. */
+  /** The rule for valid values. It completes the error message `NAME must be …`. */
   readonly rule: string;
   readonly parse: (text: string) => Value | undefined;
 }
 
-/** A variable that has no value if it is not set; `standard` says what applies then. */
+/** Defines a variable without a default value. `standard` describes what happens if it is not set. */
 function optional<Value>(
   name: string,
   standard: string,
@@ -35,7 +35,7 @@ function optional<Value>(
   return { name, help, standard, standardValue: undefined, rule, parse };
 }
 
-/** A variable that has the value of `standard` if it is not set. */
+/** Defines a variable whose default value is what the text `standard` parses to. */
 function standard<Value>(...variable: Parameters<typeof optional<Value>>) {
   const [, text, , , parse] = variable;
   return { ...optional(...variable), standardValue: parse(text) as Value };
@@ -54,10 +54,10 @@ const samplerNames = [
 /** Each worker opens 18 database connections, so a larger number is almost certainly a mistake. */
 const workersMax = 128;
 
-/** The minimum and maximum of calls per second. */
+/** The minimum and maximum number of calls per second. */
 const rates = [1, 1_000_000] as const;
 
-/** The number of characters of an invalid value that an error shows. */
+/** How many characters of an invalid value an error message shows. */
 const shownMax = 100;
 
 function port(name: string, text: string, help: string) {
@@ -72,7 +72,7 @@ function optionalNumber(name: string, text: string, help: string, [min, max]: re
   return optional(name, text, help, `must be a whole number${unit} from ${min} to ${max}`, wholeNumber(min, max));
 }
 
-/** All variables, each by the name of its value. docs/operations.md explains them. */
+/** All variables, keyed by the names under which the code uses their values. docs/operations.md explains them. */
 const variables = {
   host: standard('HOST', '127.0.0.1', 'the address to listen on', 'must be an address or a host name', (text) =>
     /\s/.test(text) ? undefined : text,
@@ -169,7 +169,7 @@ const variables = {
   openIdIssuer: optional(
     'OIDC_ISSUER',
     'none',
-    'people sign in to the console with this provider of OpenID Connect; requires the next two',
+    'the OpenID Connect provider with which people sign in to the console; requires the next two',
     'must be an https URL, or an http URL of this machine',
     (text) => (isIssuer(URL.parse(text)) ? text : undefined),
   ),
@@ -204,7 +204,7 @@ const variables = {
     '',
     asText,
   ),
-  tlsKeyFile: optional('TLS_KEY_FILE', 'no TLS', 'the key of the certificate, likewise', '', asText),
+  tlsKeyFile: optional('TLS_KEY_FILE', 'no TLS', 'the private key of the certificate in PEM', '', asText),
   tlsClientCaFile: optional(
     'TLS_CLIENT_CA_FILE',
     'none',
@@ -212,7 +212,7 @@ const variables = {
     '',
     asText,
   ),
-  /** Validated, but kept as text, which can be sent to a worker; {@link parseTrustProxy} returns a function. */
+  /** Validated but kept as text: {@link parseTrustProxy} returns a function, which can't be sent to a worker. */
   trustProxy: optional(
     'TRUST_PROXY',
     'none',
@@ -288,7 +288,7 @@ Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
 argument is wrong.
 `;
 
-/** Variables that other programs read for the same purpose. */
+/** Names that other programs use for the same settings. */
 const foreignNames: Readonly<Record<string, string>> = {
   PORT: 'HTTP_PORT',
   METRICS_PORT: 'ADMIN_PORT',
@@ -298,12 +298,12 @@ const foreignNames: Readonly<Record<string, string>> = {
   DB_URL: 'DATABASE_URL',
 };
 
-/** A name is similar if it differs by at most one edit for this many letters. */
+/** Two names are similar if they differ by at most one edit per this many letters. */
 const lettersPerEdit = 5;
 
 /**
- * The variables that the gateway does not read but that resemble one that it reads, each with the one that was probably
- * meant.
+ * Returns the variables that the gateway does not read but whose names resemble one that it reads, each with the name
+ * that was probably meant.
  */
 export function similarVariables(env: Environment) {
   return Object.keys(env).flatMap((variable) => {
@@ -410,7 +410,7 @@ function readSecret(env: Environment, name: string): string | undefined {
   return text;
 }
 
-/** An invalid value in one line, without the user and password of a URL. */
+/** Formats an invalid value on one line, without the user and password of a URL. */
 function shown(text: string): string {
   const value = text.replace(/\/\/[^/]*@/, '//...@');
   return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);

@@ -41,7 +41,7 @@ const dayMs = 86_400_000;
 
 export type Gateway = Awaited<ReturnType<typeof openGateway>>;
 
-/** The configuration, with the URL of a running database, and the address of HOST. */
+/** The configuration of a gateway whose database already runs, with HOST resolved to an address. */
 export type GatewayConfig = Omit<
   Config,
   'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel' | 'operatorConsole' | 'operatorDatabaseUrl'
@@ -53,7 +53,7 @@ export type GatewayConfig = Omit<
   readonly drainDelayMs: number;
 };
 
-/** The limits that tests replace. */
+/** The limits that tests override. */
 const defaultLimits = { unauthenticated: unauthenticatedLimits, orders: queueLimits.orders };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
@@ -144,7 +144,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });
   const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);
-  const close = async () => {
+  const closeResources = async () => {
     tls?.close();
     eventWatch.close();
     pageWatch.close();
@@ -169,26 +169,26 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
       });
     }
     /**
-     * Fails health checks and continues to accept requests for the drain delay. Then stops listening, lets calls in flight
-     * finish, and closes the connections to the database.
+     * Fails health checks and continues to accept requests for the drain delay. Then stops listening, lets calls in
+     * flight finish, and closes the connections to the database.
      */
-    const drain = async () => {
+    const close = async () => {
       deps.readiness.drain();
       eventWatch.close();
       pageWatch.close();
       await sleep(config.drainDelayMs);
-      await close();
+      await closeResources();
     };
     /** Reads the files of the TLS certificate immediately, in addition to the regular check every few seconds. */
     const reloadTls = async () => tls?.reload();
-    return { baseUrl, scheme, host, httpPort, grpcPort, close: drain, reloadTls };
+    return { baseUrl, scheme, host, httpPort, grpcPort, close, reloadTls };
   } catch (error) {
-    await close();
+    await closeResources();
     throw error;
   }
 }
 
-/** Erases customers' data from orders that are older than RETENTION_DAYS. */
+/** Returns the job that erases customers' data from orders older than RETENTION_DAYS; `undefined` without it. */
 function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKeys, logger, now }: GatewayDeps) {
   if (retentionDays === undefined || erasureKeys === undefined) return undefined;
   const [key] = erasureKeys;
@@ -200,10 +200,10 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
   };
 }
 
-/** Wraps a change of orders, so that everything that waits for events is notified of it. */
-function notifying<Change>(store: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>, wake: () => void) {
+/** Wraps a function that changes an order, so that each change calls `wake`. */
+function notifying<Change>(apply: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>, wake: () => void) {
   return async (change: Change, timeoutMs: number): Promise<ChangeOutcome> => {
-    const outcome = await store(change, timeoutMs);
+    const outcome = await apply(change, timeoutMs);
     if (outcome.kind === 'changed') wake();
     return outcome;
   };

@@ -9,10 +9,10 @@ export const messageBytesMax = 65_536;
 /** The largest limit that a method can set. A brand with its logo in base64 needs it. */
 export const messageBytesMaxOfAny = 6 * messageBytesMax;
 
-/** The bytes of all bodies on both ports that are incomplete or wait for their turn: 512 bodies of the maximum size. */
+/** The total bytes of the bodies on both ports that are incomplete or wait for their turn: 512 of the maximum size. */
 export const bodyBytesOfAllMax = 512 * messageBytesMax;
 
-/** Larger bodies take turns. No ordinary order is this large. */
+/** Bodies larger than this are handed to calls in turns. No ordinary order is this large. */
 export const largeBodyBytes = 8_192;
 
 /**
@@ -28,8 +28,8 @@ export const responseBytesMax = 1_048_576;
 export const callTimeoutMs = 5_000;
 
 /**
- * If a client allows less time than this, a `deadline_exceeded` is its own doing. A call that takes longer counts as
- * slow in the alert GatewaySlow.
+ * If a client sets a shorter timeout than this, a `deadline_exceeded` is not counted as an error of the gateway. A call
+ * that takes longer counts as slow in the alert GatewaySlow.
  */
 export const fairTimeoutMs = 500;
 
@@ -43,8 +43,8 @@ export const headerBytesMax = 16_384;
 export const pathParameterMax = fieldRules.order_id.lengthMax * '%F0%9F%98%80'.length;
 
 /**
- * If a connection has begun a request but not sent all of its headers after this long, it is closed, up to two checks
- * later.
+ * A connection is closed if it has not sent all headers of a request this long after the request began. Detecting this
+ * takes up to two checks ({@link connectionsCheckEveryMs}) longer.
  */
 export const headersTimeoutMs = 5_000;
 
@@ -56,14 +56,14 @@ export const connectionsCheckEveryMs = 1_000;
 
 /**
  * If the client of an HTTP/1.1 connection reads nothing of a response for this long, the connection is closed. This is
- * longer than the time limits above, because exceeding those still gets a response.
+ * longer than the time limits above, because a request that exceeds one of those still gets a response.
  */
 export const responseTakenTimeoutMs = 15_000;
 
 /**
- * The pipelined requests of one HTTP/1.1 connection that may wait for their responses. With more, the connection is
- * closed. For a client that reads no response, Node.js would buffer a few thousand of them, 20 MB. Common clients
- * pipeline only a few.
+ * The pipelined requests of one HTTP/1.1 connection that may wait for their responses. A connection with more is
+ * closed. Without this limit, Node.js would buffer a few thousand requests, 20 MB, for a client that reads no
+ * responses. Common clients pipeline only a few.
  */
 export const pipelinedRequestsMax = 250;
 
@@ -80,8 +80,8 @@ export const unusedTimeoutMs = 65_000;
 export const openFilesMax = readOpenFilesMax();
 
 /**
- * The connections of each port, far more than a process can serve. Where the limit of open files is low, the two ports
- * together take four fifths of it. The rest is for the database, webhooks and logs.
+ * The maximum number of connections of each port, far more than a process can serve. Where the limit of open files is
+ * low, the two ports together use four fifths of it. The rest is for the database, webhooks and logs.
  */
 export const connectionsMax = Math.min(10_000, Math.floor(openFilesMax * 0.4));
 
@@ -104,14 +104,14 @@ export const credentialLimits = {
   /** An account in use is refreshed in the background at this age, so that no request of a busy merchant waits. */
   refreshAgeMs: 400,
   /**
-   * The number of cached accounts, about 1 KB each. The ones read longest ago are dropped first. Unknown ids are never
-   * cached.
+   * The maximum number of cached accounts, about 1 KB each. The least recently read accounts are dropped first. Unknown
+   * ids are never cached.
    */
   cachedAccountsMax: 10_000,
   /**
-   * Pending lookups of ids that are not cached: half a second of a flood of unknown ids, which may include a merchant's
-   * first call. Above this number, calls are `overloaded` immediately. Lookups are batched, so this many take only a
-   * handful of statements.
+   * Pending lookups of ids that are not cached. A flood of unknown ids, in which a merchant's first call may wait,
+   * fills this number in half a second. Above it, calls are `overloaded` immediately. Lookups are batched, so this many
+   * take only a handful of statements.
    */
   uncachedLookupsMax: 4_096,
   /**
@@ -160,8 +160,8 @@ export const drainDelayMs = 5_000;
 export const drainTimeoutMs = 3_000;
 
 /**
- * A health check reuses a check of the database that is at most this old, because anyone may request it and each check
- * is a commit.
+ * A health check reuses a result of the database check that is at most this old, because anyone may request a health
+ * check, and each database check is a commit.
  */
 export const readinessCheckEveryMs = 1_000;
 
@@ -169,28 +169,28 @@ export const readinessCheckEveryMs = 1_000;
 export const readinessCheckTimeoutMs = 2_000;
 
 /**
- * How often the files of the TLS certificate are read again. A renewed certificate is valid for weeks, so it need not
- * be read sooner, and an invalid file should be noticed soon.
+ * How often the files of the TLS certificate are read again. Certificates are renewed weeks before they expire, so a
+ * shorter interval would gain nothing. A longer one would delay the error for an invalid file.
  */
 export const tlsCheckEveryMs = 10_000;
 
 /** A TLS connection that is not established after this long is closed. */
 export const tlsHandshakeTimeoutMs = 5_000;
 
-/** The limits of the gRPC port. A comment says where a value is Node.js's default. */
+/** The limits of the gRPC port. Values that are Node.js's defaults are marked as such. */
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
   maxConcurrentStreams: 250,
   /** An unauthenticated connection still counts for this long after it closes, so reconnecting gains nothing. */
   unauthenticatedCountsMs: 1_000,
   /**
-   * Calls in flight on all authenticated connections together, and separately on all unauthenticated ones. With 9
-   * connections or more, each gets less than the limit above.
+   * Calls in flight on all authenticated connections together, and separately on all unauthenticated ones. With nine
+   * connections or more, each gets less than `maxConcurrentStreams`.
    */
   streamsOfAllSessions: 2_048,
   /**
-   * The minimum of an authenticated connection, which allows 3,200 calls per second at 5 ms each, and the maximum of an
-   * unauthenticated one.
+   * The calls in flight that an authenticated connection may always have, 3,200 calls per second at 5 ms each, and the
+   * most that an unauthenticated connection may have.
    */
   concurrentStreamsMin: 16,
   /** A message at its limit arrives without waiting for a window update. */
@@ -238,7 +238,7 @@ export const http2Limits = {
   /** How long a client has to react to GOAWAY before its socket is closed. */
   goawayTimeoutMs: 1_000,
   checkEveryMs: connectionsCheckEveryMs,
-  /** How long a stopping gateway waits for a call that is on its way on an idle connection. */
+  /** How long a stopping gateway keeps an idle connection open for a call that the client may already have sent. */
   idleDrainMs: 500,
   drainTimeoutMs,
 };
@@ -264,8 +264,8 @@ export const penaltyLimits = {
   restrictedMs: 1_000,
   restrictedNetworksMax: 100,
   /**
-   * The number of frames of one message that may be shorter than `tinyFrameBytes`. Prefixes and last frames are short,
-   * and few clients send more of them.
+   * The number of frames of one message that may be shorter than `tinyFrameBytes`. A message's prefix and its last
+   * frame are often short. Few clients send other short frames.
    */
   tinyFrameBytes: 64,
   tinyFramesMax: 64,
@@ -279,15 +279,15 @@ const pauseLimits = {
    * second. No response waits longer than this.
    */
   pauseMaxMs: 8_000,
-  /** One response for each connection of both ports. Above this number, responses are sent immediately. */
+  /** The responses that may wait: one for each connection of both ports. Further responses are sent immediately. */
   pausedMax: 2 * connectionsMax,
 };
 
 /** The limits of calls without valid credentials in one process (docs/decisions/047-unauthenticated-callers.md). */
 export const unauthenticatedLimits = {
   /**
-   * Pages per second of one public network, and separately its failed authentications. Customers behind a carrier's NAT
-   * open dozens of pages per second.
+   * The pages per second that one public network may request, and separately its failed authentications per second.
+   * Customers behind a carrier's NAT open dozens of pages per second.
    */
   perNetwork: 100,
   /** Failed authentications per second of all networks: enough for a few misconfigured clients. */
@@ -330,8 +330,8 @@ export const webhookLimits = {
    */
   failingAttemptsMax: 256,
   /**
-   * Attempts in flight to one endpoint, which allows 160 per second if each takes 100 ms, and to one that failed at the
-   * last attempt.
+   * Attempts in flight to one endpoint, which allows 160 per second if each takes 100 ms, and to an endpoint whose last
+   * attempt failed.
    */
   perEndpoint: 16,
   perFailingEndpoint: 1,
@@ -340,9 +340,9 @@ export const webhookLimits = {
   /** How often to look for due deliveries. Deliveries of events that this process stores are looked for immediately. */
   pollEveryMs: 500,
   /**
-   * The pause between two lookups under load, so that each finds several deliveries, and the minimum ratio of the pause
-   * to the duration of the lookup, up to `pollEveryMs`. Lookups take longer on Citus, where pauses of 20 ms cost half
-   * of the database's CPU time.
+   * The minimum pause between two lookups, so that each finds several deliveries under load. The pause is also at least
+   * `pollPauseRatio` times the duration of the last lookup, up to `pollEveryMs`, because lookups take longer on Citus,
+   * where pauses of 20 ms cost half of the database's CPU time.
    */
   pollPauseMs: 20,
   pollPauseRatio: 3,
@@ -357,12 +357,12 @@ export const webhookLimits = {
 export const pageWatchLimits = {
   /**
    * Pages above these numbers get a response immediately and ask again after 5 s. The pages of one order are the tabs
-   * of one customer. A merchant may have as many waiting pages as there are free slots, so one merchant alone takes
-   * half. Pages are not counted by address, because those behind a proxy share one.
+   * of one customer. A merchant may have as many waiting pages as there are free slots, so a single merchant can use at
+   * most half. Pages are not counted by address, because customers behind one proxy share an address.
    */
   waitersMax: 1_000,
   waitersPerOrder: 8,
-  /** How often the orders of all pages are read, and how many in one statement: at most 16 statements a second. */
+  /** How often the orders of all pages are read, and how many per statement: at most 16 statements per second. */
   pollEveryMs: 1_000,
   pollPauseMs: 0,
   batchMax: 64,
@@ -376,9 +376,9 @@ export const logoCheckLimits = {
    * takes 0.4 s.
    */
   scansMax: 32,
-  /** The CPU time of decoding one logo. The largest ordinary one takes 0.2 s, and its thread up to 100 MB. */
+  /** The CPU time allowed for one logo. The largest ordinary logo takes 0.2 s, and its thread uses up to 100 MB. */
   cpuMs: 1_000,
-  /** Logos that are being decoded or wait. With more, some could miss their deadline. */
+  /** Logos that are being decoded or wait for it. With more, some calls could miss their deadline. */
   waitingMax: 16,
 };
 
@@ -395,7 +395,7 @@ export const eventWatchLimits = {
   heartbeatMs: 10_000,
   /** Events that a stream reads at a time. The gateway keeps no more than this in memory for a slow reader. */
   streamPageMax: 100,
-  /** How long a merchant with too many streams is asked to wait. One of them may end by then. */
+  /** How long a merchant with too many streams is asked to wait before it retries. A stream may have ended by then. */
   streamsRetryAfterMs: 1_000,
   /** How often to look for events stored by other processes, and the pause between two lookups under load. */
   pollEveryMs: 500,

@@ -101,7 +101,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
     if (losesOrdersBy.length > 0)
       logger.warn({ off: losesOrdersBy }, 'the database server can lose acknowledged orders');
     const secretsKeys = await findSecretsKeys(config);
-    // Runs before the ports open: after "ready", only a signal ends the process.
+    // Precedes opening the ports, because an error must not end a gateway that is already ready.
     const demoMerchant =
       database.embedded && secretsKeys !== undefined
         ? await announceWait(
@@ -120,7 +120,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
     }
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus, demo: demoMerchant };
-    // Loaded only by processes that serve requests: the first of several processes saves 28 MiB.
+    // Only processes that serve requests load gateway.ts. With several, the first serves none and saves 28 MiB.
     const opening = workers
       ? workers.open(gatewayConfig)
       : import('./gateway.ts').then(({ openGateway }) => openGateway(gatewayConfig, logger, metrics));
@@ -129,7 +129,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
     if (config.console && publicUrl.protocol === 'http:' && !isLoopbackUrl(publicUrl))
       logger.warn(
         { baseUrl: gateway.baseUrl },
-        'nobody can sign in to the console without TLS: set BASE_URL to an https address, or CONSOLE=off',
+        "merchants can't sign in to the console without TLS: set BASE_URL to an https address, or CONSOLE=off",
       );
     return { database, demoMerchant, admin, adminPort, gateway };
   } catch (error) {

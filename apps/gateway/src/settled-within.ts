@@ -1,4 +1,6 @@
-/** The promise's value, or `deadline_exceeded` after `timeoutMs`. The work behind the promise is not stopped. */
+/**
+ * Returns the promise's value, or `deadline_exceeded` after `timeoutMs`. The work behind the promise is not stopped.
+ */
 export async function settledWithin<Value>(
   timeoutMs: number,
   promise: Promise<Value>,
