@@ -137,10 +137,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const redirectUri = () => `${baseUrl}/console/openid/callback`;
   const openId =
     consoleSessions && config.openId && (await import('./console/openid.ts')).createOpenId(config.openId, redirectUri);
-  const rooms = consoleSessions
+  const optionalRoutes = consoleSessions
     ? [(await import('./console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId })]
     : [];
-  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), { tls: tls?.http, rooms });
+  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), { tls: tls?.http, optionalRoutes });
   const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });
   const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);

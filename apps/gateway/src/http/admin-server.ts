@@ -7,39 +7,40 @@ import { commit, version } from '../telemetry/version.ts';
 
 const versions = JSON.stringify({ version, commit, schema: schemaVersion });
 
-/** A part of the admin port that can be switched off. */
-export interface AdminRoom {
-  /** Every request whose path begins with this text is the room's. */
+/** Routes of the admin port that can be switched off. */
+export interface AdminRoutes {
+  /** `handle` receives every request whose path begins with this text. */
   readonly path: string;
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   close(): Promise<unknown>;
 }
 
 /**
- * The admin port: `GET /metrics` in Prometheus's text format, and `GET /version` with the version, the commit and the latest
- * migration that this code needs. It must stay private, because these need no credentials.
+ * Creates the server of the admin port: `GET /metrics` in Prometheus's text format, and `GET /version` with the
+ * version, the commit and the latest migration that this code needs. The port must stay private, because neither of
+ * them needs credentials.
  */
-export function createAdminServer({ scrape }: Metrics): PortServer & { add(room: AdminRoom): void } {
-  let room: AdminRoom | undefined;
+export function createAdminServer({ scrape }: Metrics): PortServer & { add(routes: AdminRoutes): void } {
+  let routes: AdminRoutes | undefined;
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0];
     if (path === '/metrics') scrape(request, response);
     else if (path === '/version') response.writeHead(200, { 'content-type': 'application/json' }).end(versions);
-    else if (room !== undefined && path?.startsWith(room.path)) void room.handle(request, response);
+    else if (routes !== undefined && path?.startsWith(routes.path)) void routes.handle(request, response);
     else response.writeHead(404).end();
   });
   server.maxConnections = adminConnectionsMax;
   return {
     listen: (port, host) => bind(server, { port, host }),
     add(added) {
-      room = added;
+      routes = added;
     },
     async close() {
       await new Promise((resolve) => {
         server.close(resolve);
         server.closeAllConnections();
       });
-      await room?.close();
+      await routes?.close();
     },
   };
 }

@@ -30,8 +30,8 @@ declare module 'fastify' {
  * protobuf's JSON mapping rounds numbers, takes the last of two equal keys and reads numbers from strings, and Connect
  * reports an invalid Protobuf message as a server error.
  *
- * Methods without side effects may be called with GET. Such a call is read as the POST that it stands for, so that the same
- * checks apply.
+ * Methods without side effects may be called with GET. Such a call is converted to the equivalent POST, so that the
+ * same checks apply.
  */
 export async function connectRoutes(
   app: FastifyInstance,
@@ -55,12 +55,12 @@ export async function connectRoutes(
     scope.addHook('onRequest', async (request, reply) => {
       const { call, headers } = request;
       const method = methodOfRoute.get(request.routeOptions.url ?? '');
-      // Connect adds a route for every method of a service. The streaming one is served on the gRPC port only.
+      // Connect adds a route for every method of a service, but only the gRPC port serves the streaming method.
       if (method === undefined) return sendFailure(reply, { kind: 'not_found' }, deps);
       call.operation = method.operation.method.name;
       reply.header('cache-control', 'no-store');
       const { allow = '' } = request.routeOptions.config;
-      const sent = request.method === 'GET' && allow.includes('GET') ? takeQuery(request) : undefined;
+      const queryMessage = request.method === 'GET' && allow.includes('GET') ? takeQuery(request) : undefined;
       const mediaType = headers['content-type'] ?? '';
       const [hasEnvelope, isJson] = [/^application\/grpc-web/.test(mediaType), isJsonInUtf8(mediaType)];
       const bodyForm = { hasEnvelope, messageBytesMax: method.messageBytesMax };
@@ -76,11 +76,11 @@ export async function connectRoutes(
         isMediaTypeSupported: isJson || /^application\/(proto|grpc-web(\+proto)?)$/i.test(mediaType),
         accountKind: method.accountKind,
         startReading: (timeoutMs) =>
-          sent === undefined
+          queryMessage === undefined
             ? startReading(deps, request, reply, { ...bodyForm, timeoutMs })
-            : deps.readBody(Readable.from(sent.ok ? [sent.value] : []), { ...bodyForm, timeoutMs }),
+            : deps.readBody(Readable.from(queryMessage.ok ? [queryMessage.value] : []), { ...bodyForm, timeoutMs }),
       });
-      // Otherwise the rest of a large body would be read as the next request.
+      // Drains the body. Otherwise, the rest of a large body would be read as the next request.
       reply.raw.once('finish', () => request.raw.resume());
       if (!received.ok) {
         const { failure } = received;
@@ -90,8 +90,8 @@ export async function connectRoutes(
         request.rpcRequest = received;
         return;
       }
-      if (sent?.ok === false) {
-        request.rpcRequest = sent;
+      if (queryMessage?.ok === false) {
+        request.rpcRequest = queryMessage;
         return;
       }
       call.hasJsonBody = isJson;
@@ -119,8 +119,8 @@ export async function connectRoutes(
 }
 
 /**
- * Turns a GET into the POST that it stands for (connectrpc.com/docs/protocol, Unary-Get-Request), and returns the message
- * of its query.
+ * Converts a GET to the equivalent POST (connectrpc.com/docs/protocol, Unary-Get-Request), and returns the message in
+ * its query.
  */
 function takeQuery({ raw, headers, query }: FastifyRequest): Result<Buffer, Failure> {
   const { encoding, compression = 'identity', base64, message }: Readonly<Record<string, unknown>> = Object(query);

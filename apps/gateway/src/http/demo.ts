@@ -10,8 +10,8 @@ import { resultOf } from '../operations/stored-orders.ts';
 import { pageHeaders, sendLinkFailure } from './payment-pages.ts';
 
 /**
- * `GET /demo/return` of a gateway with a demo merchant: the page to which the customers of its orders return. It stands
- * in for a shop's page, and shows what a shop receives and whether it can trust it.
+ * Adds `GET /demo/return` to a gateway with a demo merchant. The customers of its orders return to this page, which
+ * stands in for a shop's page. It shows what a shop receives, and whether the shop can trust it.
  */
 export function demoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const { demo } = deps;

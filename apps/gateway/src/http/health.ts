@@ -3,14 +3,14 @@ import type { Readiness } from '../start/readiness.ts';
 import { version } from '../telemetry/version.ts';
 
 /**
- * `GET /health/live` shows that the process responds. `GET /health/ready` shows whether it takes new calls; 503 if not.
- * Both return the version. Neither is logged as a call, because orchestrators send one every few seconds, and neither
- * may be cached.
+ * Adds two routes. `GET /health/live` shows that the process responds. `GET /health/ready` returns 503 if the process
+ * should not get new calls. Both return the version. Neither is logged as a call, because orchestrators send one every
+ * few seconds. Neither response may be cached.
  */
 export function healthRoutes(app: FastifyInstance, readiness: Pick<Readiness, 'isReady'>): void {
-  const serve = (path: string, ask: () => Promise<boolean>) =>
+  const serve = (path: string, check: () => Promise<boolean>) =>
     app.get(path, { config: { isLogged: false } }, async (_request, reply) => {
-      const isOk = await ask();
+      const isOk = await check();
       reply.header('cache-control', 'no-store');
       return reply.code(isOk ? 200 : 503).send({ status: isOk ? 'ok' : 'unavailable', version });
     });

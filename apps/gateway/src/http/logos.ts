@@ -7,8 +7,8 @@ import { storageFailure } from '../operations/retry-after.ts';
 import { sendFailure } from './requests.ts';
 
 /**
- * The image at an address never changes, so it can be cached permanently. A browser shows the content only as an image,
- * whatever it contains.
+ * The image at an address never changes, so it can be cached permanently. The other headers prevent a browser from
+ * treating the content as anything but an image.
  */
 const headers = {
   'cache-control': 'public, max-age=31536000, immutable',

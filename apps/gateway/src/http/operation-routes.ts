@@ -9,7 +9,7 @@ import { responseTakenTimeoutMs } from '../limits.ts';
 import type { Members, Operation, Success } from '../operations/operation.ts';
 import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
 
-/** The routes of the JSON API, as the `google.api.http` rules of the contract declare them. */
+/** Adds the routes of the JSON API, as the `google.api.http` rules of the contract declare them. */
 export function operationRoutes(
   app: FastifyInstance,
   deps: GatewayDeps,
@@ -32,7 +32,7 @@ export function operationRoutes(
       config: { operation: method.name },
       async handler(request, reply) {
         const { call, headers } = request;
-        // Applies to errors too: the order may exist at the next lookup.
+        // Applies to errors too, because an order that does not exist yet may exist at the next lookup.
         reply.header('cache-control', 'no-store');
         const received = await receive(call, {
           headers,
@@ -47,8 +47,8 @@ export function operationRoutes(
         call.hasJsonBody = hasBody;
         const waitMs = call.waitMs();
         if (waitMs > 0) request.raw.socket.setTimeout(waitMs + responseTakenTimeoutMs);
-        const sent = hasPathParameters ? { ...members.value, ...Object(request.params) } : members.value;
-        const performed = await call.perform(operation, sent, ({ body, outcome, preferenceApplied }) => {
+        const allMembers = hasPathParameters ? { ...members.value, ...Object(request.params) } : members.value;
+        const performed = await call.perform(operation, allMembers, ({ body, outcome, preferenceApplied }) => {
           if (preferenceApplied !== undefined) reply.header('preference-applied', preferenceApplied);
           if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
           const value = responseField === undefined ? body : Reflect.get(body, responseField);

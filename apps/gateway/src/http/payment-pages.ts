@@ -30,9 +30,9 @@ const styleSource = hashSource(paymentPageStyle);
 const scriptSource = hashSource(pageScript);
 
 /**
- * The headers of every response. The address gives access to the page, so it is not sent to other sites
- * (Referrer-Policy), and the page is not cached, indexed or framed by another site. Only the page's own style sheet is
- * loaded.
+ * The headers of every response. The address gives access to the page. Therefore, browsers don't send the address to
+ * other sites (Referrer-Policy), and the page may not be cached, indexed or framed by another site. Only the page's own
+ * style sheet is loaded.
  */
 export const pageHeaders = {
   'cache-control': 'no-store',
@@ -47,8 +47,9 @@ export const pageHeaders = {
 };
 
 /**
- * The policy of an order's page. Chromium applies form-action to every redirect that follows a form: to the return link,
- * and to every redirect of the merchant's site, which the gateway cannot know.
+ * Returns the Content-Security-Policy of an order's page. Its form may lead to any site, because Chromium applies
+ * `form-action` to every redirect that follows a form: to the return link, and to every redirect of the merchant's
+ * site, which the gateway can't know.
  */
 function pagePolicy(link: LinkedOrder): string {
   const [, ...brandStyles] = stylesOf(link);
@@ -70,8 +71,8 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, parameterOf(request, '*')));
     if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
-    const shown = await unlessShown(request, link.value, deps);
-    return shown === undefined ? reply.code(304).headers(pageHeaders).send() : sendPayment(reply, shown, deps);
+    const changed = await linkUnlessCurrent(request, link.value, deps);
+    return changed === undefined ? reply.code(304).headers(pageHeaders).send() : sendPayment(reply, changed, deps);
   });
   app.get<{ Params: { order_token: string } }>('/payment/:order_token/qr.svg', {
     config: { operation: 'PaymentQrCode' },
@@ -80,7 +81,7 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
       call.succeed('ok');
       const svg = qrCodeSvg(paymentLink(deps.baseUrl(), link.value.order.orderToken));
-      // Merchants show it on their own pages.
+      // Merchants show the QR code on their own pages.
       reply.headers({ ...pageHeaders, 'cross-origin-resource-policy': 'cross-origin' });
       return reply.type('image/svg+xml').send(svg);
     },
@@ -130,10 +131,10 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 }
 
 /**
- * If the client already shows the page (`If-None-Match`), waits for a change, for as long as the client prefers.
- * Returns what to show; `undefined` if nothing has changed.
+ * Returns the order to show; `undefined` if the client already shows its current page (`If-None-Match`). In that case,
+ * first waits for a change, for as long as the client prefers.
  */
-async function unlessShown(
+async function linkUnlessCurrent(
   request: FastifyRequest,
   link: LinkedOrder,
   { pageWatch, now }: GatewayDeps,
@@ -142,7 +143,7 @@ async function unlessShown(
   if (headers['if-none-match'] !== pageVersion(link)) return link;
   const timeoutMs = call.waitMs();
   if (timeoutMs === 0 || !mayChange(link.order, now())) return undefined;
-  // A wait needs only its connection, which may be closed in favour of another client.
+  // A waiting call needs only its connection, which may be closed in favour of another client.
   releaseSlot?.();
   call.peer.markIdle();
   raw.socket.setTimeout(timeoutMs + responseTakenTimeoutMs);
@@ -163,15 +164,15 @@ async function sendPayment(
   reply.headers({ ...pageHeaders, etag: pageVersion(link) });
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   reply.header('content-security-policy', pagePolicy(link));
-  // The page's links to itself are relative. After a form was sent, the browser's address is that of the form, so the
-  // links need the path.
+  // The page's links to itself are relative. After the customer has sent a form, the browser's address is that of the
+  // form, so the links need the path.
   const path = reply.request.method === 'POST' ? pagePath(deps, link) : '';
   return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice, { path, chosen }));
 }
 
 /**
- * Records a failure of the call, and sends it in the form that the client prefers: a page for the customer, or a problem
- * document. No customer sees `invalid_request`, because the pages' own forms are valid.
+ * Records a failure of the call, and sends it in the form that the client prefers: a page for the customer, or a
+ * problem document. No customer sees `invalid_request`, because the pages' own forms are valid.
  */
 export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
   const { format, locale } = negotiate(reply.request.headers, reply.request);

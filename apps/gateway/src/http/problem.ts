@@ -25,11 +25,11 @@ export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl)
   };
 }
 
-/** The headers of a failure's response. */
+/** Returns the additional headers of the response to a failure. */
 export function headersOfFailure(failure: Failure): Record<string, string> {
   switch (failure.kind) {
     case 'unauthenticated':
-      // RFC 9110, 15.5.2 asks for a challenge. The name stands for x-client-id and x-client-secret.
+      // RFC 9110, 15.5.2 requires a challenge. This scheme's name stands for x-client-id and x-client-secret.
       return { 'www-authenticate': 'ClientSecret' };
     case 'method_not_allowed':
       return { allow: failure.allow };
@@ -64,7 +64,7 @@ const frameworkFailures: Readonly<Record<string, Failure>> = {
   FST_ERR_MAX_PARAM_LENGTH: { kind: 'not_found' },
 };
 
-/** The failure for an error of Fastify or Node.js; `undefined` if it is a bug of the gateway. */
+/** Returns the failure for an error of Fastify; `undefined` if the error is a bug of the gateway. */
 export function frameworkFailure(error: unknown): Failure | undefined {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? frameworkFailures[code] : undefined;

@@ -7,31 +7,31 @@ import Negotiator from 'negotiator';
 const compressedFromBytes = 1_024;
 
 /**
- * Serves a file that is the same for everyone, compressed if the client accepts it. It is created at its first request.
- * Other responses are never compressed: they contain secrets next to text that an attacker can choose, so the
+ * Serves a file that is the same for everyone, compressed if the client accepts that. The first request creates the
+ * file. Other responses are never compressed: they contain secrets next to text that an attacker can choose, so their
  * compressed length would reveal the secrets (BREACH, CVE-2013-3587).
  */
 export function servePublicFile(
   app: FastifyInstance,
   path: string,
   headers: Readonly<Record<string, string>>,
-  make: () => string | Promise<string | Buffer>,
+  create: () => string | Promise<string | Buffer>,
 ): void {
-  app.get(path, { config: { operation: 'Reference' } }, publicFile(headers, make));
+  app.get(path, { config: { operation: 'Reference' } }, publicFile(headers, create));
 }
 
-/** The handler of {@link servePublicFile}. */
+/** Creates the handler of {@link servePublicFile}. */
 export function publicFile(
   headers: Readonly<Record<string, string>>,
-  make: () => string | Promise<string | Buffer>,
+  create: () => string | Promise<string | Buffer>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
-  let made: { readonly plain: Buffer; readonly compressed: Buffer | undefined } | undefined;
+  let file: { readonly plain: Buffer; readonly compressed: Buffer | undefined } | undefined;
   return async (request, reply) => {
-    if (made === undefined) {
-      const plain = Buffer.from(await make());
-      made = { plain, compressed: plain.length > compressedFromBytes ? await promisify(gzip)(plain) : undefined };
+    if (file === undefined) {
+      const plain = Buffer.from(await create());
+      file = { plain, compressed: plain.length > compressedFromBytes ? await promisify(gzip)(plain) : undefined };
     }
-    const { plain, compressed } = made;
+    const { plain, compressed } = file;
     request.call.succeed('ok');
     reply.headers(headers);
     if (compressed === undefined) return reply.send(plain);

@@ -30,14 +30,14 @@ const html = 'text/html; charset=utf-8';
 const protoFolder = fileURLToPath(new URL('../../../../proto', import.meta.url));
 
 /**
- * Adds the landing page, `GET /openapi.json`, the reference made from it at `/docs`, the guides below it, the gRPC
- * contract as an archive, and the JSON Schema of each event. The `type` of every problem document links to
- * `/docs/errors`. None of the pages loads anything from elsewhere.
+ * Adds the landing page, `GET /openapi.json`, the reference that is generated from it at `/docs`, the guides below
+ * `/docs`, the gRPC contract as an archive, and the JSON Schema of each event. The `type` of every problem document
+ * links to `/docs/errors`. No page loads anything from another site.
  */
 export function referenceRoutes(app: FastifyInstance, { baseUrl, demo }: Pick<GatewayDeps, 'baseUrl' | 'demo'>): void {
-  // The base URL is known only once the listener has its port, so each file is made at its first request.
-  const serve = (path: string, mediaType: string, make: () => string | Promise<string | Buffer>) =>
-    servePublicFile(app, path, { ...headers, 'content-type': mediaType }, make);
+  // The base URL is known only once the port is bound, so each file is created at its first request.
+  const serve = (path: string, mediaType: string, create: () => string | Promise<string | Buffer>) =>
+    servePublicFile(app, path, { ...headers, 'content-type': mediaType }, create);
   serve('/', html, () => landingPage(baseUrl()));
   serve('/openapi.json', 'application/json', () => `${JSON.stringify(openApi(baseUrl()), null, 2)}\n`);
   for (const name of Object.keys(guides) as Guide[]) serve(`/docs/${name}`, html, () => guidePage(name, baseUrl()));
@@ -45,8 +45,8 @@ export function referenceRoutes(app: FastifyInstance, { baseUrl, demo }: Pick<Ga
     buffer(packTar([{ type: 'directory', source: protoFolder, target: 'proto' }])),
   );
   for (const type of eventTypes) {
-    const make = () => `${JSON.stringify(eventSchemas(baseUrl())[type], null, 2)}\n`;
-    serve(eventSchemaPath(type), 'application/schema+json', make);
+    const create = () => `${JSON.stringify(eventSchemas(baseUrl())[type], null, 2)}\n`;
+    serve(eventSchemaPath(type), 'application/schema+json', create);
   }
   serve('/docs/reference.js', 'text/javascript; charset=utf-8', referenceScript);
   const pageHeaders = { ...headers, 'content-security-policy': referencePolicy, 'content-type': html };
@@ -62,8 +62,8 @@ export function referenceRoutes(app: FastifyInstance, { baseUrl, demo }: Pick<Ga
 
 /**
  * Whether a browser on this machine opened the page at the gateway's own address, so that the demo merchant's
- * credentials may be shown. A different Host header would come from another site with a name that resolves to this
- * machine (DNS rebinding).
+ * credentials may be shown. A different Host header means that another site uses a name that resolves to this machine
+ * (DNS rebinding).
  */
 function isOnThisMachine({ raw, headers }: FastifyRequest, baseUrl: BaseUrl): boolean {
   const url = new URL(baseUrl);

@@ -23,8 +23,7 @@ declare module 'fastify' {
 }
 
 /**
- * Opens the call of a request. The response has the call's id from now on, and the log line is written when the
- * response ends.
+ * Opens the call of a request, adds its id to the headers of the response, and logs the call when the response ends.
  */
 export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply, peer: Peer): void {
   const call = new Call(deps, 'json', request.headers, peer);
@@ -46,8 +45,8 @@ export function sendFailure(reply: FastifyReply, failure: Failure, { baseUrl }: 
 }
 
 /**
- * Starts to read the body of a request, and allows the client to send it. Without a time limit, the server's own limit
- * applies.
+ * Starts to read the body of a request. If the client waits for `100 Continue`, sends that first. Without a time limit
+ * in the options, the server's own limit applies.
  */
 export function startReading(
   { readBody }: GatewayDeps,
@@ -67,7 +66,7 @@ export function parameterOf({ params }: FastifyRequest, name: string): string {
   return String(Reflect.get(Object(params), name) ?? '');
 }
 
-/** Whether a media type is that of JSON in UTF-8. Its other parameters are ignored. */
+/** Whether a media type is JSON in UTF-8. Parameters other than the charset are ignored. */
 export function isJsonInUtf8(mediaType: string): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(mediaType)?.[1] ?? 'utf-8';
   // A comma means that several headers were joined.
@@ -80,7 +79,7 @@ export function isPlain(headers: IncomingHttpHeaders): boolean {
   return /^identity$/i.test(headers['content-encoding'] ?? 'identity');
 }
 
-/** Whether a body is that of an HTML form without files. */
+/** Whether a body is an HTML form without files. */
 export function isForm(headers: IncomingHttpHeaders): boolean {
   return /^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers['content-type'] ?? '');
 }

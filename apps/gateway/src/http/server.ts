@@ -24,31 +24,37 @@ import { wellKnownRoutes } from './well-known.ts';
 
 const invalidHost: Failure = { kind: 'malformed_request', reason: 'The request must have one valid Host header.' };
 
-/** A registered name, an IPv4 address or an IP literal, with or without a port; it may be empty (RFC 9110, 7.2; RFC 3986, 3.2.2). */
+/**
+ * A registered name, an IPv4 address or an IP literal, with or without a port; it may be empty (RFC 9110, 7.2; RFC
+ * 3986, 3.2.2).
+ */
 const hostForm = /^(?:\[[\w:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/;
 
-/** For a year, and without subdomains, because other hosts of the domain may not have TLS. */
+/** One year, without subdomains, because other hosts of the domain may not have TLS. */
 const strictTransportSecurity = 'max-age=31536000';
 
-/** Adds the routes of a part of the gateway that can be switched off. */
-export type Room = (app: FastifyInstance, receive: Receive) => Promise<void>;
+/** Adds the routes of a part of the gateway that can be switched off, such as the console. */
+export type OptionalRoutes = (app: FastifyInstance, receive: Receive) => Promise<void>;
 
 /**
- * The HTTP port: the JSON API, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
- * the base URL's path.
+ * Creates the server of the HTTP port: the JSON API, payment pages, the reference, health checks, and the Connect and
+ * gRPC-Web protocols, all under the base URL's path.
  */
 export function createHttpServer(
   deps: GatewayDeps,
   operations: readonly Operation[],
   pathPrefix: string,
-  { tls, rooms = [] }: { readonly tls?: TlsPort | undefined; readonly rooms?: readonly Room[] } = {},
+  {
+    tls,
+    optionalRoutes = [],
+  }: { readonly tls?: TlsPort | undefined; readonly optionalRoutes?: readonly OptionalRoutes[] } = {},
 ): PortServer {
   const receive = createReceive(deps);
   const serverOptions: ServerOptions = {
     // The header is checked below, so that this error is a problem document too.
     requireHostHeader: false,
-    // Node.js drops the second of two Content-Type headers, although a proxy may have used that one. Joined, the two
-    // are not a valid media type.
+    // By default, Node.js drops the second of two Content-Type headers, although a proxy may have used that one. The
+    // joined value of both is not a valid media type, so the request is rejected.
     joinDuplicateHeaders: true,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
@@ -89,8 +95,8 @@ export function createHttpServer(
   const connections = watchConnections(app.server, deps, { allowedMethods });
   // Node.js would respond with 417 itself, without an x-request-id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  // Node.js would request every body. If the gateway does not request it, the client may omit it, so the connection is
-  // closed after the response.
+  // By default, Node.js requests every body with `100 Continue`. If the gateway does not request the body, the client
+  // may omit it, so the connection is closed after the response.
   app.server.on('checkContinue', (request, response) => {
     response.shouldKeepAlive = false;
     app.server.emit('request', request, response);
@@ -130,7 +136,7 @@ export function createHttpServer(
         referenceRoutes(reference, deps);
         logoRoutes(reference, deps);
       });
-      for (const room of rooms) await room(scope, receive);
+      for (const addRoutes of optionalRoutes) await addRoutes(scope, receive);
       healthRoutes(scope, deps.readiness);
       await connectRoutes(scope, deps, receive, operations);
     },
@@ -154,13 +160,13 @@ export function createHttpServer(
   };
 }
 
-/** The number of Host headers (RFC 9112, 3.2). Node.js drops all but the first from `headers`. */
+/** Counts the Host headers (RFC 9112, 3.2). Node.js drops all but the first from `headers`. */
 const hostsIn = ({ rawHeaders }: IncomingMessage) =>
   rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host').length;
 
 /**
- * Collects the routes that are registered from now on. Returns a function from a URL to its methods, for the `Allow`
- * header, because Fastify also responds with 404 to an unsupported method.
+ * Collects the routes that are registered after this call. Returns a function that returns the methods of a URL, for
+ * the `Allow` header, because Fastify responds with 404 even if only the method is unsupported.
  */
 function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
   const routes: { readonly pattern: RegExp; readonly route: RouteOptions }[] = [];
@@ -171,7 +177,7 @@ function collectAllowedMethods(app: FastifyInstance): (url: string) => string | 
   return (url) => {
     const [path = ''] = url.split('?', 1);
     const matching = routes.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route);
-    // A route for all methods rejects some itself. All but those of Connect accept POST only.
+    // Some routes are registered for all methods and reject some of them. Except for Connect's, they accept only POST.
     const forAll = matching.find(({ method }) => typeof method !== 'string');
     if (forAll !== undefined) return forAll.config?.allow ?? 'POST';
     return matching.length === 0 ? undefined : [...new Set(matching.map(({ method }) => method))].join(', ');

@@ -51,7 +51,7 @@ interface PendingRequest {
   endUse: () => void;
 }
 
-/** Bounds the connections of a server, and tracks which responses are pending on each. */
+/** Bounds the connections of a server, and tracks which requests on each connection have no response yet. */
 export function watchConnections(
   server: Server,
   deps: GatewayDeps,
@@ -85,14 +85,14 @@ export function watchConnections(
     pending.set(socket, requests);
     const pendingRequest: PendingRequest = { request, response, endUse() {} };
     if (requests.push(pendingRequest) > limits.pipelinedRequestsMax) socket.destroy();
-    const begin = () => {
+    const startUse = () => {
       pendingRequest.endUse = limit.use(socket);
     };
     // A request that arrives slowly must not reserve its connection.
-    if (hasBody(request.headers)) request.once('end', begin);
-    else begin();
+    if (hasBody(request.headers)) request.once('end', startUse);
+    else startUse();
     response.once('close', () => {
-      request.off('end', begin);
+      request.off('end', startUse);
       pendingRequest.endUse();
       requests.splice(requests.indexOf(pendingRequest), 1);
       const respond = waiting.get(socket);
@@ -100,7 +100,10 @@ export function watchConnections(
     });
   });
 
-  /** A request with an incomplete body does not count: it gets no separate response. */
+  /**
+   * Whether an earlier request still waits for its response. An incomplete request does not count, because it gets
+   * none.
+   */
   const isResponsePending = (socket: Socket) => pending.get(socket)?.some(({ request }) => request.complete);
 
   const failureOf = (error: ParserError) =>
@@ -119,7 +122,7 @@ export function watchConnections(
   };
 
   return {
-    /** The connection as a call sees it. */
+    /** Returns the peer of a request's call. */
     peerOf: (request: IncomingMessage): Peer => ({
       address: remoteAddressOf(request, deps.trustProxy),
       markAuthenticated: () => limit.markAuthenticated(request.socket),
@@ -137,7 +140,7 @@ export function watchConnections(
       else if (isResponsePending(socket)) waiting.set(socket, () => socket.writable && respond(error, socket));
       else respond(error, socket);
     },
-    /** Adds `connection: close` to each response from now on. */
+    /** Adds `connection: close` to every response whose headers have not been sent yet. */
     close(): void {
       isClosing = true;
       for (const { response } of [...pending.values()].flat()) {

@@ -5,13 +5,13 @@ import { sendFailure } from './requests.ts';
 
 const dayMs = 86_400_000;
 
-/** How long a copy of security.txt may be relied on. RFC 9116, 2.5.5 recommends less than a year. */
+/** How long security.txt is valid after each request. RFC 9116, 2.5.5 recommends less than a year. */
 const securityTextDays = 90;
 
-/** Allows everything: pages have `noindex` themselves, and a crawler that may not read them would not see it. */
+/** Allows everything. Payment pages have `noindex`, which a crawler can see only if it may read them. */
 const robots = 'User-agent: *\nDisallow:\n';
 
-/** The files that browsers, crawlers and security researchers look for at the root of a host. */
+/** Adds the files that browsers, crawlers and security researchers look for at the root of a host. */
 export function wellKnownRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const icon = readFileSync(new URL('./favicon.ico', import.meta.url));
   const config = { operation: 'WellKnown' };

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { html } from 'hono/html';
-import type { AdminRoom } from '../../http/admin-server.ts';
+import type { AdminRoutes } from '../../http/admin-server.ts';
 import { isEmbeddedElsewhere, isFromAnotherSite } from '../../http/requests.ts';
 import { isLoopbackUrl } from '../../network/ip-address.ts';
 import type { Html } from '../../payment-page/html-page.ts';
@@ -26,7 +26,7 @@ interface Answer {
 }
 
 /** Opens the operator's view: pages on the admin port that change nothing. */
-export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewDeps): AdminRoom {
+export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewDeps): AdminRoutes {
   const reads = openOperatorReads(deps);
   const access = createOperatorAccess(secretsKeys);
 
