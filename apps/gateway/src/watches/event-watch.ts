@@ -14,8 +14,8 @@ export interface EventWatchDeps {
 }
 
 /**
- * Creates a watch for new events, one for each process. Every half second, and whenever this process has stored an
- * event, a single statement looks for events of all merchants with waiting calls.
+ * Creates the watch for new events; a process needs only one. Every half second, and whenever this process has stored
+ * an event, a single statement looks for new events of all merchants with waiting calls.
  */
 export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
   const { waiters, wait, wake, close, isClosed } = createWatch<
@@ -27,7 +27,8 @@ export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
     async look(waiters) {
       const after = new Map<AccountId, number>();
       for (const { subject } of waiters) {
-        // A call that waits at a later position may find nothing; then it waits again.
+        // Of several positions of a merchant, the lowest is looked up. A call at a later position may then find nothing
+        // new, and waits again.
         const position = Math.min(subject.after.position, after.get(subject.merchantId) ?? Number.POSITIVE_INFINITY);
         after.set(subject.merchantId, position);
       }
@@ -36,7 +37,7 @@ export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
     },
   });
   return {
-    /** Whether a call of the merchant may wait: there are not too many yet, and the process is not stopping. */
+    /** Whether another call of the merchant may wait. False above the limits, and while the process is stopping. */
     hasCapacity(merchantId: AccountId): boolean {
       if (isClosed() || waiters.size >= eventWatchLimits.waitersMax) return false;
       const ofMerchant = waiters.values().filter(({ subject }) => subject.merchantId === merchantId);
@@ -44,7 +45,10 @@ export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
         ofMerchant.take(eventWatchLimits.waitersPerMerchant).toArray().length < eventWatchLimits.waitersPerMerchant
       );
     },
-    /** Resolves with true once the merchant's feed has an event after the position, otherwise as {@link createWatch} does. */
+    /**
+     * Resolves with true once the merchant's feed has an event after the position, and with false if the wait ends
+     * first.
+     */
     async hasEventsAfter(
       merchantId: AccountId,
       after: EventPosition,

@@ -10,8 +10,8 @@ import { createPageWatch } from './page-watch.ts';
 const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
 
 /**
- * `open` opens a page that waits for a change of its order. `settled` has the tokens of the pages that no longer wait.
- * `close` ends all waits.
+ * Creates a watch. `open` opens a page that waits for a change of its order. `settled` contains the tokens of the pages
+ * that no longer wait. `close` ends all waits.
  */
 function setUp() {
   const { logger } = createMemoryLogger();
@@ -24,7 +24,7 @@ function setUp() {
   return { open, settled, close };
 }
 
-test('the pages of one order do not take the slots of others', async () => {
+test('the pages of one order do not take the slots of other orders', async () => {
   const { open, settled, close } = setUp();
   const waits = Array.from({ length: pageWatchLimits.waitersPerOrder }, () => open('first'));
   await open('first');
@@ -35,7 +35,7 @@ test('the pages of one order do not take the slots of others', async () => {
   await Promise.all(waits);
 });
 
-test('the pages of one merchant take half of the slots, and those of a second one half of the rest', async () => {
+test('one merchant can take half of the slots, and a second merchant half of the rest', async () => {
   const { open, settled, close } = setUp();
   const half = pageWatchLimits.waitersMax / 2;
   const waits = Array.from({ length: half }, (_, index) => open(`page ${index}`));

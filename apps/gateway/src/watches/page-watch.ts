@@ -5,7 +5,7 @@ import { pageWatchLimits } from '../limits.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { createWatch } from './watch.ts';
 
-/** Notifies open pages of changes. */
+/** Notifies open payment pages of changes. */
 export type PageWatch = ReturnType<typeof createPageWatch>;
 
 export interface PageWatchDeps {
@@ -24,7 +24,10 @@ interface Subject {
   readonly version: string;
 }
 
-/** Creates a watch for open pages, one for each process. Every second it reads the orders of all pages that wait, in batches. */
+/**
+ * Creates the watch for open pages; a process needs only one. Every second, it reads the orders of all waiting pages,
+ * in batches.
+ */
 export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
   const { waiters, wait, close } = createWatch<Subject, LinkedOrder>({
     ...pageWatchLimits,
@@ -45,8 +48,8 @@ export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
   return {
     /**
      * Resolves with the order once its page has another version. Resolves with `undefined` immediately if too many
-     * pages of this order or of its merchant wait: one merchant's pages take at most as many slots as they leave free
-     * for other merchants.
+     * pages of this order or of its merchant already wait. A merchant's pages may not take more slots than are still
+     * free.
      */
     async changed(
       link: LinkedOrder,

@@ -2,15 +2,15 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../telemetry/logger.ts';
 
-/** A wait for something to happen to a subject. */
+/** A call that waits for a change of its subject. */
 export interface Waiter<Subject, Found> {
   readonly subject: Subject;
-  /** Ends the wait; `undefined` means that nothing has happened. */
+  /** Ends the wait with the change, or with `undefined` if there was none. */
   finish(found: Found | undefined): void;
 }
 
 interface WatchOptions<Subject, Found> {
-  /** Looks for changes of the waiters' subjects, and finishes the waiters with a change. */
+  /** Looks for changes of the waiters' subjects, and finishes each waiter whose subject has changed. */
   readonly look: (waiters: ReadonlySet<Waiter<Subject, Found>>) => Promise<void>;
   /** How often to look, and the minimum pause between two lookups. */
   readonly pollEveryMs: number;
@@ -18,11 +18,13 @@ interface WatchOptions<Subject, Found> {
   readonly logger: Logger;
 }
 
-/** Creates a watch, which looks regularly on behalf of all calls that wait. While none waits, it does nothing. */
+/**
+ * Creates a watch, which regularly looks for changes on behalf of all waiting calls. It is idle while no call waits.
+ */
 export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, logger }: WatchOptions<Subject, Found>) {
   const waiters = new Set<Waiter<Subject, Found>>();
   const closing = new AbortController();
-  // One listener per waiting call is not a leak.
+  // Each waiting call adds a listener, which is not a leak.
   setMaxListeners(0, closing.signal);
   let pause = new AbortController();
   let isRunning = false;
@@ -40,7 +42,7 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
 
   return {
     waiters: waiters as ReadonlySet<Waiter<Subject, Found>>,
-    /** Resolves with what was found, or with `undefined` after the timeout, on the signal, or on close. */
+    /** Resolves with the change, or with `undefined` after the timeout, when the signal aborts, or on `close`. */
     wait(
       subject: Subject,
       { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
