@@ -5,13 +5,13 @@ import { createLogger, flushLogger, primaryOutput } from '../telemetry/logger.ts
 import { createMetrics } from '../telemetry/metrics.ts';
 import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 
-// One of the processes behind both ports, started by workers.ts.
+// The program of a worker, which is one of the processes that serve both ports. workers.ts starts it.
 
-// Ignores signals, because terminals and supervisors send them to all processes of a group. The primary process passes
-// each one on once.
+// Ignores signals, because terminals and supervisors send them to all processes of a group. The primary process tells
+// each worker once what to do.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 
-// Without this, Node.js ends a worker without a drain when the primary process has ended.
+// Otherwise, Node.js would end a worker without a drain once the primary process has ended.
 if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 
 process.once('message', ({ number, logLevel, config }: WorkerStart) => {
@@ -32,7 +32,7 @@ process.once('message', ({ number, logLevel, config }: WorkerStart) => {
       await flushLogger(logger);
     }, config.drainDelayMs);
   };
-  // The connection is lost if the primary process was killed.
+  // The channel to the primary process closes if that process is killed.
   process.once('disconnect', drain);
   process.on('message', async ({ kind }: PrimaryMessage) => {
     if (kind === 'drain') drain();

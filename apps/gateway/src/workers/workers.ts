@@ -49,9 +49,9 @@ const soonMs = 60_000;
 
 /**
  * Runs the gateway in several processes behind the same two ports. This process, the primary, accepts the connections
- * and distributes them to the workers in turn. With `reusePort`, Linux would choose the worker: the busier of two then
- * got 4 to 8 of 8 connections instead of 4 or 5. The primary also writes the log lines, because a full pipe would
- * interleave the lines of several processes.
+ * and distributes them to the workers in turn. With `reusePort`, Linux would choose the worker: in a measurement, the
+ * busier of two workers got 4 to 8 of 8 connections instead of 4 or 5. The primary also writes the log lines, because a
+ * full pipe would interleave the lines of several processes.
  */
 export function createWorkers(count: number, logger: Logger, output: DestinationStream) {
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
@@ -109,10 +109,13 @@ export function createWorkers(count: number, logger: Logger, output: Destination
       const collecting = numbers.map(async (number) => [number, await metricsOf(ready.get(number))] as const);
       return workerMetrics(new Map(await Promise.all(collecting)));
     },
-    /** Starts the workers, and resolves when all are ready. If one can't start, all end, and it rejects with a {@link StartError}. */
+    /**
+     * Starts the workers, and resolves when all are ready. If one can't start, ends all and rejects with a {@link
+     * StartError}.
+     */
     async open(config: GatewayConfig): Promise<Gateway> {
       cluster.setupPrimary({ exec: join(import.meta.dirname, 'worker.ts'), args: [], serialization: 'advanced' });
-      // Runs however this process ends, because a second signal does not wait for the workers.
+      // Kills the workers even if a second signal ends this process without waiting for them.
       process.once('exit', killAll);
       const firsts = numbers.map((number) => {
         const { promise, resolve } = Promise.withResolvers<Ports>();
