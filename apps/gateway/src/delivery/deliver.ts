@@ -21,7 +21,7 @@ const hour = 60 * minute;
 /** The pauses after failed attempts, in seconds: three days in all. */
 const retryPauses = [5, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
-/** The pause after a failed attempt in seconds; `undefined` after the last. The first attempt is 1. */
+/** Returns the pause in seconds after a failed attempt, counted from 1; `undefined` after the last attempt. */
 export function retryPauseSeconds(attempt: number): number | undefined {
   return retryPauses[attempt - 1];
 }
@@ -48,9 +48,9 @@ interface AttemptInFlight {
 }
 
 /**
- * Delivers webhooks until it is closed. Any number of processes may do so. An endpoint that fails or is slow gets one
- * attempt at a time. All such endpoints share a part of the attempts in flight, so that they don't delay healthy
- * endpoints.
+ * Delivers webhooks until it is closed. Any number of processes may do so at the same time. An endpoint that fails or
+ * is slow gets one attempt at a time. All such endpoints share a part of the attempts in flight, so that they don't
+ * delay healthy endpoints.
  */
 export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
@@ -125,7 +125,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         logger.error({ err: error }, 'webhook delivery failed');
       } finally {
         attemptsInFlight.delete(attemptInFlight);
-        // The attempt may have kept a claim below what is due.
+        // Claims again, because the last claim may have skipped due deliveries while this attempt took a slot.
         wake();
       }
     };
@@ -170,14 +170,14 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   };
 }
 
-/** The order in which deliveries are claimed. */
+/** Compares deliveries in the order in which they are claimed. */
 function byEndpoint(a: EndpointKey, b: EndpointKey): number {
   return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
 }
 
 /**
- * The metrics of deliveries. Their few labels are names that the gateway defines. The log has the details of each
- * endpoint.
+ * Creates the metrics of deliveries. All labels have few values, which the gateway defines. The log has the details of
+ * each endpoint.
  */
 function webhookMetrics(meter: Meter, inFlight: () => number) {
   const attempts = meter.createCounter('order_gateway.webhook.attempts', {

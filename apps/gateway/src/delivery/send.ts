@@ -14,7 +14,7 @@ import { webhookLimits } from '../limits.ts';
 import { type AllowedAddresses, isLoopbackAddress, isPublicAddress, urlProblem } from '../network/ip-address.ts';
 import type { Ping } from '../operations/operation.ts';
 
-/** The headers and the body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
+/** Builds the headers and body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
 export function webhookRequest(event: { readonly id: string }, secrets: readonly Uint8Array[], nowMs: number) {
   const body = JSON.stringify(event);
   const timestampSeconds = Math.floor(nowMs / 1_000);
@@ -169,15 +169,15 @@ export function createResolve(
   };
 }
 
-/** The headers and the body of a test message. */
+/** Builds the headers and body of a test message. */
 function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
   const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(nowMs), data: {} };
   return webhookRequest(event, signingSecrets, nowMs);
 }
 
 /**
- * Creates the sender of test messages. It limits the messages in flight, because each holds a call until its endpoint
- * responds.
+ * Creates the function that sends test messages. It limits the messages in flight, because each of them holds a call
+ * until the endpoint responds.
  */
 export function createPing(sender: Pick<Sender, 'send'>, now: () => number): Ping {
   const inFlight: AccountId[] = [];
