@@ -16,7 +16,7 @@ import {
 import { messageOf, StartError } from '../start/process.ts';
 import { demoReturnPath } from './demo-return-page.ts';
 
-/** The file with the demo merchant for the next start, readable only by its owner. */
+/** The file from which the next start reads the demo merchant's credentials. Only its owner can read it. */
 const fileName = 'demo-merchant.json';
 
 export interface DemoMerchant extends Demo {
@@ -32,8 +32,8 @@ interface DemoDatabase {
 }
 
 /**
- * Returns the embedded database's one demo merchant: the first start creates it, later starts find it. Rejects with a
- * {@link StartError}.
+ * Returns the demo merchant of the embedded database. The first start creates it, and later starts find it. Rejects
+ * with a {@link StartError} if that fails.
  */
 export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<DemoMerchant> {
   const path = join(database.dataDir, fileName);
@@ -54,7 +54,9 @@ export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<
   }
 }
 
-/** The credentials in the file; `undefined` if the merchant is not in this database. */
+/**
+ * Returns the credentials in the file; `undefined` if there are none, or if this database does not have the merchant.
+ */
 async function findCredentials(endpoints: WebhookEndpoints, path: string): Promise<Credentials | undefined> {
   const stored: Readonly<Record<string, unknown>> = await readFile(path, 'utf8')
     .then((text) => Object(JSON.parse(text)))
@@ -80,7 +82,7 @@ async function createDemoMerchant(
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   try {
-    // Unlike rename, link fails if the file exists: of two first starts, the first decides.
+    // Unlike rename, link fails if the file exists. Of two simultaneous first starts, both use the file of the faster.
     await link(draft, path);
   } catch {
     const firstCredentials = await findCredentials(endpoints, path);
@@ -100,7 +102,8 @@ export interface DemoOrder {
 
 /**
  * Creates the demo order. A later start finds the order, or creates another if it can no longer be paid. Returns
- * `undefined` if that fails, because the gateway runs without it. `url` is where this process can reach the HTTP port.
+ * `undefined` if that fails, because the gateway can run without the order. `url` is the address at which this process
+ * can reach the HTTP port.
  */
 export async function createDemoOrder(
   url: string,
@@ -124,7 +127,7 @@ export async function createDemoOrder(
   return undefined;
 }
 
-/** The text that `start` prints for developers. The README continues where it ends, with the same variables. */
+/** Returns the text that `start` prints for developers. The README continues where it ends, with the same variables. */
 export function demoBanner(
   { clientId, clientSecret, signingSecret }: DemoMerchant,
   baseUrl: BaseUrl,
@@ -158,7 +161,7 @@ README.md continues here: look the order up, cancel it, and read the events.
 `;
 }
 
-/** Creates an order with the variables that {@link demoBanner} sets. The README shows it too. */
+/** The command that creates an order with the variables of {@link demoBanner}. The README shows it too. */
 const createOrderCommand = `curl -i "$BASE_URL/order" \\
   -H 'content-type: application/json' \\
   -H "x-client-id: $CLIENT_ID" \\
@@ -168,8 +171,8 @@ ${demoOrder('demo-1001', '$BASE_URL')}
 END`;
 
 /**
- * Returns the order as text, so that the amount keeps its two decimals. The customer returns to a page of the gateway,
- * because there is no shop with a page.
+ * Returns an order as JSON text, so that the amount keeps its two decimals. Its return URL is a page of the gateway,
+ * because the demo merchant has no website.
  */
 function demoOrder(orderId: string, baseUrl: string): string {
   return `{

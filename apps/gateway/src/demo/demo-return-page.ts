@@ -7,7 +7,7 @@ import { paymentPageStyle } from '../payment-page/styles.ts';
 /** The path, below the base URL, to which the customers of demo orders return. */
 export const demoReturnPath = '/demo/return';
 
-/** What a shop tells its customer if it can trust the return, by the status in it. */
+/** What a shop tells its customer if the signature of the return is valid, by the status of the order. */
 const trusted: Readonly<Record<OrderStatus, readonly [title: string, text: string]>> = {
   PAID: [
     'Thank you for your payment',
@@ -18,7 +18,7 @@ const trusted: Readonly<Record<OrderStatus, readonly [title: string, text: strin
   CANCELLED: ['Your order was cancelled', 'It can no longer be paid. A shop creates a new order.'],
 };
 
-/** What a shop does with a return that it can't trust. */
+/** What a shop does with a return that it can't trust, by the result of checking the signature. */
 const untrusted: Readonly<Record<Exclude<SignatureCheck, 'valid'>, readonly [label: string, text: string]>> = {
   missing: ['Not signed', 'Anyone could have written this address. A shop ignores its status and looks up the order.'],
   too_old: ['Too old', 'The signature is more than an hour old. A shop ignores the status and looks up the order.'],
@@ -26,8 +26,9 @@ const untrusted: Readonly<Record<Exclude<SignatureCheck, 'valid'>, readonly [lab
 };
 
 /**
- * Renders the page that stands in for the shop's page to which the customer returns. It shows what the shop receives in
- * the query, and whether the shop can trust it. Anyone may have written these texts.
+ * Renders the page to which the customer returns, in place of a shop's page. It shows what a shop receives in the
+ * query, and whether the shop can trust it. The query is untrusted, because anyone can open the page with any
+ * parameters.
  */
 export function demoReturnPage(baseUrl: string, query: URLSearchParams, check: SignatureCheck): Promise<string> {
   const status = query.get('order_status') ?? '';
@@ -49,12 +50,12 @@ ${rowOf('signed_at', signedTime(query.get('signed_at')))}
   return htmlPage({ language: 'en', title: `${title} | Demo`, styles: [paymentPageStyle], body });
 }
 
-/** Renders the row of a parameter as the shop receives it. An absent parameter has no row. */
+/** Renders the row of a parameter with the value that the shop receives. An absent parameter has no row. */
 function rowOf(name: string, value: string | Html | null): Html | '' {
   return value === null || value === '' ? '' : html`<div><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`;
 }
 
-/** Adds to Unix seconds the time that they stand for. */
+/** Appends the time in words to Unix seconds. Any other text stays unchanged. */
 function signedTime(text: string | null): string | null {
   return text !== null && /^\d{1,10}$/.test(text) ? `${text} (${new Date(Number(text) * 1_000).toUTCString()})` : text;
 }
