@@ -18,9 +18,9 @@ const bufferedBytesMax = 8_388_608;
 const flushTimeoutMs = 500;
 
 /**
- * One JSON object per line. No line contains a header, a body or a customer's text. Of an error, it contains only the
- * class, and the message if that is known to contain no value from a request. Otherwise, it contains the stack instead
- * of the message.
+ * Creates a logger that writes one JSON object per line. No line contains a header, a body or a customer's text. For an
+ * error, a line contains the class and the stack. It contains the message, instead of the stack, only if the message
+ * can't contain a value from a request.
  */
 export function createLogger(destination: DestinationStream, level = 'info'): Logger {
   const timestamp = pino.stdTimeFunctions.isoTime;
@@ -28,7 +28,7 @@ export function createLogger(destination: DestinationStream, level = 'info'): Lo
   return pino({ base: null, level, timestamp, formatters, serializers: { err: safeError } }, destination);
 }
 
-/** Resolves when the system has accepted every line, or after a limit if it does not. */
+/** Resolves when the system has accepted every line, at the latest after {@link flushTimeoutMs}. */
 export function flushLogger(logger: Logger): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, flushTimeoutMs);
@@ -86,7 +86,7 @@ function inChunks(output: (lines: string) => void, afterOutput: (done: () => voi
  * accept are lost, which is reported once.
  */
 function openOutput(): (lines: string) => void {
-  // If standard error is closed too, as with a closed terminal, there is no way to warn.
+  // If standard error is closed too, for example because the terminal was closed, there is no way to warn.
   process.stderr.on('error', () => {});
   let isReported = false;
   const reportLoss = (reason: unknown) => {

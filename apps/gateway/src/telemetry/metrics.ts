@@ -63,7 +63,7 @@ export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> =>
     /** Responds to a scrape with all metrics in Prometheus's text format. */
     scrape: (request: IncomingMessage, response: ServerResponse) =>
       exporter.getMetricsRequestHandler(request, response),
-    /** Returns all metrics as data, for the process that answers scrapes. */
+    /** Returns all metrics as data, for the process that responds to scrapes. */
     collect: async () => (await exporter.collect()).resourceMetrics.scopeMetrics,
   };
 }
@@ -115,7 +115,7 @@ function recordEventLoopDelay(meter: Meter): void {
   }, delayResolutionMs).unref();
 }
 
-/** The health of a gateway as a scrape finds it. */
+/** The health of a gateway, which each scrape reads. */
 interface Health {
   isReady(): Promise<boolean>;
   /** How long the oldest webhook has been due, in seconds; `undefined` if the database does not respond. */
@@ -153,7 +153,7 @@ export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, ce
 /** Counts a payment that was refused. */
 export type CountRefusal = ReturnType<typeof refusalCounter>;
 
-/** Counts the refused payments of checkout systems, which they must refund, except for test orders. */
+/** Creates the counter of refused payments, which checkout systems must refund, except for those of test orders. */
 export function refusalCounter(meter: Meter) {
   const refusals = meter.createCounter('order_gateway.payments.refused', {
     description: 'Payments that were reported and refused',
@@ -166,7 +166,10 @@ export function refusalCounter(meter: Meter) {
 /** The labels of a call. Each is a name that the gateway defines, never a client's text. */
 export type CallLabels = Readonly<Record<'protocol' | 'operation' | 'code', string>>;
 
-/** The metrics of the workers by their numbers, each with the label `worker`; absent: the worker did not send any. */
+/**
+ * Returns the metrics of all workers, each with the label `worker`. `byNumber` has the metrics of each worker by its
+ * number; `undefined` means that the worker did not send any.
+ */
 export function workerMetrics(byNumber: ReadonlyMap<number, readonly ScopeMetrics[] | undefined>): ScopeMetrics[] {
   const all = [...byNumber].flatMap(([number, collected = []]) =>
     collected.map(({ scope, metrics }) => ({ scope, metrics: metrics.map((metric) => labelled(metric, number)) })),

@@ -64,8 +64,8 @@ export interface TracesSampler {
   readonly share: number;
 }
 
-/** The attributes of a call's span beside its labels. */
-interface CallFacts {
+/** The attributes of a call's span, in addition to its labels. */
+interface CallFields {
   /** The method and route of an HTTP request; the route of an RPC is its path. Absent: unknown. */
   readonly httpMethod: string | undefined;
   readonly route: string | undefined;
@@ -82,7 +82,7 @@ interface CallFacts {
  */
 export function startTracing({ name, share }: TracesSampler) {
   const gatewayAttributes = { [ATTR_SERVICE_NAME]: 'order-gateway', [ATTR_SERVICE_VERSION]: version };
-  // If several detectors have an attribute, the last one counts.
+  // If several detectors set the same attribute, the last one wins.
   const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
   const provider = new TracerProvider({
     resource: defaultResource().merge(resourceFromAttributes(gatewayAttributes)).merge(detectResources({ detectors })),
@@ -114,18 +114,21 @@ function callSpan(span: Span) {
       // A call that is not recorded gets no context, because the context costs more than the rest of the span.
       return isRecorded ? context.with(trace.setSpan(ROOT_CONTEXT, span), step) : step();
     },
-    end({ operation, protocol, code }: CallLabels, facts: CallFacts): void {
+    end({ operation, protocol, code }: CallLabels, fields: CallFields): void {
       if (!isRecorded) return;
-      const { name, attributes } = protocol === 'json' ? describeHttp(facts) : describeRpc(protocol, facts);
+      const { name, attributes } = protocol === 'json' ? describeHttp(fields) : describeRpc(protocol, fields);
       span.updateName(name).setAttributes({ operation, protocol, code, ...attributes });
-      if (facts.isError) span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute(ATTR_ERROR_TYPE, code);
+      if (fields.isError) span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute(ATTR_ERROR_TYPE, code);
       span.end();
     },
   };
 }
 
-/** Follows OpenTelemetry's conventions for HTTP servers, except for the path, which can contain the token of a payment link. */
-function describeHttp({ httpMethod = '_OTHER', route, httpStatus }: CallFacts) {
+/**
+ * Follows OpenTelemetry's conventions for HTTP servers, except for the path, which can contain the token of a payment
+ * link.
+ */
+function describeHttp({ httpMethod = '_OTHER', route, httpStatus }: CallFields) {
   return {
     name: route === undefined ? httpMethod : `${httpMethod} ${route}`,
     attributes: {
@@ -137,7 +140,7 @@ function describeHttp({ httpMethod = '_OTHER', route, httpStatus }: CallFacts) {
 }
 
 /** Follows OpenTelemetry's conventions for RPC servers. */
-function describeRpc(protocol: string, { route, grpcStatus }: CallFacts) {
+function describeRpc(protocol: string, { route, grpcStatus }: CallFields) {
   const method = route?.slice(1) ?? '_OTHER';
   return {
     name: method,

@@ -3,7 +3,7 @@ import manifest from '../../../../package.json' with { type: 'json' };
 
 const root = new URL('../../../../', import.meta.url);
 
-/** The version of the gateway and of its commands: that of the release. */
+/** The version of the release, which the gateway and its commands report. */
 export const version: string = manifest.version;
 
 /**
@@ -12,7 +12,7 @@ export const version: string = manifest.version;
  */
 const archived = '$Format:%H$';
 
-/** The hash of the commit that this code was taken from; `unknown` if the files don't say. */
+/** The hash of the commit of this code; `unknown` if no file contains it. */
 export const commit = /^[0-9a-f]{40}$/.test(archived) ? archived : (commitOfCheckout() ?? 'unknown');
 
 /**
