@@ -14,15 +14,16 @@ import type { Failure } from '@order-gateway/domain/failure';
 const errorDomain = 'order-gateway';
 
 /**
- * The maximum length of a status message, in bytes of UTF-8. The trailers contain the message twice, in base64 and as
- * text with up to three bytes for each byte, and clients accept 8 KB of trailers (grpc.io, "Metadata"). An order's
- * canonical text usually has fewer than 600 bytes.
+ * The maximum length of a status message, in bytes of UTF-8. The trailers contain the message twice: in base64, and
+ * percent-encoded with up to three bytes per byte. Clients accept 8 KB of trailers (grpc.io, "Metadata"). The longest
+ * usual message contains an order's canonical text, which usually has fewer than 600 bytes.
  */
 const statusMessageBytesMax = 1_536;
 
 /**
- * The error for a failure over gRPC, gRPC-Web and Connect: a status whose details contain the error code (in upper
- * case, as AIP-193 requires, and as the JSON API writes it), the request id and the fields.
+ * Returns the error for a failure over gRPC, gRPC-Web and Connect. The details of its status contain the error code,
+ * the request id and the fields. They contain the code twice: in upper case, as AIP-193 requires, and in the form of
+ * the JSON API.
  */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
   const { grpcStatus } = errorCatalogue[failure.kind];

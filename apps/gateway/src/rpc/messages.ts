@@ -1,17 +1,17 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import type { Members } from '../operations/operation.ts';
 
-// Converters between messages and plain values under the API's names. Each is built once per message type, so that
-// calls need no reflection.
+// Converters between Protobuf messages and plain objects with the field names of the API. A converter is built once per
+// message type, so that calls need no reflection.
 
 type Fields = Record<string, unknown>;
 
-/** A message of any type. Only its descriptor tells which fields it has. */
+/** A message of any type. Its fields are known only from its descriptor. */
 type AnyMessage = Message & Fields;
 
 /**
- * Returns a reader of a request message: a field that is not set is `undefined`, an enum's value is its bare word, and
- * everything else stays as Protobuf reads it. So the domain's rules apply to the members as to those of a JSON body.
+ * Returns a reader of a request message. An unset field becomes `undefined`, an enum's value becomes its name, and any
+ * other value stays as Protobuf reads it. The domain's rules then apply to the members as to those of a JSON body.
  */
 export function memberReader(schema: DescMessage): (message: Message) => Members {
   const unset = Object.fromEntries(schema.fields.map(({ jsonName }) => [jsonName, undefined]));
@@ -38,12 +38,12 @@ function chosen(message: AnyMessage, oneof: string, localName: string): unknown 
   return choice.case === localName ? choice.value : undefined;
 }
 
-/** Reads an enum's number as its word. By Protobuf's convention, the zero value means that the field is not set. */
+/** Returns a reader of an enum's number as its name. By Protobuf's convention, zero means that the field is not set. */
 function wordReader(values: readonly { readonly number: number; readonly name: string }[]) {
   const words = new Map<unknown, string | undefined>(
     values.map(({ number, name }) => [number, number === 0 ? undefined : name]),
   );
-  // A number that this version does not know is passed on, so that it is rejected as a value.
+  // A number that this version does not know is passed on, so that the domain's rules reject it as an invalid value.
   return (number: unknown) => (words.has(number) ? words.get(number) : String(number));
 }
 

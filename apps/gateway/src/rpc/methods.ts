@@ -47,8 +47,8 @@ const compressions = new Map(
 );
 
 /**
- * Reads the body of a unary call. Returns `undefined` if the body is not one message in a supported encoding; Connect
- * then rejects it in the form of the protocol.
+ * Reads the body of a unary call. Returns `undefined` if the body is not one message in a supported encoding. Connect
+ * then rejects it as its protocol requires.
  */
 export async function readBody(
   { operation, readMessage, messageBytesMax }: RpcMethod,

@@ -24,8 +24,8 @@ const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingSta
 const responseOf = (isReady: boolean) => ({ status: isReady ? SERVING : NOT_SERVING });
 
 /**
- * gRPC's health checking (github.com/grpc/grpc, doc/health-checking.md) for the process, under the empty name, and for
- * each service under its name. All of them have the status of `/health/ready`.
+ * Adds gRPC's health checking (github.com/grpc/grpc, doc/health-checking.md). The empty name stands for the process,
+ * and each service has its own name. All of them have the status of `/health/ready`.
  */
 function addHealthService(router: ConnectRouter, readiness: Readiness, services: readonly DescService[]): void {
   const names = new Set(['', ...services.map(({ typeName }) => typeName)]);

@@ -10,12 +10,13 @@ import {
 import { ServerReflection as ServerReflectionAlpha } from '@order-gateway/contract/grpc/reflection/v1alpha/reflection_pb';
 
 /**
- * gRPC's server reflection (github.com/grpc/grpc, doc/server-reflection.md) for the services and for itself, in
- * versions v1 and v1alpha, because a tool may support only one of them. Their messages are the same.
+ * Adds gRPC's server reflection (github.com/grpc/grpc, doc/server-reflection.md), which describes the services and
+ * itself. It is served in the versions v1 and v1alpha, because a tool may support only one of them. Their messages are
+ * the same.
  */
 export function addReflectionServices(router: ConnectRouter, services: readonly DescService[]): void {
   const reflected = [...services, ServerReflection, ServerReflectionAlpha];
-  // Error details are not fields of any message.
+  // The error details are added separately, because they are not fields of any message.
   const files = new Set(
     [...reflected.map(({ file }) => file), file_google_rpc_error_details].flatMap(withDependencies),
   );
@@ -78,7 +79,7 @@ const notFound = {
   value: { errorCode: Code.NotFound, errorMessage: 'not found' },
 } as const;
 
-/** Adds a file after its imports. */
+/** Returns a file after all files that it imports. */
 function withDependencies(file: DescFile): DescFile[] {
   return [...new Set([...file.dependencies.flatMap(withDependencies), file])];
 }

@@ -39,7 +39,7 @@ export const routerOptions: ConnectRouterOptions = {
   // The intake has already applied the method's own limit.
   readMaxBytes: messageBytesMaxOfAny,
   writeMaxBytes: responseBytesMax,
-  // Compressing a response of less than a kilobyte costs more than it saves.
+  // Most responses are smaller than a kilobyte, and compressing those would cost more than it saves.
   compressMinBytes: messageBytesMax,
   // Runs before Connect reads the body.
   async requestGate(context) {
@@ -80,7 +80,9 @@ function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
   };
 }
 
-/** Implements the method that responds with a stream. Connect waits until the client accepts each message. */
+/**
+ * Implements the method that responds with a stream. Before each message, Connect waits until the client can take it.
+ */
 export function watchEventsImplementation(
   { authenticate }: Pick<ReceiveDeps, 'authenticate'>,
   watchEvents: WatchEvents,
@@ -93,9 +95,9 @@ export function watchEventsImplementation(
     const { account, signal } = call.beginStream();
     if (account?.kind !== 'merchant') throw new Error('the call was not received');
     const watcher = { account, signal, authenticate: () => authenticate(call.credentials, callTimeoutMs) };
-    for await (const sent of watchEvents.handle(watcher, request.value)) {
-      if (!sent.ok) throw connectErrorOf(call.fail(sent.failure), call.requestId);
-      yield buildMessage(sent.value);
+    for await (const result of watchEvents.handle(watcher, request.value)) {
+      if (!result.ok) throw connectErrorOf(call.fail(result.failure), call.requestId);
+      yield buildMessage(result.value);
     }
   };
 }

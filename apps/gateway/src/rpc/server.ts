@@ -33,17 +33,17 @@ import {
   watchEventsImplementation,
 } from './router.ts';
 import { watchSessions } from './sessions.ts';
-import { answerUnary, rejectCall } from './unary-fast-path.ts';
+import { rejectCall, respondToUnary } from './unary-fast-path.ts';
 
 export interface GrpcServerOptions {
-  /** Tests compare the responses with and without it. */
+  /** Whether to use the fast path for unary calls. Tests compare the responses with and without it. */
   readonly hasFastPath?: boolean;
   readonly limits?: typeof http2Limits;
   /** Absent: HTTP/2 without TLS. */
   readonly tls?: TlsPort | undefined;
 }
 
-/** JSON is not accepted, because protobuf's rules would validate the order, unlike on the HTTP port. */
+/** JSON is not accepted, because Connect would then read the order by Protobuf's rules, unlike the HTTP port. */
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
 /**
@@ -75,7 +75,7 @@ export function createGrpcServer(
       addMethods(router, rpcMethodOf, streaming);
       addPublicServices(router, deps.readiness, services);
     },
-    // Ends the watches of clients.
+    // Ends the health watches and event streams of clients.
     shutdownSignal: stopping.signal,
     contextValues: (request) => createContextValues().set(rpcCallKey, rpcCalls.get(request)),
   });
@@ -91,7 +91,7 @@ export function createGrpcServer(
       if (failure.kind === 'unsupported_media_type') response.writeHead(415).end();
       else rejectCall(response, connectErrorOf(failure, call.requestId));
     };
-    // A path with a query is unknown: Connect ignores the query, which would bypass the limits of its method.
+    // A path with a query matches no method. Connect would ignore the query, and thus bypass the limits of the method.
     const method = methods.get(request.url);
     call.operation = method?.name ?? call.operation;
     if (method !== undefined) call.route = request.url;
@@ -135,23 +135,23 @@ export function createGrpcServer(
       readsImmediately: headers.expect === undefined,
     });
     if (!received.ok) return reject(received.failure);
-    // Node.js emits a request before it reads the frames that follow. If they include a reset of the call, no response
-    // is expected.
+    // Node.js emits a request before it reads the frames that follow. Those may already contain a reset of the call,
+    // which makes a response unnecessary.
     await new Promise((resolve) => setImmediate(resolve));
     if (response.stream.closed) return;
     const body = received.value;
     const members = rpcMethod && (await readBody(rpcMethod, body, { headers, hasEnvelope: true, isJson: false }));
     if (members?.ok === false) return reject(members.failure);
-    // A timeout that is still in the headers is malformed: Connect rejects it.
+    // `takeTimeout` leaves only a malformed timeout in the headers, which Connect rejects.
     if (hasFastPath && rpcMethod !== undefined && members !== undefined && !('grpc-timeout' in headers))
-      return answerUnary(response, call, rpcMethod, members.value);
+      return respondToUnary(response, call, rpcMethod, members.value);
     if (isWatch) sessions.keepOpen(response.stream);
     else if (methodKind === 'server_streaming' && request.complete) sessions.exemptFromTimeout(response.stream);
     rpcCalls.set(request, { call, request: members });
     // Connect builds a URL from the authority, and throws if it is invalid.
     headers[':authority'] = 'gateway';
-    // One chunk and no announced length, because Connect's reader allocates that length and is quadratic in the number of
-    // chunks.
+    // Passes the body as one chunk without its announced length. Connect's reader would allocate that length, and its
+    // time is quadratic in the number of chunks.
     delete headers['content-length'];
     const chunks = request[Symbol.asyncIterator].bind(request);
     request[Symbol.asyncIterator] = async function* (): AsyncGenerator<Buffer, undefined> {
@@ -162,7 +162,7 @@ export function createGrpcServer(
   };
 
   const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) => {
-    // Node.js does this itself only once the client has acknowledged the setting, which it may never do.
+    // Node.js itself enforces the limit only after the client has acknowledged the setting, which it may never do.
     if (headerListSize(request.rawHeaders) > limits.maxHeaderListSize)
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     serve(request, response).catch((error: unknown) => {
@@ -180,7 +180,7 @@ export function createGrpcServer(
     streamResetBurst: limits.streamResetBurst,
     streamResetRate: limits.streamResetRate,
     settings: {
-      // `shareStreams` changes it.
+      // The initial value, which `shareStreams` changes.
       maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderListSize,
       initialWindowSize: limits.initialWindowSize,
@@ -197,7 +197,7 @@ export function createGrpcServer(
   const server = tls === undefined ? createServer(options, onRequest) : createTlsServer(tls);
   // Node.js would respond with 417 itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
-  // Node.js would request every body.
+  // By default, Node.js requests every body with `100 Continue`.
   server.on('checkContinue', onRequest);
   const sessions = watchSessions(server, limits, deps.trustProxy);
   return {
@@ -208,7 +208,7 @@ export function createGrpcServer(
       return bound;
     },
     async close() {
-      // Their own `close` would also close all sessions.
+      // The `close` of an HTTP/2 server would also close all sessions.
       const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
       stopping.abort();
       sessions.drain();
@@ -226,7 +226,7 @@ const hasSeveralMediaTypes = ({ rawHeaders, headers }: Http2ServerRequest) =>
     (text, index) => index % 2 === 0 && text === 'content-type' && rawHeaders[index + 1] !== headers['content-type'],
   );
 
-/** Passes on the chunks of a request that is read during its response, up to a limit for all of them. */
+/** Passes on the chunks of a request that is read while the response is sent, up to a limit for their total size. */
 async function* limited(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, undefined> {
   let length = 0;
   for await (const chunk of chunks) {

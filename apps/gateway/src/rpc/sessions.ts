@@ -11,15 +11,16 @@ import { type http2Limits, penaltyLimits } from '../limits.ts';
 import type { TrustProxy } from '../network/remote-address.ts';
 import { shareStreams } from './stream-limit.ts';
 
-/** Times are those of `performance.now()`. */
+/** A stream whose request or response is not complete. Its time is that of `performance.now()`. */
 interface OpenStream {
   readonly beganAt: number;
   /** Ends the use of the connection by the stream, once its request is complete. */
   endUse: () => void;
 }
 
-interface Use {
-  /** Oldest first. */
+/** How a client uses its session. */
+interface SessionUse {
+  /** The open streams, oldest first. */
   readonly streams: Map<ServerHttp2Stream, OpenStream>;
   /** Whether the client has ever sent a complete request. */
   isUsed: boolean;
@@ -32,8 +33,8 @@ interface Use {
 }
 
 /**
- * Closes streams with a request or response that does not end, and sessions without a complete request for too long.
- * Node.js's own session timeout restarts with every frame, including a PING.
+ * Closes streams whose request or response takes too long, and sessions that have had no complete request for too long.
+ * Node.js's own session timeout is not sufficient, because it restarts with every frame, including a PING.
  */
 export function watchSessions(
   server: Http2Server | Http2SecureServer,
@@ -41,7 +42,7 @@ export function watchSessions(
   trustProxy: TrustProxy | undefined,
 ) {
   const addPenalty = createPenalties(server, penaltyLimits, trustProxy);
-  const uses = new Map<Http2Session, Use>();
+  const uses = new Map<Http2Session, SessionUse>();
   // `destroy()` also sends GOAWAY, so the client resends the calls that follow it (RFC 9113, 6.8).
   const limit = createConnectionLimit<Http2Session>({
     connectionsMax: limits.connectionsMax,
@@ -61,7 +62,7 @@ export function watchSessions(
   const streamsOf = (stream: ServerHttp2Stream) => useOf(stream)?.streams;
 
   server.on('session', (session) => {
-    const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0, kept: 0 };
+    const use: SessionUse = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0, kept: 0 };
     uses.set(session, use);
     limit.opened(session);
     session.once('close', () => {
@@ -78,7 +79,7 @@ export function watchSessions(
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) penalize(session);
       });
       let tinyFrames = 0;
-      // Waits until a reader asks for data: an earlier listener would take the data from that reader.
+      // Listens only once a reader asks for data, because an earlier listener would take the data from that reader.
       stream.once('resume', () => {
         stream.on('data', ({ length }: Buffer) => {
           if (length < penaltyLimits.tinyFrameBytes && ++tinyFrames > penaltyLimits.tinyFramesMax) penalize(session);
@@ -87,9 +88,9 @@ export function watchSessions(
       stream.once('finish', () => {
         if (stream.readableEnded || streaming.has(stream)) return;
         // The call was rejected before its request was complete. Frames of its message that arrived with its headers
-        // are still read, because tiny ones among them must be counted. The rest is not needed (RFC 9113, 8.1).
-        // `close()` would count the stream until Node.js has read the rest, although the client may already open
-        // another one.
+        // are still read, because tiny ones among them must be counted. The rest is not needed (RFC 9113, 8.1). After
+        // `close()`, the stream would count towards the limit until Node.js has read the rest, although the client may
+        // already open another stream. Therefore, the stream is destroyed.
         stream.resume();
         setImmediate(() => {
           if (!stream.state.remoteClose) stream.destroy();
@@ -104,7 +105,7 @@ export function watchSessions(
       });
     });
   });
-  const sweep = setInterval(() => {
+  const checking = setInterval(() => {
     const now = performance.now();
     for (const [session, { streams, isUsed, idleSince, kept }] of uses) {
       for (const [stream, { beganAt }] of streams) {
@@ -120,13 +121,13 @@ export function watchSessions(
       setTimeout(() => session.destroy(), limits.goawayTimeoutMs).unref();
     }
   }, limits.checkEveryMs).unref();
-  server.once('close', () => clearInterval(sweep));
+  server.once('close', () => clearInterval(checking));
 
   return {
     /**
-     * Counts a streaming call until it ends. If there are too many in total, the oldest on an unauthenticated
-     * connection ends, and its client can call again. Returns false if there is no such call, or if this connection has
-     * too many.
+     * Counts a streaming call until it ends. If there are too many in total, ends the oldest one on an unauthenticated
+     * connection, and its client can call again. Returns false if there is no call to end, or if this connection
+     * already has too many streaming calls.
      */
     admitStreaming(stream: ServerHttp2Stream): boolean {
       const use = useOf(stream);
@@ -147,9 +148,9 @@ export function watchSessions(
       });
       return true;
     },
-    /** Lets a call stay open as long as its connection, without keeping the connection open. */
+    /** Exempts a call from the time limit of streams. The call does not keep its connection open. */
     exemptFromTimeout: (stream: ServerHttp2Stream) => void streamsOf(stream)?.delete(stream),
-    /** Lets a call stay open, and keeps its connection open. */
+    /** Exempts a call from the time limit of streams. The call keeps its connection open. */
     keepOpen(stream: ServerHttp2Stream): void {
       streamsOf(stream)?.delete(stream);
       const use = useOf(stream);
@@ -160,7 +161,7 @@ export function watchSessions(
         use.idleSince = performance.now();
       });
     },
-    /** The client at this address and its connection, as a call sees them. */
+    /** Returns the peer of a stream's call: the client at this address, and its connection. */
     peerOf: (stream: ServerHttp2Stream, address: string | undefined): Peer => ({
       address,
       markAuthenticated() {
@@ -171,9 +172,9 @@ export function watchSessions(
       markIdle: () => streamsOf(stream)?.get(stream)?.endUse(),
     }),
     /**
-     * Sends GOAWAY to each session during its next call, which still gets its response: nginx does not repeat a call that
-     * arrives after GOAWAY. Sessions without a next call get GOAWAY after {@link http2Limits.idleDrainMs}. All calls may
-     * finish, and the remaining sessions are closed after the drain time.
+     * Sends GOAWAY to each session during its next call, which still gets its response, because nginx does not repeat a
+     * call that arrives after GOAWAY. Sessions that get no further call receive GOAWAY after
+     * {@link http2Limits.idleDrainMs}. All calls may finish. The remaining sessions are closed after the drain time.
      */
     drain(): void {
       isDraining = true;

@@ -2,16 +2,16 @@ import type { Http2SecureServer, Http2Server, Http2Session } from 'node:http2';
 import type { http2Limits } from '../limits.ts';
 
 /**
- * Shares the calls in flight among the connections. Clients queue the calls above their share, which costs the gateway
- * nothing. Rejecting a call costs nearly as much as creating an order, because the stream itself is most of the cost of
- * both (docs/decisions/037-overload.md). Returns the function that promotes a connection to the share of an
- * authenticated one.
+ * Shares the permitted number of calls in flight among the connections. Clients queue the calls above their share,
+ * which costs the gateway nothing. Rejecting a call, in contrast, costs nearly as much as creating an order, because
+ * the stream itself causes most of the cost of both (docs/decisions/037-overload.md). Returns the function that
+ * promotes a connection to the share of an authenticated one.
  */
 export function shareStreams(
   server: Http2Server | Http2SecureServer,
   limits: typeof http2Limits,
 ): (session: Http2Session) => void {
-  /** Rounds the share down to a power of two, so that it does not change with every connection. */
+  /** Returns the share of a connection. It is a power of two, so that it does not change with every connection. */
   const shareOf = (sessions: number, min: number, max: number) => {
     const share = 2 ** Math.floor(Math.log2(limits.streamsOfAllSessions / Math.max(1, sessions)));
     return Math.min(max, Math.max(min, share));
@@ -33,13 +33,13 @@ export function shareStreams(
       share.limit = limit;
       for (const session of share.sessions) send(session);
     }
-    // Sets the share of new connections from all connections of both kinds, because a client may never acknowledge
-    // later settings.
+    // The initial share of a new connection takes all connections of both kinds into account, because the client may
+    // never acknowledge a later share.
     const sessions = authenticated.sessions.size + unauthenticated.sessions.size + 1;
     server.updateSettings({ maxConcurrentStreams: shareOf(sessions, 1, limits.maxConcurrentStreams) });
   };
 
-  const forget = (session: Http2Session) => {
+  const removeUnauthenticated = (session: Http2Session) => {
     if (unauthenticated.sessions.delete(session)) resize();
   };
 
@@ -49,7 +49,7 @@ export function shareStreams(
     session.on('localSettings', () => send(session));
     session.once('close', () => {
       if (authenticated.sessions.delete(session)) resize();
-      else setTimeout(forget, limits.unauthenticatedCountsMs, session).unref();
+      else setTimeout(removeUnauthenticated, limits.unauthenticatedCountsMs, session).unref();
     });
   });
   return (session) => {

@@ -11,11 +11,11 @@ import type { RpcMethod } from './methods.ts';
 const contentType = { 'content-type': 'application/grpc+proto' };
 
 /**
- * Performs an ordinary unary call and responds to it, without Connect's pipeline of iterators and signals, which takes
- * six times as much CPU time as the rest of a call. Connect's adapter handles all other calls, and its response to this
- * call would be the same (test/grpc/grpc-fast-path.test.ts), so this function can be deleted at any time.
+ * Performs an ordinary unary call and responds to it. This avoids Connect's pipeline of iterators and signals, which
+ * takes six times as much CPU time as the rest of a call. Connect's adapter handles all other calls. Its response to
+ * this call would be the same (test/grpc/grpc-fast-path.test.ts), so this function can be deleted at any time.
  */
-export async function answerUnary(
+export async function respondToUnary(
   response: Http2ServerResponse,
   call: Call,
   { operation, buildMessage }: RpcMethod,
@@ -26,7 +26,7 @@ export async function answerUnary(
     envelope: envelopeOf(toBinary(operation.method.output, buildMessage(body))),
   }));
   if (!performed.ok) return rejectCall(response, connectErrorOf(call.fail(performed.failure), call.requestId));
-  // The client may have cancelled by now.
+  // The client may have cancelled the call in the meantime.
   if (response.stream.closed) return;
   response.writeHead(200, performed.value.header);
   response.addTrailers(statusOf(undefined));
@@ -34,12 +34,13 @@ export async function answerUnary(
 }
 
 /**
- * Rejects a call with headers only (PROTOCOL-HTTP2, Trailers-Only), without waiting for its body. Clients retry a call only
- * if the error has this form: headers before it commit them to the attempt (gRFC A6).
+ * Rejects a call with headers only (PROTOCOL-HTTP2, Trailers-Only), without waiting for its body. Clients retry a call
+ * only if the error has this form, because separate response headers commit them to the attempt (gRFC A6).
  */
 export function rejectCall(response: Http2ServerResponse, error: ConnectError): void {
   if (response.stream.closed) return;
-  // `writeHead` would send the headers without the end of the stream, which clients interpret as a response with a message.
+  // `writeHead` would send the headers without ending the stream. Clients would interpret that as a response with a
+  // message.
   for (const [name, value] of Object.entries({ ...contentType, ...statusOf(error) })) response.setHeader(name, value);
   response.end();
 }
@@ -59,8 +60,9 @@ function envelopeOf(message: Uint8Array): Buffer {
 }
 
 /**
- * Encodes only what the protocol requires (PROTOCOL-HTTP2, Percent-Encoded). Connect encodes more, which some clients do
- * not decode: grpc-js shows `%3A` for a colon. A header value neither begins nor ends with a space (RFC 9113, 8.2.1).
+ * Encodes only the characters that the protocol requires (PROTOCOL-HTTP2, Percent-Encoded), and spaces at the beginning
+ * and end, which a header value must not have (RFC 9113, 8.2.1). Connect encodes more characters, and some clients do
+ * not decode those: grpc-js shows `%3A` for a colon.
  */
 function percentEncoded(message: string): string {
   return message.toWellFormed().replace(/[^\x20-\x24\x26-\x7e]|^ | $/gu, encodeURIComponent);
