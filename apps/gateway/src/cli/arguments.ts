@@ -27,18 +27,18 @@ export function accountCommand(parent: Command, name: string, description: strin
   return parent.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
 }
 
-/** The option `--name`; `use` says what the name is for. */
+/** Creates the option `--name`. `use` says what the name is for. */
 export function nameOption(use: string): Option {
   const help = `${use}, 1 to ${merchantNameRule.lengthMax} characters`;
   return new Option('--name <NAME>', help).argParser(parseName('--name'));
 }
 
-/** The option `--as` of commands that are recorded in the audit log. */
+/** Creates the option `--as` for commands that are recorded in the audit log. */
 export function actorOption(): Option {
   return new Option('--as <NAME>', 'the actor in the audit log (default: user@host)').argParser(parseName('--as'));
 }
 
-/** The actor given by the option `--as` of a program; `undefined` without it. */
+/** Returns the actor that the option `--as` of a program gives; `undefined` without the option. */
 export function actorOf(program: Command): string | undefined {
   return program.opts<{ as?: string }>().as;
 }
@@ -75,7 +75,7 @@ export const parseLifetime = checked((text) => {
 export const parseTime = (option: '--before' | '--from' | '--ends') =>
   checked((text) => {
     try {
-      // Unlike Date, it rejects 30 February and a time without an offset.
+      // Unlike Date, Temporal rejects 30 February and a time without an offset.
       return new Date(Temporal.Instant.from(text).epochMilliseconds);
     } catch {
       return undefined;
@@ -96,7 +96,10 @@ function parseName(option: '--name' | '--as'): (text: string) => string {
   };
 }
 
-/** Rejects an invalid value with its own message. Commander's message would repeat the value, which may be a secret. */
+/**
+ * Returns a parser that rejects an invalid value with `message`. Commander's own message would repeat the value, which
+ * may be a secret.
+ */
 function checked<Value>(parse: (text: string) => Value | undefined, message: string): (text: string) => Value {
   return (text) => {
     const value = parse(text);

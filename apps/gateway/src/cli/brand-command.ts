@@ -30,7 +30,7 @@ export function addBrandCommand(program: Command, openOperator: OpenOperator, pr
   command.option('--json', jsonHelp).action(async (clientId: string, { logo, json, ...texts }: BrandOptions) => {
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(textOptions)) {
-      // Commander returns options in camel case.
+      // Commander returns the names of options in camel case.
       members[name] = texts[name.replace(/_(\w)/, (_, letter: string) => letter.toUpperCase())];
     }
     if (logo !== undefined) members.logo = logo === 'none' ? '' : await readLogo(logo);

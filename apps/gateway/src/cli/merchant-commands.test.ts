@@ -6,8 +6,8 @@ import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
 const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
 /**
- * Stands in for opening the accounts, so that no command runs. test/cli/merchant-command.test.ts tests what commands
- * do.
+ * Replaces the function that opens the accounts, so that no command does its work. test/cli/merchant-command.test.ts
+ * tests that.
  */
 const open = vi.fn<Parameters<typeof merchantCommands>[0]>(async () => {});
 
@@ -20,7 +20,7 @@ afterEach(() => {
 const merchant = (...args: string[]) => run(merchantCommands, args);
 const checkout = (...args: string[]) => run(checkoutCommands, args);
 
-/** Runs a command. Returns the errors that commander reports. */
+/** Parses the arguments of a command. Returns the errors that commander reports. */
 async function run(commands: typeof merchantCommands, args: string[]): Promise<string> {
   let errors = '';
   const program = commands(open, () => {});
@@ -43,7 +43,7 @@ function allOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allOf)];
 }
 
-test('--as names the actor, before and after the command', async () => {
+test('--as names the actor, whether it precedes or follows the command', async () => {
   await merchant('--as', 'Alice', 'disable', clientId);
   await merchant('disable', clientId, '--as', 'Bob');
   await checkout('create', '--name', 'Cards');
@@ -54,7 +54,7 @@ test('--as names the actor, before and after the command', async () => {
 describe('checkout with wrong arguments', () => {
   afterEach(() => expect(open).not.toHaveBeenCalled());
 
-  test('a blank name', async () => {
+  test('a name of spaces', async () => {
     const message = '--name must contain a visible character.';
     await expect(checkout('create', '--name', ' ')).rejects.toThrow(new UsageError(message));
   });

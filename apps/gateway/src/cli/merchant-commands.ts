@@ -26,19 +26,19 @@ import {
   parseSecretNumber,
   timeForm,
 } from './arguments.ts';
-import { readable, secretNote, startList } from './output.ts';
+import { displayTime, secretNote, startList } from './output.ts';
 import { baseUrlOf, type OpenAccounts, unknownAccount } from './with-accounts.ts';
 
-/** For commands that need no existing merchant, so they can be the first to run on a new database. */
+/** The options of commands that need no existing merchant, and can therefore be the first on a new database. */
 const creating = { creates: true } as const;
 
 /** The number of rows that a list reads from the database at a time. */
 const listPage = 500;
 
 /**
- * The commands of `pnpm merchant`. No command accepts a secret as an argument, because every user of the machine can
- * see arguments. Before the database is opened, wrong arguments end the process with exit code 2 or reject with a
- * {@link UsageError}.
+ * Creates the commands of `pnpm merchant`. No command accepts a secret as an argument, because every user of the
+ * machine can see arguments. Wrong arguments end the process with exit code 2, or reject with a {@link UsageError},
+ * before the database is opened.
  */
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram(
@@ -82,7 +82,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
             const kind = account.kind === 'merchant' ? mode : account.kind;
             const { clientId, name, checksumMode, liveSecrets, createdAt, disabledAt } = account;
             const state = disabledAt === null ? 'enabled' : 'disabled';
-            const cells = [clientId, kind, state, checksumMode, `${liveSecrets}`, readable(createdAt), name];
+            const cells = [clientId, kind, state, checksumMode, `${liveSecrets}`, displayTime(createdAt), name];
             printRow({ ...account, kind }, ...cells);
           }
           page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });
@@ -151,8 +151,8 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         );
         while (page.length > 0) {
           for (const { createdAt, action, actor, details, ...entry } of page) {
-            const facts = { time: createdAt, action, client_id: entry.clientId, who: actor, details };
-            printRow(facts, readable(createdAt), action, entry.clientId ?? '', actor, JSON.stringify(details));
+            const fields = { time: createdAt, action, client_id: entry.clientId, who: actor, details };
+            printRow(fields, displayTime(createdAt), action, entry.clientId ?? '', actor, JSON.stringify(details));
           }
           page = await accounts.log({ clientId, after: page.at(-1)?.id ?? 0, limit: listPage });
         }
@@ -198,8 +198,8 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
           const state =
             endsAt === null
               ? 'works'
-              : `${endsAt.getTime() > Date.now() ? 'works until' : 'ended'} ${readable(endsAt)}`;
-          printRow({}, `${id}`, readable(createdAt), state);
+              : `${endsAt.getTime() > Date.now() ? 'works until' : 'ended'} ${displayTime(endsAt)}`;
+          printRow({}, `${id}`, displayTime(createdAt), state);
         }
         end(`${clientId} has no secrets.`);
       }),
@@ -214,7 +214,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         if (ended.kind === 'unknown_account') throw unknownAccount(clientId);
         if (ended.kind === 'unknown_secret') throw new StartError(`${clientId} has no secret ${number}.`);
         if (ended.kind !== 'ends') throw new StartError(`Secret ${number} of ${clientId} has already ended.`);
-        const when = ends === undefined ? 'now' : `at ${readable(ended.at)}`;
+        const when = ends === undefined ? 'now' : `at ${displayTime(ended.at)}`;
         print(`Secret ${number} of ${clientId} ends ${when}.`);
       }),
     );
@@ -223,7 +223,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
   return program;
 }
 
-/** The commands of `pnpm checkout`. A checkout system's secrets are managed with `pnpm merchant secret`. */
+/** Creates the commands of `pnpm checkout`. A checkout system's secrets are managed with `pnpm merchant secret`. */
 export function checkoutCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram(
     'pnpm checkout',
@@ -247,13 +247,13 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
   return program;
 }
 
-/** A program whose commands are recorded in the audit log. */
+/** Creates a program whose commands are recorded in the audit log. */
 function recordedProgram(name: string, description: string): Command {
   return createProgram(name, description)
     .addOption(actorOption())
     .configureHelp({ ...helpFormat, showGlobalOptions: true })
     .configureOutput({
-      // Someone may have typed a secret by mistake.
+      // The arguments may contain a secret that was typed by mistake.
       outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
     });
 }

@@ -1,7 +1,7 @@
 import { run } from '../start/process.ts';
 import { createProgram } from './arguments.ts';
 import { print } from './output.ts';
-import { withDatabase } from './with-accounts.ts';
+import { withDatabase } from './with-database.ts';
 
 await run(async () => {
   createProgram(

@@ -13,13 +13,14 @@ import { webhookOperations } from '../operations/webhooks.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { createSigningSecrets, reencryptAll } from '../secrets/signing-secrets.ts';
 import { StartError, UsageError } from '../start/process.ts';
-import { baseUrlOf, unknownAccount, withDatabase } from './with-accounts.ts';
+import { baseUrlOf, unknownAccount } from './with-accounts.ts';
+import { withDatabase } from './with-database.ts';
 
 /** Performs operations of the API for merchants, as an operator. */
 export interface Operator {
   /**
-   * Returns what the JSON API returns for an operation. Rejects if there is no such merchant, or with the API's message
-   * if the operation fails.
+   * Performs an operation for a merchant, and returns the same body as the JSON API. Rejects if there is no such
+   * merchant, or with the API's message if the operation fails.
    */
   call<Response>(method: DescMethodUnary, clientId: string, members?: Members): Promise<Response>;
   /**
@@ -31,7 +32,7 @@ export interface Operator {
 
 export type OpenOperator = typeof withOperator;
 
-/** Opens the operator for some work, and closes it afterwards. `actor` is recorded in the audit log. */
+/** Opens an operator, passes it to `work`, and closes it afterwards. `actor` is recorded in the audit log. */
 export function withOperator(work: (operator: Operator) => Promise<void>, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
     const { webhookAddresses } = config;
@@ -48,8 +49,8 @@ export function withOperator(work: (operator: Operator) => Promise<void>, actor?
 }
 
 /**
- * Opens an operator on a database, with the operations that merchants use to manage their endpoints and brands
- * themselves.
+ * Opens an operator on a database. It performs the same operations with which merchants manage their own endpoints and
+ * brands.
  */
 export function openOperator(
   url: string,
@@ -101,7 +102,9 @@ export function openOperator(
   };
 }
 
-/** Converts a failure of the API to the error of a command. The message says what only an operator can do about it. */
+/**
+ * Converts a failure of the API to the error of a command. Its message adds the steps that only an operator can take.
+ */
 function commandError(failure: Failure): Error {
   switch (failure.kind) {
     case 'invalid_request':

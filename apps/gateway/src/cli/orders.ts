@@ -26,8 +26,8 @@ import {
   parseTime,
   timeForm,
 } from './arguments.ts';
-import { print, readable, snakeCased, startList } from './output.ts';
-import { withDatabase } from './with-accounts.ts';
+import { displayTime, print, snakeCased, startList } from './output.ts';
+import { withDatabase } from './with-database.ts';
 
 // The commands of `pnpm orders`. They report errors in the same way as those of `pnpm merchant`.
 
@@ -74,7 +74,7 @@ program
   .option('--json', jsonHelp)
   .action((text: string, { json }: { json?: true }) =>
     withDatabase(async (url) => {
-      // A payment link is stored as its token only.
+      // The database stores only the token of a payment link.
       const histories = await findOrderHistories({ url }, text.replace(/^.*\/payment\//, ''));
       if (histories.length === 0) throw new StartError('There is no such order.');
       for (const history of histories) print(json ? snakeCased(history) : describeOrder(history));
@@ -101,7 +101,16 @@ program
       for (const refusal of await listRefusedPayments({ url }, limit)) {
         const { refusedAt, code, amount, currency, paymentId, checkoutClientId, clientId, orderId } = refusal;
         const checkout = checkoutClientId ?? 'simulated';
-        printRow(refusal, readable(refusedAt), code, `${amount} ${currency}`, paymentId, checkout, clientId, orderId);
+        printRow(
+          refusal,
+          displayTime(refusedAt),
+          code,
+          `${amount} ${currency}`,
+          paymentId,
+          checkout,
+          clientId,
+          orderId,
+        );
       }
       end('There are no refused payments.');
     }),
@@ -139,8 +148,8 @@ program
 await run(() => program.parseAsync());
 
 /**
- * Writes to a temporary name until the file is complete and on disk, so that a partial export is not mistaken for a
- * complete one.
+ * Writes the lines to a file and returns their number. The file has a temporary name until it is complete and on disk,
+ * so that a partial export is not mistaken for a complete one.
  */
 async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>): Promise<number> {
   let count = 0;
@@ -160,7 +169,7 @@ async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>
 async function* linesOf(file: string): AsyncGenerator<string> {
   const bytes = createReadStream(file);
   let rest = '';
-  // readline would also split at U+2028.
+  // Does not use readline, which would also split lines at U+2028.
   for await (const chunk of (file.endsWith('.gz') ? bytes.compose(createGunzip()) : bytes).setEncoding('utf8')) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
@@ -199,12 +208,12 @@ function describeOrder({ order, refusedPayments, events }: OrderHistory): string
     `order_status      ${order.orderStatus}`,
     `order_amount      ${order.orderAmount} ${order.orderCurrency}`,
     ...(paymentId === null ? [] : [`payment_id        ${paymentId}`]),
-    ...(leaseEndsAt === null ? [] : [`in progress until ${readable(leaseEndsAt)}`]),
+    ...(leaseEndsAt === null ? [] : [`in progress until ${displayTime(leaseEndsAt)}`]),
     ...refusedPayments.map(
       ({ paymentId, amount, currency, code, refusedAt }) =>
-        `refused payment   ${paymentId}  ${amount} ${currency}  ${code}  ${readable(refusedAt)}`,
+        `refused payment   ${paymentId}  ${amount} ${currency}  ${code}  ${displayTime(refusedAt)}`,
     ),
-    ...history.map(([time, text]) => `${readable(time)}  ${text}`),
+    ...history.map(([time, text]) => `${displayTime(time)}  ${text}`),
     '',
   ].join('\n');
 }
@@ -213,7 +222,7 @@ function describeDelivery(delivery: OrderHistory['events'][number]['delivery']):
   if (delivery === null) return 'no webhook';
   const { attempts, lastResult, deliveredAt, nextAttemptAt } = delivery;
   const result = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}${lastResult === null ? '' : `, last result: ${lastResult}`}`;
-  if (deliveredAt !== null) return `webhook delivered ${readable(deliveredAt)} (${result})`;
+  if (deliveredAt !== null) return `webhook delivered ${displayTime(deliveredAt)} (${result})`;
   if (nextAttemptAt === null) return `webhook given up (${result})`;
-  return `webhook due ${readable(nextAttemptAt)} (${result})`;
+  return `webhook due ${displayTime(nextAttemptAt)} (${result})`;
 }

@@ -5,25 +5,25 @@ export function print(line: string): void {
 }
 
 /**
- * Starts a list in columns with these names and widths or, with `json`, as one object per line. If there was no row,
- * `end` prints its sentence instead of the columns.
+ * Starts a list, which is printed in columns with these names and widths or, with `json`, as one object per line. If
+ * there was no row, `end` prints its sentence instead of the names of the columns.
  */
 export function startList(
   columns: Readonly<Record<string, number>>,
   json: boolean | undefined,
   print: (line: string) => void,
 ): {
-  readonly printRow: (facts: object, ...cells: readonly string[]) => void;
+  readonly printRow: (fields: object, ...cells: readonly string[]) => void;
   readonly end: (sentence: string) => void;
 } {
   let isEmpty = true;
   const widths = Object.values(columns);
   const row = (cells: readonly string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
   return {
-    printRow(facts, ...cells) {
+    printRow(fields, ...cells) {
       if (isEmpty && !json) print(row(Object.keys(columns)));
       isEmpty = false;
-      print(json ? snakeCased(facts) : row(cells));
+      print(json ? snakeCased(fields) : row(cells));
     },
     end(sentence) {
       if (isEmpty && !json) print(sentence);
@@ -31,14 +31,14 @@ export function startList(
   };
 }
 
-/** A time to the second, as `2027-01-31 12:00:00 UTC`. */
-export function readable(time: Date): string {
+/** Formats a time, to the second, as `2027-01-31 12:00:00 UTC`. */
+export function displayTime(time: Date): string {
   return `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 /** Formats an object as JSON. The names of all members are in snake case, like those of the API. */
-export function snakeCased(facts: object): string {
-  return JSON.stringify(facts, (_name, value: unknown) => {
+export function snakeCased(fields: object): string {
+  return JSON.stringify(fields, (_name, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
     const members = Object.entries(value).map(([name, member]) => [
       name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),

@@ -5,7 +5,7 @@ import type { DeliveryResponse, EndpointResponse } from '../operations/webhooks.
 import { StartError } from '../start/process.ts';
 import { accountCommand, actorOf, jsonHelp } from './arguments.ts';
 import type { OpenOperator, Operator } from './operator.ts';
-import { readable, secretNote, startList } from './output.ts';
+import { displayTime, secretNote, startList } from './output.ts';
 
 const { method } = WebhookService;
 
@@ -58,14 +58,16 @@ export function addWebhookCommands(program: Command, openOperator: OpenOperator,
       }),
     );
 
-  add('show', 'Shows all endpoints, but never their secrets. The first one signs returns.').action(
-    (clientId: string, { json }: Options) =>
-      run(async (operator) => {
-        const endpoints = await listEndpoints(operator, clientId);
-        if (json) return print(JSON.stringify({ endpoints }));
-        if (endpoints.length === 0) throw noEndpoint(clientId);
-        for (const endpoint of endpoints) print(describeEndpoint(endpoint));
-      }),
+  add(
+    'show',
+    'Shows all endpoints without their secrets. The secret of the first endpoint also signs return URLs.',
+  ).action((clientId: string, { json }: Options) =>
+    run(async (operator) => {
+      const endpoints = await listEndpoints(operator, clientId);
+      if (json) return print(JSON.stringify({ endpoints }));
+      if (endpoints.length === 0) throw noEndpoint(clientId);
+      for (const endpoint of endpoints) print(describeEndpoint(endpoint));
+    }),
   );
 
   addForEndpoint('rotate', 'Replaces the signing secret and shows the new one.').action(
@@ -131,7 +133,7 @@ export function addWebhookCommands(program: Command, openOperator: OpenOperator,
         const { printRow, end } = startList(columns, undefined, print);
         for (const delivery of listed.deliveries) {
           const { event_id, type, created_at, status, attempts, last_result = '' } = delivery;
-          printRow(delivery, event_id, type, readable(new Date(created_at)), status, `${attempts}`, last_result);
+          printRow(delivery, event_id, type, displayTime(new Date(created_at)), status, `${attempts}`, last_result);
         }
         end('There are no deliveries.');
       }),
@@ -170,13 +172,13 @@ function choose(clientId: string, endpoints: readonly EndpointResponse[], id: st
 
 function describeEndpoint({ id, url, event_types, created_at, disabled_at, failing_since }: EndpointResponse): string {
   let state = 'works';
-  if (failing_since !== undefined) state = `failing since ${readable(new Date(failing_since))}`;
-  if (disabled_at !== undefined) state = `disabled ${readable(new Date(disabled_at))}. Set it again to enable it.`;
+  if (failing_since !== undefined) state = `failing since ${displayTime(new Date(failing_since))}`;
+  if (disabled_at !== undefined) state = `disabled ${displayTime(new Date(disabled_at))}. Set it again to enable it.`;
   return [
     `ID:       ${id}`,
     `URL:      ${url}`,
     `EVENTS:   ${event_types.join(', ')}`,
-    `CREATED:  ${readable(new Date(created_at))}`,
+    `CREATED:  ${displayTime(new Date(created_at))}`,
     `STATE:    ${state}`,
   ].join('\n');
 }

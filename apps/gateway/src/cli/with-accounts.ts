@@ -1,10 +1,9 @@
-import { hasDatabase } from '@order-gateway/dev-postgres';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
-import { type Config, readConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { defaultBaseUrl, hostInUrl } from '../network/listen.ts';
-import { openDatabase } from '../start/database.ts';
-import { messageOf, onStopSignal, StartError } from '../start/process.ts';
+import { StartError } from '../start/process.ts';
+import { type DatabaseOptions, withDatabase } from './with-database.ts';
 
 export type OpenAccounts = typeof withAccounts;
 
@@ -12,7 +11,7 @@ export function unknownAccount(clientId: string): StartError {
   return new StartError(`There is no account ${clientId}.`);
 }
 
-/** The base URL of a gateway with this configuration. */
+/** Returns the base URL of a gateway with this configuration. */
 export function baseUrlOf({ baseUrl, host, httpPort, tls }: Config): BaseUrl {
   return baseUrl ?? defaultBaseUrl(tls === undefined ? 'http' : 'https', hostInUrl(host), httpPort);
 }
@@ -22,7 +21,7 @@ interface AccountsOptions extends DatabaseOptions {
   readonly actor?: string | undefined;
 }
 
-/** Opens the merchants' accounts for a command, and closes them afterwards. */
+/** Opens the accounts of merchants and checkout systems for a command, and closes them afterwards. */
 export function withAccounts(
   work: (accounts: AccountAdmin, config: Config) => Promise<void>,
   { actor, ...options }: AccountsOptions = {},
@@ -35,42 +34,4 @@ export function withAccounts(
       await accounts.close();
     }
   }, options);
-}
-
-interface DatabaseOptions {
-  /** Creates the embedded database and the schema if they are missing, as `pnpm start` does; otherwise the command is rejected. */
-  readonly creates?: boolean;
-  /** Overrides the variable MIGRATE. */
-  readonly migrate?: boolean;
-}
-
-/**
- * Opens the configured database for a command, prints the database's name to standard error, and closes it afterwards.
- */
-export async function withDatabase(
-  work: (url: string, config: Config) => Promise<void>,
-  { creates = false, migrate }: DatabaseOptions = {},
-): Promise<void> {
-  const config = readConfig(process.env);
-  if (!creates && config.databaseUrl === undefined && !hasDatabase(config.dataDir))
-    throw new StartError(
-      `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway, or run \`pnpm start\` first.`,
-    );
-  const done = openAndWork(work, { ...config, migrate: creates && (migrate ?? config.migrate) });
-  // A signal waits until the command has finished. Otherwise PostgreSQL would keep running, or a new secret would never
-  // be shown.
-  onStopSignal(() => done);
-  await done;
-}
-
-async function openAndWork(work: (url: string, config: Config) => Promise<void>, config: Config): Promise<void> {
-  const database = await openDatabase(config);
-  try {
-    process.stderr.write(`Database: ${database.name}\n`);
-    await work(database.url, config);
-  } catch (error) {
-    throw error instanceof StartError ? error : new StartError(`The command failed: ${messageOf(error)}`);
-  } finally {
-    await database.close();
-  }
 }

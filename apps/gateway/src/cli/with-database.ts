@@ -1,0 +1,46 @@
+import { hasDatabase } from '@order-gateway/dev-postgres';
+import { type Config, readConfig } from '../config.ts';
+import { openDatabase } from '../start/database.ts';
+import { messageOf, onStopSignal, StartError } from '../start/process.ts';
+
+export interface DatabaseOptions {
+  /**
+   * Whether to create the embedded database and the schema if they are missing, as `pnpm start` does. Otherwise, the
+   * command fails without them.
+   */
+  readonly creates?: boolean;
+  /** Overrides the variable MIGRATE of a command that creates the schema. */
+  readonly migrate?: boolean;
+}
+
+/**
+ * Opens the configured database for a command, prints the database's name to standard error, and closes the database
+ * afterwards. Rejects with a {@link StartError}.
+ */
+export async function withDatabase(
+  work: (url: string, config: Config) => Promise<void>,
+  { creates = false, migrate }: DatabaseOptions = {},
+): Promise<void> {
+  const config = readConfig(process.env);
+  if (!creates && config.databaseUrl === undefined && !hasDatabase(config.dataDir))
+    throw new StartError(
+      `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway, or run \`pnpm start\` first.`,
+    );
+  const done = openAndWork(work, { ...config, migrate: creates && (migrate ?? config.migrate) });
+  // On a signal, the process ends only after the command. Otherwise, PostgreSQL would keep running, or a new secret would
+  // never be shown.
+  onStopSignal(() => done);
+  await done;
+}
+
+async function openAndWork(work: (url: string, config: Config) => Promise<void>, config: Config): Promise<void> {
+  const database = await openDatabase(config);
+  try {
+    process.stderr.write(`Database: ${database.name}\n`);
+    await work(database.url, config);
+  } catch (error) {
+    throw error instanceof StartError ? error : new StartError(`The command failed: ${messageOf(error)}`);
+  } finally {
+    await database.close();
+  }
+}
