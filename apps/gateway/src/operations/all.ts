@@ -6,7 +6,7 @@ import { orderOperations } from './orders.ts';
 import { paymentOperations } from './payments.ts';
 import { webhookOperations } from './webhooks.ts';
 
-/** All operations of the API, except the one that streams (`createWatchEvents`). */
+/** Creates all operations of the API, except the streaming one (`createWatchEvents`). */
 export function createOperations(deps: OperationDeps): readonly Operation[] {
   return [
     ...orderOperations(deps),

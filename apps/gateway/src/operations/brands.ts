@@ -58,7 +58,8 @@ function bytesOf(base64: string): Uint8Array | undefined {
 }
 
 /**
- * The path of a logo below the base URL. It always refers to the same image, because it contains the image's digest.
+ * Returns the path of a logo below the base URL. A path always refers to the same image, because it contains the
+ * image's digest.
  */
 export function logoPath({ digest, type }: Logo): string {
   return `/logos/${digest}.${type}`;
@@ -66,7 +67,7 @@ export function logoPath({ digest, type }: Logo): string {
 
 export type BrandResponse = ReturnType<typeof brandResponse>;
 
-/** A brand as the API returns it. */
+/** Builds the API's form of a brand. */
 export function brandResponse({ logo, color, ...texts }: Brand, baseUrl: BaseUrl) {
   return {
     logo_url: logo === null ? undefined : `${baseUrl}${logoPath(logo)}`,

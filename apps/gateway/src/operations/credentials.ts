@@ -45,7 +45,7 @@ export function credentialOperations(deps: Pick<OperationDeps, 'management'>): O
   });
 }
 
-/** A client secret as the API returns it. It contains the value only if the secret is new. */
+/** Builds the API's form of a client secret. It contains the secret itself only if the secret is new. */
 export function secretResponse(
   { id, createdAt, endsAt = null }: { readonly id: number; readonly createdAt: Date; readonly endsAt?: Date | null },
   newSecret?: string,

@@ -28,13 +28,14 @@ export function eventOperations(deps: ListEventsDeps & Pick<OperationDeps, 'base
 interface ListedEvents {
   readonly events: readonly OrderEvent[];
   readonly nextCursor: string;
-  /** How long the call would have waited for a first event. */
+  /** The preferred wait for a first event, in seconds, if the call was allowed to wait; otherwise 0. */
   readonly waitSeconds: number;
 }
 
 /**
- * Lists the merchant's events, oldest first. Every page has a cursor for later events. The call waits for a first event
- * as long as the caller prefers. If a filtered scan has found no events yet, it continues while there is time.
+ * Lists the merchant's events, oldest first. Every page has a cursor for later events. If there are no events yet, the
+ * call waits for the first one for as long as the caller prefers. If a filtered scan was cut off before it found an
+ * event, the call continues the scan while there is time.
  */
 async function listEvents(
   { store, eventWatch }: ListEventsDeps,
@@ -67,16 +68,18 @@ async function listEvents(
   }
 }
 
-/** The caller of a stream, and when the stream ends. */
+/** The caller of a stream. */
 export interface Watcher {
   readonly account: Merchant;
-  /** Whether the credentials still work. */
+  /** Checks whether the credentials are still valid. */
   readonly authenticate: () => Promise<Result<unknown, Failure>>;
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The operation that responds with a stream. It yields the JSON form of the messages to send, and a failure at the end.
+ * The operation that responds with a stream. It yields the messages to send, in their JSON form, and a failure at the
+ * end.
  */
 export type WatchEvents = ReturnType<typeof createWatchEvents>;
 
@@ -124,7 +127,7 @@ export function createWatchEvents({
 
   return {
     method: EventService.method.watchEvents,
-    /** Sends the merchant's events until a failure. Every stream ends with one. */
+    /** Yields the merchant's events. Every stream ends with a failure. */
     async *handle(watcher: Watcher, input: Members): AsyncGenerator<Result<object, Failure>, void> {
       const { id } = watcher.account;
       const open = streams.get(id) ?? 0;
@@ -143,7 +146,7 @@ export function createWatchEvents({
   };
 }
 
-/** An event as feeds and webhooks contain it, with the order after the change. */
+/** Builds the form of an event in feeds and webhooks. It contains the order after the change. */
 export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl) {
   return {
     id: event.eventId,

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { type Explored, exploreAll } from '../../test/helpers/interleavings/explore.ts';
 import { calls, create, orderWorld } from '../../test/helpers/interleavings/order-world.ts';
 
-// Explores every interleaving of the statements of a few calls about one order. A failed test prints the schedule that
-// breaks a promise, and the calls that contradict each other. `interleavings.slow.test.ts` explores more calls, faults
-// and steps of the clock.
+// Explores every interleaving of the statements of a few calls on one order. A failed test prints the schedule that
+// breaks a guarantee, and the calls that contradict each other. `interleavings.slow.test.ts` explores more calls,
+// faults and steps of the clock.
 
 const names = Object.keys(calls);
 const named = (...callNames: string[]) => callNames.map((name) => calls[name] ?? create());
@@ -14,7 +14,7 @@ function report(title: string, explored: Explored): void {
   process.stdout.write(`${title}: ${JSON.stringify(explored)}\n`);
 }
 
-test('two calls on an order, with a crash or a lost response after any statement, keep all promises', async () => {
+test('two calls on an order keep all guarantees despite a crash or a lost response after any statement', async () => {
   const total = { states: 0, checked: 0, schedules: 0 };
   for (const [index, first] of names.entries()) {
     for (const second of names.slice(index)) {
@@ -34,7 +34,7 @@ test.for([
   [['pay by 2', 'pay by 3', 'cancel', 'start by 3'], 0],
   [['start by 2', 'start by 2', 'end by 2', 'end by 2'], 0],
   [['simulate an expiry', 'pay by 3', 'cancel', 'read'], 0],
-] as const)('%j at the same time keep all promises while the clock passes the expiry', async ([callNames, ticks]) => {
+] as const)('%j at the same time keep all guarantees while the clock passes the expiry', async ([callNames, ticks]) => {
   const explored = await exploreAll(orderWorld(named(...callNames), { isCreated: true, ticks }), { faultsMax: 0 });
   report(`${callNames.join(', ')}, ${ticks} steps of the clock`, explored);
 });

@@ -17,7 +17,7 @@ import { storageFailure } from './retry-after.ts';
 
 /** A merchant that manages its own endpoints, secrets or brand. */
 interface Manager extends Caller<Merchant> {
-  /** Performs work on what the merchant manages, within the time limit of the call. */
+  /** Performs work on the merchant's settings, within the time limit of the call. */
   manage<Value>(work: (managed: Managed) => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>>;
 }
 
@@ -27,8 +27,8 @@ const reserved: Failure = {
 };
 
 /**
- * Creates the operations of a service with which merchants manage their own settings. The operator can reserve these
- * operations.
+ * Creates the operations of a service with which merchants manage their own settings. If the operator has reserved
+ * these operations (SELF_SERVICE=off), they are rejected.
  */
 export function managementOperations<Methods extends Readonly<Record<string, DescMethod>>>(
   { management }: Pick<OperationDeps, 'management'>,
@@ -55,14 +55,14 @@ function managerOf(management: MerchantManagement, caller: Caller<Merchant>): Ma
   };
 }
 
-/** The kind of thing that an id in a request refers to. */
-type Unknown = 'webhook_endpoint' | 'event' | 'client_secret';
+/** The kind of resource to which an id in a request refers. */
+type ResourceKind = 'webhook_endpoint' | 'event' | 'client_secret';
 
 /**
- * Reads an id of a request. A text of another form can't be an existing id, so it is not looked up. `unknown` is the
- * kind of thing that the id refers to.
+ * Reads the id of a resource from a request. A text that does not match `form` can't be an existing id, so it is
+ * `not_found` without a lookup.
  */
-export function readId(members: Members, field: string, form: RegExp, unknown: Unknown): Result<string, Failure> {
+export function readId(members: Members, field: string, form: RegExp, kind: ResourceKind): Result<string, Failure> {
   const value = members[field];
   if (value === undefined || value === null || value === '') {
     return failed({ kind: 'invalid_request', errors: [{ field, ...missing }] });
@@ -70,9 +70,9 @@ export function readId(members: Members, field: string, form: RegExp, unknown: U
   if (typeof value !== 'string') {
     return failed({ kind: 'invalid_request', errors: [{ field, code: 'wrong_type', message: 'must be a string' }] });
   }
-  return form.test(value) ? success(value) : failed(notFound(unknown));
+  return form.test(value) ? success(value) : failed(notFound(kind));
 }
 
-export function notFound(unknown: Unknown): Failure {
-  return { kind: 'not_found', unknown };
+export function notFound(kind: ResourceKind): Failure {
+  return { kind: 'not_found', unknown: kind };
 }

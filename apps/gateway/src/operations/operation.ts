@@ -12,7 +12,7 @@ import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts'
 import type { CountRefusal } from '../telemetry/metrics.ts';
 import type { EventWatch } from '../watches/event-watch.ts';
 
-/** The dependencies of operations; each takes only what it uses. */
+/** The dependencies of all operations. Each operation declares which of them it uses. */
 export interface OperationDeps {
   readonly store: OrderStore & EventFeed;
   readonly randomBytes: RandomBytes;
@@ -26,7 +26,7 @@ export interface OperationDeps {
   readonly eventWatch: EventWatch;
   /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
   readonly erasureKeys: SecretsKeys | undefined;
-  /** What merchants manage themselves; absent: the operator does. */
+  /** The settings that merchants manage themselves; absent if only the operator may manage them. */
   readonly management: MerchantManagement | undefined;
   /** Where webhooks may be sent. */
   readonly webhookAddresses: AllowedAddresses;
@@ -57,15 +57,15 @@ interface CheckedLogo extends Logo {
 /** An order, which has no service_order_id before it is stored. */
 export type NotedOrder = Order | NewOrder;
 
-/** The part of a call that a use case sees. */
+/** The part of a call that the steps of an operation use. */
 export interface Deadline {
-  /** Sets the order of the call, for its log line. The last one counts. */
+  /** Sets the order that the call concerns, for its log line. The last one counts. */
   concerns(order: NotedOrder): void;
-  /** The remaining time in milliseconds, which may be negative. Everything that a call waits for takes this as its limit. */
+  /** Returns the remaining time in milliseconds, which may be negative. Every wait of the call uses it as its limit. */
   timeLeftMs(): number;
 }
 
-/** The caller, and how long the call may take. */
+/** The caller of an operation, and the time limit of the call. */
 export interface Caller<Kind extends Account = Account> extends Deadline, ManagementCaller {
   readonly account: Kind;
   /** The client id of the request. */
@@ -73,8 +73,8 @@ export interface Caller<Kind extends Account = Account> extends Deadline, Manage
   /** The client secret of the request: the key of its `v1=` checksum. */
   readonly clientSecret: string;
   /**
-   * Whether the caller prefers that errors which could be ignored are rejected. Unknown members are rejected before the
-   * operation.
+   * Whether the caller prefers errors for mistakes that the gateway would otherwise ignore. Unknown members are
+   * rejected before the operation is performed.
    */
   readonly isStrict: boolean;
   /** How long the caller prefers to wait for a first result, in milliseconds; 0 means that it does not wait. */
@@ -86,7 +86,9 @@ export interface Caller<Kind extends Account = Account> extends Deadline, Manage
   pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
 }
 
-/** The members of a request under their API names, with values of any type. A member that was not sent is `undefined`. */
+/**
+ * The members of a request under their API names, with values of any type. A member that was not sent is `undefined`.
+ */
 export type Members = Readonly<Record<string, unknown>>;
 
 /**
@@ -106,12 +108,12 @@ export interface Reply {
 /** One operation of the API. The contract's options on the method declare its callers and its JSON route. */
 export interface Operation {
   readonly method: DescMethodUnary;
-  // Declared as a method, so that an operation can require the kind of account that its contract names. The intake
-  // guarantees that kind.
+  // Declared as a method, because TypeScript then lets an operation require the kind of account that its contract
+  // names. The intake guarantees that kind.
   handle(members: Members, caller: Caller): Promise<Result<Reply, Failure>>;
   /**
-   * Returns the errors of the members, which are reported together with unknown members; absent: only unknown members
-   * are reported.
+   * Returns the errors of the members. They are reported together with unknown members; if this function is absent,
+   * only the unknown members are reported.
    */
   readonly fieldErrors?: ((members: Members) => readonly FieldError<string>[]) | undefined;
 }
@@ -122,8 +124,8 @@ export type Handlers<Methods, Handle> = {
 };
 
 /**
- * Creates the operations of a service. `fieldErrors` has the function of that name in {@link Operation} for some of its
- * methods.
+ * Creates the operations of a service. `fieldErrors` contains {@link Operation.fieldErrors} of those methods that have
+ * it.
  */
 export function operationsOf<Methods extends Readonly<Record<string, DescMethod>>>(
   { method: methods }: { readonly method: Methods },
@@ -137,7 +139,7 @@ export function operationsOf<Methods extends Readonly<Record<string, DescMethod>
   }));
 }
 
-/** The outcome of an operation that may already have had its effect. */
+/** Returns the outcome of an operation that is a replay if an earlier call had the same effect. */
 export function outcomeOf({ replayed }: { readonly replayed: boolean }): Success {
   return replayed ? 'replayed' : 'ok';
 }

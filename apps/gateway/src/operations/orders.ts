@@ -110,7 +110,7 @@ export async function createOrder(
   if (wrongChecksum !== undefined) return failed(wrongChecksum);
   const rangeError = expiresAtMs === undefined ? undefined : expiryRangeError(expiresAtMs, nowMs);
   if (rangeError !== undefined) {
-    // The order may be a replay, sent when it is near its expiry or past it.
+    // The request may be a replay that is sent when the stored order is near or past its expiry.
     const found = await deps.store.findByOrderId(merchant.id, fields.order_id, caller.timeLeftMs());
     if (found.kind === 'found') return replayOf(deps, found.order, parsed.value);
     return failed(
@@ -139,7 +139,7 @@ export async function createOrder(
   }
 }
 
-/** Returns the stored order if it is the same as the one sent, otherwise the fields that differ. */
+/** Returns the stored order if it equals the order that was sent, and otherwise the names of the fields that differ. */
 function replayOf({ erasureKeys }: CreateOrderDeps, order: Order, sent: ParsedOrder): Result<CreatedOrder, Failure> {
   const fields = orderDifference(order, sent, erasureKeys);
   return fields.length === 0 ? success({ order, replayed: true }) : failed({ kind: 'order_id_conflict', fields });
@@ -162,7 +162,7 @@ export function cancelOrder(
 export type OrderResponse = ReturnType<typeof orderResponse>;
 export type OrderRecord = ReturnType<typeof orderRecord>;
 
-/** The six fields of the response to a creation, in the API's order. */
+/** Builds the response to a creation: its six fields, in the API's order. */
 export function orderResponse(order: Order, baseUrl: BaseUrl) {
   return {
     service_order_id: order.serviceOrderId,
@@ -174,7 +174,7 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
   };
 }
 
-/** The order in every other response, without the customer's data. Fields without a value are `undefined`. */
+/** Builds the form of an order in every other response, without the customer's data. Absent fields are `undefined`. */
 export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const { fields, payment, lease, refusedPayments } = order;
   return {

@@ -33,7 +33,7 @@ import {
 
 type RecordPaymentDeps = Pick<OperationDeps, 'store' | 'countRefusal'>;
 
-/** Creates the operations of checkout systems on the order of a payment link. */
+/** Creates the operations that checkout systems perform on the order of a payment link. */
 export function paymentOperations(
   deps: RecordPaymentDeps & Pick<OperationDeps, 'now' | 'baseUrl' | 'signingSecrets'>,
 ): Operation[] {
@@ -118,8 +118,8 @@ async function endPayment(
 }
 
 /**
- * Records the payment of an order, found by its payment link. Whether the payment is accepted or refused, the lease of its
- * attempt ends.
+ * Records the payment of an order, which is found by its payment link. The lease of the payment attempt ends, whether
+ * the payment is accepted or refused.
  */
 export async function recordPayment(
   deps: RecordPaymentDeps,
@@ -147,8 +147,8 @@ export async function recordPayment(
 }
 
 /**
- * An order as checkout systems see it. It has more members than the message `CheckoutOrder`; building the message drops
- * them.
+ * Builds the form of an order for checkout systems. It has more members than the message `CheckoutOrder`. They are
+ * dropped when the message is built.
  */
 function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
   const { order, merchant } = link;
@@ -157,8 +157,8 @@ function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 
 }
 
 /**
- * The complete URL at which the customer returns to the merchant, with the order's current status. It is signed if the
- * merchant has a signing secret that SECRETS_KEY can decrypt.
+ * Returns the complete URL at which the customer returns to the merchant, with the order's current status. The URL is
+ * signed if the merchant has a signing secret that SECRETS_KEY can decrypt.
  */
 export function returnLink(
   { signingSecrets, now }: Pick<OperationDeps, 'signingSecrets' | 'now'>,

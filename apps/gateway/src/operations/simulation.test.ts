@@ -32,28 +32,28 @@ import { cancelOrder, createOrder } from './orders.ts';
 import { recordPayment } from './payments.ts';
 import { findOrder } from './stored-orders.ts';
 
-// Runs the use cases and the batch queue over an in-memory store with failing statements. fast-check chooses the order
-// of events. A failed run prints its seed and path; passing `{ seed, path }` to `fc.assert` repeats it.
+// Runs the operations and the batch queue on an in-memory store with failing statements. fast-check chooses the order
+// of events. A failed run prints its seed and path. To repeat it, pass `{ seed, path }` to `fc.assert`.
 
 const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
 
-/** Only timers advance the time. Everything else in a simulation takes none. */
+/** Only timers advance the time. Everything else in a simulation takes no time. */
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterAll(() => void vi.useRealTimers());
 
 /** The outcomes of a statement. */
-const faults = ['works', 'answers late', 'fails', 'loses the answer', 'hangs', 'hangs after the commit'] as const;
+const faults = ['works', 'responds late', 'fails', 'loses the response', 'hangs', 'hangs after the commit'] as const;
 
-/** When the database client gives up (`client.ts`). */
+/** How long the database client waits for a response (`client.ts`). */
 const hangMs = 5_000;
 
-/** A note that no statement can store. Other orders in its batch must not fail with it. */
+/** A note that no statement can store. It must not cause the other orders of its batch to fail. */
 const badNote = 'bad';
 const badOrder = 2;
 
 /**
- * The calls of clients. Two orders have one of two notes each and are paid with one of two payments. A third order has
- * a bad note.
+ * The calls of clients. On two of the orders, a call uses one of two notes and one of two payments. The third order has
+ * the bad note.
  */
 const calls = fc.record({
   use: fc.constantFrom('create', 'create', 'pay', 'cancel', 'find'),
@@ -69,15 +69,15 @@ function noteOf({ order, variant }: Pick<SentCall, 'order' | 'variant'>): string
 
 interface Ended extends SentCall {
   readonly startMs: number;
-  readonly startedAs: number;
+  readonly startStep: number;
   readonly endMs: number;
-  readonly endedAs: number;
+  readonly endStep: number;
   /** When the customer paid; `undefined` if the sender did not know the order's link. */
   readonly paidAtMs: number | undefined;
   readonly result: Result<{ readonly order: Order; readonly replayed: boolean }, Failure>;
 }
 
-test('calls and failing statements in any order lose, double and undo nothing that was acknowledged', async () => {
+test('no order of calls and failing statements loses, duplicates or undoes an acknowledged change', async () => {
   const clients = fc.array(fc.array(calls, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 });
   const fates = fc.array(fc.constantFrom('works' as const, ...faults), { maxLength: 20 });
   const property = fc.asyncProperty(fc.scheduler(), clients, fates, fc.nat(2), async (scheduler, sent, fates, ends) => {
@@ -89,14 +89,20 @@ test('calls and failing statements in any order lose, double and undo nothing th
     const clients = sent.map(async (calls) => {
       for (const call of calls) {
         await scheduler.schedule(Promise.resolve(), call.use);
-        const [startMs, startedAs] = [performance.now(), ++steps];
-        const known = memory.ordersOf(merchant.id).find(({ fields }) => fields.order_id === `order-${call.order}`);
-        const result = await send(deps, known, call);
-        const ran = { startMs, startedAs, endMs: performance.now(), endedAs: ++steps, paidAtMs: known?.createdAtMs };
+        const [startMs, startStep] = [performance.now(), ++steps];
+        const knownOrder = memory.ordersOf(merchant.id).find(({ fields }) => fields.order_id === `order-${call.order}`);
+        const result = await send(deps, knownOrder, call);
+        const ran = {
+          startMs,
+          startStep,
+          endMs: performance.now(),
+          endStep: ++steps,
+          paidAtMs: knownOrder?.createdAtMs,
+        };
         ended.push({ ...call, ...ran, result });
       }
     });
-    // A timer may end before statements that were sent first.
+    // A timer may fire before statements that were sent earlier have ended.
     const timers = Array.from({ length: ends }, async () => {
       await scheduler.schedule(Promise.resolve(), 'a timer');
       vi.advanceTimersToNextTimer();
@@ -112,7 +118,7 @@ test('calls and failing statements in any order lose, double and undo nothing th
 /** Waits for two turns, because the queue defers work to the end of the first. */
 const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-/** Lets one event after another happen until a promise is settled. Fails if only a deadline could end a call. */
+/** Releases one event after another until a promise is settled. Fails if only a deadline could end a call. */
 async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promise: Promise<unknown>): Promise<void> {
   let isSettled = false;
   const end = () => {
@@ -128,7 +134,7 @@ async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promis
   }
 }
 
-async function send(deps: GatewayDeps, known: Order | undefined, sent: SentCall): Promise<Ended['result']> {
+async function send(deps: GatewayDeps, knownOrder: Order | undefined, sent: SentCall): Promise<Ended['result']> {
   const call = new Call(deps, 'json', {}, noPeer);
   call.limitTimeout(sent.timeoutMs);
   const caller = {
@@ -151,9 +157,9 @@ async function send(deps: GatewayDeps, known: Order | undefined, sent: SentCall)
     case 'pay': {
       const { order_amount, order_currency } = validOrderInput();
       const payment = {
-        order_token: known?.orderToken ?? 'none',
+        order_token: knownOrder?.orderToken ?? 'none',
         payment_id: `payment-${sent.variant}`,
-        paid_at: formatTime(known?.createdAtMs ?? 0),
+        paid_at: formatTime(knownOrder?.createdAtMs ?? 0),
       };
       return changed(await call.run(() => recordPayment(deps, caller, { ...payment, order_amount, order_currency })));
     }
@@ -172,7 +178,7 @@ function changed(result: Result<{ found: { order: Order }; replayed: boolean }, 
 
 const clientsOfStore = 5;
 
-/** A store whose calls share statements as in PostgreSQL, and fail as planned. */
+/** Opens a store whose calls share statements as in PostgreSQL. Each statement has the next of the given fates. */
 function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fates: (typeof faults)[number][]) {
   let [closed, hanging] = [0, 0];
   const queues: { close(): Promise<void> }[] = [];
@@ -198,7 +204,7 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
         await new Promise((resolve) => setTimeout(resolve, hangMs));
         hanging -= 1;
       }
-      if (fate === 'answers late') await scheduler.schedule(Promise.resolve(), 'its answer');
+      if (fate === 'responds late') await scheduler.schedule(Promise.resolve(), 'its response');
       else if (fate !== 'works') throw new ConnectionLost();
       return outcomes;
     };
@@ -273,9 +279,9 @@ async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): 
   }
 }
 
-/** A call as the model sees it. A payment whose sender did not know the link is about no order. */
+/** Converts a call to the model's form. A payment is dropped if its sender did not know the link of any order. */
 function callOf(ended: Ended): ModelCall[] {
-  const { use, variant, startedAs, endedAs, paidAtMs, result } = ended;
+  const { use, variant, startStep, endStep, paidAtMs, result } = ended;
   if (use === 'pay' && paidAtMs === undefined) return [];
   const { order_amount, order_currency: currency } = validOrderInput();
   const payment = { checkout: String(merchant.id), paymentId: `payment-${variant}`, paidAtMs: paidAtMs ?? 0 };
@@ -286,7 +292,7 @@ function callOf(ended: Ended): ModelCall[] {
     find: { kind: 'read' },
   };
   const isKnown = result.ok || effects.includes(result.failure.kind);
-  const times = { sentAt: startedAs, receivedAt: isKnown ? endedAs : Infinity, during: { fromMs: 0, toMs: Infinity } };
+  const times = { sentAt: startStep, receivedAt: isKnown ? endStep : Infinity, during: { fromMs: 0, toMs: Infinity } };
   const response = result.ok ? responseOf(use, result.value) : isKnown ? { outcome: result.failure.kind } : undefined;
   return [{ ...times, request: requests[use], response }];
 }

@@ -22,7 +22,7 @@ export interface FoundOrder {
   readonly order: Order;
 }
 
-/** Finds one of the merchant's own orders. A value that can't be a key is `not_found` without a query. */
+/** Finds one of the merchant's own orders. If the value can't be a key, the result is `not_found` without a query. */
 export async function findOrder(
   { store }: Pick<OperationDeps, 'store'>,
   caller: Caller<Merchant>,
@@ -45,7 +45,9 @@ export async function findOrder(
 
 export const linkNotFound: Failure = { kind: 'not_found', unknown: 'payment_link' };
 
-/** Finds the order of a payment link by the text after `/payment/`, with one of the store's two methods for that. */
+/**
+ * Finds the order of a payment link by the text after `/payment/`. `find` is one of the store's two methods for that.
+ */
 export async function findPaymentLink(
   find: OrderStore['findByToken' | 'findForPage'],
   deadline: Deadline,
@@ -56,7 +58,9 @@ export async function findPaymentLink(
   return resultOf(deadline, await find(token, deadline.timeLeftMs()), linkNotFound);
 }
 
-/** Finds the order of a payment link, for a payment that is about to start. Links of a disabled merchant are not found. */
+/**
+ * Finds the order of a payment link, for a payment that is about to start. Links of a disabled merchant are not found.
+ */
 export async function findLinkToPay(
   { store }: Pick<OperationDeps, 'store'>,
   deadline: Deadline,
@@ -65,7 +69,7 @@ export async function findLinkToPay(
   const found = await findPaymentLink(store.findByToken, deadline, tokenText);
   if (!found.ok) return found;
   const { order, merchant } = found.value;
-  // A payment that the customer has made is still recorded.
+  // `recordPayment` does not use this function, so a payment that the customer has already made is still recorded.
   return order.orderStatus === 'UN_PAID' && merchant.isDisabled ? failed(linkNotFound) : found;
 }
 
@@ -83,23 +87,22 @@ export function resultOf<Found extends FoundOrder>(
 }
 
 export interface ChangedOrder<Found extends FoundOrder> {
-  /** What was found, with the order after the change. */
+  /** The found order after the change, with the data that was found with it. */
   readonly found: Found;
   /** Whether the change was made before. */
   readonly replayed: boolean;
 }
 
 /**
- * Finds an order and changes its state if the domain decides so. If a concurrent change is stored first, the order is
- * read and decided again, at most as many times as an order has states. `refused` is called once a refused payment is
- * stored.
+ * Finds an order and changes its state as `decide` decides. If a concurrent change is stored first, finds the order and
+ * decides again, at most as many times as an order has states. Calls `onRefused` once a refused payment is stored.
  */
 export async function changeOrder<Found extends FoundOrder>(
   deps: Pick<OperationDeps, 'store'>,
   deadline: Deadline,
   find: () => Promise<Result<Found, Failure>>,
   decide: (found: Found) => Result<Decision, Failure>,
-  refused: (found: Found, code: RefusalCode) => void = () => {},
+  onRefused: (found: Found, code: RefusalCode) => void = () => {},
 ): Promise<Result<ChangedOrder<Found>, Failure>> {
   for (;;) {
     const found = await find();
@@ -114,7 +117,7 @@ export async function changeOrder<Found extends FoundOrder>(
     if (outcome.kind === 'changed') {
       if (decision.kind === 'refuse') {
         const { code } = decision.refusal.payment;
-        refused(found.value, code);
+        onRefused(found.value, code);
         return failed({ kind: code });
       }
       const { order } = decision.change;

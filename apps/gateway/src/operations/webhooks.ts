@@ -23,7 +23,7 @@ import type { Members, Operation, OperationDeps, Reply, Success } from './operat
 
 type WebhookDeps = Pick<OperationDeps, 'management' | 'signingSecrets' | 'webhookAddresses' | 'ping'>;
 
-/** An endpoint, and whether its secret signs the merchant's returns. */
+/** An endpoint, and whether its secret signs the merchant's return URLs. */
 interface FoundEndpoint {
   readonly endpoint: WebhookEndpoint;
   readonly signsReturns: boolean;
@@ -173,7 +173,7 @@ function urlFailure(url: string, allowed: AllowedAddresses): Failure | undefined
   return problem === undefined ? undefined : { kind: 'webhook_url_not_allowed', reason: `The URL ${problem}.` };
 }
 
-/** The merchant's endpoints, oldest first. The oldest signs returns. */
+/** Lists the merchant's endpoints, oldest first. The secret of the oldest one signs return URLs. */
 async function listEndpoints(managed: Managed, merchantId: AccountId): Promise<readonly FoundEndpoint[]> {
   const endpoints = await managed.list(merchantId);
   return endpoints.map((endpoint, index) => ({ endpoint, signsReturns: index === 0 }));
@@ -206,7 +206,7 @@ function endpointReply(
 export type EndpointResponse = ReturnType<typeof endpointResponse>;
 export type DeliveryResponse = ReturnType<typeof deliveryResponse>;
 
-/** An endpoint as the API returns it. It contains the signing secret only if the secret is new. */
+/** Builds the API's form of an endpoint. It contains the signing secret only if the secret is new. */
 function endpointResponse({ endpoint, signsReturns }: FoundEndpoint, newSecret?: string) {
   const { endpointId, url, eventTypes, disabledAt, failingSince, createdAt } = endpoint;
   return {

@@ -10,7 +10,7 @@ import { createCheckLogo } from './check-logo.ts';
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><script>alert(1)</script></svg>';
 const signature = Buffer.from('89504e470d0a1a0a', 'hex');
-/** Checks an image while no other is checked, with enough time. */
+/** Checks an image without a deadline and while no other image is checked. */
 const checkLogo = (image: Uint8Array) => createCheckLogo()('merchant', image, () => 60_000);
 const zeros = (bytes: number) => deflateSync(Buffer.alloc(bytes), { level: 9 });
 
@@ -26,7 +26,7 @@ test.each([
   expect(checked).toEqual({ ok: true, value: { type, width, height, digest, image } });
 });
 
-test('the digest is that of the image alone', async () => {
+test('the digest depends only on the image', async () => {
   const digests = await Promise.all(
     [jpeg, jpeg, webp].map(async (image) => {
       const checked = await checkLogo(image);
@@ -49,7 +49,7 @@ test.each([
   ['a JPEG that ends early', 'bad_format', jpeg.subarray(0, jpeg.length / 2)],
   ['a WebP that ends early', 'bad_format', webp.subarray(0, webp.length / 2)],
   ['a PNG that is too wide', 'out_of_range', pngOf(2_001, 1)],
-  ['a PNG that is too high', 'out_of_range', pngOf(1, 2_001)],
+  ['a PNG that is too tall', 'out_of_range', pngOf(1, 2_001)],
   ['a PNG that would unpack to gigabytes', 'out_of_range', pngOf(60_000, 60_000, { data: zeros(1_000) })],
   ['a JPEG with too many scans', 'out_of_range', progressiveJpeg(33)],
   ['a file that is too large', 'too_long', pngOf(8, 4, { more: [pngChunk('teXt', Buffer.alloc(logoLimits.bytes))] })],
@@ -63,7 +63,7 @@ test.each([
 test.each([
   ['pixels', pngOf(8, 4, { data: zeros(100_000_000) })],
   ['text', pngOf(8, 4, { more: [pngChunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), zeros(100_000_000)]))] })],
-])('a PNG whose %s unpack to 100 MB takes no memory of the gateway', async (_, image) => {
+])('a PNG whose %s would unpack to 100 MB does not use that memory', async (_, image) => {
   expect(image.length).toBeLessThan(logoLimits.bytes);
   const before = process.memoryUsage().arrayBuffers;
   await checkLogo(image);
@@ -72,7 +72,7 @@ test.each([
 
 const kindOf = (checked: Awaited<ReturnType<typeof checkLogo>>) => (checked.ok ? 'checked' : checked.failure.kind);
 
-test('images of one merchant at a time do not reject those of others', async () => {
+test('several images of one merchant do not cause rejections for other merchants', async () => {
   const check = createCheckLogo();
   const merchants = ['hostile', 'hostile', 'other', 'hostile', 'another'];
   const checked = await Promise.all(merchants.map((merchant) => check(merchant, progressiveJpeg(32), () => 60_000)));
@@ -80,13 +80,13 @@ test('images of one merchant at a time do not reject those of others', async () 
   expect(kindOf(await check('hostile', webp, () => 60_000))).toBe('checked');
 });
 
-test('images of more merchants than may wait are overloaded', async () => {
+test('a check is overloaded if the images of too many merchants wait', async () => {
   const check = createCheckLogo({ ...logoCheckLimits, waitingMax: 2 });
   const checked = await Promise.all(['a', 'b', 'c'].map((merchant) => check(merchant, jpeg, () => 60_000)));
   expect(checked.map(kindOf)).toEqual(['checked', 'checked', 'overloaded']);
 });
 
-test('an image that takes too much CPU time is rejected, and one that misses its deadline does not delay others', async () => {
+test('an image that needs too much CPU time is rejected, and a late image does not delay the next', async () => {
   const busy = createCheckLogo({ ...logoCheckLimits, cpuMs: 10 });
   expect(await busy('merchant', pngOf(2_000, 2_000), () => 60_000)).toMatchObject({
     failure: { errors: [{ field: 'logo', code: 'out_of_range', message: 'must take less work to decode' }] },
@@ -101,7 +101,7 @@ test('an image that takes too much CPU time is rejected, and one that misses its
 });
 
 test.skipIf(mustSkip('the priority of decoding', process.platform === 'linux' ? undefined : 'it needs Linux'))(
-  'calls take precedence over the thread that decodes',
+  'the thread that decodes has a lower priority than the threads that serve calls',
   async () => {
     // Field 19 of proc_pid_stat(5): 17 fields after the name, which ends with a parenthesis.
     const niceness = (stat: string) => Number(stat.slice(stat.lastIndexOf(')')).split(' ')[17]);

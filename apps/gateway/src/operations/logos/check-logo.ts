@@ -28,13 +28,13 @@ const invalid = (rule: BrokenRule) =>
   failed({ kind: 'invalid_request', errors: [{ field: 'logo', ...rule }] } as const);
 
 /**
- * Creates a check of a logo's image. It reads the format, the size and the number of scans first, so that no
- * decompression bomb is unpacked, and then decodes all of it. The image is stored as it was sent. One image is decoded
- * at a time. Further images wait, but only one for each merchant, so that a merchant delays other merchants by at most
- * one decoding.
+ * Creates the check of a logo's image. The check first reads the format, the size and the number of scans, so that no
+ * decompression bomb is unpacked, and then decodes the whole image. The image is stored as it was sent. Only one image
+ * is decoded at a time. Further images wait, at most one of each merchant, so that a merchant delays other merchants by
+ * at most one decoding.
  */
 export function createCheckLogo(limits = logoCheckLimits): CheckLogo {
-  /** The client ids whose image is decoded or waits. */
+  /** The client ids of the merchants with an image that is being decoded or waits. */
   const clientIds = new Set<string>();
   let lastDecoding: Promise<unknown> = Promise.resolve();
   return async (clientId, image, timeLeftMs) => {
@@ -59,7 +59,7 @@ export function createCheckLogo(limits = logoCheckLimits): CheckLogo {
   };
 }
 
-/** The format and size in the header of an image; `undefined` for another format. */
+/** Returns the format and size in the header of an image; `undefined` if the format is not supported. */
 function headerOf(image: Uint8Array): Pick<Logo, 'type' | 'width' | 'height'> | undefined {
   try {
     const { type = '', width, height } = imageSize(image);
@@ -79,7 +79,7 @@ function scansOf(image: Uint8Array): number {
 
 type Decoded = Pick<Logo, 'width' | 'height'> | 'deadline_exceeded' | 'too_much_work' | undefined;
 
-/** The size of a decoded image; `undefined` if it can't be decoded. */
+/** Decodes an image in a thread and returns its size; `undefined` if the image can't be decoded. */
 async function decode(image: Uint8Array, cpuMs: number, timeoutMs: number): Promise<Decoded> {
   if (timeoutMs <= 0) return 'deadline_exceeded';
   // Standard error is captured, because the decoder prints the reason for a trap there.

@@ -1,8 +1,8 @@
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 
-// Runs in a separate thread. The decoder is WebAssembly, so that its bugs can't reach the gateway's memory. It traps on an
-// invalid image and can't be used again (docs/decisions/066-decode-one-logo-at-a-time.md).
+// Runs in a separate thread. The decoder is WebAssembly, so that its bugs can't reach the gateway's memory. It traps on
+// an invalid image and can't be used again (docs/decisions/066-decode-one-logo-at-a-time.md).
 
 /**
  * With this niceness, the thread gets a tenth of the CPU time of a thread that serves calls if both need the same core.
@@ -16,7 +16,7 @@ try {
   // A sandbox may forbid changing the priority.
 }
 
-// Imported here, so that the decoder is also compiled at the lower priority.
+// Imported after the change of priority, so that the decoder is also compiled at the lower priority.
 const { default: photon } = await import('@silvia-odwyer/photon-node');
 const image = photon.PhotonImage.new_from_byteslice(workerData);
 parentPort?.postMessage({ width: image.get_width(), height: image.get_height() });
