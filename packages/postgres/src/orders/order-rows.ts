@@ -31,8 +31,8 @@ export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
 };
 
 /**
- * The columns that only a change of state or an erasure sets, in the order of the table. They are its last ones before
- * the metadata.
+ * The columns that only a change of state or an erasure sets, in the order of the table, where they precede only
+ * `metadata`.
  */
 const laterColumns = [
   ...(['paidAt', 'paymentId', 'cancelledAt', 'erasedDigest', 'checkoutId'] as const),

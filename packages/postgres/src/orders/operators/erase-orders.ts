@@ -57,7 +57,7 @@ export function eraseOrders(
         if (found.length > 0) count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target }));
         if (found.length < batchMax || signal?.aborted) return count;
       } catch (error) {
-        // The sweep of expired orders locks the same orders in another sequence, so the two can deadlock.
+        // The sweep of expired orders locks the same orders in a different sequence, so the two can deadlock.
         if (!isConcurrencyFailure(error)) throw error;
       }
     }

@@ -19,9 +19,9 @@ export interface OrderCounts extends Pick<OrderStore, 'countByDay'> {
 }
 
 /**
- * Without sorts, only the index that has the orders of a range in their order remains. For a merchant that is newer
- * than the statistics of the table, PostgreSQL would expect a few orders, read all of them by another index, and sort
- * them.
+ * Without sorts, PostgreSQL must use the index that already has the orders of a range in their order. Otherwise, for a
+ * merchant that is newer than the statistics of the table, it would expect only a few orders, read all of them through
+ * another index, and sort them.
  */
 const settings = { ...plansEveryRun, enable_sort: 'off' };
 

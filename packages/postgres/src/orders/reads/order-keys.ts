@@ -12,8 +12,8 @@ const keys = {
 } as const;
 
 /**
- * The two statements that find orders by a key. `one` takes half of the server's work for an array of one, and involves
- * only one server of a Citus cluster.
+ * The two statements that find orders by a key: `one` for a single key, and `batch` for an array. For one key, `one`
+ * costs the server half as much, and on Citus it involves only one server.
  */
 export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, isDistributed: boolean) {
   const column: AnyPgColumn = keys[key];

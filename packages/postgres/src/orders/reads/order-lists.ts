@@ -9,8 +9,8 @@ import { orderColumns, orderOf } from '../order-rows.ts';
 import { type ExpireOrder, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 
 /**
- * The maximum number of orders with a metadata pair that one page reads if there is another condition, and of orders of
- * each status that one page of a currency reads: a few milliseconds of work.
+ * The maximum number of orders that a page with a filter reads, which is a few milliseconds of work. For metadata with
+ * another condition, it limits the orders with the pair; for a currency, the orders of each status.
  */
 const scannedMax = 1_000;
 
@@ -74,8 +74,8 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: ExpireOrde
 }
 
 /**
- * The one position that all listed orders come before. With two bounds, PostgreSQL would scan the index from the wider
- * one.
+ * Combines the two upper bounds of a list, its cursor and `created_to`, into one position. Given both, PostgreSQL would
+ * start to scan the index at the later one.
  */
 function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTime: string; readonly beforeId: number } {
   if (after !== undefined && after.createdAtMs < (createdToMs ?? Number.POSITIVE_INFINITY)) {
@@ -160,9 +160,9 @@ const scanColumns = {
 };
 
 /**
- * Reads one range of the rows of a pair; of two pairs, the one that has fewer rows in the range. Then reads the orders
- * that also have the other pair, and compares them with all conditions. At most `scannedMax` rows are read. The first
- * row says whether there are more, and where the range ends.
+ * Reads a range of the rows of one pair: if two were sent, of the pair that has fewer rows in that range. Then reads the
+ * orders of these rows that also have the other pair, and applies all conditions to them. At most `scannedMax` rows are
+ * read. The first row of the result says whether there are more, and where the range ends.
  */
 function prepareOrdersByMetadata(db: PostgresJsDatabase) {
   const limit = sql.placeholder('limit');

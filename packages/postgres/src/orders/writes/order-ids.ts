@@ -15,11 +15,11 @@ export const skipLock = 0x626c6f636b73;
 const skippedMax = 100_000;
 
 /**
- * The ids for the orders that one connection inserts, from blocks that the same connection reserves. They end with the
- * connection, because the next one may lead to another server. After an asynchronous failover, that server may not know
- * of the block and reserve it again. The orders and the sequence are in the same log, so a server that has an order
- * also has the reservation of its id. If orders are on different servers, only the first block is checked. The check
- * needs all servers, and a lost one must not end the creation of orders.
+ * The ids for the orders that one connection inserts, from blocks that the same connection reserves. A block is not used
+ * on another connection, because that one may lead to a different server. After an asynchronous failover, that server
+ * may not know of the block and reserve it again. The orders and the sequence are in the same log, so a server that has
+ * an order also has the reservation of its id. If orders are on different servers, only the first block is checked. The
+ * check needs all servers, and a lost one must not end the creation of orders.
  */
 export function openOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
   let isChecked = false;

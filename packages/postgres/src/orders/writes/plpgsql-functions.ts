@@ -244,7 +244,8 @@ export const refusePayment = changeFunction(
 const ofNewOrder = (column: string) => sql.raw(`new_order.${column}`);
 
 /**
- * Inserts one row per statement. Citus sends such an insert straight to the shard, and passes all others through files.
+ * Inserts one row per statement. Citus sends such an insert directly to the shard, but writes every other kind of insert
+ * to intermediate files first.
  */
 const insertOrder = db.insert(orders).values(newRow(ofNewOrder)).onConflictDoNothing(conflictTarget);
 
