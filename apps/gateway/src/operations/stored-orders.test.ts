@@ -1,0 +1,93 @@
+import type { LinkLookup, Order, OrderLookupKey } from '@order-gateway/domain/orders';
+import { success } from '@order-gateway/domain/result';
+import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
+import { expect, test } from 'vitest';
+import { credentials, merchant } from '../../test/helpers/fixed-deps.ts';
+import type { Caller, NotedOrder, OperationDeps } from './operation.ts';
+import { cancelOrder } from './orders.ts';
+import { retryAfter, storageFailure } from './retry-after.ts';
+import { findLinkToPay, findOrder } from './stored-orders.ts';
+
+type Store = OperationDeps['store'];
+
+/** A merchant's call, and the orders that it noted for its log line. */
+function openCaller() {
+  const noted: NotedOrder[] = [];
+  const caller: Caller<typeof merchant> = {
+    account: merchant,
+    ...credentials,
+    isStrict: false,
+    waitMs: 0,
+    timeLeftMs: () => 1_000,
+    concerns: (order) => void noted.push(order),
+    pause: (wait) => wait(new AbortController().signal),
+  };
+  return { caller, noted };
+}
+
+/** A store with one unpaid order, and the names of the methods that were called. */
+async function openStore() {
+  const memory = createInMemoryOrderStore();
+  const order = sampleOrder(merchant.id);
+  await memory.create(order, 1_000);
+  const queries: PropertyKey[] = [];
+  const store = new Proxy<Store>(memory, {
+    get(target, name: keyof Store) {
+      queries.push(name);
+      return target[name];
+    },
+  });
+  return { store, order, queries };
+}
+
+test.each<[OrderLookupKey, string[]]>([
+  [{ by: 'order_id', orderId: 'o'.repeat(129) }, []],
+  [{ by: 'order_id', orderId: 'o'.repeat(128) }, ['findByOrderId']],
+  [{ by: 'payment_id', paymentId: 'p\n' }, []],
+  [{ by: 'payment_id', paymentId: 'p' }, ['findByPaymentId']],
+  [{ by: 'service_order_id', serviceOrderId: 0n }, []],
+  [{ by: 'service_order_id', serviceOrderId: 1n }, ['findByServiceOrderId']],
+  [{ by: 'service_order_id', serviceOrderId: 2n ** 53n - 1n }, ['findByServiceOrderId']],
+  [{ by: 'service_order_id', serviceOrderId: 2n ** 53n }, []],
+])('looks up only a possible key: %o', async (key, queried) => {
+  const { store, queries } = await openStore();
+  expect(await findOrder({ store }, openCaller().caller, key)).toMatchObject({
+    failure: { kind: 'not_found', unknown: key.by },
+  });
+  expect(queries).toEqual(queried);
+});
+
+test.each([
+  ['UN_PAID', true, false],
+  ['UN_PAID', false, true],
+  ['PAID', true, true],
+] as const)(
+  'the link of an order that is %s, of a merchant that is disabled: %s, can be paid: %s',
+  async (orderStatus, isDisabled, isFound) => {
+    const link = { kind: 'found', order: { orderStatus } as Order, merchant: { isDisabled } } as LinkLookup;
+    const store = { findByToken: async () => link } as unknown as Store;
+    const found = await findLinkToPay({ store }, openCaller().caller, '0'.repeat(32));
+    expect(found).toMatchObject(isFound ? success(link) : { failure: { kind: 'not_found', unknown: 'payment_link' } });
+  },
+);
+
+test('an order is noted for the log as it was found, and as it was changed', async () => {
+  const { store, order } = await openStore();
+  const { caller, noted } = openCaller();
+  const deps = { store, now: () => order.createdAtMs };
+  const cancelled = await cancelOrder(deps, caller, { by: 'order_id', orderId: order.fields.order_id });
+  expect(cancelled).toMatchObject({ ok: true, value: { replayed: false } });
+  expect(noted.map((noted) => ('orderStatus' in noted ? noted.orderStatus : 'new'))).toEqual(['UN_PAID', 'CANCELLED']);
+});
+
+test('only an overloaded store names a wait, with up to two seconds of jitter', () => {
+  expect([storageFailure('unavailable'), storageFailure('deadline_exceeded')]).toEqual([
+    { kind: 'unavailable' },
+    { kind: 'deadline_exceeded' },
+  ]);
+  expect(storageFailure('overloaded')).toEqual({ kind: 'overloaded', retryAfterMs: expect.any(Number) });
+  const waits = Array.from({ length: 1_000 }, () => retryAfter(500));
+  expect(waits.every((wait) => Number.isInteger(wait) && wait >= 500 && wait <= 2_500)).toBe(true);
+  expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(1_000);
+});
