@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import type { AccountId } from '../accounts/account.ts';
+import { type EventPosition, parseEventList } from '../events/index.ts';
+import { parseDeliveryList } from '../webhooks/index.ts';
+import type { FieldError } from './field-rules.ts';
+import { type ListInput, readLimit, readTime } from './list-parameters.ts';
+
+const merchantId = 1 as AccountId;
+const eventId = `evt_${'0a'.repeat(16)}`;
+
+/** Each list, with the position that its cursors hold. */
+const parsers = {
+  events: (input: ListInput) => parseEventList(merchantId, input),
+  deliveries: (input: ListInput) => parseDeliveryList(merchantId, 'we_1', input),
+};
+
+/** Returns the position after a page of a list, once its cursor was sent back, or the errors. */
+function positionAfter(list: keyof typeof parsers, position: EventPosition, input: ListInput = {}) {
+  const first = parsers[list](input);
+  if (!first.ok) return first.failure;
+  const next = parsers[list]({ ...input, cursor: first.value.cursorAfter(position) });
+  return next.ok ? next.value.filter.after : next.failure.map(({ field, code }) => `${field} ${code}`);
+}
+
+test.each([
+  { position: 1, eventId },
+  { position: 999_999_999_999_999, eventId: '' },
+])('a feed continues after %o', (position) => {
+  expect(positionAfter('events', position)).toEqual(position);
+  expect(positionAfter('events', position, { type: 'order.paid', order_id: 'A-1' })).toEqual(position);
+});
+
+test('a feed begins with the oldest event, and a list of deliveries with the newest', () => {
+  expect(parsers.events({})).toMatchObject({ value: { filter: { after: { position: 0, eventId: '' } } } });
+  expect(parsers.deliveries({})).toMatchObject({ value: { filter: { after: undefined } } });
+});
+
+test.each([
+  ['events', { position: 1e15, eventId }],
+  ['events', { position: -1, eventId }],
+  ['events', { position: 1, eventId: eventId.slice(1) }],
+  ['events', { position: 1, eventId: `${eventId}0` }],
+  ['events', { position: 1, eventId: eventId.toUpperCase() }],
+  ['deliveries', { position: 1, eventId: '' }],
+  ['deliveries', { position: 1, eventId: `x${eventId}` }],
+  ['deliveries', { position: 1, eventId: `${eventId}0` }],
+  ['deliveries', { position: 1, eventId: `evt_${'g'.repeat(32)}` }],
+] as const)('a cursor of %s does not hold %o', (list, position) => {
+  expect(positionAfter(list, position)).toEqual(['cursor bad_format']);
+});
+
+test('deliveries continue after an event, for the same endpoint, status and order', () => {
+  expect(positionAfter('deliveries', { position: 1, eventId }, { status: 'failed', order_id: 'A-1' })).toBe(eventId);
+  const list = parsers.deliveries({ status: 'failed' });
+  const cursor = list.ok ? list.value.cursorAfter({ eventId }) : '';
+  const errors = { failure: [{ field: 'cursor', code: 'bad_format' }] };
+  expect(parsers.deliveries({ cursor })).toMatchObject(errors);
+  expect(parseDeliveryList(merchantId, 'we_2', { status: 'failed', cursor })).toMatchObject(errors);
+  expect(parseEventList(merchantId, { cursor })).toMatchObject(errors);
+});
+
+test.each<[unknown, unknown]>([
+  [undefined, undefined],
+  ['', undefined],
+  [[], undefined],
+  ['order.expired,order.paid', ['order.paid', 'order.expired']],
+  [
+    ['order.expired', 'order.paid,,'],
+    ['order.paid', 'order.expired'],
+  ],
+])('the types of events %o are read as %o', (type, types) => {
+  expect(parsers.events({ type })).toMatchObject({ ok: true, value: { filter: { types } } });
+});
+
+test.each<[unknown, number | string]>([
+  [undefined, 20],
+  ['1', 1],
+  [100, 100],
+  ['0', 'out_of_range'],
+  ['101', 'out_of_range'],
+  ['-1', 'out_of_range'],
+  ['999999999', 'out_of_range'],
+  ['1000000000', 'bad_format'],
+  ['-1x', 'bad_format'],
+  ['x-1', 'bad_format'],
+  ['5x', 'bad_format'],
+  ['x5', 'bad_format'],
+  [{ toString: 1 }, 'bad_format'],
+])('the limit %o is read as %o', (value, expected) => {
+  const errors: FieldError<string>[] = [];
+  const limit = readLimit(value, errors);
+  expect(errors.length === 0 ? limit : errors[0]?.code).toBe(expected);
+});
+
+test.each<[unknown, number | string]>([
+  ['1970-01-01T00:00:00Z', 0],
+  ['2026-01-01T01:00:00 01:00', Date.UTC(2026, 0)],
+  ['9999-12-31T23:59:59.999Z', Date.UTC(9999, 11, 31, 23, 59, 59, 999)],
+  ['1969-12-31T23:59:59.999Z', 'out_of_range'],
+  ['2026-01-01', 'bad_format'],
+  [7, 'wrong_type'],
+])('the time %o is read as %o', (value, expected) => {
+  const errors: FieldError<string>[] = [];
+  const time = readTime('created_from', value, errors);
+  expect(errors.length === 0 ? time : errors[0]?.code).toBe(expected);
+});

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { deliveryStatusOf } from './webhook-store.ts';
+
+const time = new Date() as never;
+
+test.each([
+  [time, null, 'delivered'],
+  [time, time, 'delivered'],
+  [null, time, 'pending'],
+  [null, null, 'failed'],
+])('a delivery, delivered at %s with the next attempt at %s, is %s', (deliveredAt, nextAttemptAt, status) => {
+  expect(deliveryStatusOf({ deliveredAt, nextAttemptAt })).toBe(status);
+});
