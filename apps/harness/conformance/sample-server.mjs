@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 
-// A small server of `POST /order` that fails part of the conformance kit on purpose: it replays an order without comparing
-// its fields, it validates nothing but the presence of `order_id`, and it has no operation but this one.
+// A small server that fails some of the fixtures on purpose. It serves only `POST /order`, validates only that `order_id`
+// is present, and replays an order without comparing its fields.
 // Usage: CLIENT_ID=... CLIENT_SECRET=... node sample-server.mjs PORT
 
 const { CLIENT_ID, CLIENT_SECRET } = process.env;

@@ -34,10 +34,10 @@ const firstOrderWithinMs = 3_000;
 /** The duration of the load before the fault and after the first order. */
 const [beforeMs, afterMs] = [2_000, 3_000];
 
-/** The standby is promoted within this time after the fault: before or after the gateways have noticed it. */
+/** The time between the fault and the promotion is random, so that the gateways notice the fault before it or after. */
 const promotedAfterMs = { min: 500, max: 5_000 };
 
-/** Every call scheduled while a server hangs may be pending. The load ends with the round. */
+/** Every call that is scheduled while a server hangs can be pending. The round ends the load. */
 const profile = parseProfile({
   merchants: 2,
   protocol: 'mixed',

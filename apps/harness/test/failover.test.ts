@@ -17,10 +17,10 @@ import { folder, useFolder } from './load/load-program.ts';
 
 useFolder();
 
-/** Acknowledged before the failover, and after it. */
+/** The minimum number of orders created in each part of a test. */
 const ordersMin = 100;
 
-/** Few calls at a time: others are not sent while the server hangs. The test ends it. */
+/** Few calls are in flight: while the server hangs, further calls are dropped. The test ends the load. */
 const profile = parseProfile({ merchants: 2, phases: constantRate(200, 600), connections: 8, max_pending: 8 });
 
 /** Two gateways on a primary and its standby, and orders of two merchants that are sent to both gateways. */
@@ -40,7 +40,7 @@ async function startLoad() {
     const before = load.created();
     return expect.poll(() => load.created() - before).toBeGreaterThan(ordersMin);
   };
-  /** Ends the primary, promotes the standby, and audits what was acknowledged. */
+  /** Kills the primary, promotes the standby, and audits the acknowledged orders. */
   const failOver = async () => {
     primary.kill();
     await standby.promote();

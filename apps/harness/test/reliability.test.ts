@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { waitLimitMs } from '../../../tools/test-limits.ts';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
 
-test('a run of one fault writes what was injected, how soon orders came again and what the audit found', async () => {
+test('the report of a run shows each fault, the time to the first order after it, and the result of the audit', async () => {
   const folder = await temporaryFolder();
   const [markdown, html] = [join(folder, 'run.md'), join(folder, 'run.html')];
   const program = join(import.meta.dirname, '../src/reliability.ts');

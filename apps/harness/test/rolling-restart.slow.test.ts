@@ -93,7 +93,7 @@ async function restartUnderLoad(proxy: ProxyProgram, restartSignal: 'SIGTERM' | 
       await gateways[index]?.stop();
       await start(index);
     } else {
-      // Calls that it no longer answers are in flight: those of the other gateway end within milliseconds.
+      // Only calls to the suspended gateway stay in flight: those to the other gateway end within milliseconds.
       process.kill(gateways[index]?.pid() ?? Number.NaN, 'SIGSTOP');
       await expect.poll(() => pending, { timeout: 30_000 }).toBeGreaterThanOrEqual(callsInFlight);
       inFlight += pending;

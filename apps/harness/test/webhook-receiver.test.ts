@@ -5,7 +5,7 @@ import { startWebhookReceiver } from '../src/webhooks/receiver.ts';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const timestamp = '2026-11-20T21:01:42.172+00:00';
 
-test('only events with a valid signature are recorded, and copies of the same event', async () => {
+test('only events with a valid signature are recorded, and copies of an event are counted', async () => {
   const receiver = await startWebhookReceiver();
   onTestFinished(() => receiver.close());
   receiver.trust(1, secret);

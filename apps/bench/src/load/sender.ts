@@ -79,16 +79,17 @@ async function send(load: Load): Promise<LoadResult> {
   let sent = 0;
   let failed = 0;
   let inFlight = 0;
-  const callOnce = async (dueAt: number) => {
+  const callOnce = async (scheduledAt: number) => {
     inFlight += 1;
     sent += 1;
     const isCreated = await call(`${run}-${String(sent).padStart(digits, '0')}`);
     inFlight -= 1;
     const now = performance.now();
     // On a schedule, slow calls that end after the run count: without them the p99 would be too low.
-    const counts = rate === undefined ? now >= countsFrom && now < endsAt : dueAt >= countsFrom && dueAt < endsAt;
+    const counts =
+      rate === undefined ? now >= countsFrom && now < endsAt : scheduledAt >= countsFrom && scheduledAt < endsAt;
     if (!isCreated) failed += 1;
-    else if (counts) latencies.record(Math.max(1, Math.round((now - dueAt) * 1_000)));
+    else if (counts) latencies.record(Math.max(1, Math.round((now - scheduledAt) * 1_000)));
   };
   const callUntilEnd = async () => {
     while (performance.now() < endsAt) await callOnce(performance.now());
@@ -98,7 +99,7 @@ async function send(load: Load): Promise<LoadResult> {
     let now: number;
     do {
       now = performance.now();
-      // Calls that are due at the end are sent, however late this program runs.
+      // All calls that are scheduled before the end are sent, however late this program runs.
       const scheduled = ((Math.min(now, endsAt) - startedAt) * rate) / 1_000;
       while (sent < scheduled) void callOnce(startedAt + (sent * 1_000) / rate);
       await sleep(tickMs);

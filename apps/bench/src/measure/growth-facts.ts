@@ -49,7 +49,7 @@ async function* readFacts(sql: postgres.Sql, { url, merchantId, rows }: GrownTab
   try {
     const merchant = merchantId as AccountId;
     const middle = Math.ceil(rows / 2);
-    // The rows have tokens without a merchant.
+    // The tokens of the filled rows name no merchant, so one row gets a token that does.
     const token = createOrderToken(merchant, randomBytes);
     const [row] = await sql`
       update orders set order_token = ${token} where service_order_id = ${middle} returning order_id, created_at`;

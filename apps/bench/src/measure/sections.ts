@@ -59,7 +59,7 @@ export async function runSection(
   return { ...section, runs, ratios };
 }
 
-/** NaN for no numbers. */
+/** Returns the median, or NaN if the list is empty. */
 export function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b);
   const middle = sorted.length >> 1;

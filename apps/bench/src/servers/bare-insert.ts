@@ -2,11 +2,11 @@ import { randomInt, randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, ifNew, insertFrom, rowOf } from '../order.ts';
 
-// Smaller batches than the gateway's: at most 128 rows, 2 batches in flight, and a batch of 16 rows is sent
+// The batches are smaller than the gateway's: at most 128 rows, and 2 batches in flight. A batch of 16 rows is sent
 // immediately.
-const batchMax = 128;
+const batchRowsMax = 128;
 const inFlightMax = 2;
-const earlyLeave = 16;
+const immediateRows = 16;
 
 const types = Object.values(columnTypes);
 const one = insertFrom(`select ${types.map((type, index) => `$${index + 1}::${type}`).join(', ')}`);
@@ -17,14 +17,14 @@ export function openBareInsert(url: string, merchantId: number): () => Promise<v
   const sql = postgres(url, { max: 1, fetch_types: false });
   const waiting: { readonly row: string[]; readonly resolve: () => void }[] = [];
   let inFlight = 0;
-  let isDue = false;
+  let isScheduled = false;
   let serviceOrderId = firstPeerId + randomInt(2 ** 47);
 
   const flush = async () => {
-    isDue = false;
+    isScheduled = false;
     if (inFlight === inFlightMax || waiting.length === 0) return;
     inFlight += 1;
-    const batch = waiting.splice(0, batchMax);
+    const batch = waiting.splice(0, batchRowsMax);
     const [first] = batch;
     const isLone = batch.length === 1 && first !== undefined;
     const arrays = () => types.map((_, column) => `{${batch.map(({ row }) => JSON.stringify(row[column])).join()}}`);
@@ -41,9 +41,9 @@ export function openBareInsert(url: string, merchantId: number): () => Promise<v
     const row = rowOf({ merchantId, serviceOrderId, orderToken, orderId });
     return new Promise((resolve) => {
       waiting.push({ row, resolve });
-      if (waiting.length >= earlyLeave) void flush();
-      else if (!isDue) {
-        isDue = true;
+      if (waiting.length >= immediateRows) void flush();
+      else if (!isScheduled) {
+        isScheduled = true;
         setImmediate(flush);
       }
     });

@@ -1,6 +1,6 @@
 import { fastify } from 'fastify';
 import { portOf, reportReady } from '../programs.ts';
-import { isKnown, type OrderFields, openInsert } from './orders.ts';
+import { hasValidCredentials, type OrderFields, openInsert } from './orders.ts';
 
 // A program with Fastify, its JSON schemas, and one insert per request.
 
@@ -28,7 +28,8 @@ const required = Object.keys(properties).filter((name) => name !== 'customer_add
 const insert = openInsert();
 const app = fastify();
 app.post('/order', { schema: { body: { type: 'object', properties, required } } }, async (request, reply) => {
-  if (!isKnown(request.headers['x-client-id'], request.headers['x-client-secret'])) return reply.code(401).send();
+  if (!hasValidCredentials(request.headers['x-client-id'], request.headers['x-client-secret']))
+    return reply.code(401).send();
   return reply.code(201).send(await insert(request.body as OrderFields));
 });
 await app.listen({ port: 0, host: '127.0.0.1' });

@@ -9,7 +9,7 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { reportReady } from '../programs.ts';
-import { isKnown, type OrderFields, type OrderResponse, openInsert } from './orders.ts';
+import { hasValidCredentials, type OrderFields, type OrderResponse, openInsert } from './orders.ts';
 
 // A program with grpc-js and one insert per call.
 
@@ -18,7 +18,7 @@ const insert = openInsert();
 function createOrder(call: ServerUnaryCall<OrderFields, OrderResponse>, respond: sendUnaryData<OrderResponse>): void {
   const { 'x-client-id': clientId, 'x-client-secret': clientSecret } = call.metadata.getMap();
   const { order_id, order_amount, order_currency, customer_name } = call.request;
-  if (!isKnown(clientId, clientSecret)) respond({ code: status.UNAUTHENTICATED });
+  if (!hasValidCredentials(clientId, clientSecret)) respond({ code: status.UNAUTHENTICATED });
   else if (!order_id || !(order_amount > 0) || order_currency.length !== 3 || !customer_name) {
     respond({ code: status.INVALID_ARGUMENT });
   } else {

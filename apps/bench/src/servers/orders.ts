@@ -5,8 +5,8 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, type order } from '../order.ts';
 
-// Shared by both peers. They use the gateway's table, and are written as a team would write them from the libraries'
-// manuals.
+// Code that fastify.ts and grpc-js.ts share. Both use the gateway's table, and are written as a team would write them
+// from the libraries' manuals.
 
 const columns = {
   bigint: () => bigint({ mode: 'number' }).notNull(),
@@ -24,8 +24,8 @@ export type OrderFields = typeof order;
 export type OrderResponse = Awaited<ReturnType<ReturnType<typeof openInsert>>>;
 
 /**
- * Returns a function that inserts an order and returns its response, with a statement that is prepared by name. Ten connections,
- * the driver's default.
+ * Returns a function that inserts an order with a named prepared statement and returns the response. It uses ten
+ * connections, the driver's default.
  */
 export function openInsert() {
   const db = drizzle({ client: postgres(process.env.DATABASE_URL ?? '') });
@@ -60,7 +60,7 @@ export function openInsert() {
   };
 }
 
-/** Whether credentials are valid. Compared in memory, so a peer spends no time on lookups. */
-export function isKnown(clientId: unknown, clientSecret: unknown): boolean {
+/** Whether credentials are valid. They are compared in memory, so a peer spends no time on lookups. */
+export function hasValidCredentials(clientId: unknown, clientSecret: unknown): boolean {
   return clientId === process.env.CLIENT_ID && clientSecret === process.env.CLIENT_SECRET;
 }

@@ -26,7 +26,7 @@ export interface AuditResult extends AuditCounts {
   readonly unexplained: number;
   /** Events that were not delivered, or were delivered with different content; `undefined` if no receiver ran. */
   readonly undelivered: number | undefined;
-  /** Webhooks beyond the first one of each event. */
+  /** Repeated webhooks of events that had already been delivered. */
   readonly copies: number | undefined;
 }
 
@@ -46,17 +46,17 @@ export async function auditJournal(file: string, databaseUrl: string, deliveries
   const counts = await compareOrders(acknowledged, expectedOf, stored);
   const { examples, ...examined } = examination.end(new Set(acknowledged.map(({ number }) => number)));
   const [first] = unreadable;
-  const mustSkip = first === undefined ? [] : [`line ${first} of the journal is invalid`];
+  const unreadableExamples = first === undefined ? [] : [`line ${first} of the journal is invalid`];
   return {
     ...counts,
     ...examined,
     unreadable: unreadable.length,
     changes: countChanges(calls),
-    examples: [...counts.examples, ...examples, ...mustSkip],
+    examples: [...counts.examples, ...examples, ...unreadableExamples],
   };
 }
 
-/** Calls without a response end sooner than this. */
+/** After this time, no call without a response is still in flight. */
 const callsEndWithinMs = 60_000;
 
 /** Covers the retries after 5 s and 5 minutes: on a busy machine, the first two attempts of a delivery can time out. */
@@ -64,7 +64,7 @@ const deliveredWithinMs = 400_000;
 
 /**
  * Audits a journal like {@link auditJournal}, but repeats the audit while it finds errors, because calls without a response
- * and deliveries may still be in flight: for up to a minute, or for up to 400 s if deliveries are all that is missing.
+ * and deliveries may still be in flight: for up to a minute, or for up to 400 s if only deliveries are missing.
  * Webhooks that the receiver rejected are errors.
  */
 export async function auditWhenDelivered(
@@ -165,7 +165,7 @@ export function storedOrder(merchant: number, { order, sharedFields }: ScannedOr
   };
 }
 
-/** Reads the accounts of the run's merchants and checkout systems. Returns the id of an account by its client id. */
+/** Reads the accounts of the run. Returns a function that maps a client id to the id of its account. */
 async function readAccounts(databaseUrl: string, calls: readonly JournaledCall[], { client_ids }: JournalHead) {
   const clientIds = new Set(client_ids);
   for (const { request } of calls) {

@@ -41,7 +41,7 @@ const paying = (response: Response | undefined): Call => ({
 const ok = paying({ outcome: 'ok', shown: { status: 'PAID', paymentId: 'p' } });
 const eventOf = (orderId: string) => ({ orderId, eventId: `of ${orderId}`, type: 'order.paid', createdAtMs }) as const;
 
-/** The result for orders with the numbers 1, 2 and so on: their calls, and what is stored. */
+/** Examines orders with the numbers 1, 2 and so on, each given as its calls and its stored state. */
 function resultOf(...orders: readonly (readonly [calls: Call[], stored: StoredOrder])[]) {
   const examination = examine(new Map(orders.map(([calls], index) => [index + 1, calls])), seed, undefined);
   for (const [index, [, stored]] of orders.entries()) {
@@ -51,14 +51,14 @@ function resultOf(...orders: readonly (readonly [calls: Call[], stored: StoredOr
   return examination.end(new Set());
 }
 
-test('orders whose calls explain what is stored are no errors', () => {
+test('an order is no error if its calls explain its stored state', () => {
   expect(resultOf([[creation], unpaid], [[creation, ok], paid])).toEqual({
     ...{ unexplained: 0, undelivered: undefined, copies: undefined },
     examples: [],
   });
 });
 
-test('an order that its calls do not explain is counted, and the shortest history is shown', () => {
+test('an order is counted if its calls do not explain its state, and the shortest history is shown', () => {
   const { unexplained, examples } = resultOf([[creation, ok], unpaid], [[creation], paid], [[creation, ok], unpaid]);
   expect([unexplained, examples.length]).toEqual([3, 1]);
   expect(examples[0]).toMatch(`${idOf(2)}: unexplained\n`);
@@ -92,7 +92,7 @@ test('another checkout system may use the same payment id', () => {
   expect(resultOf([[creation, ok], paid], [[creation, byOther], other]).unexplained).toBe(0);
 });
 
-test('every event must have been delivered as what it is; copies are counted', () => {
+test('an event that was not delivered, or delivered as another event, is an error; copies are counted', () => {
   const numbers = [1, 2, 3, 4];
   const deliveries: Deliveries = new Map([
     [eventOf(idOf(1)).eventId, { orderId: idOf(1), type: 'order.paid', copies: 3 }],
@@ -123,7 +123,7 @@ test('the number of examples is limited', () => {
 });
 
 test.each<[string, Partial<StoredOrder>, Partial<StoredOrder>]>([
-  ['an order without an expiry stays', {}, {}],
+  ['an order without an expiry stays unchanged', {}, {}],
   [
     'an order that expired long ago must be stored as expired',
     { expiresAtMs: createdAtMs - 10_000 },
@@ -140,7 +140,11 @@ test.each<[string, Partial<StoredOrder>, Partial<StoredOrder>]>([
     { status: 'EXPIRED', expiresAtMs: createdAtMs },
     { events: [{ type: 'order.expired', atMs: createdAtMs }] },
   ],
-  ['an order that expired long ago may not', { status: 'EXPIRED', expiresAtMs: createdAtMs - 10_000 }, {}],
+  [
+    'an order that expired long ago may not lack its event',
+    { status: 'EXPIRED', expiresAtMs: createdAtMs - 10_000 },
+    {},
+  ],
   [
     'an event that is stored is not added',
     { status: 'EXPIRED', expiresAtMs: createdAtMs, events: [{ type: 'order.expired', atMs: createdAtMs + 5 }] },

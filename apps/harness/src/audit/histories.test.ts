@@ -14,7 +14,7 @@ const shown = (members: Partial<ShownOrder> = {}): ShownOrder => ({
   ...members,
 });
 
-/** A call about order 3 that was answered with `ok` and the orders. */
+/** A call about order 3 whose response shows these orders. */
 function callOf(request: JournaledCall['request'], orders: ShownOrder[] = [], outcome = 'ok'): JournaledCall {
   return { call: 1, sentMs: 100, number: 3, request, response: { call: 1, receivedMs: 250, outcome, shown: orders } };
 }
@@ -25,7 +25,7 @@ const [firstOf, responseOf] = [
   (call: JournaledCall) => firstOf(call)?.response,
 ];
 
-test('a call has its place in the run, and the time at which the database may have executed it', () => {
+test('a call has its times in the run, and the period in which the database may have executed it', () => {
   expect(firstOf(callOf({ kind: 'create' }, [shown()], 'created'))).toEqual({
     request: { kind: 'create', content: '' },
     sentAt: 100,
@@ -37,7 +37,7 @@ test('a call has its place in the run, and the time at which the database may ha
 
 test.each<[string, JournaledCall]>([
   ['without a response', { call: 1, sentMs: 100, number: 3, request: { kind: 'cancel' } }],
-  ['whose outcome does not tell', callOf({ kind: 'cancel' }, [], 'unavailable')],
+  ['with an outcome that leaves its effect open', callOf({ kind: 'cancel' }, [], 'unavailable')],
 ])('a call %s may take effect at any later time', (_, call) => {
   expect(firstOf(call)).toMatchObject({
     ...{ sentAt: 100, receivedAt: Number.POSITIVE_INFINITY, response: undefined },
@@ -65,7 +65,7 @@ test('payments and attempts have the account of their checkout system', () => {
   expect(firstOf(callOf({ kind: 'read' }))?.request).toEqual({ kind: 'read' });
 });
 
-test('a response shows what its reader may see', () => {
+test('a response shows a merchant the whole order, and a checkout system only its status and payment', () => {
   const paid = shown({ status: 'PAID', paymentId: 'p', refusedIds: ['q'] });
   const whole = { status: 'PAID', paymentId: 'p', identity, refusedIds: ['q'] };
   expect(responseOf(callOf({ kind: 'read' }, [paid]))?.shown).toEqual(whole);
@@ -93,7 +93,7 @@ test('the response to a start has the end of the lease', () => {
   expect(responseOf({ ...call, response })).toEqual({ outcome: 'ok', shown: { status: 'UN_PAID' }, leaseEndsAtMs: 9 });
 });
 
-test('a list is a read of each order that it shows, if it was answered', () => {
+test('a successful list counts as a read of each order that it shows', () => {
   const list = (outcome: string): JournaledCall => {
     const { number: _, ...call } = callOf({ kind: 'read' }, [shown(), shown({ number: 4, status: 'PAID' })], outcome);
     return call;

@@ -5,7 +5,7 @@ import type { JournaledCall, JournalHead, JournalRequest, ShownOrder } from './j
 /** How far the clocks of the harness and the database may differ. */
 const clocksDifferMs = 5_000;
 
-/** Outcomes from which it is known whether the call took effect. After any other outcome, it may have. */
+/** Outcomes that show whether the call took effect. After any other outcome, the call may or may not have done so. */
 const knownOutcomes = new Set([
   ...['created', 'replayed', 'ok', 'not_found', 'order_id_conflict', 'payment_id_conflict', 'payment_in_progress'],
   ...['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch', 'invalid_request'],
@@ -72,8 +72,8 @@ function requestOf(request: JournalRequest, accountOf: (clientId: string) => str
 }
 
 /**
- * Checkout systems see neither the token nor refused payments. The identity in a creation's response is compared
- * elsewhere.
+ * Returns what the response to a call shows of an order. Checkout systems see neither the token nor refused payments.
+ * The identity in a creation's response is compared elsewhere.
  */
 function shownBy({ kind }: JournalRequest, shown: ShownOrder): Response['shown'] {
   const { status, service_order_id, order_token, created_at, paymentId = null, refusedIds } = shown;

@@ -7,7 +7,7 @@ const headSchema = z.strictObject({
   seed: z.int().min(0),
   client_ids: z.array(z.string()).min(1),
   metadata_share: z.number().optional(),
-  /** When the times of the journal begin, in milliseconds since 1970. */
+  /** The start of the run, from which the journal's times count, in milliseconds since 1970. */
   started_at_ms: z.number().min(0),
 });
 
@@ -54,7 +54,7 @@ const shownSchema = z.strictObject({
   refusedIds: z.array(text).optional(),
 });
 
-/** The response to a call that was written before. */
+/** The response to a call of an earlier line. */
 const responseSchema = z.strictObject({
   call: z.int().min(0),
   receivedMs: z.int(),
@@ -101,7 +101,7 @@ export function createJournal(file: string, head: JournalHead) {
   };
 }
 
-/** Reads a journal. Rejects if its first line is not a journal's. */
+/** Reads a journal. Rejects if its first line is not a {@link JournalHead}. */
 export async function readJournal(file: string) {
   const calls = new Map<number, JournaledCall>();
   /**

@@ -79,7 +79,7 @@ export function givenGateway({ http, grpc }: { http?: string; grpc?: string }): 
   return { httpUrl: http.replace(/\/+$/, ''), grpcAddress: grpc };
 }
 
-/** Credentials from `CLIENT_ID` and `CLIENT_SECRET`, with a prefix; `undefined` where either is missing. */
+/** Reads credentials from the variables `CLIENT_ID` and `CLIENT_SECRET`, both with a prefix; `undefined` without both. */
 export function credentialsFromEnvironment(prefix = '') {
   const clientId = process.env[`${prefix}CLIENT_ID`];
   const clientSecret = process.env[`${prefix}CLIENT_SECRET`];

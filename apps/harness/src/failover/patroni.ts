@@ -8,11 +8,11 @@ import { enableTls } from '@order-gateway/postgres/testing/enable-tls';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { documentedConfig, startProgram } from './programs.ts';
-import { at, type Fault, openFolder, postgresUser, type Topology } from './topologies.ts';
+import { type Fault, openFolder, postgresUser, type Topology, withPort } from './topologies.ts';
 
 const password = 'drill';
 
-/** The time for a cluster to start, and for a failover: with a hung primary its lease of 20 s ends first. */
+/** The limit for the start of a cluster and for a failover, which waits for the lease of a hung primary (20 s) to end. */
 const limitMs = 90_000;
 
 /** Two nodes of Patroni with Debian's PostgreSQL 15, etcd and HAProxy, with the files of deploy/failover. */
@@ -21,7 +21,7 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<Topol
   const ids = postgresUser();
   const nodes: Node[] = [];
   cleanup.defer(() => signalServers(nodes, 'SIGKILL'));
-  // HAProxy and Patroni end before etcd, which Patroni stops with.
+  // etcd ends last, because Patroni needs it to stop.
   const start = (command: readonly string[], port: number) =>
     startProgram(cleanup, command, { ports: [port], logFile: join(folder, `${port}.log`), ids });
   const home = join(folder, 'home');
@@ -59,11 +59,11 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<Topol
   await runQuery(superuserUrl(first.port, 'postgres'), 'create database gateway template template0');
   cleanup.defer(() => signalServers(nodes, 'SIGCONT'));
   return {
-    databaseUrl: `${at(primaryUrl, port)}?${tlsQuery}`,
+    databaseUrl: `${withPort(primaryUrl, port)}?${tlsQuery}`,
     tlsQuery,
     certificate,
     primaryUrl,
-    standbyUrl: at(primaryUrl, second.port),
+    standbyUrl: withPort(primaryUrl, second.port),
     async failOver(fault: Fault) {
       if (fault === 'kill') signalServers([first], 'SIGKILL');
       else if (fault === 'hang') signalServers([first], 'SIGSTOP');
@@ -97,7 +97,7 @@ async function configOf({ data, port, rest }: Node, name: string, { client, home
     '/var/lib/postgresql/pgpass-first': join(home, `pgpass-${name}`),
     'SUPERUSER-PASSWORD': password,
     'REPLICATOR-PASSWORD': password,
-    // No socket outside the folder.
+    // PostgreSQL creates no Unix socket outside the folder.
     'max_connections: 200': "max_connections: 200\n        unix_socket_directories: ''",
   });
 }
@@ -107,15 +107,15 @@ async function answers({ rest }: Node, path: 'primary' | 'synchronous'): Promise
   return response?.status === 200;
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
+async function until(isReached: () => Promise<boolean>): Promise<void> {
   const giveUpAt = performance.now() + limitMs;
-  while (!(await isSo())) {
+  while (!(await isReached())) {
     if (performance.now() > giveUpAt) throw new Error(`Patroni did not reach the expected state within ${limitMs} ms`);
     await sleep(20);
   }
 }
 
-/** Signals all processes of servers, which are those that work in their data folders. */
+/** Signals all processes of these servers. The working directory of a server's process is its data folder. */
 function signalServers(nodes: readonly Node[], signal: NodeJS.Signals): void {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {

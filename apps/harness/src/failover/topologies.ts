@@ -30,13 +30,13 @@ export interface Topology {
   /** The URL of the server that is promoted, without TLS. */
   readonly standbyUrl: string;
   /**
-   * Ends or suspends the primary. Resolves when the standby has become the primary. What chooses the time itself
+   * Ends or suspends the primary. Resolves when the standby has become the primary. Patroni chooses the time itself and
    * ignores `promotedAfterMs`.
    */
   failOver(fault: Fault, promotedAfterMs: number): Promise<void>;
 }
 
-/** Both hosts in the URL. */
+/** A primary and its standby, both of which are in the gateways' URL. */
 export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topology> {
   const servers = await startReplicatedServers();
   cleanup.defer(servers.close);
@@ -60,7 +60,7 @@ export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topolo
   };
 }
 
-/** HAProxy in front of both, with deploy/failover/haproxy.cfg. */
+/** HAProxy in front of both servers, with deploy/failover/haproxy.cfg. */
 export async function startBehindHaproxy(cleanup: AsyncDisposableStack): Promise<Topology> {
   const direct = await startDirect(cleanup);
   const folder = await openFolder(cleanup);
@@ -80,7 +80,7 @@ export async function startBehindHaproxy(cleanup: AsyncDisposableStack): Promise
   await writeFile(file('haproxy.cfg'), config);
   const command = ['haproxy', '-db', '-f', file('haproxy.cfg')];
   await startProgram(cleanup, command, { ports: [port], logFile: file('haproxy.log') });
-  return { ...direct, databaseUrl: `${at(direct.primaryUrl, port)}?${direct.tlsQuery}` };
+  return { ...direct, databaseUrl: `${withPort(direct.primaryUrl, port)}?${direct.tlsQuery}` };
 }
 
 /** PgBouncer in front of HAProxy, with deploy/failover/pgbouncer.ini. */
@@ -107,7 +107,7 @@ export async function startBehindPgbouncer(cleanup: AsyncDisposableStack): Promi
   await writeFile(file('pgbouncer.ini'), config);
   const options = { ports: [port], logFile: file('pgbouncer.log'), ids };
   await startProgram(cleanup, ['pgbouncer', file('pgbouncer.ini')], options);
-  return { ...behind, databaseUrl: at(behind.databaseUrl, port) };
+  return { ...behind, databaseUrl: withPort(behind.databaseUrl, port) };
 }
 
 /** Makes the standby synchronous, so that a failover loses nothing. */
@@ -134,6 +134,6 @@ export function postgresUser(): { uid?: number; gid?: number } {
 }
 
 /** The same URL with another port of this machine. */
-export function at(url: string, port: number): string {
+export function withPort(url: string, port: number): string {
   return Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href;
 }

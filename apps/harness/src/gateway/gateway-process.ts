@@ -28,8 +28,8 @@ export interface GatewaySettings {
 /** Only these variables of the environment are passed on. Webhooks go to a receiver of this machine. */
 function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
-  const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
-  return { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
+  const fixed = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
+  return { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...fixed, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
 }
 
 /** The program and the Node.js options of a script. */
@@ -97,7 +97,7 @@ export async function startGatewayProcess(
     baseUrl,
     /** Rejects with the end of its output when it exits unexpectedly. */
     exited: exit.promise,
-    /** The process that runs now. */
+    /** The id of the current process, which changes after a crash. */
     pid: () => child.pid,
     /** Stops it gracefully; the second call waits for the first. */
     stop() {

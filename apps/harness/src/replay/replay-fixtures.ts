@@ -32,8 +32,8 @@ export interface ReplayTarget extends Omit<SendTarget, 'orderId'> {
 }
 
 /**
- * Replays fixtures in every chosen protocol: in each protocol one after the other, and concurrently those that wait for a time.
- * Rejects only when `signal` aborts.
+ * Replays fixtures in all chosen protocols concurrently. Each protocol replays one fixture after the other, except that
+ * fixtures that wait for a time run concurrently. Rejects only when `signal` aborts.
  */
 export async function replayFixtures(
   fixtures: readonly Fixture[],

@@ -40,10 +40,10 @@ export async function startWebhookReceiver() {
     const event = eventSchema.parse(webhook.verify(body, headers));
     if (event.id !== headers['webhook-id'])
       throw new Error(`the event ${event.id} arrived as ${headers['webhook-id']}`);
-    const known = deliveries.get(event.id);
-    if (known === undefined) {
+    const earlier = deliveries.get(event.id);
+    if (earlier === undefined) {
       deliveries.set(event.id, { orderId: event.data.order_id, type: event.type, body, copies: 1 });
-    } else if (known.body === body) known.copies += 1;
+    } else if (earlier.body === body) earlier.copies += 1;
     else throw new Error(`the event ${event.id} arrived again with a different body`);
   };
 

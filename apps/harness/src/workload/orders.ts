@@ -15,14 +15,14 @@ export interface OrderSettings {
   readonly metadata_share?: number | undefined;
 }
 
-/** The random values of orders use indexes far from those of other questions about a call. */
+/** The random values of orders use indexes far from those that decide other properties of a call. */
 const orderIndex = 0x60000000;
 
 export function orderIdPrefix(seed: number): string {
   return `load-${seed}-`;
 }
 
-/** The number of an order of a run; `undefined` for the order_id of another order. */
+/** Returns the number of an order in the run, or `undefined` if the order belongs to another run. */
 export function numberOf(seed: number, orderId: string): number | undefined {
   const prefix = orderIdPrefix(seed);
   return orderId.startsWith(prefix) ? Number(orderId.slice(prefix.length)) : undefined;

@@ -30,7 +30,7 @@ test.skipIf(mustSkip('pnpm citus', missingCitus()))(
   },
 );
 
-test('pnpm citus says what is missing where Citus is not installed', async () => {
+test('pnpm citus reports what is missing if Citus is not installed', async () => {
   const env = { ...process.env, PG_CONFIG: '/nonexistent/pg_config' };
   const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const [[line], [code]] = await Promise.all([

@@ -16,7 +16,7 @@ const timesOf = (name: string) => Math.ceil(((name === 'shard moved' ? 5 : 10) *
 const isSkipped = mustSkip('faults of workers of Citus', missingCitus());
 
 test.skipIf(isSkipped)(
-  'lost workers and moved shards lose, double and change nothing, and no event is missed',
+  'when workers fail and shards move, no acknowledged order is lost, duplicated or changed, and no event is missed',
   async () => {
     process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
     const latencies = { quiet: createLatencies(), others: createLatencies(), affected: createLatencies() };

@@ -2,7 +2,10 @@ import { startDistributedCluster } from '@order-gateway/postgres/testing/distrib
 import { onTestFinished } from 'vitest';
 import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 
-/** A gateway on one server, and one on a Citus cluster of the same machine, each with the same accounts; a checkout system is the last. */
+/**
+ * Starts a gateway on one server and another on a Citus cluster, both on this machine. Each has `merchants` merchants
+ * and, as its last account, a checkout system.
+ */
 export async function startComparedGateways(merchants: number): Promise<Record<'plain' | 'citus', OwnGateway>> {
   const cluster = await startDistributedCluster();
   onTestFinished(cluster.close);

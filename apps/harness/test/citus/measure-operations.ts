@@ -17,8 +17,8 @@ export const measuredOperations = [
 export type Milliseconds = Readonly<Record<(typeof measuredOperations)[number], number>>;
 
 /**
- * Returns a function that measures each operation once, one call after the other, over JSON. An order of the round before is
- * cancelled. Rejects at a response that is not a success.
+ * Returns a function that measures each operation once, one call after the other, over JSON. Each round cancels a second
+ * order, whose creation is not measured. Rejects if a response is not a success.
  */
 export async function operationMeter({ httpUrl, credentials }: OwnGateway) {
   const { validOrder } = await loadFixtures();
@@ -34,10 +34,10 @@ export async function operationMeter({ httpUrl, credentials }: OwnGateway) {
     const method = body === undefined ? 'GET' : 'POST';
     const startMs = performance.now();
     const response = await fetch(`${httpUrl}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-    const answer = (await response.json()) as Record<string, string>;
+    const responseBody = (await response.json()) as Record<string, string>;
     const ms = performance.now() - startMs;
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
-    return { ms, answer };
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(responseBody)}`);
+    return { ms, responseBody };
   };
   return async (): Promise<Milliseconds> => {
     round += 1;
@@ -46,7 +46,7 @@ export async function operationMeter({ httpUrl, credentials }: OwnGateway) {
     const cancelled = { ...order, order_id: `cancelled-${round}` };
     await send('/order', merchant, cancelled);
     const create = await send('/order', merchant, order);
-    const { order_token, created_at } = create.answer;
+    const { order_token, created_at } = create.responseBody;
     const payment = {
       payment_id: `p-${round}`,
       paid_at: created_at,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { faults } from './faults.ts';
 import { expectNothingLost, faultTable, faultyServer, runFaults } from './run-faults.ts';
 
-test('under a few faults of most kinds two gateways lose, double, change and undo nothing that they acknowledged', async () => {
+test('under a few faults of most kinds, no acknowledged order or change is lost, duplicated or altered', async () => {
   const seed = Number(process.env.FAULTS_SEED ?? randomInt(2 ** 32));
   process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
   const planned = faults.filter(({ timesInShort }) => timesInShort > 0);
@@ -11,7 +11,7 @@ test('under a few faults of most kinds two gateways lose, double, change and und
     seed,
     faults: planned.map((fault) => ({ fault, times: fault.timesInShort })),
     openDatabase: faultyServer(seed, planned),
-    // Few enough that each gets its response before its client gives up, even on a part of one core.
+    // Few enough that each call gets its response before the client gives up, even on a share of one core.
     pendingMax: 8,
   });
   process.stdout.write(faultTable([{ name: 'all', ...run }]));

@@ -71,14 +71,17 @@ async function killBackend({ server }: Disturbed): Promise<void> {
   await runQuery(server.url, `select pg_terminate_backend(pid) from ${victim} as victim`);
 }
 
-/** Kills a gateway, which starts again. */
+/** Kills a gateway and starts it again. */
 export function killGateway({ gateways, random }: Pick<Disturbed, 'gateways' | 'random'>): Promise<void> {
   return random.pick(gateways).crash();
 }
 
 const smartStopMs = 2_000;
 
-/** Ends the server by a signal or, if it still runs then, by another. The process that started it starts it again. */
+/**
+ * Ends the server with a signal, and with a second signal if it still runs after two seconds. The process that started
+ * the server starts it again.
+ */
 export function restart(signal: NodeJS.Signals, then?: NodeJS.Signals) {
   return async (disturbed: Pick<Disturbed, 'server' | 'signal'>) => {
     const { server } = disturbed;

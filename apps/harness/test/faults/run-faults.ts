@@ -28,7 +28,7 @@ export interface FaultPlan<Target> {
   readonly openDatabase: (started: AsyncDisposableStack) => Promise<FaultyDatabase<Target>>;
   /** Merchants besides those of every run. */
   readonly moreMerchants?: number;
-  /** Calls without a response at the same time; others are dropped. */
+  /** The maximum number of calls without a response; further calls are dropped. */
   readonly pendingMax?: number;
   /** The pause after each fault; random and short by default. */
   readonly pauseMs?: number;
@@ -52,7 +52,7 @@ type Started<Target> = Target & GatewayTarget & { readonly credentials: readonly
 export interface FaultRun {
   readonly recorder: Recorder;
   readonly audit: AuditResult;
-  /** Calls with a response later than the gateway's deadline and 250 ms. */
+  /** Responses that arrived more than 250 ms after the gateway's deadline. */
   readonly late: number;
   /** Seconds from the end of each fault until both gateways created an order. */
   readonly recoveries: readonly number[];

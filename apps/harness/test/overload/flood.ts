@@ -7,19 +7,19 @@ import { type FloodConnection, idEnd } from './connection.ts';
 import { createGrpcConnection } from './grpc-connection.ts';
 import { createHttpConnection } from './http-connection.ts';
 
-// An open loop that can send several times a gateway's capacity with a share of one core: `pnpm load` sends 6,000 calls a
-// second, because it reads every response. Run as a program with FloodOptions as its argument; prints a FloodResult.
+// An open loop that can send several times a gateway's capacity with a share of one core. `pnpm load` can't, because it
+// parses every response. This program takes FloodOptions as its argument and prints a FloodResult.
 
 export interface FloodOptions {
   readonly protocol: 'json' | 'grpc';
   readonly port: number;
-  /** The calls use them in turn. */
+  /** The connections use these accounts in turn. */
   readonly credentials: readonly Credentials[];
-  /** Calls a second. */
+  /** Calls per second. */
   readonly rate: number;
   readonly seconds: number;
   readonly connections: number;
-  /** The address of the sender, of this machine; absent: the usual one. */
+  /** The local address from which the connections are opened; by default, the operating system chooses it. */
   readonly localAddress?: string;
 }
 
@@ -29,7 +29,7 @@ export interface FloodResult {
   readonly unsent: number;
   readonly created: Latencies;
   readonly rejected: Latencies;
-  /** Calls without a response 10 s after the last was sent. */
+  /** Calls without a response 10 s after the end of the schedule. */
   readonly unanswered: number;
   /** Orders created in each second. */
   readonly createdBySecond: readonly number[];

@@ -17,7 +17,10 @@ const settings = { maxConcurrentStreams: 3, initialWindowSize: 4 };
 const largestWindow = 2 ** 31 - 1;
 const firstWindow = 65_535;
 
-/** gRPC over HTTP/2 without reading headers: a stream with data is a success, one with headers only an error. */
+/**
+ * A gRPC connection that does not decode headers: a stream with data counts as a success, and a stream with only headers
+ * as an error.
+ */
 export function createGrpcConnection(
   socket: Socket,
   { clientId, clientSecret }: Credentials,

@@ -7,8 +7,8 @@ import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.
 import type { FloodOptions, FloodResult, Latencies } from './flood.ts';
 import { goodputOf, runFlood } from './run-flood.ts';
 
-// Prints how a gateway handles several times its capacity. The figures depend on the machine, so only what holds on every
-// machine is checked. docs/decisions/037-overload.md has results.
+// These tests print how a gateway handles several times its capacity. The figures depend on the machine, so the tests
+// check only what holds on every machine. docs/decisions/037-overload.md has results.
 
 const protocols = ['json', 'grpc'] as const;
 const ordinaryMerchants = 20;
@@ -44,23 +44,26 @@ const shown = ({ count, p50, p99, max }: Latencies) => `${count} (p50 ${p50}, p9
 
 function print(title: string, result: FloodResult): void {
   const { created, rejected, unsent } = result;
-  const facts = `created ${shown(created)}, rejected ${shown(rejected)}, not sent ${unsent}, ${memory()} MiB`;
-  process.stdout.write(`${title}: ${goodputOf(result)}/s, ${facts}\n`);
+  const figures = `created ${shown(created)}, rejected ${shown(rejected)}, not sent ${unsent}, ${memory()} MiB`;
+  process.stdout.write(`${title}: ${goodputOf(result)}/s, ${figures}\n`);
 }
 
-test.each(protocols)('%s: several times the peak', async (protocol) => {
-  const peak = await findPeak(protocol);
-  process.stdout.write(`${protocol}: peak ${peak}/s\n`);
-  const connections = protocol === 'json' ? 1_000 : 64;
-  for (const times of [1, 2, 5, 10]) {
-    const result = await flood({ protocol, credentials: heavy(), rate: times * peak, seconds, connections });
-    print(`${protocol}, ${times}x`, result);
-    expect(result.created.count).toBeGreaterThan(0);
-    const after = await flood({ protocol, credentials: heavy(), rate: peak / 4, seconds: 2, connections: 16 });
-    print(`${protocol}, a quarter of the peak right after`, after);
-    expect(after.unanswered).toBe(0);
-  }
-});
+test.each(protocols)(
+  '%s: a gateway creates orders at several times its peak rate, and recovers at once',
+  async (protocol) => {
+    const peak = await findPeak(protocol);
+    process.stdout.write(`${protocol}: peak ${peak}/s\n`);
+    const connections = protocol === 'json' ? 1_000 : 64;
+    for (const times of [1, 2, 5, 10]) {
+      const result = await flood({ protocol, credentials: heavy(), rate: times * peak, seconds, connections });
+      print(`${protocol}, ${times}x`, result);
+      expect(result.created.count).toBeGreaterThan(0);
+      const after = await flood({ protocol, credentials: heavy(), rate: peak / 4, seconds: 2, connections: 16 });
+      print(`${protocol}, a quarter of the peak right after`, after);
+      expect(after.unanswered).toBe(0);
+    }
+  },
+);
 
 test('json: 4,000 connections that retry immediately, beside an ordinary merchant', async () => {
   process.stdout.write(`json: peak ${await findPeak('json')}/s\n`);

@@ -42,7 +42,7 @@ const checkouts = ['One', 'Two'].map((name) => ({ name, kind: 'checkout' as cons
 /** The orders that are paid at the same time, and the connections to each gateway. */
 const [concurrentOrders, connections] = [120, 16];
 
-/** Within this time from its creation all attempts at an order begin. */
+/** All attempts to pay an order begin within this time from its creation. */
 const attemptsWithinMs = 2_000;
 
 /** The shortest claim: 60 s. */
@@ -52,9 +52,10 @@ const leaseSeconds = 60;
 const temporary = /^(unavailable|overloaded|deadline_exceeded|rate_limited)$/;
 
 /**
- * Two checkout systems make two attempts each at every order, at random times: they claim it, pay it with or without the
- * claim, end the attempt, or stop calling. Merchants cancel some orders, and some expire. Gateways and the server are
- * killed during the run, and every call is repeated until its outcome is known. Everything ends with the test.
+ * Two checkout systems each make two attempts to pay every order, at random times: they claim the order, pay it with or
+ * without the claim, end the attempt, or stop calling. Merchants cancel some orders, and some orders expire. Gateways and
+ * the server are killed during the run, and every call is repeated until its outcome is known. Everything ends with the
+ * test.
  */
 export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   const ended = new AbortController();
@@ -93,7 +94,7 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   ): Promise<Reply> {
     for (;;) {
       const sender = senders[random.below(senders.length)];
-      const call = operationCall(operation, request, { protocol: 'grpc', own: account, order });
+      const call = operationCall(operation, request, { protocol: 'grpc', account, order });
       recorder.recordSent(call, clock.now(), 0);
       const reply = (await sender?.send(call)) ?? { outcome: 'no sender' };
       recorder.recordReply(call, reply, clock.now(), 0);
@@ -167,11 +168,11 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
     ...Array.from({ length: plan.serverKills }, () => restart('SIGKILL')),
   ]
     .map((kill) => ({ kill, order: random.fraction() }))
-    .sort((one, other) => one.order - other.order);
+    .sort((a, b) => a.order - b.order);
   const killAll = async () => {
     for (const [index, { kill }] of kills.entries()) {
-      const due = ((index + 0.5) / kills.length) * plan.orders;
-      while (next < due) await sleep(20, undefined, { signal: ended.signal });
+      const ordersBefore = ((index + 0.5) / kills.length) * plan.orders;
+      while (next < ordersBefore) await sleep(20, undefined, { signal: ended.signal });
       await kill({ server, gateways, random, signal: ended.signal });
     }
   };

@@ -25,8 +25,8 @@ export function findRelease(): string | undefined {
 }
 
 /**
- * Writes the files of a revision into a new folder, with the dependencies that run its gateway. Throws if they can't be had: if they
- * differ from those of this checkout, pnpm installs them.
+ * Writes the files of a revision into a new folder, with the dependencies that its gateway needs. If they differ from
+ * those of this checkout, pnpm installs them. Throws if the installation fails.
  */
 export async function checkOut(revision: string): Promise<string> {
   const folder = await temporaryFolder();

@@ -24,13 +24,13 @@ import { testDatabase } from '../test-database.ts';
 
 interface UpgradePlan {
   readonly proxy: ProxyProgram;
-  /** The folder of the version before. */
+  /** The folder of the previous version. */
   readonly previous: string;
-  /** How often the gateways are upgraded. Each time but the last, they go back. */
+  /** The number of upgrades. Every upgrade except the last is rolled back. */
   readonly upgrades: number;
   /** Calls per second. */
   readonly rate: number;
-  /** Calls in flight. A machine that is too slow for the rate drops further calls, so that none waits for its deadline. */
+  /** The maximum number of calls in flight. Further calls are dropped, so that none waits long on a slow machine. */
   readonly pendingMax: number;
   readonly openDatabase?: () => Promise<UpgradedDatabase>;
 }
@@ -38,18 +38,18 @@ interface UpgradePlan {
 /** An empty database. */
 interface UpgradedDatabase {
   readonly url: string;
-  /** Called on the schema of the version before. */
+  /** Called on the schema of the previous version. */
   distribute?(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The load is ended by the upgrade, not by its time. */
+/** Longer than any upgrade, which ends the load. */
 const longestSeconds = 3_600;
 
 /** Orders created between two restarts. */
 const createdBetween = 30;
 
-/** The time limit of a proxy's health check. A gateway that only exceeds it counts as gone. */
+/** The time limit of a proxy's health check. A gateway that exceeds it counts as unavailable, even if it is only slow. */
 const checkLimitMs = 1_000;
 
 /**

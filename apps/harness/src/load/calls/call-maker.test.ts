@@ -37,7 +37,7 @@ test('shares, protocols and merchants are as requested', () => {
   expect(new Set(clients)).toEqual(new Set(credentials.map(({ clientId }) => clientId)));
 });
 
-test('a repeated order is an earlier one, the same to the last byte in the same protocol', () => {
+test('a repeated order has the same bytes as the earlier order in the same protocol', () => {
   const make = createCallMaker({ ...settings, protocol: 'json' }, set, credentials);
   const repeated = numbers.filter(
     (number) => kindOf(settings, number) === 'replay' && orderNumberOf(settings, number) !== number,
@@ -68,7 +68,7 @@ test('failing calls are those of the fixtures, in every protocol', () => {
   }
 });
 
-test('calls about earlier orders have their shares, and wait for the acknowledgement of the creation', () => {
+test('calls about earlier orders have their shares, and are only about acknowledged orders', () => {
   const aboutOrders = { get_share: 0.2, pay_share: 0.2, cancel_share: 0.1, list_share: 0.1 };
   const lifecycle = { ...settings, invalid_share: 0, replay_share: 0, ...aboutOrders };
   const [known, checkout] = [{ order_token: 't', created_at: '2026-11-20T21:01:42.172+00:00' }, credentials[2]];

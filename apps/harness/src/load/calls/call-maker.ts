@@ -54,7 +54,7 @@ const sourceIndex = 0x40000000;
 /** A repeated order is at most about this many calls old, because a client without a response retries soon. */
 const replayReach = 500;
 
-/** The correct outcomes. If an order is started, paid and cancelled at the same time, one of them is too late. */
+/** The correct outcomes of each operation. Calls that pay and cancel an order at the same time exclude each other. */
 const successes = {
   CreateOrder: ['created', 'replayed'],
   GetOrder: ['ok'],
@@ -75,7 +75,7 @@ export function kindOf(settings: CallSettings, number: number): 'new' | (typeof 
   return 'new';
 }
 
-/** The number of the order that a valid call is about: its own, or an earlier call's. */
+/** Returns the number of the order that a valid call is about: its own number, or that of an earlier call. */
 export function orderNumberOf(settings: CallSettings, number: number): number {
   if (kindOf(settings, number) === 'new' || number === 0) return number;
   let earlier = number - 1 - seededAt(settings.seed, sourceIndex + number).below(Math.min(number, replayReach));
@@ -101,33 +101,39 @@ export function createCallMaker(
     const protocol = random.pick(choices);
     const kind = kindOf(settings, number);
     if (kind === 'invalid' || kind === 'list') {
-      const own = given(credentials[random.below(settings.merchants)]);
+      const account = given(credentials[random.below(settings.merchants)]);
       if (kind === 'list') {
         const metadata = metadataOf(settings, random);
         const request = { limit: new JsonNumber('20'), ...(metadata && { metadata }) };
-        return operationCall('ListOrders', request, { protocol, own });
+        return operationCall('ListOrders', request, { protocol, account });
       }
       const [first, ...others] = failing.get(protocol) ?? [];
       if (first === undefined) throw new Error(`there is no failing fixture for ${protocol}`);
       const orderId = `${orderIdPrefix(settings.seed)}${number}`;
-      const context = { merchants: { first: own }, orderId, validOrder: set.validOrder, startedAtMs: 0, responses: [] };
+      const context = {
+        merchants: { first: account },
+        orderId,
+        validOrder: set.validOrder,
+        startedAtMs: 0,
+        responses: [],
+      };
       const { outgoing, expect } = fillCall(random.pick([first, ...others]), context);
       return { ...outgoing, protocol, order: undefined, expected: [expect.outcome] };
     }
     const orderNumber = orderNumberOf(settings, number);
     const { merchant, fields, metadata } = orderOf(orderNumber);
     const order = { number: orderNumber, orderId: fields.order_id ?? '' };
-    const own = given(credentials[merchant]);
+    const account = given(credentials[merchant]);
     const [amount, known] = [new JsonNumber(fields.order_amount ?? ''), life.known(orderNumber)];
     if (known !== undefined && (kind === 'pay' || kind === 'start' || kind === 'end')) {
-      const facts = { protocol, own: given(life.checkout), order };
+      const callContext = { protocol, account: given(life.checkout), order };
       const { order_token } = known;
       // Each order has two attempts. Some are started or ended twice.
       const attempt = { order_token, attempt_id: `attempt-${random.below(2)}-of-${order.orderId}` };
       if (kind === 'start') {
-        return operationCall('StartPayment', { ...attempt, lease_seconds: new JsonNumber('60') }, facts);
+        return operationCall('StartPayment', { ...attempt, lease_seconds: new JsonNumber('60') }, callContext);
       }
-      if (kind === 'end') return operationCall('EndPayment', attempt, facts);
+      if (kind === 'end') return operationCall('EndPayment', attempt, callContext);
       const payment = {
         ...(settings.start_share > 0 ? attempt : { order_token }),
         // Some orders are paid twice, and some payments reported twice.
@@ -136,23 +142,23 @@ export function createCallMaker(
         order_amount: amount,
         order_currency: fields.order_currency,
       };
-      return operationCall('RecordPayment', payment, facts);
+      return operationCall('RecordPayment', payment, callContext);
     }
     if (known !== undefined && (kind === 'get' || kind === 'cancel')) {
       const operation = kind === 'get' ? 'GetOrder' : 'CancelOrder';
-      return operationCall(operation, { order_id: order.orderId }, { protocol, own, order });
+      return operationCall(operation, { order_id: order.orderId }, { protocol, account, order });
     }
     const request = { ...fields, order_amount: amount, ...(metadata && { metadata }) };
-    return operationCall('CreateOrder', request, { protocol, own, order });
+    return operationCall('CreateOrder', request, { protocol, account, order });
   };
 }
 
 /**
  * The account, order and protocol of a call. If the protocol does not support the operation, another protocol is used.
  */
-interface CallFacts {
+interface CallContext {
   readonly protocol: Protocol;
-  readonly own: Credentials;
+  readonly account: Credentials;
   readonly order?: LoadCall['order'];
 }
 
@@ -160,10 +166,10 @@ interface CallFacts {
 export function operationCall(
   operation: keyof typeof successes,
   request: Members,
-  { protocol, own, order }: CallFacts,
+  { protocol, account, order }: CallContext,
 ): LoadCall {
   const { json } = operations[operation];
-  const credentials = { 'x-client-id': own.clientId, 'x-client-secret': own.clientSecret };
+  const credentials = { 'x-client-id': account.clientId, 'x-client-secret': account.clientSecret };
   return {
     operation,
     order,

@@ -43,7 +43,7 @@ const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>
 };
 
 export interface Reply {
-  /** `created`, `replayed`, `ok`, an error code of the gateway, or a description of what no gateway should send. */
+  /** `created`, `replayed`, `ok`, an error code of the gateway, or a description of an unexpected or missing response. */
   readonly outcome: string;
   readonly orders?: readonly SeenOrder[];
   /** The gateway's id of the request. */

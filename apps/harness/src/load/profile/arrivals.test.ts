@@ -28,7 +28,7 @@ test('a ramp makes the calls that its rate implies, ever closer together', () =>
   expect(perSecond(down)[0]).toBe(95);
 });
 
-test('calls may be asked for in any order', () => {
+test('the scheduled times of calls can be read in any order', () => {
   const arrivals = arrivalsOf([...constantRate(10, 1), ...constantRate(20, 1)]);
   expect([25, 3, 12].map((number) => arrivals.scheduledMs(number))).toEqual([1_750, 300, 1_100]);
 });

@@ -11,7 +11,7 @@ export type Arrivals = ReturnType<typeof arrivalsOf>;
 /** A phase that is a fraction of a call short because of rounding still makes that call. */
 const roundingMax = 1e-6;
 
-/** The arrivals of phases one after the other. */
+/** Returns the schedule of consecutive phases. */
 export function arrivalsOf(phases: readonly Phase[]) {
   const starts: { phase: Phase; seconds: number; calls: number }[] = [];
   let seconds = 0;

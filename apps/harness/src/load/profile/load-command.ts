@@ -121,7 +121,7 @@ function phasesFrom({ rate, rampTo, duration, mode }: LoadFlags, base: Profile):
   if (rate === undefined && rampTo === undefined && duration === undefined) return base.phases;
   const rates = new Set(base.phases.flatMap((phase) => [phase.rate, phase.to]));
   if (rate === undefined && rates.size > 1 && (mode ?? base.mode) === 'open') {
-    throw new Error('--rate must be given too, because the profile has more than one');
+    throw new Error('--rate must be given too, because the profile has more than one rate');
   }
   const [only = 0] = rates;
   const seconds = duration ?? arrivalsOf(base.phases).seconds;

@@ -51,11 +51,11 @@ const profileSchema = z
     repeat: z.int().min(1).max(10_000).default(1),
     /** For each protocol in use; in closed mode also the number of clients. */
     connections: z.int().min(1).max(5_000).default(16),
-    /** The maximum of concurrent calls without a response; further calls are dropped. */
+    /** The maximum number of calls without a response; further calls are dropped. */
     max_pending: z.int().min(1).max(100_000).default(1_000),
     merchants: z.int().min(1).max(1_000).default(1),
     ...shareSettings,
-    /** The share of the orders that have metadata. Then lists are filtered by it. */
+    /** The share of orders that have metadata, and of lists that are filtered by metadata. */
     metadata_share: share.default(0),
     thresholds: z
       .strictObject({ p99_ms: z.number().min(0), error_rate: share, dropped_rate: share, lost: z.int().min(0) })
@@ -105,7 +105,7 @@ export function loadProfile(nameOrFile: string): Profile {
   const isName = /^[a-z0-9-]+$/.test(nameOrFile);
   if (isName && !profileNames().includes(nameOrFile))
     throw new Error(
-      `There is no profile ${nameOrFile}. The profiles are ${profileNames().join(', ')}; or give the path of a JSON file.`,
+      `There is no profile ${nameOrFile}. The profiles are ${profileNames().join(', ')}. You can also give the path of a JSON file.`,
     );
   const path = isName ? join(profilesFolder, `${nameOrFile}.json`) : nameOrFile;
   try {

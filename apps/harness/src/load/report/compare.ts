@@ -4,7 +4,7 @@ import { formatMs, formatShare } from '../../command/text.ts';
 import type { LoadReport } from './report.ts';
 import { phasesText, type ReportSection } from './report-text.ts';
 
-/** The members that every report has. Others are shown where a report has them. */
+/** The members that every report has. Other members are shown if the report has them. */
 const reportSchema = z.looseObject({
   started_at: z.string(),
   seconds: z.number(),

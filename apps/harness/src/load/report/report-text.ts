@@ -4,7 +4,7 @@ import { arrivalsOf } from '../profile/arrivals.ts';
 import type { LoadSettings } from '../profile/profile.ts';
 import type { LatencySummary, LoadReport } from './report.ts';
 
-/** A part of the report: sentences, or a table whose first row is its heading, with lines about it. */
+/** A part of the report: text, or a table with its heading in the first row and an optional note below it. */
 export type ReportSection = string | { readonly rows: readonly string[][]; readonly note?: string };
 
 /** The complete report as text, in tables. */
@@ -22,7 +22,7 @@ export function sectionText(section: ReportSection): string {
 /** The parts of the report, without its thresholds and result. */
 export function reportSections(report: LoadReport): readonly ReportSection[] {
   const { audit, lateness, settings, interrupted, failure } = report;
-  const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: the generator's own part in these latencies`;
+  const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: these delays of the generator are part of the latencies`;
   return [
     ...(audit === undefined ? [] : [{ rows: auditRows(audit), ...noteOf(audit.examples) }]),
     ...(interrupted ? ['Interrupted: the report covers the time until then.'] : []),
@@ -106,7 +106,7 @@ function slowestRows({ slowest }: LoadReport): string[][] {
   return [['slowest', 'at', 'operation', 'protocol', 'outcome', 'request id'], ...rows];
 }
 
-/** Each threshold with what was measured. */
+/** Each threshold with the measured value. */
 export function verdictSection({ verdict }: LoadReport): ReportSection {
   if (verdict.judged.length === 0) return 'no thresholds were set';
   const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {
@@ -116,10 +116,10 @@ export function verdictSection({ verdict }: LoadReport): ReportSection {
   return { rows: [['threshold', 'measured', 'allowed', 'verdict'], ...rows] };
 }
 
-/** The first phases describe a profile; thousands of repeated ones would not. */
+/** A profile can repeat its phases thousands of times, so only the first ones are shown. */
 const phasesShown = 6;
 
-/** The rates of an open loop, or the duration of a closed one. */
+/** The rates and durations of an open loop, or the duration of a closed loop. */
 export function phasesText({ mode, phases }: LoadSettings): string {
   if (mode === 'closed') return `as responses arrive, ${formatSeconds(arrivalsOf(phases).seconds)}`;
   const shown = phases.slice(0, phasesShown).map(({ seconds, rate, to }) => {

@@ -59,7 +59,7 @@ function someReport(
   return reportOf(run, { settings, target: 'http://localhost:1', environment, audit: undefined, ...more });
 }
 
-test('the report counts, and a missing audit does not pass', () => {
+test('the report counts calls and errors, and a run without the required audit does not pass', () => {
   const report = someReport();
   expect(report).toMatchObject({
     scheduled: 20,
@@ -84,7 +84,7 @@ test('the report counts, and a missing audit does not pass', () => {
   expect(report.verdict.passed).toBe(false);
 });
 
-test('a threshold is met by an equal value, and lost counts duplicated and changed orders too', () => {
+test('an equal value meets a threshold, and the threshold lost includes duplicated and changed orders', () => {
   const judged = someReport({}, { audit }).verdict.judged.at(-1);
   expect(judged).toEqual({ threshold: 'lost', limit: 0, actual: 1, passed: false });
   const actuals = { p99_ms: 50, error_rate: 0, dropped_rate: undefined, lost: 0 };
@@ -93,7 +93,7 @@ test('a threshold is met by an equal value, and lost counts duplicated and chang
   expect(judge({ p99_ms: 50 }, { ...actuals, p99_ms: undefined }).passed).toBe(false);
 });
 
-test('a run without a correct outcome meets no latency threshold, and an empty audit meets no loss threshold', () => {
+test('a run without a correct outcome misses the latency threshold, and an empty audit misses the threshold lost', () => {
   const recorder = createRecorder({ plannedSeconds: 1 });
   recorder.recordSent(call, 0, 0);
   recorder.recordReply(call, { outcome: 'unauthenticated' }, 1, 1);
@@ -126,7 +126,7 @@ test('a run that failed does not pass, and both reports contain the reason', () 
   expect(reportPage(report)).toContain('The run ended early: the disk is full.');
 });
 
-test('the closed loop, which sends nothing late, reports no lateness, and a short run its fraction of a second', () => {
+test('the report of a closed loop has no lateness, and that of a short run has its fraction of a second', () => {
   const open = someReport({ seconds: 0.352 });
   expect(reportText(open)).toContain('sent late by');
   expect(reportText(open)).toMatch(/scheduled +20 +in 0.35 s\n/);
@@ -184,7 +184,7 @@ test('the charts show the measured values', () => {
   );
 });
 
-test('a page of nothing, of one second and of a very long run are drawn too', () => {
+test('the page can show a run without calls, a run of one second and a very long run', () => {
   const nothing = createRecorder({ plannedSeconds: 0 });
   expect(reportPage(someReport({ recorder: nothing, seconds: 0 }))).not.toMatch(/NaN|undefined|Infinity/);
   const report = someReport();
@@ -193,6 +193,6 @@ test('a page of nothing, of one second and of a very long run are drawn too', ()
   const one = reportPage({ ...report, by_second: [second], verdict: { passed: true, judged: [] } });
   expect(one).not.toMatch(/NaN|undefined|Infinity/);
   expect(one).toContain('no thresholds were set');
-  const long = Array.from({ length: 7_200 }, (_, at) => ({ ...second, second: at }));
+  const long = Array.from({ length: 7_200 }, (_, index) => ({ ...second, second: index }));
   expect(reportPage({ ...report, seconds: 7_200, by_second: long }).length).toBeLessThan(300_000);
 });

@@ -58,7 +58,7 @@ export function reportOf(
     latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
     // How late the generator sent its calls, which is its share of the latencies.
     lateness: summaryOf(recorder.lateness),
-    // `[percent, milliseconds]`, ever closer to 100.
+    // Pairs of `[percent, milliseconds]`, in ever smaller steps towards 100 %.
     percentiles: percentilesOf(latencies),
     outcomes: [...recorder.outcomes]
       .map(([outcome, counts]) => ({ outcome, ...counts }))
@@ -84,21 +84,20 @@ export function judge(thresholds: Thresholds, actuals: { readonly [Name in keyof
 }
 
 function summaryOf(latencies: Latencies) {
-  const at = (percent: number) => latencies.percentile(percent);
-  const { count, mean, max } = latencies;
-  return { count, mean, p50: at(50), p90: at(90), p99: at(99), p99_9: at(99.9), max };
+  const { count, mean, max, percentile } = latencies;
+  return { count, mean, p50: percentile(50), p90: percentile(90), p99: percentile(99), p99_9: percentile(99.9), max };
 }
 
-/** Ten points for every halving of the remainder to 100 %, until one call remains. */
+/** The points in which the remainder to 100 % halves. The last point is the one above which no call is left. */
 const pointsPerHalving = 10;
 
 function percentilesOf(latencies: Latencies): [number, number][] {
   const points: [number, number][] = [];
   for (let step = 0; ; step += 1) {
-    const left = 2 ** (-step / pointsPerHalving);
-    const ms = latencies.percentile((1 - left) * 100);
+    const remainder = 2 ** (-step / pointsPerHalving);
+    const ms = latencies.percentile((1 - remainder) * 100);
     if (ms === undefined) return [];
-    points.push([(1 - left) * 100, ms]);
-    if (left * latencies.count < 1) return points;
+    points.push([(1 - remainder) * 100, ms]);
+    if (remainder * latencies.count < 1) return points;
   }
 }

@@ -54,7 +54,7 @@ test('a stall of a second shows in the p99 of the open loop, and hides in the cl
   expect(closed.latencies.max).toBeGreaterThan(0.9 * stallMs);
 });
 
-test('a scheduled call beyond the allowed pending calls is dropped and counted', async () => {
+test('a call that is scheduled while the maximum number of calls is pending is dropped and counted', async () => {
   const { latencies, dropped } = await simulate(0, (run) => runOpenLoop(run, arrivalsOf(constantRate(100, 0.5)), 10));
   expect(latencies.count).toBe(10);
   expect(dropped).toBe(40);

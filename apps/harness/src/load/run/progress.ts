@@ -32,7 +32,7 @@ export function createProgress(output: ProgressOutput, counts: Counts, plannedSe
     ].join('  ');
   };
   return {
-    /** Rewrites the line in a terminal; writes a line now and then elsewhere. */
+    /** Rewrites the line in a terminal. Otherwise, writes a new line every five seconds. */
     update(elapsedMs: number): void {
       while (samples.length > 1 && elapsedMs - (samples[1]?.atMs ?? 0) >= rateOverMs) samples.shift();
       if (output.isTTY === true) {

@@ -16,7 +16,7 @@ function acknowledged(number: number, more = {}) {
   return { outcome: 'created', orders: [{ ...order, ...more }] };
 }
 
-test('an acknowledgement that the journal did not take is not counted, and the failure is reported', () => {
+test('an acknowledgement that could not be written to the journal is not counted, and the failure is reported', () => {
   let written = 0;
   let isFull = false;
   const failures: unknown[] = [];
@@ -85,7 +85,7 @@ test('each second has its own percentiles', () => {
   expect(recorder.byProtocol.get('json')?.percentile(50)).toBeCloseTo(20, 1);
 });
 
-test('responses after the planned end belong to its last second, so that none reads 0 sent, 0 done', () => {
+test('responses after the planned end count in the last second, so that no second without calls follows it', () => {
   const recorder = createRecorder({ plannedSeconds: 2 });
   for (const scheduledMs of [0, 500, 1_000, 1_999]) {
     recorder.recordSent(call(1), scheduledMs, 0);

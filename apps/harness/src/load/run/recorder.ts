@@ -48,7 +48,7 @@ export function createRecorder(options: RecorderOptions) {
   const byProtocol = new Map<Protocol, Latencies>();
   const slowest = createSlowestCalls();
 
-  /** The second of a time. Percentiles of the previous one are final then, because times ascend. */
+  /** Returns the second of a time. When a second begins, the previous one's percentiles are final: times ascend. */
   const secondAt = (atMs: number) => {
     const index = Math.min(lastSecond, Math.max(0, seconds.length - 1, Math.floor(atMs / 1_000)));
     while (seconds.length <= index) {
@@ -73,7 +73,7 @@ export function createRecorder(options: RecorderOptions) {
       recorder.done += 1;
       second.done += 1;
     }
-    // A rejected or broken connection would look like a quick response; a call that timed out was slow.
+    // The latency of a rejected or broken connection would look like a quick response. A call that timed out was slow.
     if (!isResponse(outcome) && outcome !== timedOut) return;
     const ofProtocol = byProtocol.get(call.protocol) ?? createLatencies();
     byProtocol.set(call.protocol, ofProtocol);
@@ -111,15 +111,18 @@ export function createRecorder(options: RecorderOptions) {
     }
   };
   const recorder = {
-    /** Calls without a response, and those that had none when the run ended. */
+    /** Calls that wait for their response. */
     pending: 0,
+    /** Calls that had no response when the run ended. */
     unanswered: 0,
-    /** Calls that were sent, that were scheduled but not sent, and that have a response, correct or wrong. */
     sent: 0,
+    /** Calls that were scheduled but not sent. */
     dropped: 0,
+    /** Calls with a response, correct or wrong. */
     done: 0,
-    /** Calls with one of their correct outcomes, and all others, including those without a response. */
+    /** Calls with one of their correct outcomes. */
     right: 0,
+    /** Calls with another outcome, including those without a response. */
     errors: 0,
     outcomes,
     byProtocol,
@@ -138,14 +141,14 @@ export function createRecorder(options: RecorderOptions) {
       recorder.dropped += 1;
       secondAt(atMs).dropped += 1;
     },
-    /** A call ended. It is counted as soon as the journal has its acknowledgement, if it got one. */
+    /** Records the end of a call. The call is counted once its acknowledgement, if it has one, is in the journal. */
     recordReply(call: LoadCall, reply: Reply, atMs: number, latencyMs: number) {
       recorder.pending -= 1;
       if (waiting.length === 0) setImmediate(flush);
       waiting.push({ call, line: lines.get(call), reply: checked(call, reply), atMs, latencyMs });
       lines.delete(call);
     },
-    /** Counts all pending calls as unanswered, and writes what the journal lacks. */
+    /** Counts all pending calls as unanswered, and writes the remaining responses to the journal. */
     end() {
       flush();
       recorder.unanswered += recorder.pending;

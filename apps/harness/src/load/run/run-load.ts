@@ -85,7 +85,7 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   return { recorder, startedAt, seconds: clock.now() / 1_000, interrupted: signal.aborted, failure };
 }
 
-/** The number of orders that later calls may be about. Calls reach back less far. */
+/** The maximum number of remembered orders. No call is about an order this far back. */
 const knownMax = 10_000;
 
 /** Remembers the latest orders whose creation was acknowledged. */

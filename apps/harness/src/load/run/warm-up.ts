@@ -13,9 +13,9 @@ import { runClosedLoop } from './loops.ts';
 import { createRecorder } from './recorder.ts';
 import type { LoadRun } from './run-load.ts';
 
-/** Long enough for the compiler to optimise the path of a call: 5,000 of them and more. */
+/** Long enough for 5,000 calls and more, after which the compiler has optimised the path of a call. */
 const secondsMax = 1.5;
-/** The share of the run's time: a run of a few seconds is not worth a longer warm-up. */
+/** The maximum share of the run's duration: a run of a few seconds does not justify a longer warm-up. */
 const shareMax = 0.25;
 const clients = 4;
 

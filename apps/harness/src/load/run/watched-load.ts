@@ -18,7 +18,7 @@ export interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
   readonly seed: number;
   /** Where the journal is written. */
   readonly folder: string;
-  /** Gets each response and how long it took. */
+  /** Called with each response and its duration. */
   readonly onReply?: (call: LoadCall, reply: Reply, ms: number) => void;
 }
 
@@ -62,14 +62,14 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
   const journalFile = join(folder, 'journal.ndjson');
   const settings = { ...profile, profile: 'none', seed };
   const running = runLoad({ settings, sender, credentials, checkout, journalFile }, ended.signal);
-  // The error is reported when it is awaited; until then, what was started has to be stopped.
+  // The caller gets the error when it awaits `running`, and must be able to stop the gateways before that.
   running.catch(() => {});
   return {
     running,
     journalFile,
     /** Orders created so far. */
     created: () => created,
-    /** Responses later than the gateway's deadline and 250 ms. */
+    /** Responses that arrived more than 250 ms after the gateway's deadline. */
     late: () => late,
     /** Resolves to the milliseconds until one or every gateway has created an order that was sent after this call. */
     async timeToCreated(which: 'some' | 'every', signal: AbortSignal): Promise<number> {
