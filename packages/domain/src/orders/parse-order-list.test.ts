@@ -81,4 +81,33 @@ describe('parseOrderList', () => {
       ),
     );
   });
+
+  it.each([
+    [{ createdAtMs: Date.UTC(9999, 11, 31, 23, 59, 59, 999), serviceOrderId: Number.MAX_SAFE_INTEGER }, true],
+    [{ createdAtMs: Date.UTC(10_000, 0), serviceOrderId: 1 }, false],
+    [{ createdAtMs: 1, serviceOrderId: Number.MAX_SAFE_INTEGER + 1 }, false],
+    [{ createdAtMs: 1, serviceOrderId: 1e16 }, false],
+    [{ createdAtMs: -1, serviceOrderId: 1 }, false],
+  ])('a position of %o is possible: %s', (after, isPossible) => {
+    const list = parseOrderList(merchantId, {});
+    const cursor = list.ok ? list.value.cursorAfter(after) : '';
+    expect(errorsOf({ cursor })).toStrictEqual(isPossible ? [] : ['cursor bad_format']);
+  });
+
+  it.each<[unknown, unknown]>([
+    [undefined, { ok: true, value: { filter: { metadata: undefined } } }],
+    [
+      { cart: '7', shop: '' },
+      { ok: true, value: { filter: { metadata: { cart: '7' } } } },
+    ],
+    [
+      { a: '1', b: '2' },
+      { ok: true, value: { filter: { metadata: { a: '1', b: '2' } } } },
+    ],
+    [{ a: '1', b: '2', c: '3' }, { failure: [{ field: 'metadata', code: 'too_long' }] }],
+    [['7'], { failure: [{ field: 'metadata', code: 'wrong_type' }] }],
+    ['7', { failure: [{ field: 'metadata', code: 'wrong_type' }] }],
+  ])('reads the metadata %o', (metadata, expected) => {
+    expect(parseOrderList(merchantId, { metadata } as ListInput)).toMatchObject(expected as object);
+  });
 });

@@ -3,7 +3,7 @@ import type { AccountId } from '../accounts/account.ts';
 import { type EventPosition, parseEventList } from '../events/index.ts';
 import { parseDeliveryList } from '../webhooks/index.ts';
 import type { FieldError } from './field-rules.ts';
-import { type ListInput, readLimit, readTime } from './list-parameters.ts';
+import { type ListInput, parseCompleteList, readLimit, readTime } from './list-parameters.ts';
 
 const merchantId = 1 as AccountId;
 const eventId = `evt_${'0a'.repeat(16)}`;
@@ -103,4 +103,21 @@ test.each<[unknown, number | string]>([
   const errors: FieldError<string>[] = [];
   const time = readTime('created_from', value, errors);
   expect(errors.length === 0 ? time : errors[0]?.code).toBe(expected);
+});
+
+test('a list without parameters has none, and any other list names its parameters', () => {
+  expect(parseCompleteList({})).toEqual({ ok: true, value: undefined });
+  expect(parseCompleteList({ limit: 5 })).toMatchObject({ failure: [{ field: 'limit', message: 'is unknown' }] });
+  const message = 'is unknown; the parameters are type, order_id, limit, cursor';
+  expect(parsers.events({ status: 'PAID' })).toMatchObject({ failure: [{ field: 'status', message }] });
+});
+
+test('a list of deliveries has a known status', () => {
+  for (const status of ['pending', 'delivered', 'failed', undefined])
+    expect(parsers.deliveries({ status })).toMatchObject({ ok: true, value: { filter: { status } } });
+  const message = 'must be one of pending, delivered, failed';
+  expect(parsers.deliveries({ status: 'lost' })).toEqual({
+    ok: false,
+    failure: [{ field: 'status', code: 'not_allowed', message }],
+  });
 });
