@@ -20,7 +20,7 @@ const targets: Readonly<Record<string, { readonly percent: number; readonly test
 
 const usage = `Usage: pnpm test:mutation FOLDER [FILE...]
 
-Changes the code of a folder in one place at a time, and counts the changes that make a unit test of the folder fail.
+Changes the code of a folder in one place at a time, and counts the changes that make a test fail.
 FOLDER is ${Object.keys(targets).join(', ')}.
 FILE is a file of the folder, which may have a range of lines: packages/domain/src/result.ts:1-20. Default: all files.
 `;
