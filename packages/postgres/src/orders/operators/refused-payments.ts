@@ -1,11 +1,11 @@
 import { desc, eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
-import { type DatabaseOptions, serverStatementTimeoutMs, withConnection } from '../../connections/client.ts';
+import { type DatabaseOptions, withConnection } from '../../connections/client.ts';
 import { accounts, refusedPayments } from '../../schema.ts';
 
 /** Lists the latest refused payments of all orders, newest first. Rejects with an error that contains no values. */
 export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number) {
-  const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: serverStatementTimeoutMs };
+  const options = { url, applicationName: 'order-gateway orders' };
   const checkouts = alias(accounts, 'checkouts');
   return withConnection(options, async ({ db, run }) => {
     // The first statement connects, which has a deadline.
