@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readConfig, similarVariables, variableHelp } from './config.ts';
+import { readConfig, similarVariables, startUsage } from './config.ts';
 import { StartError } from './start/process.ts';
 
 test('without any variable, it serves only this machine, from the embedded database', () => {
@@ -275,8 +275,11 @@ test('reports all problems at once', () => {
 
 const example = await readFile(new URL('../../../.env.example', import.meta.url), 'utf8');
 
+/** The usage, with one line for each variable. */
+const usageLines = startUsage.replaceAll(/\n {3,}/g, ' ');
+
 test('.env.example has the same defaults as the usage', () => {
-  for (const [, names = '', text = ''] of variableHelp.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) .*\((.+)\)$/gm)) {
+  for (const [, names = '', text = ''] of usageLines.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) .*\((.+)\)$/gm)) {
     const defaults = text.split(/, |; /);
     for (const [index, name] of names.split(', ').entries()) {
       const [, value] = new RegExp(`^# ${name}=(.*)$`, 'm').exec(example) ?? [];
@@ -296,7 +299,7 @@ test('.env.example and the usage list every variable', async () => {
   // The usage names the `_FILE` variables of secrets below the table.
   const variables = read.filter((name) => !read.includes(name.replace(/_FILE$/, '')) || !name.endsWith('_FILE'));
   expect([...example.matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name).sort()).toEqual(read.toSorted());
-  const usage = [...variableHelp.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) /gm)].flatMap(([, names = '']) =>
+  const usage = [...usageLines.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) /gm)].flatMap(([, names = '']) =>
     names.split(', '),
   );
   expect(usage.toSorted()).toEqual(variables.toSorted());

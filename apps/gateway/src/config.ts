@@ -60,16 +60,26 @@ const rates = [1, 1_000_000] as const;
 /** How many characters of an invalid value an error message shows. */
 const shownMax = 100;
 
-function port(name: string, text: string, help: string) {
-  return standard(name, text, help, 'must be a port from 0 to 65535', wholeNumber(0, 65_535));
+/** The rule and the parser of values that are kept as they are. */
+const anyText = ['', (text: string) => text] as const;
+
+/** The rule, which is in the error of the parser, and the parser of a database URL. */
+const databaseUrl = ['', (text: string) => parseConnectionUrl(text) && text] as const;
+
+const onOrOff = choice({ on: true, off: false });
+
+const port = numberFrom([0, 65_535], 'a port');
+
+/** Returns the rule and the parser of a whole number without a sign. */
+function numberFrom([min, max]: readonly [number, number], kind = 'a whole number') {
+  return [`must be ${kind} from ${min} to ${max}`, wholeNumber(min, max)] as const;
 }
 
-function onOrOff(name: string, help: string) {
-  return standard(name, 'on', help, 'must be on or off', choice({ on: true, off: false }));
-}
-
-function optionalNumber(name: string, text: string, help: string, [min, max]: readonly [number, number], unit = '') {
-  return optional(name, text, help, `must be a whole number${unit} from ${min} to ${max}`, wholeNumber(min, max));
+/** Returns the rule and the parser of the names in `values`. */
+function choice<const Value>(values: Readonly<Record<string, Value>>) {
+  const names = Object.keys(values);
+  const rule = names.length === 2 ? names.join(' or ') : `one of ${names.join(', ')}`;
+  return [`must be ${rule}`, (text: string) => (Object.hasOwn(values, text) ? values[text] : undefined)] as const;
 }
 
 /** All variables, keyed by the names under which the code uses their values. docs/operations.md explains them. */
@@ -77,9 +87,9 @@ const variables = {
   host: standard('HOST', '127.0.0.1', 'the address to listen on', 'must be an address or a host name', (text) =>
     /\s/.test(text) ? undefined : text,
   ),
-  httpPort: port('HTTP_PORT', '8080', 'the port of the JSON API and the pages; 0 selects a free one'),
-  grpcPort: port('GRPC_PORT', '9090', 'the port of gRPC; 0 selects a free one'),
-  adminPort: port('ADMIN_PORT', '9464', 'the port of /metrics for Prometheus; 0 selects a free one'),
+  httpPort: standard('HTTP_PORT', '8080', 'the port of the JSON API and the pages; 0 selects a free one', ...port),
+  grpcPort: standard('GRPC_PORT', '9090', 'the port of gRPC; 0 selects a free one', ...port),
+  adminPort: standard('ADMIN_PORT', '9464', 'the port of /metrics for Prometheus; 0 selects a free one', ...port),
   workers: standard(
     'WORKERS',
     '1',
@@ -99,18 +109,12 @@ const variables = {
     parseBaseUrl,
   ),
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
-  databaseUrl: optional(
-    'DATABASE_URL',
-    'an embedded PostgreSQL',
-    'postgres://...',
-    '',
-    (text) => parseConnectionUrl(text) && text,
-  ),
+  databaseUrl: optional('DATABASE_URL', 'an embedded PostgreSQL', 'postgres://...', ...databaseUrl),
   dataDir: {
     ...optional('DATA_DIR', '.data/', "the embedded PostgreSQL's data", 'must be a folder', (text) => resolve(text)),
     standardValue: defaultDataDir,
   },
-  migrate: onOrOff('MIGRATE', 'off: never changes the schema, so run pnpm migrate first'),
+  migrate: standard('MIGRATE', 'on', 'off: never changes the schema, so run pnpm migrate first', ...onOrOff),
   checkoutTemplate: optional(
     'CHECKOUT_URL',
     'no button',
@@ -125,11 +129,11 @@ const variables = {
     'must be a URI such as mailto:security@example.com or https://example.com/security',
     (text) => (/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text) ? text : undefined),
   ),
-  rateLimit: optionalNumber(
+  rateLimit: optional(
     'RATE_LIMIT',
     'no limit',
     'the calls per second that each merchant may make in one process',
-    rates,
+    ...numberFrom(rates),
   ),
   /** Absent: see `findSecretsKeys`. */
   secretsKeys: optional(
@@ -139,32 +143,31 @@ const variables = {
     'must be 32 bytes in base64, or several such keys separated by commas',
     parseSecretsKeys,
   ),
-  retentionDays: optionalNumber(
+  retentionDays: optional(
     'RETENTION_DAYS',
     'never',
     "erases customers' data from older orders; requires SECRETS_KEY",
-    [1, 36_500],
-    ' of days',
+    ...numberFrom([1, 36_500], 'a whole number of days'),
   ),
   /** Absent: depends on the database. */
   webhookAddresses: optional(
     'WEBHOOK_ALLOW_PRIVATE',
     '0; without DATABASE_URL only to this machine',
     '1: also sends webhooks over http and to private addresses, for development',
-    'must be 0 or 1',
-    choice<AllowedAddresses>({ 0: 'public', 1: 'any' }),
+    ...choice<AllowedAddresses>({ 0: 'public', 1: 'any' }),
   ),
-  selfService: onOrOff(
+  selfService: standard(
     'SELF_SERVICE',
+    'on',
     'off: only operators manage webhook endpoints, client secrets and brands, not merchants over the API',
+    ...onOrOff,
   ),
   /** Absent: depends on the database. */
   console: optional(
     'CONSOLE',
     'off; without DATABASE_URL on',
     "on: serves the merchants' console under /console",
-    'must be on or off',
-    choice({ on: true, off: false }),
+    ...onOrOff,
   ),
   openIdIssuer: optional(
     'OIDC_ISSUER',
@@ -173,44 +176,40 @@ const variables = {
     'must be an https URL, or an http URL of this machine',
     (text) => (isIssuer(URL.parse(text)) ? text : undefined),
   ),
-  openIdClientId: optional('OIDC_CLIENT_ID', 'none', "the gateway's client id at the provider", '', asText),
-  openIdClientSecret: optional('OIDC_CLIENT_SECRET', 'none', 'the secret of this client', '', asText),
+  openIdClientId: optional('OIDC_CLIENT_ID', 'none', "the gateway's client id at the provider", ...anyText),
+  openIdClientSecret: optional('OIDC_CLIENT_SECRET', 'none', 'the secret of this client', ...anyText),
   operatorConsole: standard(
     'OPERATOR_CONSOLE',
     'off',
     "on: serves the operators' view on ADMIN_PORT; requires SECRETS_KEY",
-    'must be on or off',
-    choice({ on: true, off: false }),
+    ...onOrOff,
   ),
   /** Absent: the gateway's database URL. */
   operatorDatabaseUrl: optional(
     'OPERATOR_DATABASE_URL',
     'no separate role',
     "the database URL of the operators' view, with a role such as order_gateway_reader",
-    '',
-    (text) => parseConnectionUrl(text) && text,
+    ...databaseUrl,
   ),
   /** Absent: 0 on a terminal, otherwise the default of limits.ts. */
-  drainDelayMs: optionalNumber(
+  drainDelayMs: optional(
     'DRAIN_DELAY_MS',
     '5000; 0 on a terminal',
     'how long a stopping gateway accepts requests while its health checks fail',
-    [0, 600_000],
+    ...numberFrom([0, 600_000]),
   ),
   tlsCertFile: optional(
     'TLS_CERT_FILE',
     'no TLS',
     'serves both ports over TLS with this certificate in PEM, read again when it changes',
-    '',
-    asText,
+    ...anyText,
   ),
-  tlsKeyFile: optional('TLS_KEY_FILE', 'no TLS', 'the private key of the certificate in PEM', '', asText),
+  tlsKeyFile: optional('TLS_KEY_FILE', 'no TLS', 'the private key of the certificate in PEM', ...anyText),
   tlsClientCaFile: optional(
     'TLS_CLIENT_CA_FILE',
     'none',
     'gRPC clients need a certificate signed by this authority',
-    '',
-    asText,
+    ...anyText,
   ),
   /** Validated but kept as text: {@link parseTrustProxy} returns a function, which can't be sent to a worker. */
   trustProxy: optional(
@@ -225,8 +224,7 @@ const variables = {
     'LOG_LEVEL',
     'info',
     'error, warn or info',
-    'must be one of error, warn, info',
-    choice({ error: 'error', warn: 'warn', info: 'info' }),
+    ...choice({ error: 'error', warn: 'warn', info: 'info' }),
   ),
   // Only its presence matters: OpenTelemetry reads the collector's settings itself.
   hasCollector: optional(
@@ -262,11 +260,6 @@ const variableNames: readonly string[] = [
   ...Object.values(variables).map(({ name }) => name),
   ...secretNames.map((name) => `${name}_FILE`),
 ];
-
-/** A line for each variable: the name, the meaning and the default. */
-export const variableHelp = Object.values(variables)
-  .map(({ name, help, standard }) => `  ${name} ${help} (${standard})\n`)
-  .join('');
 
 /** The text of `pnpm start --help`. */
 export const startUsage = `Usage: pnpm start [options]
@@ -421,10 +414,6 @@ function wholeNumber(min: number, max: number): (text: string) => number | undef
   return (text) => (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined);
 }
 
-function choice<const Value>(values: Readonly<Record<string, Value>>): (text: string) => Value | undefined {
-  return (text) => (Object.hasOwn(values, text) ? values[text] : undefined);
-}
-
 /** Reads calls per second. */
 export function parseRate(text: string): number | undefined {
   return wholeNumber(...rates)(text);
@@ -432,10 +421,6 @@ export function parseRate(text: string): number | undefined {
 
 function isIssuer(url: URL | null): boolean {
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackUrl(url));
-}
-
-function asText(text: string): string {
-  return text;
 }
 
 function parseWorkers(text: string): number | undefined {
