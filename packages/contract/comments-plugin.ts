@@ -2,8 +2,8 @@ import type { DescEnum, DescFile, DescMessage, DescService } from '@bufbuild/pro
 import { createEcmaScriptPlugin, getComments, runNodeJs } from '@bufbuild/protoplugin';
 
 /**
- * Generates the comments of all services, messages, enums and their members by full name, because generated descriptors
- * contain no comments.
+ * Generates a table of the comments of all services, messages, enums and their members by full name, because generated
+ * descriptors contain no comments.
  */
 const plugin = createEcmaScriptPlugin({
   name: 'comments',

@@ -16,7 +16,10 @@ interface CatalogueEntry {
 const sendOrderAgain =
   'The order may have been created. Send the same order_id again: it never creates a second order.';
 
-/** Every error that an API returns, by error code. Every protocol, the reference and the SDK's documentation derive from it. */
+/**
+ * Every error that an API returns, by error code. Every protocol, the reference and the SDK's documentation derive from
+ * it.
+ */
 export const errorCatalogue = {
   malformed_request: {
     title: 'Malformed HTTP request',
@@ -224,13 +227,16 @@ const notFoundDetails = {
   client_secret: 'You have no client secret with this id.',
 } as const satisfies Record<NonNullable<Extract<Failure, { kind: 'not_found' }>['unknown']>, string>;
 
-/** When an error is returned and what to do about it, in general or for requests that create an order. */
+/** Returns when an error occurs and what to do about it, in general or for requests that create an order. */
 export function failureAdvice(code: FailureCode, creates: boolean): string {
   const { when, whenCreating }: CatalogueEntry = errorCatalogue[code];
   return creates ? (whenCreating ?? when) : when;
 }
 
-/** Returns what happened to this request, for the caller's developer. It never repeats any part of the request except the canonical text. */
+/**
+ * Returns what happened to this request, for the developer of the caller. It never repeats any part of the request
+ * except the canonical text.
+ */
 export function failureDetail(failure: Failure): string {
   switch (failure.kind) {
     case 'invalid_order':

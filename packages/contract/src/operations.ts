@@ -41,13 +41,16 @@ export interface JsonRoute {
   readonly path: string;
   /** Additional paths of the method, with fewer path parameters. */
   readonly otherPaths: readonly string[];
-  /** Whether the request travels as the body. Otherwise the fields that are not in the path are query parameters. */
+  /** Whether the request is sent as the body. If not, the fields that are not in the path are query parameters. */
   readonly hasBody: boolean;
-  /** The field of the response that becomes the body. If absent, the whole response does. */
+  /** The field of the response that is sent as the body. If absent, the whole response is the body. */
   readonly responseField?: string;
 }
 
-/** The JSON route that a method's `google.api.http` option declares; `undefined` if only RPC protocols serve the method. */
+/**
+ * Returns the JSON route that a method's `google.api.http` option declares, or `undefined` if only RPC protocols serve
+ * the method.
+ */
 export function jsonRouteOf(method: DescMethod): JsonRoute | undefined {
   const { pattern, body, responseBody, additionalBindings } = getOption(method, http);
   if (pattern.case === undefined) return undefined;
@@ -60,7 +63,7 @@ export function jsonRouteOf(method: DescMethod): JsonRoute | undefined {
   };
 }
 
-/** The kind of account that may call a method. */
+/** Returns the kind of account that may call a method. */
 export function callerOf(method: DescMethod): 'merchant' | 'checkout' {
   const { caller } = getOption(method, operation);
   if (caller === Caller.MERCHANT) return 'merchant';
@@ -68,12 +71,12 @@ export function callerOf(method: DescMethod): 'merchant' | 'checkout' {
   throw new Error(`${method.name} declares no caller`);
 }
 
-/** The error codes that a method can return in addition to those that every method can return. */
+/** Returns the error codes that a method can return in addition to those that every method can return. */
 export function errorsOf(method: DescMethod): readonly string[] {
   return getOption(method, operation).errors;
 }
 
-/** The maximum size of a method's request in bytes, or `undefined` for the gateway's default limit. */
+/** Returns the maximum size of a method's request in bytes, or `undefined` for the gateway's default limit. */
 export function messageBytesMaxOf(method: DescMethod): number | undefined {
   return getOption(method, operation).messageBytesMax || undefined;
 }

@@ -5,15 +5,15 @@ import { describe, expect, it } from 'vitest';
 import { errorCatalogue, failureAdvice, failureDetail } from '../src/errors.ts';
 
 describe('the error catalogue', () => {
-  it.each(Object.entries(errorCatalogue))('has a title, a status of 4xx or 5xx and advice: %s', (code, facts) => {
+  it.each(Object.entries(errorCatalogue))('has a title, a status of 4xx or 5xx and advice: %s', (code, entry) => {
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
-    expect(facts.title).toMatch(/^[A-Z].*[^.]$/);
-    expect(facts.when).toMatch(/^\S.*\.$/);
-    expect(facts.httpStatus).toBeGreaterThanOrEqual(400);
-    expect(facts.httpStatus).toBeLessThanOrEqual(599);
+    expect(entry.title).toMatch(/^[A-Z].*[^.]$/);
+    expect(entry.when).toMatch(/^\S.*\.$/);
+    expect(entry.httpStatus).toBeGreaterThanOrEqual(400);
+    expect(entry.httpStatus).toBeLessThanOrEqual(599);
   });
 
-  it('has different titles', () => {
+  it('has a different title for each code', () => {
     const titles = Object.values(errorCatalogue).map(({ title }) => title);
     expect(new Set(titles).size).toBe(titles.length);
   });
@@ -42,7 +42,7 @@ describe('failureDetail', () => {
     [{ kind: 'not_found', unknown: 'payment_link' }, 'No order has this payment link.'],
     [{ kind: 'unavailable', orderMayExist: true }, 'The order may have been created.'],
     [{ kind: 'deadline_exceeded', orderMayExist: true }, 'The order may have been created.'],
-  ])('of %o contains %j', (failure, text) => {
+  ])('returns for %o a text with %j', (failure, text) => {
     expect(failureDetail(failure)).toContain(text);
   });
 
@@ -54,7 +54,7 @@ describe('failureDetail', () => {
   );
 
   it.each(['unavailable', 'deadline_exceeded'] as const)(
-    'does not mention an order for %s of a request without one',
+    'does not mention an order for %s if the request cannot have created one',
     (kind) => {
       expect(failureDetail({ kind })).not.toContain('order');
     },
@@ -63,13 +63,13 @@ describe('failureDetail', () => {
 
 describe('failureAdvice', () => {
   it.each(Object.keys(errorCatalogue) as FailureCode[])(
-    'does not mention creating for a %s of another request',
+    'does not mention creation for %s if the request does not create an order',
     (code) => {
       expect(failureAdvice(code, false)).not.toMatch(/creat/);
     },
   );
 
-  it('says that an order may have been created only if it may', () => {
+  it('says only for unavailable and deadline_exceeded that an order may have been created', () => {
     const codes = (Object.keys(errorCatalogue) as FailureCode[]).filter((code) =>
       /may have/.test(failureAdvice(code, true)),
     );

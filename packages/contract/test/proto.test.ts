@@ -16,7 +16,7 @@ const protoFolder = '../../proto';
 
 /** Runs buf and returns its findings, empty if there are none. */
 async function findingsOf(...args: string[]): Promise<string> {
-  // buf looks for its plugin in the PATH.
+  // buf finds its plugins through PATH.
   const env = { ...process.env, PATH: `${programs}${delimiter}${process.env.PATH}` };
   return run(join(programs, 'buf'), args, { cwd: packageFolder, timeout: waitLimitMs, env }).then(
     ({ stdout }) => stdout,
@@ -28,7 +28,7 @@ test('the proto files follow the lint rules', async () => {
   expect(await findingsOf('lint', protoFolder)).toBe('');
 });
 
-test('the proto files break nothing that the last release promised', async () => {
+test('the proto files are compatible with the last release', async () => {
   expect(await findingsOf('breaking', protoFolder, '--against', 'frozen.binpb.gz')).toBe('');
 });
 
@@ -36,15 +36,15 @@ test('the proto files are formatted', async () => {
   expect(await findingsOf('format', '--diff', '--exit-code', protoFolder)).toBe('');
 });
 
-test('every method declares whether it can be repeated, which all can except those that return a new secret', () => {
+test('every method declares its idempotency level, and only methods that return a new secret are not idempotent', () => {
   const methods = services.flatMap((service) => service.methods as readonly DescMethod[]);
   const { idempotencyLevel } = MethodOptionsSchema.field;
   const undeclared = methods.filter(({ proto: { options } }) => !options || !isFieldSet(options, idempotencyLevel));
   expect(undeclared.map(({ name }) => name)).toEqual([]);
-  const notRepeatable = methods.filter(
+  const notIdempotent = methods.filter(
     ({ idempotency }) => idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN,
   );
-  expect(notRepeatable.map(({ name }) => name)).toEqual([
+  expect(notIdempotent.map(({ name }) => name)).toEqual([
     'CreateWebhookEndpoint',
     'RotateWebhookSecret',
     'CreateClientSecret',

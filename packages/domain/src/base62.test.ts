@@ -34,14 +34,14 @@ describe('randomBase62', () => {
     expect(text).toMatch(/^[0-9A-Za-z]*$/);
   });
 
-  it('returns every character equally often if every byte value is equally likely', () => {
-    // 248 of 256 byte values are used, 4 per character: in 4 rounds every character occurs 16 times.
+  it('returns every character equally often if every byte value occurs equally often', () => {
+    // 248 of the 256 byte values are used, 4 for each character, so every character occurs 16 times in 4 rounds.
     const counts = countCharacters(randomBase62(248 * 4, countingBytes()));
 
     expect([...base62Alphabet].map((character) => counts.get(character))).toStrictEqual(Array(62).fill(16));
   });
 
-  it('drops bytes that would make some characters more likely, and requests others', () => {
+  it('drops bytes that would make some characters more likely, and requests more bytes', () => {
     const requested: number[] = [];
     const chunks = [[255, 248, 249, 250], [0, 254, 61, 247], [62]].map((bytes) => Uint8Array.from(bytes));
     const text = randomBase62(4, (count) => {

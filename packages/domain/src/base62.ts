@@ -5,14 +5,14 @@ export const base62Alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm
 export type RandomBytes = (count: number) => Uint8Array;
 
 /**
- * The largest multiple of 62 in a byte. Bytes from here on would make the first letters more likely, so they are
- * dropped.
+ * The largest multiple of 62 that fits in a byte. Bytes from this value on are dropped, because they would make the
+ * first characters of the alphabet more likely.
  */
 const unbiasedByteEnd = 248;
 
 const alphabetCodes = Uint8Array.from(base62Alphabet, (letter) => letter.charCodeAt(0));
 
-/** Random text of `length` base62 characters, each equally likely (5.95 bits per character). */
+/** Returns a random text of `length` base62 characters, each equally likely (5.95 bits per character). */
 export function randomBase62(length: number, randomBytes: RandomBytes): string {
   const codes = new Array<number>(length);
   let filled = 0;
@@ -21,6 +21,6 @@ export function randomBase62(length: number, randomBytes: RandomBytes): string {
       if (byte < unbiasedByteEnd) codes[filled++] = alphabetCodes[byte % alphabetCodes.length] ?? 0;
     }
   }
-  // Builds one flat string; concatenating letters would build a chain of them.
+  // Builds one flat string. If the characters were concatenated, V8 would build a chain of strings.
   return String.fromCharCode(...codes);
 }

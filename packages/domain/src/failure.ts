@@ -7,7 +7,7 @@ type DetailedFailure =
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly string[] }
   | { readonly kind: 'malformed_request' | 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
-  /** `reason` is a sentence; absent: the general one of the code. */
+  /** `reason` is a sentence. If it is absent, the general description of the code applies. */
   | { readonly kind: 'permission_denied' | 'webhook_url_not_allowed'; readonly reason?: string }
   /** `unknown` says what was looked up; it is absent for an unknown path. */
   | {
@@ -50,7 +50,7 @@ interface PlainFailure {
     | 'internal';
 }
 
-/** Why a request failed, as a value. The contract's error catalogue has the statuses and the prose of its code. */
+/** Why a request failed, as a value. The contract's error catalogue has the statuses and the text for each code. */
 export type Failure = DetailedFailure | PlainFailure;
 
 /** The code of an error, the same in every API. */

@@ -1,4 +1,4 @@
-/** The result of an operation that is expected to fail at times: a value, never an exception. */
+/** The result of an operation that can fail in expected ways. Such a failure is a value, never an exception. */
 export type Result<Value, Failure> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly failure: Failure };
@@ -13,7 +13,10 @@ export function failed<Failure>(failure: Failure): { readonly ok: false; readonl
   return { ok: false, failure };
 }
 
-/** Why a store has no outcome for a call. After the last two failures, what the call writes may have been stored. */
+/**
+ * Why a store did not complete a call. After `unavailable` and `deadline_exceeded`, the call's changes may have been
+ * stored.
+ */
 export type StoreFailure =
   /** Too many calls are waiting. Nothing was read or written. */
   | { readonly kind: 'overloaded' }

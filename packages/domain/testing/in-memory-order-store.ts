@@ -15,19 +15,19 @@ import {
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore, EventFeed {
-  /** Returns the merchant's orders, oldest first, after a sweep of those that have expired. */
+  /** Returns the merchant's orders, oldest first, after a sweep has expired those past their expiry. */
   ordersOf(merchantId: AccountId): readonly Order[];
-  /** Returns everything that is stored as a text, which differs if anything differs. */
+  /** Returns all stored data as one text, which differs if any of the data differs. */
   contents(): string;
 }
 
-/** Executes one statement at a time that the function chooses. Statements do not overlap. */
+/** Executes a statement when the function decides to. Statements never overlap. */
 export type ExecuteStatement = <Result>(name: string, execute: () => Result) => Promise<Result>;
 
-/** An order as a statement reads it: with its status by the clock, and whether its expiry still has to be stored. */
+/** An order as a statement reads it: with its current status, and whether its expiry still has to be stored. */
 interface ReadOrder {
   readonly order: Order;
-  readonly isUnstored: boolean;
+  readonly isExpiryUnstored: boolean;
 }
 
 const dayMs = 86_400_000;
@@ -35,9 +35,9 @@ const dayMs = 86_400_000;
 type PaymentId = Pick<OrderPayment, 'checkoutId' | 'paymentId'>;
 
 /**
- * Returns an order store for the tests of its users. `nameOf` returns the merchants' names. Each method runs the same
- * statements as the store in PostgreSQL, with the same conditions, so that `execute` can run others between any two of
- * them.
+ * Returns an order store for tests of code that uses one. `nameOf` returns the merchants' names. Each method runs the
+ * same statements as the store in PostgreSQL, with the same conditions, so that `execute` can run statements of other
+ * calls between any two of them.
  */
 export function createInMemoryOrderStore(
   nameOf: (merchantId: AccountId) => string = (merchantId) => `Merchant ${merchantId}`,
@@ -47,7 +47,7 @@ export function createInMemoryOrderStore(
   const ordersByMerchant = new Map<AccountId, Map<string, Order>>();
   const payments = new Map<string, Order>();
   const events: FeedEvent[] = [];
-  // From here on, every id has the same length as a varint and as digits.
+  // Every id above this value has the same length, both as a varint and as digits.
   let lastServiceOrderId = 2 ** 40;
 
   const stored = ({ merchantId, fields }: Order) => ordersByMerchant.get(merchantId)?.get(fields.order_id);
@@ -63,9 +63,9 @@ export function createInMemoryOrderStore(
   const read = (order: Order): ReadOrder => {
     const lease = order.lease && { ...order.lease, isLive: isLive(order) };
     const orderStatus = statusAsOf({ ...order, lease }, now());
-    return { order: { ...order, lease, orderStatus }, isUnstored: orderStatus !== order.orderStatus };
+    return { order: { ...order, lease, orderStatus }, isExpiryUnstored: orderStatus !== order.orderStatus };
   };
-  const isExpired = (order: Order) => read(order).isUnstored;
+  const isExpired = (order: Order) => read(order).isExpiryUnstored;
   const expire = (order: Order): boolean => {
     const current = stored(order);
     if (current?.orderStatus !== transitions.expire.from || isLive(current)) return false;
@@ -79,15 +79,15 @@ export function createInMemoryOrderStore(
     if (payment.checkoutId !== null) payments.set(keyOf(payment), order);
   };
 
-  /** Stores the expiry of each order that was read past it. If another change was faster, repeats the read. */
+  /** Stores the expiry of each order that was read after it expired. Repeats the read if another change came first. */
   const withExpiryStored = async <Outcome>(
     readAll: () => Promise<{ readonly rows: readonly ReadOrder[]; readonly outcome: Outcome }>,
   ): Promise<Outcome> => {
     for (;;) {
       const { rows, outcome } = await readAll();
       const changed: boolean[] = [];
-      for (const { order, isUnstored } of rows) {
-        if (isUnstored) changed.push(await execute('expire', () => expire(order)));
+      for (const { order, isExpiryUnstored } of rows) {
+        if (isExpiryUnstored) changed.push(await execute('expire', () => expire(order)));
       }
       if (changed.every(Boolean)) return outcome;
     }
@@ -275,7 +275,7 @@ export function createInMemoryOrderStore(
   };
 }
 
-/** The order that a payment with this id paid last, or else the one for which it was refused last. */
+/** Returns the order that a payment with this id paid last, or else the one for which it was refused last. */
 function latestOf(paymentId: string, orders: readonly Order[]): Order | undefined {
   const paidAtMs = ({ payment }: Order) => (payment?.paymentId === paymentId ? payment.paidAtMs : undefined);
   const refusedAtMs = ({ refusedPayments }: Order) =>
@@ -283,7 +283,7 @@ function latestOf(paymentId: string, orders: readonly Order[]): Order | undefine
   return lastBy(paidAtMs, orders) ?? lastBy(refusedAtMs, orders);
 }
 
-/** The order with the latest time, of those that have one. */
+/** Returns the order with the latest time, ignoring orders without a time. */
 function lastBy(timeOf: (order: Order) => number | undefined, orders: readonly Order[]): Order | undefined {
   const timed = orders.flatMap((order) => {
     const timeMs = timeOf(order);
@@ -306,7 +306,7 @@ function countOf([key, orders]: readonly [string, readonly Order[]]): DayCount {
   };
 }
 
-/** Newest first. */
+/** Sorts orders newest first. */
 function compare(a: OrderPosition, b: OrderPosition): number {
   return b.createdAtMs - a.createdAtMs || b.serviceOrderId - a.serviceOrderId;
 }

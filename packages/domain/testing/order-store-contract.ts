@@ -8,7 +8,7 @@ import { type OpenedOrderStore, orderStoreSteps } from './order-store-contract/o
 import { describePaymentAttempts } from './order-store-contract/payment-attempts.ts';
 import { describeRefusedPayments } from './order-store-contract/refused-payments.ts';
 
-/** The tests that every `OrderStore` must pass. */
+/** Defines the tests that every `OrderStore` must pass. */
 export function describeOrderStore(name: string, open: () => Promise<OpenedOrderStore>): void {
   describe(name, () => {
     let opened: OpenedOrderStore;

@@ -25,7 +25,7 @@ const plainOrder = {
   customer_locale: '',
 };
 
-/** Another valid value for every field of {@link validOrderInput} but the checksum. */
+/** A different valid value for every field of {@link validOrderInput} except the checksum. */
 export const anotherOrderInput = {
   order_id: 'WEB-2026-000418',
   order_amount: 1249.51,
@@ -47,7 +47,7 @@ export const anotherOrderInput = {
 
 type PlainOrder = typeof plainOrder;
 
-/** Returns a valid order as a merchant sends it, with all fields, some replaced by `overrides`. */
+/** Returns a valid order as a merchant sends it, with all fields. `overrides` replace some of them. */
 export function validOrderInput<Overrides extends OrderInput = Record<never, never>>(
   overrides?: Overrides,
 ): Omit<PlainOrder, keyof Overrides> & Overrides {

@@ -2,12 +2,12 @@ import { nameRule } from '../requests/field-rules.ts';
 
 declare const accountIdBrand: unique symbol;
 
-/** The gateway's internal number of an account, a merchant or a checkout system: positive, at most 2^53 - 1. */
+/** The gateway's internal number for an account (a merchant or a checkout system): positive, at most 2^53 - 1. */
 export type AccountId = number & { readonly [accountIdBrand]: true };
 
 /**
- * How a merchant's checksums are treated. `versioned`: one that begins with `v1=` must verify, any other is stored
- * unchecked. `required`: only a verified `v1=` checksum is accepted.
+ * How a merchant's checksums are treated. `versioned`: a checksum that begins with `v1=` is verified, and any other is
+ * stored unchecked. `required`: only a verified `v1=` checksum is accepted.
  */
 export const checksumModes = ['versioned', 'required'] as const;
 
@@ -67,9 +67,9 @@ export type AccountLookup =
 
 /** Looks up the account that a client id belongs to. */
 export interface AccountDirectory {
-  /** Returns the client id's account and live secrets as they are now. Rejects only because of a bug. */
+  /** Returns the current account and live secrets of a client id. Rejects only because of a bug. */
   findAccount(clientId: string): Promise<AccountLookup>;
 }
 
-/** The rule of a merchant's name: the same as that of a customer's. */
+/** The rule for the name of a merchant, which also applies to the name of a customer. */
 export const merchantNameRule = nameRule;

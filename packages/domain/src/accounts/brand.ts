@@ -27,7 +27,7 @@ export const brandFieldNames = ['color', 'support_email', 'support_url', 'terms_
 /** One of {@link brandFieldNames}. */
 export type BrandFieldName = (typeof brandFieldNames)[number];
 
-/** The look of a merchant's payment pages; `null`: not set. */
+/** How a merchant's payment pages look. `null`: not set. */
 export interface Brand extends Readonly<Record<BrandFieldName, string | null>> {
   readonly logo: Logo | null;
 }
@@ -42,7 +42,7 @@ export const noBrand: Brand = {
   privacy_url: null,
 };
 
-/** The texts to change: an empty one is removed, an absent one stays the same. */
+/** The texts to change. An empty text removes the stored one, and an absent text leaves it unchanged. */
 export type BrandTexts = Readonly<Partial<Record<BrandFieldName, string>>>;
 
 /** A logo with its image. */
@@ -51,13 +51,13 @@ export interface StoredLogo {
   readonly image: Uint8Array;
 }
 
-/** The changes of a brand; an absent logo stays the same, and `null` removes it. */
+/** A change to a brand. If the logo is `undefined`, it stays the same; `null` removes it. */
 export interface BrandChange {
   readonly texts: BrandTexts;
   readonly logo: (Logo & { readonly image: Uint8Array }) | null | undefined;
 }
 
-/** The brands of merchants. Every change is in the audit log, with the digest of a logo. */
+/** The brands of merchants. The audit log records every change, and the digest of each new logo. */
 export interface BrandStore {
   /** Returns a merchant's brand; `undefined` if there is no such merchant. */
   findBrand(clientId: string): Promise<Brand | undefined>;
@@ -72,7 +72,7 @@ const optionalUrl: TextRule = { ...urlRule, required: false };
 const colorForm = /^(?:#[0-9A-Fa-f]{6})?$/;
 const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
 
-/** The rules of a brand's texts. */
+/** The rules for a brand's texts. */
 export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
   color: {
     kind: 'text',
@@ -87,7 +87,7 @@ export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
   privacy_url: optionalUrl,
 };
 
-/** Checks the texts of a brand. Returns those that were sent, or all invalid ones. */
+/** Checks the texts of a brand. Returns the texts that were sent, or an error for each invalid one. */
 export function parseBrand(
   input: Readonly<Record<string, unknown>>,
 ): Result<BrandTexts, readonly FieldError<string>[]> {

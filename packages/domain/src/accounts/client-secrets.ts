@@ -8,9 +8,11 @@ export interface ClientSecret {
   readonly endsAt: StoredTime | null;
 }
 
-/** The client secrets of an account. Every change is in the audit log. */
+/** The client secrets of an account. The audit log records every change. */
 export interface ClientSecretStore {
-  /** Adds a secret that ends at the given time or never, unless the account already has `liveSecretsMax` that work. */
+  /**
+   * Adds a secret that ends at the given time or never, unless the account already has `liveSecretsMax` live secrets.
+   */
   addSecret(
     clientId: string,
     endsAt: StoredTime | null,
@@ -23,8 +25,8 @@ export interface ClientSecretStore {
   listSecrets(clientId: string): Promise<readonly ClientSecret[] | undefined>;
 
   /**
-   * Ends a secret now or at the given time. An end is only ever brought forward: a secret that already ends sooner, or
-   * has ended, stays as it is. With `keepsLast`, the only secret that works is not ended.
+   * Ends a secret now or at the given time. It never postpones an end: a secret that ends earlier, or has already
+   * ended, stays as it is. With `keepsLast`, it does not end the only live secret.
    */
   endSecret(
     clientId: string,

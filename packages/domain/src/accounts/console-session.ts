@@ -2,7 +2,10 @@ import { type RandomBytes, randomBase62 } from '../base62.ts';
 import type { StoreFailure } from '../result.ts';
 import type { Merchant } from './account.ts';
 
-/** What a person may do in the console. `read` sees the merchant's orders and settings; `manage` also changes them. */
+/**
+ * What a person may do in the console. With `read`, a person sees the merchant's orders and settings; with `manage`,
+ * the person can also change them.
+ */
 export const consoleRoles = ['read', 'manage'] as const;
 
 /** One of {@link consoleRoles}. */
@@ -22,14 +25,14 @@ export function createConsoleToken(randomBytes: RandomBytes): string {
   return randomBase62(tokenLength, randomBytes);
 }
 
-/** The person of a link or a session. */
+/** The person to whom a link or a session belongs. */
 export interface ConsoleUser {
   /** Shown in lists and in the audit log, as `console:NAME`. */
   readonly name: string;
   readonly role: ConsoleRole;
 }
 
-/** A person whom an identity provider knows, and the merchant for whom the person acts. */
+/** A person signed in by an identity provider, and the merchant for whom the person acts. */
 export interface ConsolePerson extends ConsoleUser {
   readonly clientId: string;
 }
@@ -61,12 +64,13 @@ export interface ConsoleAction {
 
 /**
  * Stores the sessions and one-time links of the console. Tokens are given as digests. Every method completes within
- * `timeoutMs`, and returns `undefined` if the link or the session does not exist or has ended, or may not do this.
+ * `timeoutMs`, and returns `undefined` if the link or the session does not exist or has ended, or does not have the
+ * required role.
  */
 export interface ConsoleSessionStore {
   /**
-   * Starts a session for a link, which it uses up, or for a person. The sessions of a merchant that were used least
-   * recently end, so that at most `sessionsMax` remain.
+   * Starts a session for a one-time link, which then no longer works, or for a person. Ends the merchant's least
+   * recently used sessions, so that at most `sessionsMax` remain.
    */
   signIn(by: Uint8Array | ConsolePerson, sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<true>>;
   /** Finds a live session, and records that it is used. */
@@ -81,8 +85,8 @@ export interface ConsoleSessionStore {
   /** Lists the live sessions of the merchant of a session, newest first. */
   list(sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<readonly ConsoleSession[]>>;
   /**
-   * Ends a session: the caller's own one, or with the role `manage` the one with the id `other`, or all sessions and
-   * links of the merchant.
+   * Ends a session: the caller's own. With the role `manage`, it can also end the session with the id `other`, or all
+   * sessions and links of the merchant.
    */
   end(
     sessionDigest: Uint8Array,
@@ -90,8 +94,8 @@ export interface ConsoleSessionStore {
     timeoutMs: number,
   ): Promise<FoundOutcome<true>>;
   /**
-   * Records an action of a session with the role `manage` in the audit log. It is recorded before it is tried, so that
-   * nothing is done without an entry.
+   * Records an action of a session with the role `manage` in the audit log. The entry is stored before the action is
+   * attempted, so that no action lacks an entry.
    */
   record(sessionDigest: Uint8Array, action: ConsoleAction, timeoutMs: number): Promise<FoundOutcome<true>>;
 }

@@ -18,15 +18,15 @@ describe('new credentials', () => {
     expect(createClientSecret(randomBytes)).toMatch(/^sk_[0-9A-Za-z]{43}$/);
   });
 
-  it('are well formed and different each time', () => {
-    const made = Array.from({ length: 200 }, () => ({
+  it('are well formed and unique', () => {
+    const created = Array.from({ length: 200 }, () => ({
       clientId: createClientId(randomBytes),
       clientSecret: createClientSecret(randomBytes),
     }));
 
-    expect(made.every(areWellFormed)).toBe(true);
-    expect(new Set(made.map((credentials) => credentials.clientId)).size).toBe(200);
-    expect(new Set(made.map((credentials) => credentials.clientSecret)).size).toBe(200);
+    expect(created.every(areWellFormed)).toBe(true);
+    expect(new Set(created.map((credentials) => credentials.clientId)).size).toBe(200);
+    expect(new Set(created.map((credentials) => credentials.clientSecret)).size).toBe(200);
   });
 });
 
@@ -45,10 +45,13 @@ describe('areWellFormed', () => {
     { clientId: `${clientId}\n`, clientSecret: `${clientSecret}\n` },
     { clientId: ` ${clientId}`, clientSecret: ` ${clientSecret}` },
     { clientId: clientSecret, clientSecret: clientId },
-  ])('rejects the client id $clientId and the secret $clientSecret, each beside a valid one', (wrong) => {
-    expect(areWellFormed({ clientId: wrong.clientId, clientSecret })).toBe(false);
-    expect(areWellFormed({ clientId, clientSecret: wrong.clientSecret })).toBe(false);
-  });
+  ])(
+    'rejects the client id $clientId and the secret $clientSecret, each together with a valid counterpart',
+    (wrong) => {
+      expect(areWellFormed({ clientId: wrong.clientId, clientSecret })).toBe(false);
+      expect(areWellFormed({ clientId, clientSecret: wrong.clientSecret })).toBe(false);
+    },
+  );
 });
 
 describe('hashSecret', () => {
@@ -62,23 +65,23 @@ describe('hashSecret', () => {
 
 describe('matchesSecret', () => {
   const presented = hashSecret(clientSecret);
-  const others = Array.from({ length: 6 }, (_, index) => hashSecret(`another ${index}`));
+  const otherHashes = Array.from({ length: 6 }, (_, index) => hashSecret(`another ${index}`));
 
-  it('compares five slots', () => {
+  it('allows five secrets', () => {
     expect(liveSecretsMax).toBe(5);
   });
 
-  it.each([0, 1, 2, 3, 4, 5])('rejects a secret that is not among %i stored ones', (count) => {
-    expect(matchesSecret(presented, others.slice(0, count))).toBe(false);
+  it.each([0, 1, 2, 3, 4, 5])('rejects a secret that is not among %i stored secrets', (count) => {
+    expect(matchesSecret(presented, otherHashes.slice(0, count))).toBe(false);
   });
 
   const slots = [1, 2, 3, 4, 5].flatMap((count) => Array.from({ length: count }, (_, index) => ({ count, index })));
-  it.each(slots)('finds the secret at index $index of $count stored ones', ({ count, index }) => {
-    expect(matchesSecret(presented, others.slice(0, count).with(index, presented))).toBe(true);
+  it.each(slots)('finds the secret at index $index of $count stored secrets', ({ count, index }) => {
+    expect(matchesSecret(presented, otherHashes.slice(0, count).with(index, presented))).toBe(true);
   });
 
-  it('compares no more than five', () => {
-    expect(matchesSecret(presented, [...others.slice(0, 5), presented])).toBe(false);
+  it('compares at most five secrets', () => {
+    expect(matchesSecret(presented, [...otherHashes.slice(0, 5), presented])).toBe(false);
   });
 
   it.each([0, 31])('rejects a hash that differs in byte %i', (index) => {
@@ -86,7 +89,7 @@ describe('matchesSecret', () => {
     expect(matchesSecret(presented, [Uint8Array.from(presented).with(index, byte ^ 1)])).toBe(false);
   });
 
-  it.each([0, 1, 5])('does not match an empty slot with a hash of zeros, with %i stored', (count) => {
-    expect(matchesSecret(new Uint8Array(32), others.slice(0, count))).toBe(false);
+  it.each([0, 1, 5])('does not match a hash of zeros with an empty slot, with %i stored secrets', (count) => {
+    expect(matchesSecret(new Uint8Array(32), otherHashes.slice(0, count))).toBe(false);
   });
 });

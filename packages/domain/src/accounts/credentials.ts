@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { type RandomBytes, randomBase62 } from '../base62.ts';
 
-/** A merchant's credentials, sent as `x-client-id` and `x-client-secret` to every API. */
+/** An account's credentials, sent as `x-client-id` and `x-client-secret` to every API. */
 export interface Credentials {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -18,13 +18,14 @@ const clientSecretFormat = /^sk_[0-9A-Za-z]{43}$/;
 export const liveSecretsMax = 5;
 
 /**
- * A new client id: `app_` (of a live merchant), `app_test_` or `chk_` (of a checkout system) and 24 base62 characters.
+ * Returns a new client id: `app_` (live merchant), `app_test_` (test merchant) or `chk_` (checkout system), and 24
+ * base62 characters.
  */
-export function createClientId(randomBytes: RandomBytes, of: keyof typeof clientIdPrefixes = 'live'): string {
-  return `${clientIdPrefixes[of]}${randomBase62(24, randomBytes)}`;
+export function createClientId(randomBytes: RandomBytes, kind: keyof typeof clientIdPrefixes = 'live'): string {
+  return `${clientIdPrefixes[kind]}${randomBase62(24, randomBytes)}`;
 }
 
-/** A new client secret: `sk_` and 43 base62 characters, 256 bits. Shown once, stored only as a hash. */
+/** Returns a new client secret: `sk_` and 43 base62 characters, 256 bits. Shown once, stored only as a hash. */
 export function createClientSecret(randomBytes: RandomBytes): string {
   return `sk_${randomBase62(43, randomBytes)}`;
 }
@@ -34,7 +35,10 @@ export function isClientId(text: string): boolean {
   return clientIdFormat.test(text);
 }
 
-/** Whether credentials have the format that the gateway issues. Others can be rejected without a lookup. */
+/**
+ * Whether credentials have the format that the gateway issues. Credentials in any other format can be rejected without
+ * a lookup.
+ */
 export function areWellFormed({ clientId, clientSecret }: Credentials): boolean {
   return isClientId(clientId) && clientSecretFormat.test(clientSecret);
 }
@@ -47,8 +51,8 @@ export function hashSecret(clientSecret: string): Uint8Array {
 const emptySlot = new Uint8Array(32);
 
 /**
- * Whether a secret's hash is among the stored ones. Always compares {@link liveSecretsMax} times, so that the time
- * reveals neither the number of secrets nor which one matches.
+ * Whether the hash of a secret is among the stored hashes. Always compares {@link liveSecretsMax} times, so that the
+ * time reveals neither the number of secrets nor which one matches.
  */
 export function matchesSecret(presentedHash: Uint8Array, storedHashes: readonly Uint8Array[]): boolean {
   let matches = false;

@@ -24,7 +24,7 @@ describe('orderAfter', () => {
     expect(after('order.paid')).toBe(paid);
   });
 
-  it('shows the payments that were refused until then', () => {
+  it('shows the payments that had been refused by then', () => {
     const [first, second] = [refusedPayment(endMs), refusedPayment(endMs + 1)];
     const order = { ...paid, refusedPayments: [first, second] };
     const after = (createdAtMs: number) =>

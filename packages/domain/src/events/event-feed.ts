@@ -26,11 +26,11 @@ export type EventPage =
        */
       readonly isCut?: boolean;
     }
-  /** The event of the position does not exist: it was deleted, or it belongs to another history of the database. */
+  /** The event at the position does not exist: it was deleted, or the database was restored to a time before it. */
   | { readonly kind: 'cursor_expired' }
   | StoreFailure;
 
-/** An event, with the order as it is now. */
+/** An event with the current state of its order. */
 export interface OrderEvent {
   readonly eventId: string;
   readonly type: EventType;
@@ -39,7 +39,7 @@ export interface OrderEvent {
   readonly order: Order;
 }
 
-/** The position of an event in its merchant's feed. The id shows whether the event still is there. */
+/** The position of an event in its merchant's feed. The id shows whether the event still exists. */
 export interface EventPosition {
   /** Counts from 1. */
   readonly position: number;
@@ -52,18 +52,20 @@ export type FeedEvent = OrderEvent & EventPosition;
 /** Lists the events of orders. */
 export interface EventFeed {
   /**
-   * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can
-   * still appear before it, so that a client that polls misses none.
+   * Returns at most `limit` of the merchant's events after a position, oldest first. An event is listed only once no
+   * other event can still be added before it, so that a caller that polls misses none.
    */
   listEvents(merchantId: AccountId, filter: EventFilter, timeoutMs: number): Promise<EventPage>;
 }
 
 /**
- * The order as it was after an event: an order that was expired then may be paid now, and later payments may be
- * refused.
+ * Returns the order as it was right after an event. Since then, the expired order may have been paid, or more payments
+ * may have been refused.
  */
 export function orderAfter({ type, createdAtMs, order }: Pick<OrderEvent, 'type' | 'createdAtMs' | 'order'>): Order {
   const refusedPayments = order.refusedPayments.filter(({ refusedAtMs }) => refusedAtMs <= createdAtMs);
-  const then = refusedPayments.length === order.refusedPayments.length ? order : { ...order, refusedPayments };
-  return type === transitions.expire.event ? { ...then, orderStatus: transitions.expire.to, payment: null } : then;
+  const afterEvent = refusedPayments.length === order.refusedPayments.length ? order : { ...order, refusedPayments };
+  return type === transitions.expire.event
+    ? { ...afterEvent, orderStatus: transitions.expire.to, payment: null }
+    : afterEvent;
 }

@@ -35,10 +35,10 @@ export function parseEventList(
   });
 }
 
-/** Types are a list, or a text with commas. An empty list is the same as an empty text. */
+/** Reads a list of types, or a text in which commas separate them. An empty list or text selects all types. */
 function readTypes(value: unknown, errors: FieldError<string>[]): readonly EventType[] | undefined {
   if (value === undefined) return undefined;
-  const texts = [value].flat().flatMap((one) => (typeof one === 'string' ? one.split(',').filter(Boolean) : [one]));
+  const texts = [value].flat().flatMap((item) => (typeof item === 'string' ? item.split(',').filter(Boolean) : [item]));
   const types = eventTypes.filter((type) => texts.includes(type));
   if (texts.some((text) => !(types as unknown[]).includes(text))) {
     errors.push({ field: 'type', code: 'not_allowed', message: `must be some of ${eventTypes.join(', ')}` });
@@ -46,7 +46,7 @@ function readTypes(value: unknown, errors: FieldError<string>[]): readonly Event
   return types.length === 0 ? undefined : types;
 }
 
-/** Reads the filter by an order. */
+/** Reads the filter by order_id. */
 export function readOrderId(value: unknown, errors: FieldError<string>[]): string | undefined {
   if (value === undefined) return undefined;
   const broken =

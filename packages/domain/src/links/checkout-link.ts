@@ -12,14 +12,14 @@ const placeholder = '{order_token}';
  * fragment.
  */
 export function parseCheckoutTemplate(text: string): CheckoutTemplate | undefined {
-  const [before = '', after, ...more] = text.split(placeholder);
-  if (after === undefined || more.length > 0) return undefined;
-  // Between host and token there must be a slash or a question mark, and no fragment may have begun.
+  const [before = '', after, ...furtherParts] = text.split(placeholder);
+  if (after === undefined || furtherParts.length > 0) return undefined;
+  // A slash or a question mark must separate the host from the token, and the token must not be in the fragment.
   if (!/^https?:\/\/[^/?#@\s\\]+[/?][^#\s\\]*$/i.test(before) || /[\s\\]/.test(after)) return undefined;
   return URL.canParse(before + after) ? (text as CheckoutTemplate) : undefined;
 }
 
-/** The address at which the customer pays one order. */
+/** Returns the address at which the customer pays one order. */
 export function checkoutLink(template: CheckoutTemplate, token: OrderToken): string {
   return new URL(template.replace(placeholder, token)).href;
 }

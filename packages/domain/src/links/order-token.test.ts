@@ -11,7 +11,7 @@ describe('createOrderToken', () => {
     expect(createOrderToken(merchantId, randomBytes)).toMatch(/^[0-9A-Za-z]{32}$/);
   });
 
-  it('uses the given random source only', () => {
+  it('uses only the given random source', () => {
     const token = createOrderToken(merchantId, (count) => new Uint8Array(count).fill(10));
     // 417 is 6 * 62 + 45, and A is 10.
     expect(token).toBe(`${'A'.repeat(26)}tGAAAA`);
@@ -23,14 +23,14 @@ describe('merchantIdOf', () => {
     expect(merchantIdOf(createOrderToken(id as AccountId, randomBytes))).toBe(id);
   });
 
-  it('does not show the merchant: every character is equally likely at its places', () => {
+  it('does not make tokens of one merchant recognizable: every last character is equally likely', () => {
     const counts = new Map<string, number>();
     for (let made = 0; made < 62_000; made += 1) {
       const last = createOrderToken(merchantId, randomBytes).slice(-1);
       counts.set(last, (counts.get(last) ?? 0) + 1);
     }
     expect(counts.size).toBe(62);
-    // Eight standard deviations.
+    // The tolerance is eight standard deviations.
     for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(8 * Math.sqrt(1_000));
   });
 });

@@ -9,28 +9,28 @@ export type OrderToken = string & { readonly [orderTokenBrand]: true };
 /** The length of a token in characters. */
 export const orderTokenLength = 32;
 
-/** The last characters of a token hold its merchant's id, which is below 62^6. */
+/** The number of characters at the end of a token that hold the merchant's id, which is below 62^6. */
 const merchantLength = 6;
 const randomLength = orderTokenLength - merchantLength;
 
 /**
- * The index of the random character that moves a digit. These are spread out, so that the end does not look like the
- * beginning.
+ * The index of the random character that shifts a digit. The indexes are spread out, so that the end of a token does
+ * not resemble its beginning.
  */
-const moverOf = (place: number): number => 4 * place + 3;
+const shifterIndexOf = (place: number): number => 4 * place + 3;
 
 /**
- * Returns a new token. It holds the merchant's id, so that an order is found where its merchant's orders are. A random
- * character moves each digit of the id, so that every character is equally likely at each position.
+ * Returns a new token. It contains the merchant's id, so that the database looks for the order only among those of the
+ * merchant. A random character shifts each digit of the id, so that every character is equally likely at each position.
  */
 export function createOrderToken(merchantId: AccountId, randomBytes: RandomBytes): OrderToken {
   const random = randomBase62(randomLength, randomBytes);
   let merchant = '';
-  let rest: number = merchantId;
+  let remaining: number = merchantId;
   for (let place = 0; place < merchantLength; place += 1) {
-    const digit = rest % base62Alphabet.length;
-    merchant += base62Alphabet[(digit + digitAt(random, moverOf(place))) % base62Alphabet.length];
-    rest = (rest - digit) / base62Alphabet.length;
+    const digit = remaining % base62Alphabet.length;
+    merchant += base62Alphabet[(digit + digitAt(random, shifterIndexOf(place))) % base62Alphabet.length];
+    remaining = (remaining - digit) / base62Alphabet.length;
   }
   return `${random}${merchant}` as OrderToken;
 }
@@ -39,7 +39,7 @@ export function createOrderToken(merchantId: AccountId, randomBytes: RandomBytes
 export function merchantIdOf(token: OrderToken): AccountId {
   let merchantId = 0;
   for (let place = merchantLength - 1; place >= 0; place -= 1) {
-    const digit = digitAt(token, randomLength + place) - digitAt(token, moverOf(place)) + base62Alphabet.length;
+    const digit = digitAt(token, randomLength + place) - digitAt(token, shifterIndexOf(place)) + base62Alphabet.length;
     merchantId = merchantId * base62Alphabet.length + (digit % base62Alphabet.length);
   }
   return merchantId as AccountId;
@@ -52,7 +52,7 @@ function digitAt(token: string, index: number): number {
 /** Matches every token. */
 export const orderTokenForm = new RegExp(`^[${base62Alphabet}]{${orderTokenLength}}$`);
 
-/** Returns the text as a token, or `undefined` if it does not have the format of one. */
+/** Returns the text as a token, or `undefined` if it does not have the format of a token. */
 export function parseOrderToken(text: string): OrderToken | undefined {
   return orderTokenForm.test(text) ? (text as OrderToken) : undefined;
 }

@@ -66,7 +66,7 @@ describe('parseBaseUrl', () => {
   });
 
   it.each([
-    ['no text', ''],
+    ['no characters', ''],
     ['no scheme', 'pay.example.com'],
     ['a path only', '/gateway'],
     ['no scheme before the slashes', '//pay.example.com'],
@@ -76,7 +76,7 @@ describe('parseBaseUrl', () => {
     ['one slash', 'https:/pay.example.com'],
     ['backslashes instead of slashes', 'https:\\\\pay.example.com'],
     ['no host', 'https://'],
-    ['a space before it', ' https://pay.example.com'],
+    ['a leading space', ' https://pay.example.com'],
     ['a space in the host', 'https://pay example.com'],
     ['a port out of range', 'https://pay.example.com:65536'],
     ['a user', 'https://user@pay.example.com'],

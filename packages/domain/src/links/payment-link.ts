@@ -14,7 +14,7 @@ const plainPath = /^[A-Za-z0-9._~/-]*$/;
  */
 export function parseBaseUrl(text: string): BaseUrl | undefined {
   const url = URL.parse(text);
-  // URL.parse repairs white space, backslashes and extra slashes. In a configuration these are mistakes.
+  // URL.parse repairs white space, backslashes and extra slashes. In a configuration, they are mistakes.
   if (url === null || !/^https?:\/\/[^/]/i.test(text) || /[\s\\?#@]/.test(text)) return undefined;
   if (!plainPath.test(url.pathname)) return undefined;
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}` as BaseUrl;

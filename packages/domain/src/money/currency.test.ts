@@ -14,12 +14,12 @@ describe('the currencies', () => {
     expect(listedCurrencyCodes).toStrictEqual(codes.toSorted());
   });
 
-  it('are allowed in an order if they have a minor unit: 165 of them', () => {
+  it('are allowed in an order if they have a minor unit, as 165 of them have', () => {
     expect(orderCurrencyCodes).toHaveLength(165);
     expect(listedCurrencyCodes.filter((code) => !orderCurrencyCodes.includes(code))).toStrictEqual(withoutMinorUnit);
   });
 
-  it('have 0, 2, 3 or 4 decimals, as often as in the list', () => {
+  it('have 0 decimals (17 of them), 2 (139), 3 (7) or 4 (2)', () => {
     const codesWith = (decimals: number) => orderCurrencyCodes.filter((code) => minorUnitOf(code) === decimals).length;
 
     expect([0, 1, 2, 3, 4].map(codesWith)).toStrictEqual([17, 0, 139, 7, 2]);

@@ -18,8 +18,9 @@ export const orderCurrencyCodes: readonly string[] = listedCurrencyCodes.filter(
 );
 
 /**
- * The number of decimals of a currency's smallest amount: 0, 2, 3 or 4. `undefined` for a code that is not listed or
- * has no minor unit. `Intl` is not the source, because its display digits differ from the standard for 17 codes.
+ * Returns the number of decimals of a currency's smallest amount: 0, 2, 3 or 4. `undefined` for a code that is not
+ * listed or has no minor unit. `Intl` is not the source, because its display digits differ from the standard for 17
+ * codes.
  */
 export function minorUnitOf(code: string): number | undefined {
   return minorUnits.get(code) ?? undefined;

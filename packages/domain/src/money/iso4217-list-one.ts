@@ -1,7 +1,7 @@
 /**
- * ISO 4217 List One (the currencies and funds in use), as published by the maintenance agency SIX, state of 2026-02:
- * 178 codes, grouped by their minor unit, which is the number of decimals in the currency's smallest amount. `null`
- * marks the codes that have no minor unit ("N.A." in the list: precious metals, bond market units, test and no-currency
+ * ISO 4217 List One (the currencies and funds in use), as published by the maintenance agency SIX, as of 2026-02: 178
+ * codes, grouped by their minor unit, which is the number of decimals in the currency's smallest amount. `null` marks
+ * the codes that have no minor unit ("N.A." in the list: precious metals, bond market units, test and no-currency
  * codes).
  */
 export const iso4217ListOne: readonly { readonly minorUnit: number | null; readonly codes: string }[] = [

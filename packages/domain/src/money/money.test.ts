@@ -31,13 +31,13 @@ interface NumberParts {
   readonly exponentForm: string;
 }
 
-function written({ sign, integer, fraction, exponent, exponentForm }: NumberParts): string {
+function textOf({ sign, integer, fraction, exponent, exponentForm }: NumberParts): string {
   const power =
     exponent === undefined ? '' : exponent < 0 ? `${exponentForm[0]}${exponent}` : `${exponentForm}${exponent}`;
   return `${sign}${integer}${fraction === undefined ? '' : `.${fraction}`}${power}`;
 }
 
-/** The expected result, computed with a fraction of integers: a numerator over a power of ten. */
+/** Returns the expected result, computed as a fraction of integers: a numerator over a power of ten. */
 function expectedOf({ sign, integer, fraction = '', exponent = 0 }: NumberParts): {
   hundredths?: bigint;
   errors: string[];
@@ -52,7 +52,7 @@ function expectedOf({ sign, integer, fraction = '', exponent = 0 }: NumberParts)
   return errors.length === 0 ? { hundredths: numerator / denominator, errors } : { errors };
 }
 
-/** The hundredths, or the error code. */
+/** Returns the hundredths, or the error code. */
 function outcomeOf(digits: string): bigint | string {
   const amount = parseAmount(digits);
   return amount.ok ? amount.value : amount.failure;
@@ -72,7 +72,7 @@ describe('parseAmount', () => {
     fc.assert(
       fc.property(anyNumberParts, (parts) => {
         const expected = expectedOf(parts);
-        const amount = parseAmount(written(parts));
+        const amount = parseAmount(textOf(parts));
         if (expected.hundredths !== undefined) expect(amount).toStrictEqual({ ok: true, value: expected.hundredths });
         else expect(expected.errors).toContain(amount.ok ? amount : amount.failure);
       }),
@@ -148,7 +148,7 @@ describe('parseAmount', () => {
 });
 
 describe('digitsOfDouble', () => {
-  it('returns the digits of every amount: a double stores 15 exactly', () => {
+  it('returns the digits of every amount, because a double stores 15 digits exactly', () => {
     fc.assert(
       fc.property(anyAmount, (amount) => {
         const double = Number(formatAmount(amount));
@@ -173,7 +173,7 @@ describe('digitsOfDouble', () => {
     ['too_precise', [0.1 + 0.2, 10.001, 1e-7, Number.MIN_VALUE]],
     ['out_of_range', [0, -0, -10, 1e13, 1e21, Number.MAX_VALUE]],
     ['wrong_type', [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]],
-  ])('leads to %s for the doubles %j', (outcome, doubles) => {
+  ])('returns digits that parse as %s for the doubles %j', (outcome, doubles) => {
     for (const double of doubles) expect(outcomeOf(digitsOfDouble(double)), String(double)).toBe(outcome);
   });
 });

@@ -5,7 +5,7 @@ declare const amountBrand: unique symbol;
 /** An order's amount: an exact count of hundredths of the currency's unit, from 1 to {@link amountHundredthsMax}. */
 export type AmountHundredths = bigint & { readonly [amountBrand]: true };
 
-/** A number as the client wrote it: its digits, before any rounding to a float. */
+/** A number as the caller wrote it: its digits, before any rounding to a float. */
 export class NumberText {
   readonly text: string;
 
@@ -17,7 +17,7 @@ export class NumberText {
 /** 9,999,999,999,999.99: 15 digits, the most that a double stores exactly (DBL_DIG of IEEE 754). */
 export const amountHundredthsMax = 999_999_999_999_999n as AmountHundredths;
 
-/** The API sends amounts with two decimal places. */
+/** The number of decimal places with which the API sends amounts. */
 export const amountDecimals = 2;
 
 /** Digits before the decimal point. The maximum is all nines, so counting digits is enough to compare with it. */
@@ -29,8 +29,8 @@ export type AmountError = 'wrong_type' | 'too_precise' | 'out_of_range';
 const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
- * Parses an amount from the digits of a JSON number, exactly and without floats. The exponent may have any size: only
- * the position of the digits is computed, the number is never expanded.
+ * Parses an amount from the digits of a JSON number, exactly and without floats. The exponent may have any size,
+ * because only the position of the digits is computed and the number is never expanded.
  */
 export function parseAmount(digits: string): Result<AmountHundredths, AmountError> {
   const parts = numberForm.exec(digits);
@@ -45,14 +45,14 @@ export function parseAmount(digits: string): Result<AmountHundredths, AmountErro
   return success(BigInt(trimmed.padEnd(trimmed.length + amountDecimals - decimals, '0')) as AmountHundredths);
 }
 
-/** A loop, because a pattern such as /0+$/ takes quadratic time on a long run of zeros that is not at the end. */
+/** Uses a loop, because a pattern such as /0+$/ takes quadratic time on a long run of zeros that is not at the end. */
 function withoutTrailingZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;
   return digits.slice(0, end);
 }
 
-/** The shortest decimal that reads back as the same double (Number::toString of ECMAScript). */
+/** Returns the shortest decimal that reads back as the same double (Number::toString of ECMAScript). */
 export function digitsOfDouble(value: number): string {
   return String(value);
 }
@@ -62,7 +62,7 @@ export function fitsMinorUnit(amount: AmountHundredths, minorUnit: number): bool
   return minorUnit >= amountDecimals || amount % 10n ** BigInt(amountDecimals - minorUnit) === 0n;
 }
 
-/** The amount with exactly two decimals and no grouping, such as `10.00`. */
+/** Formats the amount with exactly two decimals and no grouping, such as `10.00`. */
 export function formatAmount(amount: AmountHundredths): string {
   const digits = amount.toString().padStart(amountDecimals + 1, '0');
   return `${digits.slice(0, -amountDecimals)}.${digits.slice(-amountDecimals)}`;

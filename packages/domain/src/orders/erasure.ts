@@ -30,8 +30,8 @@ export function isPersonal(name: OrderFieldName): name is PersonalFieldName {
 }
 
 /**
- * What is stored instead of the personal fields: empty texts, and the origin of the return URL, so that the customer
- * can return.
+ * Returns what is stored instead of the personal fields: empty texts, and the origin of the return URL, so that the
+ * customer can return.
  */
 export function erasedValues({ return_url }: OrderFields): Readonly<Record<PersonalFieldName, string>> {
   const empty = Object.fromEntries(personalFieldNames.map((name) => [name, '']));
@@ -39,10 +39,10 @@ export function erasedValues({ return_url }: OrderFields): Readonly<Record<Perso
 }
 
 /**
- * Returns an HMAC-SHA256 of the personal fields except the checksum, which identifies an erased order when it is sent
- * again. One digest covers all fields, because the digest of a country or a city alone could be guessed. A personal
- * field of a later version may only be joined where it is not empty: the digests of erased orders must stay the same.
- * `key`: 32 bytes.
+ * Returns an HMAC-SHA256 of the personal fields except the checksum. It identifies an erased order when the order is
+ * sent again. One digest covers all fields, because the digest of a country or a city alone could be guessed. If a
+ * later version adds a personal field, join it only if it is not empty: the digests of erased orders must stay the
+ * same. `key`: 32 bytes.
  */
 export function erasureDigest(key: Uint8Array, merchantId: AccountId, fields: OrderFields): Uint8Array {
   const compared = personalFieldNames.filter((name) => name !== 'order_checksum').map((name) => fields[name]);
@@ -52,7 +52,8 @@ export function erasureDigest(key: Uint8Array, merchantId: AccountId, fields: Or
 }
 
 /**
- * Whether these are the personal fields that were erased; always false if the key of the digest is not among `keys`.
+ * Whether these fields have the personal data that was erased; always false if the key of the digest is not among
+ * `keys`.
  */
 export function matchesErased(
   { merchantId, erasedDigest }: Pick<Order, 'merchantId' | 'erasedDigest'>,

@@ -1,7 +1,6 @@
 /**
- * Writes a well-formed language tag in the recommended case (RFC 5646, 2.1.1), `zh-Hans-CN`, with hyphens instead of
- * `_`, which POSIX, Java and many shop systems use. Makes the same replacement in any other text, and leaves the rest
- * of it unchanged.
+ * Returns a well-formed language tag in the recommended case (RFC 5646, 2.1.1), such as `zh-Hans-CN`. Replaces `_`,
+ * which POSIX, Java and many shop systems use, with a hyphen.
  */
 export function canonicalLocale(tag: string): string {
   let isLanguage = true;

@@ -1,10 +1,10 @@
 import { characterError, type FieldError, type TextRule, textError, textRule } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
-/** A merchant's own data of an order: texts under keys, sorted by key. */
+/** A merchant's own data for an order: texts by key, sorted by key. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** The name of an error about metadata: the whole of it, or one of its values. */
+/** The field name of an error about the metadata as a whole, or about one of its values. */
 export type MetadataFieldName = 'metadata' | `metadata.${string}`;
 
 /** The limits of an order's metadata. */
@@ -16,7 +16,7 @@ export const metadataFilterMax = 2;
 export const metadataKeyPattern = /^[A-Za-z0-9_.-]{1,40}$/;
 const forbiddenInKey = /[^A-Za-z0-9_.-]/;
 
-/** The rule of a value. */
+/** The rule for a value. */
 export const metadataValueRule: TextRule = textRule(500);
 
 const utf8 = new TextEncoder();

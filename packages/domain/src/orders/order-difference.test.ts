@@ -25,7 +25,7 @@ describe('orderDifference of an erased order', () => {
     erasedDigest: erasureDigest(key, merchantId, fields),
     fields: { ...fields, ...erasedValues(fields) },
   };
-  const personal = personalFieldNames.filter((name) => name !== 'order_checksum');
+  const personalNames = personalFieldNames.filter((name) => name !== 'order_checksum');
 
   it('is empty for the same order with any checksum', () => {
     expect(differenceOf(erased, sent(fields), [key])).toStrictEqual([]);
@@ -34,29 +34,29 @@ describe('orderDifference of an erased order', () => {
   });
 
   it.each(Object.entries(anotherOrderInput))('shows that %s differs', (field, value) => {
-    const isPersonal = (personal as string[]).includes(field);
-    // The order_id is in the digest, too: no merchant's two orders have the same one.
+    const isPersonal = (personalNames as string[]).includes(field);
+    // The digest also covers the order_id, so that no two orders of a merchant have the same digest.
     const names = orderFieldNames.filter(
-      (name) => name === field || ((isPersonal || field === 'order_id') && (personal as string[]).includes(name)),
+      (name) => name === field || ((isPersonal || field === 'order_id') && (personalNames as string[]).includes(name)),
     );
     expect(differenceOf(erased, sent(validOrderFields({ [field]: value })), [key])).toStrictEqual(names);
   });
 
-  it('differs in all personal fields without the key, with another key, and for fields stored since', () => {
-    for (const wrong of [[], [new Uint8Array(32)]])
-      expect(differenceOf(erased, sent(fields), wrong)).toStrictEqual(personal);
-    expect(differenceOf(erased, sent(erased.fields), [key])).toStrictEqual(personal);
-    expect(differenceOf({ ...erased, merchantId: 8 as AccountId }, sent(fields), [key])).toStrictEqual(personal);
+  it('differs in all personal fields without the key, with another key, for the stored values and for another merchant', () => {
+    for (const wrongKeys of [[], [new Uint8Array(32)]])
+      expect(differenceOf(erased, sent(fields), wrongKeys)).toStrictEqual(personalNames);
+    expect(differenceOf(erased, sent(erased.fields), [key])).toStrictEqual(personalNames);
+    expect(differenceOf({ ...erased, merchantId: 8 as AccountId }, sent(fields), [key])).toStrictEqual(personalNames);
   });
 
-  it('keeps nothing of the personal fields but the origin of the return URL', () => {
+  it('keeps only the origin of the return URL from the personal fields', () => {
     const kept = Object.values(erasedValues(validOrderFields({ return_url: 'https://shop.example:8443/a?email=b#c' })));
     expect(new Set(kept)).toStrictEqual(new Set(['', 'https://shop.example:8443/']));
   });
 });
 
 describe('orderDifference', () => {
-  it('compares the expiry and the metadata only if they were sent, and metadata only until it is erased', () => {
+  it('compares the expiry and the metadata only if they were sent, and the metadata only if it is not erased', () => {
     const stored = { ...sampleOrder(merchantId), expiresAtMs: 7, metadata: { cart: '7' } };
     const difference = (optional: Partial<ParsedOrder>, changes: Partial<Order> = {}) =>
       differenceOf({ ...stored, ...changes }, sent(stored.fields, optional));
@@ -71,7 +71,7 @@ describe('orderDifference', () => {
     expect(orderDifference(validOrderFields(), validOrderFields())).toStrictEqual([]);
   });
 
-  it.each(Object.entries(anotherOrderInput))('returns %s if only that differs', (field, value) => {
+  it.each(Object.entries(anotherOrderInput))('returns %s if only that field differs', (field, value) => {
     expect(orderDifference(validOrderFields(), validOrderFields({ [field]: value }))).toStrictEqual([field]);
   });
 

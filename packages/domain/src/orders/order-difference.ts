@@ -8,8 +8,8 @@ import type { ParsedOrder } from './parse-order.ts';
  * Returns the fields in which a received order differs from the stored one, in the order of the API contract; empty for
  * a replay. The checksum is not compared, because a new client secret changes it although the order is the same.
  * Optional additions to the API contract are compared only if they were sent. If the personal data was erased, either
- * all personal fields differ or none does. Deciding which requires the erasure key; without it, they all differ. Erased
- * metadata is not compared.
+ * all personal fields differ or none does. The erasure key is needed to tell; without it, all of them count as
+ * different. Erased metadata is not compared.
  */
 export function orderDifference(
   stored: Pick<Order, 'merchantId' | 'erasedDigest' | 'fields' | 'expiresAtMs' | 'metadata'>,

@@ -4,7 +4,7 @@ import { expiryOfNewOrder, expiryRangeError, lifetimeMs, parseExpiry } from './o
 const nowMs = 1_795_208_502_172;
 
 describe('parseExpiry', () => {
-  it('reads a time, and nothing if none was sent', () => {
+  it('reads a time, and returns undefined if none was sent', () => {
     expect(parseExpiry('2026-11-20T21:01:42.172Z')).toStrictEqual({ ok: true, value: nowMs });
     expect(parseExpiry(undefined)).toStrictEqual({ ok: true, value: undefined });
     expect(parseExpiry(null)).toStrictEqual({ ok: true, value: undefined });
@@ -22,10 +22,10 @@ describe('parseExpiry', () => {
 
 describe('expiryRangeError', () => {
   it('accepts 1 minute to 366 days ahead, to the millisecond', () => {
-    for (const leftMs of [lifetimeMs.min, lifetimeMs.max])
-      expect(expiryRangeError(nowMs + leftMs, nowMs)).toBeUndefined();
-    for (const leftMs of [lifetimeMs.min - 1, lifetimeMs.max + 1, 0, -1]) {
-      expect(expiryRangeError(nowMs + leftMs, nowMs)).toMatchObject({
+    for (const remainingMs of [lifetimeMs.min, lifetimeMs.max])
+      expect(expiryRangeError(nowMs + remainingMs, nowMs)).toBeUndefined();
+    for (const remainingMs of [lifetimeMs.min - 1, lifetimeMs.max + 1, 0, -1]) {
+      expect(expiryRangeError(nowMs + remainingMs, nowMs)).toMatchObject({
         field: 'order_expires_at',
         code: 'out_of_range',
         message: 'must be 1 minute to 366 days ahead',
@@ -39,7 +39,7 @@ describe('expiryOfNewOrder', () => {
     ['the expiry that was sent', nowMs + 1, 3_600, nowMs + 1],
     ['the expiry that was sent to a merchant without a default lifetime', nowMs + 1, null, nowMs + 1],
     ["the end of the merchant's default lifetime", undefined, 3_600, nowMs + 3_600_000],
-    ['null without both', undefined, null, null],
+    ['null if there is neither', undefined, null, null],
   ])('returns %s', (_, sentMs, defaultLifetimeSeconds, expected) => {
     expect(expiryOfNewOrder(sentMs, { defaultLifetimeSeconds }, nowMs)).toBe(expected);
   });

@@ -17,18 +17,18 @@ export function parseExpiry(value: unknown): Result<number | undefined, FieldErr
 }
 
 /**
- * The error of an expiry that is too near or too far for a new order. It does not apply to a replay, whose order may be
- * close to or past its expiry.
+ * Returns the error of an expiry that is too near or too far for a new order. It does not apply to a replay, whose
+ * order may be close to or past its expiry.
  */
 export function expiryRangeError(expiresAtMs: number, nowMs: number): FieldError<'order_expires_at'> | undefined {
-  const leftMs = expiresAtMs - nowMs;
-  if (leftMs >= lifetimeMs.min && leftMs <= lifetimeMs.max) return undefined;
+  const remainingMs = expiresAtMs - nowMs;
+  if (remainingMs >= lifetimeMs.min && remainingMs <= lifetimeMs.max) return undefined;
   return { field: 'order_expires_at', code: 'out_of_range', message: 'must be 1 minute to 366 days ahead' };
 }
 
 /**
- * The expiry of a new order: the one that was sent, or the end of the merchant's default lifetime; `null`: it never
- * expires.
+ * Returns the expiry of a new order: the one that was sent, or the end of the merchant's default lifetime; `null`: it
+ * never expires.
  */
 export function expiryOfNewOrder(
   sentMs: number | undefined,

@@ -5,7 +5,10 @@ import { fieldRules } from './order-field-rules.ts';
 import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
 import { parseOrder } from './parse-order.ts';
 
-/** A text field, with a valid text of any length in code points, of astral characters where allowed. */
+/**
+ * A text field, and a function that returns a valid text of any length in code points, if possible with astral
+ * characters.
+ */
 interface TextField {
   readonly field: OrderFieldName;
   readonly ofLength: (length: number) => string;
@@ -27,7 +30,7 @@ const textFields: readonly TextField[] = [
   { field: 'return_url', ofLength: (length) => `http://a/${'😀'.repeat(length - 9)}` },
 ];
 
-/** Parses an otherwise valid order with this value: `unchanged`, or the codes of all errors. */
+/** Parses an otherwise valid order with this value. Returns `unchanged`, `changed`, or the codes of all errors. */
 function outcomeOf(field: OrderFieldName, value: unknown): string {
   const order = parseOrder(validOrderInput({ [field]: value }));
   if (order.ok) return order.value.fields[field] === value ? 'unchanged' : 'changed';
@@ -35,10 +38,10 @@ function outcomeOf(field: OrderFieldName, value: unknown): string {
 }
 
 // The fixtures state the rule of each field, and packages/fixtures/src/parse-requests.test.ts compares parseOrder with
-// them. Here is what a fixture would state with too many calls.
+// them. The tests here would need too many fixtures.
 
 describe('the field rules', () => {
-  it('cover the sixteen fields of the API contract, in its order, before the additions', () => {
+  it('cover the sixteen fields of the API contract, in its order, before the additional ones', () => {
     expect(orderFieldNames.slice(0, 16).join(' ')).toBe(
       'order_id order_amount order_currency order_note service_type customer_name customer_email customer_phone ' +
         'customer_address_line1 customer_address_line2 customer_address_city customer_address_state ' +
@@ -47,24 +50,24 @@ describe('the field rules', () => {
     expect(Object.keys(fieldRules)).toStrictEqual([...orderFieldNames]);
   });
 
-  it('use eleven error codes', () => {
+  it('use these eleven error codes', () => {
     expect(fieldErrorCodes.join(' ')).toBe(
       'missing wrong_type blank too_long too_short not_allowed bad_format bad_characters too_precise out_of_range unknown_field',
     );
   });
 });
 
-it.each(textFields)('$field is too_long also if it is very long', ({ field, ofLength }) => {
+it.each(textFields)('a very long $field is too_long', ({ field, ofLength }) => {
   expect(outcomeOf(field, ofLength(60_000))).toBe('too_long');
 });
 
-describe('the characters of a text', () => {
+describe('a text field', () => {
   // C0 is 0 to 1F, DEL is 7F, C1 is 80 to 9F.
   const controls = Array.from({ length: 0xa0 }, (_, code) => code)
     .filter((code) => code < 0x20 || code >= 0x7f)
     .map((code) => String.fromCharCode(code));
 
-  it.each(textFields)('of $field are not control characters, at any position', ({ field, ofLength }) => {
+  it.each(textFields)('rejects control characters at any position: $field', ({ field, ofLength }) => {
     expect(controls).toHaveLength(65);
     const text = ofLength(12);
     const allowed = field === 'order_note' ? ['\t', '\n', '\r'] : [];
@@ -76,11 +79,11 @@ describe('the characters of a text', () => {
     }
   });
 
-  it.each(textFields)('of $field are well-formed Unicode', ({ field, ofLength }) => {
+  it.each(textFields)('rejects text that is not well-formed Unicode: $field', ({ field, ofLength }) => {
     const text = ofLength(12);
-    for (const lone of ['\ud83d', '\ude00', '\ude00\ud83d', '\ud83d\ud83d\ude00', '\udfff', '\ud800']) {
-      expect(outcomeOf(field, lone + text), JSON.stringify(lone)).toBe('bad_characters');
-      expect(outcomeOf(field, text + lone), JSON.stringify(lone)).toBe('bad_characters');
+    for (const surrogates of ['\ud83d', '\ude00', '\ude00\ud83d', '\ud83d\ud83d\ude00', '\udfff', '\ud800']) {
+      expect(outcomeOf(field, surrogates + text), JSON.stringify(surrogates)).toBe('bad_characters');
+      expect(outcomeOf(field, text + surrogates), JSON.stringify(surrogates)).toBe('bad_characters');
     }
   });
 });
@@ -101,7 +104,7 @@ describe('the message of an error', () => {
     ['customer_name', 'Ada\u0007', 'must not contain control characters (U+0007 at position 4)'],
     ['customer_email', 'customer@shop.com\u200b', 'must not contain invisible characters (U+200B at position 18)'],
     ['return_url', 'ftp://a', 'must be an absolute http or https URL without user, password, backslash or white space'],
-  ] as const)('names the refused character of %s %j', (field, value, message) => {
+  ] as const)('names the forbidden character, if there is one, for the %s %j', (field, value, message) => {
     expect(parseOrder(validOrderInput({ [field]: value }))).toMatchObject({ failure: [{ field, message }] });
   });
 });

@@ -3,15 +3,15 @@ import { emailRule, type FieldRule, nameRule, textRule, urlRule } from '../reque
 import { type OrderFieldName, serviceTypes } from './order-fields.ts';
 
 /**
- * A `langtag` of RFC 5646, 2.1 (language, script, region, variants, extensions and private use), or none; `_` counts as
- * `-`.
+ * A `langtag` of RFC 5646, 2.1 (language, script, region, variants, extensions and private use), or an empty text. The
+ * format check first replaces each `_` with `-`.
  */
 const languageTag =
   /^(?:(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}|[A-Za-z]{4,8})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[0-9A-WY-Za-wy-z](?:-[A-Za-z0-9]{2,8})+)*(?:-[Xx](?:-[A-Za-z0-9]{1,8})+)?)?$/;
 
 /**
- * A part of a phone number as people write, dial and paste it: digits, spaces and dashes of all scripts, the direction
- * marks that phones add to a copied number, and the word for an extension.
+ * The parts of phone numbers as people write, dial and paste them: digits, spaces and dashes of all scripts, the
+ * direction marks that phones add to a copied number, and the word for an extension.
  */
 const phonePart = /[\p{Nd}\p{Zs}\p{Pd}\p{Bidi_Control}+\u2212.()/#*x]|[Ee][Xx][Tt]/uy;
 
@@ -22,7 +22,7 @@ function firstForbiddenInPhone(value: string): number {
   return end < value.length ? end : -1;
 }
 
-/** The rules of all fields, used for validation and for the generated documentation. */
+/** The rules for all fields, used for validation and for the generated documentation. */
 export const fieldRules = {
   order_id: textRule(128),
   order_amount: { kind: 'amount' },

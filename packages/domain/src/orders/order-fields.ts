@@ -1,8 +1,9 @@
-/** Optional text fields that the API contract did not have. On a replay they are compared only if they were sent. */
+/** Optional text fields that were added to the API contract. On a replay, they are compared only if they were sent. */
 export const additionalFieldNames = ['customer_locale'] as const;
 
 /**
- * The fields of an order: the 16 of the API contract, in its order, and the additions. Errors are listed in this order.
+ * The fields of an order: the 16 of the original API contract, in its order, then the additional ones. Errors are
+ * listed in this order.
  */
 export const orderFieldNames = [
   'order_id',
@@ -32,7 +33,7 @@ export function isAdditional(name: string): boolean {
   return (additionalFieldNames as readonly string[]).includes(name);
 }
 
-/** The fields of the request that creates an order: those of the order, and those that have a separate rule. */
+/** The fields of the request that creates an order: those of the order, and those with a separate rule. */
 export const requestFieldNames = [...orderFieldNames, 'order_expires_at', 'metadata'] as const;
 
 /** One of {@link requestFieldNames}. */

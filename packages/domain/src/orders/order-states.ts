@@ -11,7 +11,7 @@ import type {
   RefusedPayment,
 } from './order.ts';
 
-/** The types of events: one per change of state, and one for a refused payment. */
+/** The types of events: one per state change, and one for a refused payment. */
 export const eventTypes = ['order.paid', 'order.expired', 'order.cancelled', 'order.payment_refused'] as const;
 
 /** One of {@link eventTypes}. */
@@ -53,7 +53,7 @@ export interface Transition {
 /** Every possible state change. `PAID` and `CANCELLED` are final. */
 export const transitions = {
   pay: { from: 'UN_PAID', action: 'pay', to: 'PAID', event: 'order.paid' },
-  /** The customer paid before the expiry, and the report arrived after it: the time of the payment counts. */
+  /** The customer paid before the expiry, but the report arrived after it. The time of the payment decides. */
   payLate: { from: 'EXPIRED', action: 'pay', to: 'PAID', event: 'order.paid' },
   cancel: { from: 'UN_PAID', action: 'cancel', to: 'CANCELLED', event: 'order.cancelled' },
   expire: { from: 'UN_PAID', action: 'expire', to: 'EXPIRED', event: 'order.expired' },
@@ -75,7 +75,10 @@ export type Decision =
   | { readonly kind: 'replayed' }
   | { readonly kind: 'refuse'; readonly refusal: PaymentRefusal };
 
-/** Returns when an order expires if it stays unpaid, which is never before its lease ends; `null`: never. */
+/**
+ * Returns the time at which an order expires if it stays unpaid. It does not expire before its lease ends. `null`:
+ * never.
+ */
 export function expiryOf({ expiresAtMs, lease }: Pick<Order, 'expiresAtMs' | 'lease'>): number | null {
   return expiresAtMs !== null && lease !== null && lease.endsAtMs > expiresAtMs ? lease.endsAtMs : expiresAtMs;
 }
@@ -87,8 +90,8 @@ export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | '
 }
 
 /**
- * Whether an order with this status at `nowMs` can still change: a payment made in time can be reported after the
- * expiry.
+ * Whether an order can still change, given its status at `nowMs`. An expired order can, because a payment made in time
+ * can be reported after the expiry.
  */
 export function mayChange(order: Order, nowMs: number): boolean {
   if (order.orderStatus === 'UN_PAID') return true;
@@ -101,8 +104,8 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
 }
 
 /**
- * Returns the failure if an attempt may not claim an order, given its status at `nowMs`. An attempt that has the lease
- * extends it; `null` is an attempt without one.
+ * Returns the failure if an attempt may not claim an order, given its status at `nowMs`. An attempt that holds the
+ * lease may extend it. `null`: an attempt that holds no lease.
  */
 export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {
   switch (order.orderStatus) {
@@ -117,12 +120,12 @@ export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs
   }
 }
 
-/** Whether the lease is that of the attempt, and has not ended. */
+/** Whether the attempt holds the lease and the lease has not ended. */
 export function isHeldBy(lease: PaymentLease | null, { checkoutId, attemptId }: PaymentAttempt): boolean {
   return lease?.isLive === true && lease.checkoutId === checkoutId && lease.attemptId === attemptId;
 }
 
-/** Added because the clocks of the gateway and the store may differ. */
+/** The minimum delay, because the clocks of the gateway and the store may differ. */
 const retryAfterMinMs = 1_000;
 
 /** The failure of an action that must wait for the end of a payment in progress; `undefined` if there is none. */
@@ -177,9 +180,6 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   }
 }
 
-/**
- * An order that was paid before gateways stored the checkout system counts as paid by the one that reports the payment.
- */
 function isSamePayment(paid: OrderPayment, { checkoutId, paymentId }: OrderPayment): boolean {
   return paid.paymentId === paymentId && paid.checkoutId === checkoutId;
 }

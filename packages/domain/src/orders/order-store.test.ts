@@ -8,7 +8,7 @@ test.each([
   ['UN_PAID', undefined, true, false],
   ['PAID', undefined, false, false],
 ] as const)(
-  'a payment may start: %s, live lease %s, disabled merchant %s: %s',
+  'with the status %s, live lease %s and disabled merchant %s, a payment may start: %s',
   (orderStatus, isLive, isDisabled, isAllowed) => {
     const lease = isLive === undefined ? null : { isLive };
     expect(mayBePaid({ order: { orderStatus, lease }, merchant: { isDisabled } } as LinkedOrder)).toBe(isAllowed);

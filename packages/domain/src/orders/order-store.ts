@@ -37,7 +37,7 @@ export interface LinkedOrder {
 
 /**
  * Whether the customer may start a payment: the order is unpaid, no other payment is in progress, and the merchant is
- * enabled. A payment already started is recorded.
+ * enabled. A payment that has already started is still recorded.
  */
 export function mayBePaid({ order, merchant }: LinkedOrder): boolean {
   return order.orderStatus === 'UN_PAID' && order.lease?.isLive !== true && !merchant.isDisabled;
@@ -63,8 +63,8 @@ export type ChangeOutcome<Changed = unknown> =
   /** The change is stored durably, with its event. */
   | ({ readonly kind: 'changed' } & Changed)
   /**
-   * The order has since left the state on which the change was decided, another attempt has claimed it, or the checkout
-   * system's payment_id has since paid an order: read and decide again. Nothing was written.
+   * Since the caller read the order, its state has changed, another attempt has claimed it, or the checkout system's
+   * payment_id has paid an order. Nothing was written. The caller must read and decide again.
    */
   | { readonly kind: 'conflict' }
   | StoreFailure;
@@ -110,17 +110,19 @@ export interface DayCount {
   readonly created: number;
   readonly paid: number;
   readonly expired: number;
-  /** The refused payments of these orders, as far as the orders list them. */
+  /** The number of refused payments in the records of these orders. */
   readonly refusedPayments: number;
   /** The amount of the paid orders in hundredths of the currency's unit. It may exceed the maximum of an order. */
   readonly paidHundredths: bigint;
 }
 
-/** The orders of a merchant by day and currency, in no particular order; without days that have none. */
+/** The counts of a merchant's orders by day and currency, in no particular order. Days without orders are omitted. */
 export interface CountOutcome {
   readonly kind: 'found';
   readonly days: readonly DayCount[];
-  /** The creation time of the oldest order that was read, if {@link countedOrdersMax} orders were. */
+  /**
+   * The creation time of the oldest order that was read. Set if the read stopped at {@link countedOrdersMax} orders.
+   */
   readonly cutOffMs?: number | undefined;
 }
 
@@ -139,7 +141,10 @@ export interface OrderStore {
    */
   create(order: NewOrder, timeoutMs: number): Promise<CreateOutcome>;
 
-  /** Finds the merchant's order with exactly this order_id. Every lookup completes and rejects as `create` does. */
+  /**
+   * Finds the merchant's order with exactly this order_id. Like `create`, every lookup completes within `timeoutMs` and
+   * rejects only because of a bug.
+   */
   findByOrderId(merchantId: AccountId, orderId: string, timeoutMs: number): Promise<OrderLookup>;
 
   /** Finds the merchant's order with this service order id. */
@@ -154,7 +159,10 @@ export interface OrderStore {
   /** Finds the order of a payment link, of any merchant. */
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
-  /** Does the same for unauthenticated requests. No number of them can delay the other lookups. */
+  /**
+   * Does the same as `findByToken` for unauthenticated requests. However many there are, they do not delay other
+   * lookups.
+   */
   findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
   /**
@@ -173,8 +181,8 @@ export interface OrderStore {
   change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
 
   /**
-   * Stores a refused payment with its event, if the order is still in the state on which that was decided and the
-   * payment_id was not reported since.
+   * Stores a refused payment with its event, if the order is still in the state on which the decision was based and the
+   * payment_id has not been reported since.
    */
   refusePayment(refusal: PaymentRefusal, timeoutMs: number): Promise<ChangeOutcome>;
 
@@ -189,7 +197,7 @@ export interface OrderStore {
     timeoutMs: number,
   ): Promise<ChangeOutcome<LeaseEnd>>;
 
-  /** Lets an unpaid order expire now, unless a payment attempt holds it: for test orders. */
+  /** Expires an unpaid test order now, unless a payment attempt holds it. */
   expireNow(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
 
   /** Ends the lease of a payment attempt now, if it holds the order. */

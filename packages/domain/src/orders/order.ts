@@ -36,7 +36,7 @@ export const refusalCodes = ['order_already_paid', 'order_cancelled', 'order_exp
 /** One of {@link refusalCodes}. */
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** A payment that was reported for an order and did not pay it. */
+/** A payment that was reported for an order but did not pay it. */
 export interface RefusedPayment extends OrderPayment {
   readonly amount: AmountHundredths;
   readonly currency: string;

@@ -8,12 +8,15 @@ export type OrderKey =
   | { readonly by: 'order_id'; readonly orderId: string }
   | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
 
-/** What a merchant finds an order by: one of its ids, or the id of a payment that paid it or was refused for it. */
+/**
+ * The key by which a merchant looks up an order: one of its ids, or the id of a payment that paid it or was refused for
+ * it.
+ */
 export type OrderLookupKey = OrderKey | { readonly by: 'payment_id'; readonly paymentId: string };
 
 /**
  * Reads one of the two ids of an order: a text, or an integer, which Protobuf's JSON form may also write as text. Any
- * text or integer is accepted; an id that no order can have finds none.
+ * text or integer is accepted; an id that no order can have matches none.
  */
 export function parseOrderKey(
   input: Readonly<Partial<Record<'order_id' | 'service_order_id', unknown>>>,
@@ -39,7 +42,7 @@ export function parseOrderKey(
 }
 
 /**
- * Reads the id that GetOrder finds an order by: one of three. Any text is accepted as a payment_id, as in
+ * Reads the id by which GetOrder looks up an order, one of three. Any text is accepted as a payment_id, as in
  * {@link parseOrderKey}.
  */
 export function parseOrderLookupKey(

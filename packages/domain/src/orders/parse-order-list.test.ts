@@ -8,8 +8,8 @@ import { parseOrderList } from './parse-order-list.ts';
 const merchantId = 1 as AccountId;
 const position = { createdAtMs: 1_795_208_502_172, serviceOrderId: 7 };
 
-function errorsOf(input: ListInput, of = merchantId): string[] {
-  const list = parseOrderList(of, input);
+function errorsOf(input: ListInput, id = merchantId): string[] {
+  const list = parseOrderList(id, input);
   return list.ok ? [] : list.failure.map(({ field, code }) => `${field} ${code}`);
 }
 
@@ -29,7 +29,7 @@ const anyFilters = fc.record(
   { requiredKeys: [] },
 );
 
-/** The meaning of the filters, in any notation. */
+/** Returns what the filters select, in whichever notation they are written. */
 function meaningOf({ status, created_from, created_to }: ListInput): string {
   return JSON.stringify([
     status || null,
@@ -38,12 +38,12 @@ function meaningOf({ status, created_from, created_to }: ListInput): string {
 }
 
 describe('parseOrderList', () => {
-  it('accepts a cursor with equal filters and any limit, and with no others', () => {
+  it('accepts a cursor with equal filters and any limit, and rejects it with other filters', () => {
     fc.assert(
-      fc.property(anyFilters, anyFilters, (one, other) => {
-        const cursor = cursorOf(one);
-        const sent = { ...other, cursor, limit: 5 };
-        const isSame = meaningOf(one) === meaningOf(other);
+      fc.property(anyFilters, anyFilters, (filters, otherFilters) => {
+        const cursor = cursorOf(filters);
+        const sent = { ...otherFilters, cursor, limit: 5 };
+        const isSame = meaningOf(filters) === meaningOf(otherFilters);
         expect(errorsOf(sent)).toStrictEqual(isSame ? [] : ['cursor bad_format']);
         if (!isSame) return;
         expect(parseOrderList(merchantId, sent)).toMatchObject({ value: { filter: { after: position, limit: 5 } } });
@@ -66,7 +66,7 @@ describe('parseOrderList', () => {
     [{ status: ['PAID', 'PAID'] }, ['status not_allowed']],
     [{ created_from: times }, ['created_from wrong_type']],
     [{ cursor: 5 }, ['cursor bad_format']],
-  ])('%j: %j', (input, errors) => {
+  ])('for %j, returns the errors %j', (input, errors) => {
     expect(errorsOf(input)).toStrictEqual(errors);
   });
 
@@ -88,7 +88,7 @@ describe('parseOrderList', () => {
     [{ createdAtMs: 1, serviceOrderId: Number.MAX_SAFE_INTEGER + 1 }, false],
     [{ createdAtMs: 1, serviceOrderId: 1e16 }, false],
     [{ createdAtMs: -1, serviceOrderId: 1 }, false],
-  ])('a position of %o is possible: %s', (after, isPossible) => {
+  ])('a cursor can hold the position %o: %s', (after, isPossible) => {
     const list = parseOrderList(merchantId, {});
     const cursor = list.ok ? list.value.cursorAfter(after) : '';
     expect(errorsOf({ cursor })).toStrictEqual(isPossible ? [] : ['cursor bad_format']);

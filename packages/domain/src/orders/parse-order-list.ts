@@ -19,7 +19,10 @@ import { fieldRules } from './order-field-rules.ts';
 import type { OrderFilter, OrderPosition } from './order-store.ts';
 import { serviceOrderIdMax } from './service-order-id.ts';
 
-/** Checks the parameters of a list of orders. Returns the page, or all parameters that are unknown or not valid. */
+/**
+ * Checks the parameters of a list of orders. Returns the page, or an error for each parameter that is unknown or
+ * invalid.
+ */
 export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedList<OrderFilter, OrderPosition> {
   const { values, errors } = knownParameters(input, [
     'status',
@@ -30,7 +33,7 @@ export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedL
     'limit',
     'cursor',
   ]);
-  const status = orderStatuses.find((one) => one === values.status);
+  const status = orderStatuses.find((known) => known === values.status);
   if (values.status !== undefined && status === undefined) {
     errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${orderStatuses.join(', ')}` });
   }
@@ -63,7 +66,7 @@ function readCurrency(value: unknown, errors: FieldError<string>[]): string | un
   return currency;
 }
 
-/** The pairs of a filter. An empty value is the same as none. */
+/** Reads the pairs of a filter. A pair with an empty value is ignored. */
 function readMetadata(value: unknown, errors: FieldError<string>[]): Metadata | undefined {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   const pairs = isObject ? Object.fromEntries(Object.entries(value).filter(([, text]) => text !== '')) : value;

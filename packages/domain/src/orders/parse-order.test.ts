@@ -57,13 +57,13 @@ const anyValue = fc.oneof(
   fc.constantFrom('\ud800', '', ' ', null, undefined, Number.NaN, -0, Symbol('x'), 'JPY', 'x'.repeat(3_000)),
 );
 
-/** A valid order with some fields replaced by anything and some left out. */
+/** A valid order with some fields replaced by any value and some absent. */
 const anyMixedInput = fc
   .tuple(anyValidInput, fc.dictionary(fc.constantFrom(...orderFieldNames), anyValue, { noNullPrototype: true }))
   .chain(([valid, replaced]) =>
-    fc.subarray([...orderFieldNames]).map((left) => {
+    fc.subarray([...orderFieldNames]).map((absentFields) => {
       const mixed: Partial<Record<OrderFieldName, unknown>> = { ...valid, ...replaced };
-      if (left.length < 6) for (const field of left) delete mixed[field];
+      if (absentFields.length < 6) for (const field of absentFields) delete mixed[field];
       return mixed;
     }),
   );
@@ -98,7 +98,7 @@ describe('parseOrder', () => {
       fc.property(
         fc.anything({ withNullPrototype: true, withObjectString: true, withTypedArray: true }),
         (anything) => {
-          // The APIs reject a body that is not an object before.
+          // The APIs have already rejected a body that is not an object.
           const order = parseOrder(Object(anything) as OrderInput);
           expect(typeof order.ok).toBe('boolean');
         },
@@ -133,7 +133,7 @@ describe('parseOrder', () => {
     expect(accepted).toBeGreaterThan(5);
   });
 
-  it('reports the invalid fields and no others', () => {
+  it('reports exactly the invalid fields', () => {
     fc.assert(
       fc.property(fc.subarray(requiredFieldNames), fc.constantFrom(null, [], undefined), (broken, value) => {
         const code = value === null || value === undefined ? 'missing' : 'wrong_type';

@@ -10,8 +10,8 @@ import { fieldRules } from './order-field-rules.ts';
 import { type OrderFieldName, orderFieldNames, type RequestFieldName } from './order-fields.ts';
 
 /**
- * An order as an API received it: any values under the names of the API contract. The amount is a `NumberText` where
- * the digits that were sent are known, otherwise a number.
+ * An order as an API received it: any values under the names of the API contract. The amount is a `NumberText` if the
+ * digits that were sent are known, otherwise a number.
  */
 export type OrderInput = Readonly<Partial<Record<RequestFieldName, unknown>>>;
 
@@ -24,16 +24,16 @@ export interface ParsedOrder {
   readonly metadata: Metadata | undefined;
 }
 
-/** All fields in one object: adding them one by one would change the object's hidden class 16 times. */
+/** Declares all fields at once. Adding them one by one would change the object's hidden class 16 times. */
 const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undefined])) as Record<
   OrderFieldName,
   undefined
 >;
 
 /**
- * Checks all members. Returns the order, or all invalid members in the order of the API contract, each with the first
- * rule that it breaks. A `customer_locale` is stored in its canonical form. An invalid one is ignored because it is
- * only a hint, unless `isStrict` is set. Never throws.
+ * Checks all members. Returns the order, or an error for each invalid member in the order of the API contract, with the
+ * first rule that the member breaks. A valid `customer_locale` is converted to its canonical form. An invalid one is
+ * ignored, because it is only a hint, unless `isStrict` is set. Never throws.
  */
 export function parseOrder(
   input: OrderInput,
@@ -61,7 +61,7 @@ function parseFields(input: OrderInput, isStrict: boolean): Result<OrderFields, 
     else if (field !== 'customer_locale' || isStrict) errors.push({ field, ...checked });
   }
   fields.customer_locale = canonicalLocale(String(fields.customer_locale ?? ''));
-  // True if there are no errors; until then a field may be undefined.
+  // The cast is valid only if there are no errors. Until then, a field may be undefined.
   const parsed = fields as OrderFields;
   const tooPrecise = checkPrecision(parsed.order_amount, parsed.order_currency);
   if (tooPrecise !== undefined) {

@@ -61,7 +61,7 @@ describe('createServiceOrderIds', () => {
         const given = await Promise.all(taken);
         expect(new Set(given).size).toBe(given.length);
         expect(given.every((id) => Number.isSafeInteger(id) && Number(id) >= 1)).toBe(true);
-        // The used blocks and one ahead.
+        // At most one block is reserved in advance.
         expect(sequence.reserved()).toBeLessThanOrEqual(Math.ceil(given.length / blockSize) + 1);
       }),
       { numRuns: 200 },
@@ -93,7 +93,7 @@ describe('createServiceOrderIds', () => {
     expect(sequence.reserved()).toBe(2);
   });
 
-  it('reserves one block for all calls that wait for the first', async () => {
+  it('reserves one block for all calls that wait for the first block', async () => {
     const sequence = createBlockSequence();
     const ids = createServiceOrderIds(sequence.reserve, 100);
     await Promise.all(Array.from({ length: 40 }, () => ids.take()));
@@ -101,7 +101,7 @@ describe('createServiceOrderIds', () => {
     expect(sequence.reserved()).toBe(1);
   });
 
-  it('rejects all waiting calls if a reservation fails, and works at the next call', async () => {
+  it('rejects all waiting calls if a reservation fails, and recovers at the next call', async () => {
     let fails = true;
     const ids = createServiceOrderIds(async () => {
       if (fails) throw new Error('not reached');
@@ -129,7 +129,7 @@ describe('createServiceOrderIds', () => {
     expect(await waiting).toBe(41);
   });
 
-  it('continues with its block if reserving ahead fails, and reserves again', async () => {
+  it('continues with its block if reserving ahead fails, and retries the reservation', async () => {
     const results = [Promise.resolve(1), Promise.reject(new Error('not reached')), Promise.resolve(2)];
     let reservations = 0;
     const ids = createServiceOrderIds(() => {

@@ -1,7 +1,7 @@
 /** The largest integer that every JSON parser reads exactly: 2^53 - 1. */
 export const serviceOrderIdMax = Number.MAX_SAFE_INTEGER;
 
-/** Ids per reservation. At 10,000 orders per second, this makes one reservation per second. */
+/** The number of ids in a reserved block. At 10,000 orders per second, the gateway reserves one block per second. */
 export const idBlockSize = 10_000;
 
 /** Reserves the next block and returns its number, counted from 1. */
@@ -10,7 +10,7 @@ export type ReserveIdBlock = () => Promise<number>;
 /** Assigns ids to new orders. */
 export interface ServiceOrderIds {
   /**
-   * Returns the next id, or a promise of it if the next block has to be reserved first. Rejects as the reservation
+   * Returns the next id, or a promise of it if the next block has to be reserved first. Rejects if the reservation
    * does.
    */
   take(): number | Promise<number>;
@@ -19,47 +19,47 @@ export interface ServiceOrderIds {
 }
 
 /**
- * Assigns service order ids from reserved blocks: positive, never the same twice in any number of processes, with gaps
- * where a process ended. Reserves the next block when half of the current one is used, so that calls rarely wait for
- * it.
+ * Assigns service order ids from reserved blocks: positive and unique across all processes. If a process ends, the rest
+ * of its block stays unused. Reserves the next block when half of the current one is used, so that calls rarely wait
+ * for it.
  */
 export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = idBlockSize): ServiceOrderIds {
   let next = 1;
   let end = 1;
-  let following: Promise<number> | undefined;
+  let nextBlock: Promise<number> | undefined;
 
-  const fetchFollowing = () => {
-    following ??= reserveBlock()
+  const reserveNextBlock = () => {
+    nextBlock ??= reserveBlock()
       .then((block) => firstIdOf(block, blockSize))
       .catch((error: unknown) => {
-        following = undefined;
+        nextBlock = undefined;
         throw error;
       });
-    return following;
+    return nextBlock;
   };
 
-  const takeFromFollowing = async (): Promise<number> => {
-    const awaited = fetchFollowing();
-    const first = await awaited;
-    // Several calls may wait for the same block. The first one switches to it; the later ones find it current or used
-    // up.
-    if (awaited === following) {
+  const takeFromNextBlock = async (): Promise<number> => {
+    const awaitedBlock = reserveNextBlock();
+    const first = await awaitedBlock;
+    // Several calls may wait for the same block. The first one switches to it. For the later ones, it is already the
+    // current block, or used up.
+    if (awaitedBlock === nextBlock) {
       next = first;
       end = first + blockSize;
-      following = undefined;
+      nextBlock = undefined;
     }
     return take();
   };
 
   const take = (): number | Promise<number> => {
-    if (next >= end) return takeFromFollowing();
-    if (end - next <= blockSize / 2 && following === undefined) fetchFollowing().catch(() => {});
+    if (next >= end) return takeFromNextBlock();
+    if (end - next <= blockSize / 2 && nextBlock === undefined) reserveNextBlock().catch(() => {});
     return next++;
   };
 
   const drop = () => {
     end = next;
-    following = undefined;
+    nextBlock = undefined;
   };
 
   return { take, drop };

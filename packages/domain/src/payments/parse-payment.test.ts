@@ -39,7 +39,7 @@ describe('parsePayment', () => {
     });
   });
 
-  it('judges amount and currency as an order does', () => {
+  it('applies the rules for orders to the amount and currency', () => {
     const amounts = fc.bigInt({ min: 1n, max: 99_999n }).map((hundredths) => new NumberText(`${hundredths}e-2`));
     fc.assert(
       fc.property(
@@ -48,10 +48,11 @@ describe('parsePayment', () => {
         (amount, currency) => {
           const sent = { order_amount: amount, order_currency: currency };
           const order = parseOrder(sent);
-          const ofOrder = order.ok ? [] : order.failure.filter(({ field }) => field in sent);
+          const orderErrors = order.ok ? [] : order.failure.filter(({ field }) => field in sent);
           const payment = parsePayment({ ...valid, ...sent });
-          // Protobuf does not tell an empty text from an absent one, unless the field is optional as in an order.
-          const expected = ofOrder.filter(() => currency !== '');
+          // Protobuf does not distinguish an empty text from an absent one, unless the field is optional as in an
+          // order.
+          const expected = orderErrors.filter(() => currency !== '');
           const actual = payment.ok || currency === '' ? [] : payment.failure;
           expect(actual).toStrictEqual(expected);
         },
@@ -59,7 +60,7 @@ describe('parsePayment', () => {
     );
   });
 
-  it('never throws, and returns what was sent or the name of each field that is not valid', () => {
+  it('never throws, and returns what was sent or an error for each invalid field', () => {
     const input = fc.dictionary(fc.constantFrom(...paymentFieldNames), anyValue, { noNullPrototype: true });
     fc.assert(
       fc.property(input, (changes) => {

@@ -18,7 +18,10 @@ export const paymentFieldNames = [
 /** One of {@link paymentFieldNames}. */
 export type PaymentFieldName = (typeof paymentFieldNames)[number];
 
-/** A payment as an API received it: any values under the names of the fields. The amount is as in `OrderInput`. */
+/**
+ * A payment as an API received it: any values under the names of the fields. The amount has the form that `OrderInput`
+ * describes.
+ */
 export type PaymentInput = Readonly<Partial<Record<PaymentFieldName, unknown>>>;
 
 /** The valid fields of a payment. */
@@ -50,13 +53,13 @@ export interface AttemptFields {
   readonly leaseSeconds: number;
 }
 
-/** The rule of payment_id and attempt_id. */
+/** The rule for payment_id and attempt_id. */
 export const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
 
 /**
  * Checks all fields of a payment; amount and currency follow the same rules as those of an order. An empty text counts
- * as missing, because Protobuf does not distinguish it from an absent one. Returns the fields, or all invalid ones.
- * Never throws.
+ * as missing, because Protobuf does not distinguish it from an absent one. Returns the fields, or an error for each
+ * invalid one. Never throws.
  */
 export function parsePayment(input: PaymentInput): Result<PaymentFields, readonly FieldError<PaymentFieldName>[]> {
   const values = {
@@ -101,7 +104,7 @@ export function parseAttempt(input: AttemptInput): Result<AttemptFields, readonl
   });
 }
 
-/** Protobuf's JSON form may write an integer as text. */
+/** Reads an integer, which the JSON form of Protobuf may also write as text. */
 function checkLeaseSeconds(value: unknown): number | BrokenRule {
   if (value === undefined || value === null) return leaseSeconds.byDefault;
   const { min, max } = leaseSeconds;
@@ -111,7 +114,7 @@ function checkLeaseSeconds(value: unknown): number | BrokenRule {
   return { code: 'out_of_range', message: `must be ${min} to ${max}` };
 }
 
-/** Returns the text after `/payment/` in a payment link, or the error if the value is not one. */
+/** Returns the text after `/payment/` in a payment link, or an error if it is absent, empty or not a string. */
 export function parseLinkToken(input: PaymentInput): Result<string, readonly FieldError<'order_token'>[]> {
   const token = checkToken(input.order_token);
   return typeof token === 'string' ? success(token) : failed([{ field: 'order_token', ...token }]);

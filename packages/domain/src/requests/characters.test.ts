@@ -6,11 +6,11 @@ const characters = Array.from({ length: 0x10000 }, (_, code) => code)
   .filter((code) => code < 0xd800 || code > 0xdfff)
   .map((code) => String.fromCodePoint(code));
 
-test('the ranges are those of the invisible characters below U+10000, with or without the flag u', () => {
+test('the ranges cover exactly the invisible characters below U+10000, with or without the flag u', () => {
   for (const flags of ['', 'u']) {
     const inRanges = new RegExp(`^[${invisibleRanges}]$`, flags);
-    const other = characters.filter((character) => inRanges.test(character) !== invisible.test(character));
-    expect(other.map((character) => characterAt(character, 0))).toEqual([]);
+    const mismatches = characters.filter((character) => inRanges.test(character) !== invisible.test(character));
+    expect(mismatches.map((character) => characterAt(character, 0))).toEqual([]);
   }
 });
 
@@ -47,13 +47,13 @@ test('the published patterns match every text that the rules allow', () => {
     for (const flags of ['', 'u']) {
       const published = new RegExp(pattern.source, flags);
       const forbidden = characters.filter((character) => firstForbidden(character) < 0 && !published.test(character));
-      // A pattern may refuse white space, which the format of an address does not allow.
+      // A pattern may reject white space, because the format of an address does not allow it.
       expect(forbidden.filter((character) => !/\s/.test(character))).toEqual([]);
     }
   }
 });
 
-test('a position counts code points, from 1', () => {
+test('a position counts code points, starting at 1', () => {
   expect(characterAt('😀é\u200b', 3)).toBe('U+200B at position 3');
   expect(characterAt('\u{e0020}', 0)).toBe('U+E0020 at position 1');
 });

@@ -1,8 +1,9 @@
 /**
  * Finds a character without a glyph. The sources are properties of the Unicode Standard (UAX #44) and its code charts:
  * `White_Space`; `Default_Ignorable_Code_Point`, such as joiners, variation selectors, direction marks and the Hangul
- * fillers, which are not displayed where they are not supported (5.21); the controls (`Cc`); the characters that the
- * code charts describe as blank, U+2800, U+13441, U+13442 and U+1D159; and the annotation marks U+FFF9 to U+FFFB.
+ * fillers, which a renderer that does not support them does not display (5.21); the controls (`Cc`); the characters
+ * that the code charts describe as blank, U+2800, U+13441, U+13442 and U+1D159; and the annotation marks U+FFF9 to
+ * U+FFFB.
  */
 export const invisible =
   /[\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\u2800\ufff9-\ufffb\u{13441}\u{13442}\u{1d159}]/u;
@@ -23,10 +24,13 @@ export const invisibleRanges =
   '\\x00-\\x20\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f' +
   '\\u205f-\\u206f\\u2800\\u3000\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb';
 
-/** Finds half of a surrogate pair. */
+/** Finds an unpaired surrogate. */
 export const loneSurrogate = /\p{Surrogate}/u;
 
-/** Names the character at an index, and its position in code points, from 1: `U+200B at position 18`. */
+/**
+ * Returns the name of the character at an index and its position in code points, counted from 1:
+ * `U+200B at position 18`.
+ */
 export function characterAt(text: string, index: number): string {
   const code = (text.codePointAt(index) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return `U+${code} at position ${[...text.slice(0, index)].length + 1}`;

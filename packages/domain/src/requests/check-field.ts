@@ -21,7 +21,7 @@ const amountMessages: Readonly<Record<AmountError, string>> = {
   out_of_range: `must be greater than 0 and at most ${formatAmount(amountHundredthsMax)}`,
 };
 
-/** The field's value, or the first rule that it breaks. */
+/** Returns the field's value, or the first rule that it breaks. */
 export function checkField(rule: FieldRule, value: unknown): string | AmountHundredths | BrokenRule {
   if (value === undefined || value === null) {
     return rule.kind === 'text' && !rule.required ? '' : missing;
@@ -38,7 +38,10 @@ function checkAmount(value: unknown): AmountHundredths | BrokenRule {
   return amount.ok ? amount.value : { code: amount.failure, message: amountMessages[amount.failure] };
 }
 
-/** The rule that an amount breaks if it is finer than its currency's minor unit; `undefined` if either is invalid. */
+/**
+ * Returns the error of an amount that has more decimals than its currency allows; `undefined` if it does not, or if the
+ * amount or currency is invalid.
+ */
 export function checkPrecision(amount: unknown, currency: unknown): BrokenRule | undefined {
   if (typeof amount !== 'bigint' || typeof currency !== 'string') return undefined;
   const minorUnit = minorUnitOf(currency);

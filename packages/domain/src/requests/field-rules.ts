@@ -19,8 +19,8 @@ export const fieldErrorCodes = [
 export type FieldErrorCode = (typeof fieldErrorCodes)[number];
 
 /**
- * One invalid field of an order, or parameter of a request. The message states the rule. The only part of the value
- * that it may contain is a forbidden character.
+ * An invalid field of an order, or an invalid parameter of a request. The message states the rule. It never repeats the
+ * value, except for a forbidden character.
  */
 export interface FieldError<Name extends string = string> {
   readonly field: Name;
@@ -31,7 +31,7 @@ export interface FieldError<Name extends string = string> {
 /** The rule that a value breaks. */
 export type BrokenRule = Omit<FieldError, 'field'>;
 
-/** The rule of a text field. Lengths are counted in Unicode code points. */
+/** The rule for a text field. Lengths are counted in Unicode code points. */
 export interface TextRule {
   readonly kind: 'text';
   /** An optional field may be absent, null or empty. */
@@ -57,15 +57,15 @@ export interface TextRule {
   };
 }
 
-/** The rule of any field. The limits of an amount are in money.ts. */
+/** The rule for any field. The limits of an amount are in money.ts. */
 export type FieldRule =
   | TextRule
   | { readonly kind: 'choice'; readonly values: readonly string[]; readonly message: string }
   | { readonly kind: 'amount' };
 
-/** The rule of a required text. */
-export function textRule(lengthMax: number, others: Partial<TextRule> = {}): TextRule {
-  return { kind: 'text', required: true, lengthMin: 1, lengthMax, ...others };
+/** The rule for a required text. */
+export function textRule(lengthMax: number, overrides: Partial<TextRule> = {}): TextRule {
+  return { kind: 'text', required: true, lengthMin: 1, lengthMax, ...overrides };
 }
 
 /** A format that a pattern describes completely. `forbidden` finds a character that no valid text has. */
@@ -75,11 +75,11 @@ export function patternFormat(pattern: RegExp, forbidden: RegExp, message: strin
 
 /**
  * An absolute http or https URL. Backslashes, white space and a user part are not allowed, because URL parsers disagree
- * about them, which attackers use to redirect to another host.
+ * about them, and attackers use this to redirect to another host.
  */
 const urlForm = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/;
 
-/** The published part of the rule that a text is not blank. */
+/** The published part of the rule that a text must not be blank. */
 export const nonBlank = new RegExp(`[^${invisibleRanges}]`);
 
 const mailInvisible = new RegExp(`(?!\\s)${invisible.source}|\\ufeff`, 'u');
@@ -96,12 +96,12 @@ export function forbiddenControls({ multiline }: TextRule): RegExp {
   return multiline ? controlsExceptLineBreaksAndTab : controls;
 }
 
-/** The rule of a name of a person or a merchant. */
+/** The rule for a name of a person or a merchant. */
 export const nameRule = textRule(255);
 
 /**
- * The rule of an e-mail address. 254 characters are the longest that an SMTP path can carry (RFC 5321, 4.5.3.1.3, less
- * the angle brackets).
+ * The rule for an e-mail address. An SMTP path can carry at most 254 characters (RFC 5321, 4.5.3.1.3, less the angle
+ * brackets).
  */
 export const emailRule = textRule(254, {
   characters: {
@@ -112,7 +112,7 @@ export const emailRule = textRule(254, {
   format: patternFormat(/^[^\s@]+@[^\s@]+$/, /\s/, 'must have one @ with text on both sides and no white space'),
 });
 
-/** The rule of an http or https URL. */
+/** The rule for an http or https URL. */
 export const urlRule = textRule(2_048, {
   format: {
     pattern: urlForm,
@@ -147,23 +147,23 @@ export function textError(rule: TextRule, value: string): BrokenRule | undefined
   };
 }
 
-/** Returns the error for the character at an index, which the message names; -1: none. */
+/** Returns the error for a forbidden character. The message names the character at `index`, or none if it is -1. */
 export function characterError(message: string, value: string, index: number): BrokenRule {
   return { code: 'bad_characters', message: index < 0 ? message : `${message} (${characterAt(value, index)})` };
 }
 
-/** Whether a text is printable ASCII and not only spaces. Most are, and need no further character checks. */
+/** Whether a text is printable ASCII and not only spaces. Most texts are, and need no further character checks. */
 function isPlain(value: string): boolean {
-  let isBlank = true;
+  let hasOnlySpaces = true;
   for (let index = 0; index < value.length; index += 1) {
     const unit = value.charCodeAt(index);
     if (unit < 0x20 || unit > 0x7e) return false;
-    if (unit !== 0x20) isBlank = false;
+    if (unit !== 0x20) hasOnlySpaces = false;
   }
-  return !isBlank;
+  return !hasOnlySpaces;
 }
 
-/** The length in Unicode code points: UTF-16 units less one for each surrogate pair of a well-formed text. */
+/** Returns the length in Unicode code points: UTF-16 units less one for each surrogate pair of a well-formed text. */
 function codePointCount(value: string): number {
   let count = value.length;
   for (let index = 0; index < value.length; index += 1) {

@@ -23,7 +23,7 @@ export function isoTime(ms: number): string {
 /** RFC 3339, except that the seconds are optional. */
 export const timePattern = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-/** The last millisecond of the year 9999: later times have another form, which PostgreSQL does not read. */
+/** The last millisecond of the year 9999: ISO 8601 writes later times in a form that PostgreSQL cannot parse. */
 export const timeMaxMs = 253_402_300_799_999;
 
 /** The rule of a time, for error messages. */
@@ -31,9 +31,9 @@ const timeMessage = 'must be an RFC 3339 time, such as 2026-11-20T21:01:42+00:00
 
 /**
  * Parses an RFC 3339 time of the years 0000 to 9999, such as `2026-11-20T21:01:42.172+00:00`, to milliseconds since
- * 1970-01-01 UTC; finer digits are dropped. Returns `undefined` for every other text, including 30 February. Before a
- * caller uses the time, it checks that the time is in the range of its rule, because PostgreSQL can't read all of these
- * times.
+ * 1970-01-01 UTC; digits beyond milliseconds are dropped. Returns `undefined` for every other text, including 30
+ * February. Callers must check the range that their rule allows before they use the time, because PostgreSQL cannot
+ * parse all of these times.
  */
 export function parseTime(text: string): number | undefined {
   if (!timePattern.test(text)) return undefined;
@@ -46,7 +46,8 @@ export function parseTime(text: string): number | undefined {
 }
 
 /**
- * The time that a field or parameter holds, in milliseconds since 1970-01-01 UTC, or the rule that its value breaks.
+ * Returns the time that a field or parameter holds, in milliseconds since 1970-01-01 UTC, or the rule that its value
+ * breaks.
  */
 export function checkTime(value: unknown): number | BrokenRule {
   if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };

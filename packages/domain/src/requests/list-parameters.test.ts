@@ -8,13 +8,13 @@ import { type ListInput, parseCompleteList, readLimit, readTime } from './list-p
 const merchantId = 1 as AccountId;
 const eventId = `evt_${'0a'.repeat(16)}`;
 
-/** Each list, with the position that its cursors hold. */
+/** The parsers of the lists with cursors. */
 const parsers = {
   events: (input: ListInput) => parseEventList(merchantId, input),
   deliveries: (input: ListInput) => parseDeliveryList(merchantId, 'we_1', input),
 };
 
-/** Returns the position after a page of a list, once its cursor was sent back, or the errors. */
+/** Sends the cursor after a position back. Returns the position that is read from it, or the errors. */
 function positionAfter(list: keyof typeof parsers, position: EventPosition, input: ListInput = {}) {
   const first = parsers[list](input);
   if (!first.ok) return first.failure;
@@ -45,7 +45,7 @@ test.each([
   ['deliveries', { position: 1, eventId: `x${eventId}` }],
   ['deliveries', { position: 1, eventId: `${eventId}0` }],
   ['deliveries', { position: 1, eventId: `evt_${'g'.repeat(32)}` }],
-] as const)('a cursor of %s does not hold %o', (list, position) => {
+] as const)('a cursor of %s cannot hold %o', (list, position) => {
   expect(positionAfter(list, position)).toEqual(['cursor bad_format']);
 });
 
@@ -105,14 +105,14 @@ test.each<[unknown, number | string]>([
   expect(errors.length === 0 ? time : errors[0]?.code).toBe(expected);
 });
 
-test('a list without parameters has none, and any other list names its parameters', () => {
+test('a list without parameters rejects any, and another list names its parameters in the error', () => {
   expect(parseCompleteList({})).toEqual({ ok: true, value: undefined });
   expect(parseCompleteList({ limit: 5 })).toMatchObject({ failure: [{ field: 'limit', message: 'is unknown' }] });
   const message = 'is unknown; the parameters are type, order_id, limit, cursor';
   expect(parsers.events({ status: 'PAID' })).toMatchObject({ failure: [{ field: 'status', message }] });
 });
 
-test('a list of deliveries has a known status', () => {
+test('a list of deliveries accepts only a known status', () => {
   for (const status of ['pending', 'delivered', 'failed', undefined])
     expect(parsers.deliveries({ status })).toMatchObject({ ok: true, value: { filter: { status } } });
   const message = 'must be one of pending, delivered, failed';

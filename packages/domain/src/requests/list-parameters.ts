@@ -3,10 +3,10 @@ import { failed, type Result, success } from '../result.ts';
 import type { FieldError } from './field-rules.ts';
 import { checkTime, timeMaxMs } from './iso-time.ts';
 
-/** The number of orders or events on a page. */
+/** The maximum and default number of items on a page. */
 export const pageLimit = { max: 100, byDefault: 20 } as const;
 
-/** The parameters of a list as an API received them: any values under any names. An empty text is the same as none. */
+/** The parameters of a list as an API received them: any values under any names. An empty text counts as absent. */
 export type ListInput = Readonly<Record<string, unknown>>;
 
 /** A page of a list, and the function that makes the cursor of the next page. */
@@ -18,7 +18,7 @@ interface ListPage<Filter, Position> {
 
 export type ParsedList<Filter, Position> = Result<ListPage<Filter, Position>, readonly FieldError<string>[]>;
 
-/** Checks that a list without parameters has none. */
+/** Checks the parameters of a list that has none. */
 export function parseCompleteList(input: ListInput): Result<undefined, readonly FieldError<string>[]> {
   const { errors } = knownParameters(input, []);
   return errors.length > 0 ? failed(errors) : success(undefined);
@@ -47,10 +47,10 @@ export function readTime(field: string, value: unknown, errors: FieldError<strin
   return undefined;
 }
 
-/** A limit is text in a URL and a number in a message. */
+/** Reads the limit of a page, which is text in a URL and a number in a message. */
 export function readLimit(value: unknown, errors: FieldError<string>[]): number {
   if (value === undefined) return pageLimit.byDefault;
-  // An object may have no text form, because JSON can name a member `toString`.
+  // An object may have no text form, because JSON can contain a member named `toString`.
   const text = typeof value === 'object' ? '' : String(value);
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : undefined;
   if (limit !== undefined && limit >= 1 && limit <= pageLimit.max) return limit;
@@ -66,8 +66,8 @@ export const cursorError: FieldError<string> = {
 };
 
 /**
- * A short digest of the list that a cursor belongs to. It guards against mistakes only: a cursor reveals no more than
- * its page.
+ * Returns a short digest of the list to which a cursor belongs. It only guards against mistakes: a forged cursor
+ * reveals nothing that the merchant cannot list.
  */
 export function scopeOf(list: string, merchantId: number, filter: object = {}): string {
   return hash('sha256', JSON.stringify([list, merchantId, filter])).slice(0, 12);
@@ -78,8 +78,8 @@ export function cursorOf(scope: string, ...position: readonly (string | number)[
 }
 
 /**
- * Returns the parts of the position in a cursor. Adds an error if the text is not a cursor, or is the cursor of another
- * list.
+ * Returns the parts of the position in a cursor. Adds an error if the text is not a cursor, or if it belongs to a
+ * different list.
  */
 export function readCursor(
   cursor: unknown,

@@ -10,7 +10,8 @@ import { canonicalText, checksumFailure, checksumFieldNames, checksumOf, checksu
 const clientSecret = 'sk_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg';
 
 /**
- * An order with both special characters, also side by side, with text outside ASCII, and without a second address line.
+ * An order that contains both special characters, alone and side by side, text outside ASCII, and no second address
+ * line.
  */
 const vectorInput = {
   order_id: 'A|17\\',
@@ -35,7 +36,7 @@ const vectorText = String.raw`A\|17\\|10.00|EUR|Ünï 😀 C:\\dir \| end|DIGITA
 // printf %s "$text" | openssl dgst -sha256 -hmac "$client_secret"
 const vectorHex = '05377ad706e35f315cab1a184a8bb6fd4eda2a5699805492748463af3bbfa02d';
 
-/** The values in a canonical text, parsed without the code under test. */
+/** Returns the values in a canonical text, parsed without the code under test. */
 function readBack(text: string): string[] {
   const values = [''];
   for (let index = 0; index < text.length; index += 1) {
@@ -105,21 +106,21 @@ describe('checksumFailure', () => {
     expect(checksumModes).toStrictEqual(['versioned', 'required']);
   });
 
-  it.each(checksumModes)('passes a checksum that verifies, in the mode %s', (mode) => {
+  it.each(checksumModes)('accepts a correct checksum in the mode %s', (mode) => {
     expect(checksumFailure(signed(), clientSecret, mode)).toBeUndefined();
     const vector = validOrderFields({ ...vectorInput, order_checksum: `v1=${vectorHex}` });
     expect(checksumFailure(vector, clientSecret, mode)).toBeUndefined();
   });
 
   const unversioned = ['x', 'v1', 'V1=', 'v2=00', ' v1=', vectorHex, `V1=${vectorHex}`, `sha256=${vectorHex}`];
-  it.each(unversioned)('passes %j, which is not versioned, unless the mode is required', (checksum) => {
+  it.each(unversioned)('accepts the unversioned checksum %j unless the mode is required', (checksum) => {
     const fields = validOrderFields({ ...vectorInput, order_checksum: checksum });
     expect(checksumFailure(fields, clientSecret, 'versioned')).toBeUndefined();
     expect(checksumFailure(fields, clientSecret, 'required')).toMatchObject({ kind: 'invalid_order' });
   });
 
   describe.each(checksumModes)('in the mode %s', (mode) => {
-    it.each(Array.from(vectorHex, (_, index) => index))('rejects another character at index %i', (index) => {
+    it.each(Array.from(vectorHex, (_, index) => index))('rejects a wrong character at index %i', (index) => {
       const other = vectorHex[index] === '0' ? '1' : '0';
       const order_checksum = `v1=${vectorHex.slice(0, index)}${other}${vectorHex.slice(index + 1)}`;
       const fields = validOrderFields({ ...vectorInput, order_checksum });
@@ -147,7 +148,7 @@ describe('checksumFailure', () => {
     });
 
     it.each(Object.entries(anotherOrderInput))(
-      'rejects the checksum if %s was changed, unless it is an addition',
+      'rejects the checksum if %s was changed, unless the checksum does not cover that field',
       (field, value) => {
         const { order_checksum } = signed();
         const changed = validOrderFields({ [field]: value, order_checksum });

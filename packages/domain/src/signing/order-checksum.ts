@@ -32,8 +32,8 @@ export const checksumFieldNames = [
 ] as const satisfies readonly OrderFieldName[];
 
 /**
- * The text that is hashed: the values of {@link checksumFieldNames}, joined by {@link joinEscaped}. The amount has
- * exactly two decimals, an absent second address line is empty.
+ * Returns the text that is hashed: the values of {@link checksumFieldNames}, joined by {@link joinEscaped}. The amount
+ * has exactly two decimals, and an absent second address line is empty.
  */
 export function canonicalText(fields: OrderFields): string {
   return joinEscaped(
@@ -41,15 +41,17 @@ export function canonicalText(fields: OrderFields): string {
   );
 }
 
-/** `v1=` and the lower-case hex of HMAC-SHA256 over the canonical text in UTF-8, keyed with the client secret. */
+/**
+ * Returns `v1=` and the lower-case hex of HMAC-SHA256 over the canonical text in UTF-8, keyed with the client secret.
+ */
 export function checksumOf(fields: OrderFields, clientSecret: string): string {
   return signText(canonicalText(fields), clientSecret);
 }
 
 /**
- * Checks an order's checksum by the merchant's mode (see `checksumModes`). Returns the failure, or `undefined` if the
- * checksum is accepted. An unversioned checksum is accepted by default, because the API contract does not define how
- * checksums are made. The comparison takes constant time.
+ * Checks an order's checksum according to the merchant's mode (see `checksumModes`). Returns the failure, or
+ * `undefined` if the checksum is accepted. An unversioned checksum is accepted by default, because the API contract
+ * does not define how checksums are made. The comparison takes constant time.
  */
 export function checksumFailure(fields: OrderFields, clientSecret: string, mode: ChecksumMode): Failure | undefined {
   if (!fields.order_checksum.startsWith(checksumPrefix)) {
@@ -63,6 +65,6 @@ export function checksumFailure(fields: OrderFields, clientSecret: string, mode:
   }
   const expected = Buffer.from(checksumOf(fields, clientSecret));
   const given = Buffer.from(fields.order_checksum);
-  const isRight = given.length === expected.length && timingSafeEqual(given, expected);
-  return isRight ? undefined : { kind: 'checksum_mismatch', canonicalText: canonicalText(fields) };
+  const isMatch = given.length === expected.length && timingSafeEqual(given, expected);
+  return isMatch ? undefined : { kind: 'checksum_mismatch', canonicalText: canonicalText(fields) };
 }

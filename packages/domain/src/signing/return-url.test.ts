@@ -66,16 +66,16 @@ describe('returnUrlFor', () => {
     expect(returnUrlFor(orderWith({ order_id: 'A-1', return_url: returnUrl }))).toBe(expected);
   });
 
-  it("sets the three parameters after the merchant's own, in their order", () => {
+  it("appends the three parameters after the merchant's own, in a fixed order", () => {
     fc.assert(
       fc.property(fc.array(anyParameter, { maxLength: 6 }), anyOrderId, (parameters, orderId) => {
         const query = parameters.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
         const returnUrl = `https://shop.example.com/back?${query}#end`;
         const back = new URL(returnUrlFor(orderWith({ order_id: orderId, return_url: returnUrl })));
 
-        const own = [...new URL(returnUrl).searchParams].filter(([name]) => !addedNames.includes(name));
+        const ownParameters = [...new URL(returnUrl).searchParams].filter(([name]) => !addedNames.includes(name));
         expect([...back.searchParams]).toEqual([
-          ...own,
+          ...ownParameters,
           ['order_id', orderId],
           ['service_order_id', '42'],
           ['order_status', 'UN_PAID'],
@@ -126,7 +126,7 @@ describe('returnUrlFor with signing', () => {
     );
   });
 
-  it('keeps a signature of the merchant in its query if nothing is signed', () => {
+  it("keeps the merchant's own signature parameter if nothing is signed", () => {
     const returnUrl = 'https://s.example/?signature=x&signed_at=1';
     expect(returnUrlFor(orderWith({ order_id: 'A-1', return_url: returnUrl }))).toBe(`${returnUrl}&${added}`);
   });
@@ -151,12 +151,12 @@ describe('checkReturn', () => {
       repeated.append(name, repeated.get(name) ?? '');
       const absent = query();
       absent.delete(name);
-      expect([changed, repeated].map((one) => checkReturn(one, signing))).toEqual(['wrong', 'wrong']);
+      expect([changed, repeated].map((parameters) => checkReturn(parameters, signing))).toEqual(['wrong', 'wrong']);
       expect(checkReturn(absent, signing)).toBe(name === 'signature' ? 'missing' : 'wrong');
     },
   );
 
-  it('rejects another secret, and values that are shifted to other names', () => {
+  it('rejects another secret, and values that are moved to other names', () => {
     expect(checkReturn(query(), { ...signing, secret: new Uint8Array(32).fill(8) })).toBe('wrong');
     const [orderId = '', id = '', status = '', signedAt = '', signature = ''] = [...query().entries()]
       .filter(([name]) => name !== 'cart')
@@ -177,7 +177,7 @@ describe('hostOf', () => {
     ['https://shop.example.com/a?b', 'shop.example.com'],
     ['http://localhost:3000/', 'localhost:3000'],
     ['https://bücher.example/', 'xn--bcher-kva.example'],
-  ])('returns for %s the host %s', (url, host) => {
+  ])('returns, for %s, the host %s', (url, host) => {
     expect(hostOf(url)).toBe(host);
   });
 });

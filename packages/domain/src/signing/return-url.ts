@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Order } from '../orders/order.ts';
 import { joinEscaped, signText } from '../signed-text.ts';
 
-/** How a return is signed, so that the merchant can trust its order_status. */
+/** How a return URL is signed, so that the merchant can trust its order_status. */
 export interface ReturnSigning {
   /** The merchant's signing secret, 32 bytes. */
   readonly secret: Uint8Array;
@@ -18,25 +18,25 @@ export interface ReturnSigning {
  */
 export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, signing?: ReturnSigning): string {
   const [, address = '', query = '', fragment = ''] = urlParts.exec(fields.return_url) ?? [];
-  const facts = {
+  const orderParameters = {
     order_id: fields.order_id,
     service_order_id: String(serviceOrderId),
     order_status: orderStatus,
   };
-  const set = signing === undefined ? facts : signed(facts, signing);
+  const newParameters = signing === undefined ? orderParameters : signed(orderParameters, signing);
   const sent = query.length > 1 ? query.slice(1).split('&') : [];
-  const others = sent.filter((parameter) => !Object.hasOwn(set, nameOf(parameter)));
-  const added = Object.entries(set).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  return new URL(`${address}?${[...others, ...added].join('&')}${fragment}`).href;
+  const kept = sent.filter((parameter) => !Object.hasOwn(newParameters, nameOf(parameter)));
+  const added = Object.entries(newParameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return new URL(`${address}?${[...kept, ...added].join('&')}${fragment}`).href;
 }
 
 /**
- * How long a merchant trusts a signature: a customer may stay on the payment page before returning. The SDK has the
- * same default.
+ * How long a merchant trusts a signature. It is this long because a customer may stay on the payment page before
+ * returning. The SDK has the same default.
  */
 const toleranceSeconds = 3_600;
 
-/** The parameters that are signed, in this order. */
+/** The signed parameters, in the order in which they are signed. */
 const signedNames = ['order_id', 'service_order_id', 'order_status', 'signed_at'] as const;
 
 /** The result of a merchant's check of the signature of a return. */
@@ -54,19 +54,22 @@ export function checkReturn(query: URLSearchParams, { secret, signedAtSeconds: n
   return now - Number(query.get('signed_at')) <= toleranceSeconds ? 'valid' : 'too_old';
 }
 
-/** The host of a URL as a browser shows it: with its port, and in Punycode if it is not ASCII. */
+/** Returns the host of a URL as a browser shows it: with its port, and in Punycode if it is not ASCII. */
 export function hostOf(url: string): string {
   return new URL(url).host;
 }
 
-function signed<Facts extends Record<string, string>>(facts: Facts, { secret, signedAtSeconds }: ReturnSigning) {
-  const all = { ...facts, signed_at: String(signedAtSeconds) };
+function signed<Parameters extends Record<string, string>>(
+  parameters: Parameters,
+  { secret, signedAtSeconds }: ReturnSigning,
+) {
+  const all = { ...parameters, signed_at: String(signedAtSeconds) };
   return { ...all, signature: signText(joinEscaped(Object.values(all)), secret) };
 }
 
 const urlParts = /^([^?#]*)(\?[^#]*)?(#.*)?$/s;
 
-/** A parameter's name, decoded as the merchant's server decodes it. */
+/** Returns a parameter's name, decoded as the merchant's server decodes it. */
 function nameOf(parameter: string): string {
   const [name = ''] = new URLSearchParams(`?${parameter}`).keys();
   return name;

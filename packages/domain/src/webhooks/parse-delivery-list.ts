@@ -18,7 +18,7 @@ export interface DeliveryListFilter {
   readonly status: DeliveryStatus | undefined;
   /** Only deliveries of this order's events. */
   readonly orderId: string | undefined;
-  /** The id of an event. */
+  /** The id of the event after which the page begins. */
   readonly after: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export function parseDeliveryList(
   input: ListInput,
 ): ParsedList<DeliveryListFilter, Pick<EventPosition, 'eventId'>> {
   const { values, errors } = knownParameters(input, ['id', 'status', 'order_id', 'limit', 'cursor']);
-  const status = deliveryStatuses.find((one) => one === values.status);
+  const status = deliveryStatuses.find((known) => known === values.status);
   if (values.status !== undefined && status === undefined) {
     errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${deliveryStatuses.join(', ')}` });
   }

@@ -28,7 +28,7 @@ test.each<[EndpointInput, EndpointSettings]>([
     { url: undefined, eventTypes: ['order.paid', 'order.expired'], status: undefined },
   ],
   [{ event_types: [...eventTypes] }, { url: undefined, eventTypes: [...eventTypes], status: undefined }],
-])('%o changes %o', (input, settings) => {
+])('%o is read as the settings %o', (input, settings) => {
   expect(parseEndpoint(input, false)).toEqual({ ok: true, value: settings });
 });
 
@@ -52,7 +52,7 @@ test.each<[unknown, number | string]>([
   ['', 'missing'],
   [undefined, 'missing'],
   ['today', 'bad_format'],
-])('what failed since %o is read as %o', (value, expected) => {
+])('the failed_since %o is read as %o', (value, expected) => {
   const parsed = parseFailedSince(value);
   expect(parsed.ok ? parsed.value : parsed.failure[0]?.code).toBe(expected);
 });

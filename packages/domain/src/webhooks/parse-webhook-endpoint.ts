@@ -17,8 +17,9 @@ export interface EndpointSettings {
 export type EndpointInput = Readonly<Partial<Record<'url' | 'event_types' | 'status', unknown>>>;
 
 /**
- * Checks the settings of an endpoint; whether the URL's address is allowed is checked elsewhere. An empty list of types
- * counts as absent, because Protobuf does not distinguish them. Returns the settings, or all invalid ones.
+ * Checks the settings of an endpoint. The gateway checks separately whether the address of the URL is allowed. An empty
+ * list of types counts as absent, because Protobuf does not distinguish them. Returns the settings, or an error for
+ * each invalid one.
  */
 export function parseEndpoint(
   input: EndpointInput,
@@ -36,7 +37,8 @@ export function parseEndpoint(
 }
 
 /**
- * Checks a request to redeliver what has failed since a time. Returns that time in milliseconds since 1970-01-01 UTC.
+ * Checks the `failed_since` of a request to redeliver failed events. Returns the time in milliseconds since 1970-01-01
+ * UTC.
  */
 export function parseFailedSince(value: unknown): Result<number, readonly FieldError<string>[]> {
   const time = isAbsent(value) ? missing : checkTime(value);
@@ -61,7 +63,7 @@ function checkTypes(value: unknown) {
 }
 
 function checkStatus(value: unknown) {
-  const status = endpointStatuses.find((one) => one === value);
+  const status = endpointStatuses.find((known) => known === value);
   return status ?? ({ code: 'not_allowed', message: `must be ${endpointStatuses.join(' or ')}` } as const);
 }
 

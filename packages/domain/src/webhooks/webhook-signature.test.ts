@@ -18,7 +18,7 @@ describe('a signing secret', () => {
     expect(formatSigningSecret(new Uint8Array(32))).toBe(`whsec_${'A'.repeat(43)}=`);
   });
 
-  it('does not change when the random source uses its buffer again', () => {
+  it('does not change when the random source reuses its buffer', () => {
     const buffer = new Uint8Array(32).fill(1);
     const secret = createSigningSecret(() => buffer);
     buffer.fill(2);
@@ -38,8 +38,8 @@ describe('webhookSignature', () => {
 
   const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
-  /** The result for a merchant that uses the library. Throws if the signature does not verify. */
-  function received({ id, timestampSeconds, body }: WebhookMessage, signature: string, secret: Uint8Array) {
+  /** Verifies a message as a merchant that uses the library does. Throws if the signature is wrong. */
+  function verifyAsMerchant({ id, timestampSeconds, body }: WebhookMessage, signature: string, secret: Uint8Array) {
     const headers = {
       'webhook-id': id,
       'webhook-timestamp': `${timestampSeconds}`,
@@ -53,10 +53,10 @@ describe('webhookSignature', () => {
       fc.property(fc.json(), (body) => {
         const message = { id: 'evt_1', timestampSeconds: nowSeconds(), body };
         const signature = webhookSignature(message, [first]);
-        expect(received(message, signature, first)).toEqual(JSON.parse(body));
-        expect(() => received({ ...message, body: `${body} ` }, signature, first)).toThrow();
-        expect(() => received({ ...message, id: 'evt_2' }, signature, first)).toThrow();
-        expect(() => received(message, signature, second)).toThrow();
+        expect(verifyAsMerchant(message, signature, first)).toEqual(JSON.parse(body));
+        expect(() => verifyAsMerchant({ ...message, body: `${body} ` }, signature, first)).toThrow();
+        expect(() => verifyAsMerchant({ ...message, id: 'evt_2' }, signature, first)).toThrow();
+        expect(() => verifyAsMerchant(message, signature, second)).toThrow();
       }),
     );
   });
@@ -65,7 +65,7 @@ describe('webhookSignature', () => {
     const message = { id: 'evt_1', timestampSeconds: nowSeconds(), body: '{}' };
     const signature = webhookSignature(message, [first, second]);
     expect(signature).toMatch(/^v1,\S{44} v1,\S{44}$/);
-    for (const secret of [first, second]) expect(received(message, signature, secret)).toEqual({});
-    expect(() => received(message, signature, createSigningSecret(randomBytes))).toThrow();
+    for (const secret of [first, second]) expect(verifyAsMerchant(message, signature, secret)).toEqual({});
+    expect(() => verifyAsMerchant(message, signature, createSigningSecret(randomBytes))).toThrow();
   });
 });

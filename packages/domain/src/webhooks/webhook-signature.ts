@@ -4,15 +4,15 @@ import type { RandomBytes } from '../base62.ts';
 /** The length of a signing secret in bytes. */
 const secretBytes = 32;
 
-/** A new signing secret: 32 random bytes. It signs a merchant's webhooks and returns. */
+/** Returns a new signing secret: 32 random bytes. It signs a merchant's webhooks and return URLs. */
 export function createSigningSecret(randomBytes: RandomBytes): Uint8Array {
-  // A copy, because the source may use its buffer again.
+  // Copies the bytes, because the source may reuse its buffer.
   return Uint8Array.from(randomBytes(secretBytes));
 }
 
 /**
- * A signing secret as the merchant receives it: `whsec_` and the base64 of its 32 bytes (Standard Webhooks, "Signature
- * scheme").
+ * Formats a signing secret as the merchant receives it: `whsec_` and the base64 of its 32 bytes (Standard Webhooks,
+ * "Signature scheme").
  */
 export function formatSigningSecret(secret: Uint8Array): string {
   return `whsec_${Buffer.from(secret).toString('base64')}`;
@@ -28,8 +28,8 @@ export interface WebhookMessage {
 }
 
 /**
- * The header `webhook-signature` (Standard Webhooks, "Signature scheme"): for each secret `v1,` and the base64 of
- * HMAC-SHA256 over `id.timestamp.body`, separated by spaces. Two secrets are in use after a rotation.
+ * Returns the header `webhook-signature` (Standard Webhooks, "Signature scheme"): for each secret `v1,` and the base64
+ * of HMAC-SHA256 over `id.timestamp.body`, separated by spaces. Two secrets are in use after a rotation.
  */
 export function webhookSignature(
   { id, timestampSeconds, body }: WebhookMessage,

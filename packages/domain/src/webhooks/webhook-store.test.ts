@@ -8,6 +8,9 @@ test.each([
   [time, time, 'delivered'],
   [null, time, 'pending'],
   [null, null, 'failed'],
-])('a delivery, delivered at %s with the next attempt at %s, is %s', (deliveredAt, nextAttemptAt, status) => {
-  expect(deliveryStatusOf({ deliveredAt, nextAttemptAt })).toBe(status);
-});
+])(
+  'a delivery that was delivered at %s and whose next attempt is at %s is %s',
+  (deliveredAt, nextAttemptAt, status) => {
+    expect(deliveryStatusOf({ deliveredAt, nextAttemptAt })).toBe(status);
+  },
+);

@@ -18,7 +18,7 @@ export interface WebhookEndpoint {
   /** The types of events that are delivered; `null`: all. */
   readonly eventTypes: readonly EventType[] | null;
   readonly signingSecret: Uint8Array;
-  /** `null` if deliveries are signed with one secret. */
+  /** The secret before a rotation, which still signs deliveries; `null` if there is none. */
   readonly previousSecret: Uint8Array | null;
   readonly createdAt: StoredTime;
   /** Set if deliveries have stopped: the merchant disabled the endpoint, or it responded with 410. */
@@ -38,7 +38,7 @@ export interface WebhookDelivery {
   readonly deliveredAt: StoredTime | null;
   /** `null` unless another attempt follows. */
   readonly nextAttemptAt: StoredTime | null;
-  /** Text for the merchant. */
+  /** The result that the merchant sees, such as `HTTP 500`. */
   readonly lastResult: string | null;
 }
 
@@ -58,12 +58,15 @@ export function deliveryStatusOf({
   return nextAttemptAt === null ? 'failed' : 'pending';
 }
 
-/** The webhook endpoints of merchants and their deliveries. Every change is in the audit log. */
+/** The webhook endpoints of merchants and their deliveries. The audit log records every change. */
 export interface WebhookStore {
-  /** Returns the merchant's endpoints, oldest first. The oldest endpoint's secret signs returns. */
+  /** Returns the merchant's endpoints, oldest first. The oldest endpoint's secret signs return URLs. */
   list(merchantId: AccountId): Promise<readonly WebhookEndpoint[]>;
 
-  /** Creates an endpoint unless the merchant has `endpointsMax`. Returns its id. */
+  /**
+   * Creates an endpoint and returns its id, or returns `undefined` if the merchant already has `endpointsMax`
+   * endpoints.
+   */
   create(
     merchantId: AccountId,
     endpoint: {
@@ -76,8 +79,8 @@ export interface WebhookStore {
   ): Promise<string | undefined>;
 
   /**
-   * Changes an endpoint; members that are absent stay as they are. It keeps its signing secret. Returns whether the
-   * merchant has such an endpoint.
+   * Changes an endpoint. Absent members and the signing secret stay as they are. Returns whether the merchant has such
+   * an endpoint.
    */
   update(merchantId: AccountId, endpointId: string, settings: Partial<EndpointSettings>): Promise<boolean>;
 
@@ -87,12 +90,12 @@ export interface WebhookStore {
    */
   rotate(merchantId: AccountId, endpointId: string, signingSecret: Uint8Array): Promise<boolean>;
 
-  /** Removes an endpoint, and gives up its pending deliveries. Returns whether the merchant had it. */
+  /** Removes an endpoint and discards its pending deliveries. Returns whether the merchant had it. */
   remove(merchantId: AccountId, endpointId: string): Promise<boolean>;
 
   /**
-   * Returns a page of the deliveries to one endpoint, the newest first. With a filter by order it reads a bounded
-   * number of events: if it stopped before the end of the list, `scannedTo` is the event from which to continue.
+   * Returns a page of the deliveries to one endpoint, newest first. With a filter by order it reads a bounded number of
+   * events: if it stopped before the end of the list, `scannedTo` is the event from which to continue.
    */
   pageOfDeliveries(
     merchantId: AccountId,
@@ -107,8 +110,8 @@ export interface WebhookStore {
   redeliver(merchantId: AccountId, endpointId: string, eventId: string): Promise<boolean>;
 
   /**
-   * Queues deliveries again that did not reach an enabled endpoint, were attempted at this time or later, and are not
-   * in flight: at most {@link redeliveredMax}, oldest first. Returns the number of deliveries.
+   * Queues failed deliveries to an enabled endpoint again if their last attempt was at this time or later: at most
+   * {@link redeliveredMax}, oldest first. Returns the number of deliveries.
    */
   redeliverFailed(merchantId: AccountId, endpointId: string, since: StoredTime): Promise<number>;
 }

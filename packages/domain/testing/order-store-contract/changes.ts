@@ -6,7 +6,7 @@ import { decide, transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
 
-/** The tests of state changes. The sequence of the tests and their errors are those of `decide`. */
+/** Tests state changes. The order of the checks and their errors are those of `decide`. */
 export function describeChanges({
   opened,
   create,
@@ -19,7 +19,7 @@ export function describeChanges({
   eventsOf,
   expectEvents,
 }: OrderStoreSteps): void {
-  it('change stores a payment, a cancellation and their events, each once', async () => {
+  it('change stores a payment and a cancellation once each, with one event each', async () => {
     const merchantId = await newMerchant();
     const paid = await created(sampleOrder(merchantId, { order_id: 'paid' }));
     const cancelled = await created(sampleOrder(merchantId, { order_id: 'cancelled' }));
@@ -43,7 +43,7 @@ export function describeChanges({
     await expectEvents(paid, ['order.paid paid', 'order.cancelled cancelled']);
   });
 
-  it('change treats an order past its expiry as expired, whether that is stored or not', async () => {
+  it('change treats an order past its expiry as expired, whether or not the expiry is stored', async () => {
     const merchantId = await newMerchant();
     const open = await created(orderExpiringIn(merchantId, hourMs, { order_id: 'open' }));
     const late = await created(orderExpiringIn(merchantId, -hourMs, { order_id: 'late' }));
@@ -74,13 +74,13 @@ export function describeChanges({
     ]);
   });
 
-  it('change of a state that the order has left writes nothing', async () => {
+  it('change writes nothing if the order has left the expected state', async () => {
     const merchantId = await newMerchant();
     const order = await created(sampleOrder(merchantId));
     const stale = decide(order, paymentOf(order, 'p-1'), Date.now());
     await act(order, { kind: 'cancel' });
 
-    if (!stale.ok || stale.value.kind !== 'change') throw new Error('the order can be paid');
+    if (!stale.ok || stale.value.kind !== 'change') throw new Error('decide did not allow the payment');
     expect(await opened().store.change(stale.value.change, timeoutMs)).toStrictEqual({ kind: 'conflict' });
     expect((await find(order)).orderStatus).toBe('CANCELLED');
     expect(await eventsOf(order)).toHaveLength(1);
@@ -93,7 +93,7 @@ export function describeChanges({
     ],
     ['two payments', (order: Order, call: number) => paymentOf(order, `p-${call % 2}`)],
     ['cancellations', () => ({ kind: 'cancel' as const })],
-  ])('change lets one of 50 racing %s win, and all of them learn the result', async (_, actionOf) => {
+  ])('change lets one of 50 concurrent %s succeed, and every call returns the result', async (_, actionOf) => {
     const merchantId = await newMerchant();
     const order = await created(sampleOrder(merchantId));
 
@@ -117,20 +117,20 @@ export function describeChanges({
     expect(now.refusedPayments.map(({ paymentId }) => paymentId)).toStrictEqual([...ids]);
   });
 
-  it('findForPayment finds the order of a link, whether the payment is known, and the time of the store', async () => {
+  it('findForPayment returns the order of a link, whether the payment is known, and the time of the store', async () => {
     const [firstMerchant, secondMerchant] = await opened().merchantIds();
     const [first, second] = [await created(sampleOrder(firstMerchant)), await created(sampleOrder(secondMerchant))];
     const payment = paymentOf(first, 'p-1');
     const [startedAtMs, found] = [Date.now(), await findForPayment(second, payment)];
     expect(found).toMatchObject({ order: second, isKnown: false, merchant: { name: opened().nameOf(secondMerchant) } });
-    // The database may have another clock.
+    // The clock of the database may differ.
     expect(Math.abs(found.nowMs - startedAtMs)).toBeLessThan(hourMs);
 
     expect(await act(first, payment)).toBe('changed');
     expect(await findForPayment(second, payment)).toMatchObject({ order: second, isKnown: true });
     expect(await findForPayment(first, payment)).toMatchObject({ order: { orderStatus: 'PAID' }, isKnown: true });
     expect(await findForPayment(second, paymentOf(first, 'p-2'))).toMatchObject({ isKnown: false });
-    // A payment of another checkout system.
+    // This payment was made at another checkout system.
     expect(await findForPayment(second, paymentOf(second, 'p-1'))).toMatchObject({ isKnown: false });
     const unknown = opened().store.findForPayment(
       createOrderToken(firstMerchant, randomBytes),
@@ -140,7 +140,7 @@ export function describeChanges({
     expect(await unknown).toStrictEqual({ kind: 'unknown' });
   });
 
-  it('change lets one payment pay one of 50 orders of two merchants that race for it', async () => {
+  it('change lets a payment that is reported for 50 orders of two merchants at once pay only one of them', async () => {
     const [firstMerchant, secondMerchant] = await opened().merchantIds();
     const orders = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>

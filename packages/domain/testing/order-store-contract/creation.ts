@@ -7,9 +7,9 @@ import { sampleOrder, validOrderInput } from '../sample-orders.ts';
 import { naughtyTexts } from './naughty-texts.ts';
 import type { OrderStoreSteps } from './order-store-steps.ts';
 
-/** The tests of `create`. */
+/** Tests `create`. */
 export function describeCreation({ opened, create }: OrderStoreSteps): void {
-  it('create stores an order once and then returns the first one, complete', async () => {
+  it('create stores an order once and then returns the complete stored order', async () => {
     const [merchantId] = await opened().merchantIds();
     const first = sampleOrder(merchantId);
     const second = sampleOrder(merchantId, {
@@ -30,10 +30,10 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
   it.each<[string, Overrides]>([
     ...Object.entries(naughtyTexts).map(([name, text]): [string, Overrides] => [name, { fields: inFreeTexts(text) }]),
     [
-      'line breaks, tabs and outer white space of a note',
+      'line breaks, tabs and leading and trailing white space in a note',
       { fields: { order_note: '\n\t first\r\nsecond\rthird\n\n \t' } },
     ],
-    ['every field at its maximum length, in code points of four bytes', { fields: longestFields }],
+    ['every field at its maximum length, with code points of four bytes', { fields: longestFields }],
     ['an absent second address line as the empty text', { fields: { customer_address_line2: undefined } }],
     ...['0.01', '0.10', '1.00', '100.50', '8191999999999.99', '9999999999999.98', '9999999999999.99'].map(
       (amount): [string, Overrides] => [`the amount ${amount}`, { fields: { order_amount: new NumberText(amount) } }],
@@ -50,14 +50,14 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
     expect(await create(again)).toStrictEqual({ kind: 'exists', order });
   });
 
-  it('create stores every text of the Big List of Naughty Strings in each field that may have it', async () => {
+  it('create stores every text of the Big List of Naughty Strings in each field that accepts it', async () => {
     const [merchantId] = await opened().merchantIds();
     const orders = [...new Set<string>(naughtyStrings)].map((text, index) => {
       const fields = { order_id: text, ...inFreeTexts(text), return_url: text, order_checksum: text };
       const parsed = parseOrder(validOrderInput(fields));
       const rejected = parsed.ok ? [] : parsed.failure.map(({ field }): string => field);
-      const taken = Object.entries(fields).filter(([name]) => !rejected.includes(name));
-      return sampleOrder(merchantId, { order_id: `naughty-${index}`, ...Object.fromEntries(taken) });
+      const accepted = Object.entries(fields).filter(([name]) => !rejected.includes(name));
+      return sampleOrder(merchantId, { order_id: `naughty-${index}`, ...Object.fromEntries(accepted) });
     });
     expect(orders.filter(({ fields }) => !fields.order_id.startsWith('naughty-')).length).toBeGreaterThan(300);
 
@@ -82,7 +82,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
 
   it.each([
     ['differ in case', ['A', 'a', 'Ä', 'ä', 'ß', 'SS', 'İ', 'i', 'ı', 'I']],
-    ['differ in outer white space', ['A', 'A ', 'A  ', ' A', 'A\u00a0', '\u2003A']],
+    ['differ in leading or trailing white space', ['A', 'A ', 'A  ', ' A', 'A\u00a0', '\u2003A']],
     [
       'differ in normalisation or in invisible characters',
       ['é', 'e\u0301', 'A\u200b', 'A\u200d', 'A', '\u200fA', '\u00c5', '\u212b'],
@@ -99,7 +99,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
     expect(await opened().countOrders(merchantId)).toBe(orders.length);
   });
 
-  it('create stores one of 50 racing orders with the same order_id and returns that one to all calls', async () => {
+  it('create stores one of 50 concurrent orders with the same order_id and returns it to all calls', async () => {
     const [merchantId] = await opened().merchantIds();
     const orders = Array.from({ length: 50 }, (_, call) =>
       sampleOrder(merchantId, { order_id: 'concurrent', order_note: `Sent by call ${call}` }),
@@ -117,16 +117,16 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
     expect(await opened().countOrders(merchantId)).toBe(1);
   });
 
-  it('create returns the outcome of its own order to each call of a mixed concurrent batch', async () => {
+  it('create returns to each call of a mixed concurrent batch the outcome of its own order', async () => {
     const merchantIds = await opened().merchantIds();
-    // 180 calls for 90 orders, scattered: 30 are sent once, 30 twice, 30 three times; both merchants use the same
-    // order_ids.
+    // 180 calls for 90 orders, in a scattered sequence: 30 are sent once, 30 twice, 30 three times; both merchants use
+    // the same order_ids.
     const orders = Array.from({ length: 180 }, (_, call) => {
       const shuffled = (call * 77) % 180;
-      const wanted = shuffled < 90 ? shuffled : shuffled < 150 ? shuffled - 90 : shuffled - 150;
+      const orderIndex = shuffled < 90 ? shuffled : shuffled < 150 ? shuffled - 90 : shuffled - 150;
       const [even, odd] = merchantIds;
-      return sampleOrder(wanted % 2 === 0 ? even : odd, {
-        order_id: `mixed-${Math.floor(wanted / 2)}`,
+      return sampleOrder(orderIndex % 2 === 0 ? even : odd, {
+        order_id: `mixed-${Math.floor(orderIndex / 2)}`,
         order_note: `Sent by call ${call}`,
       });
     });
@@ -149,7 +149,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
     ]);
   });
 
-  it('create assigns different service order ids to the orders of all merchants', async () => {
+  it('create assigns service order ids that are unique across merchants', async () => {
     const merchantIds = await opened().merchantIds();
     const orders = Array.from({ length: 300 }, (_, index) =>
       sampleOrder(merchantIds[index % 2 === 0 ? 0 : 1], { order_id: `numbered-${index}` }),
@@ -168,13 +168,13 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
   });
 }
 
-/** The differences from a new order. */
+/** The values in which an order differs from a sample order. */
 interface Overrides {
   readonly fields?: OrderInput;
   readonly createdAtMs?: number;
 }
 
-/** The text in every field without a format. */
+/** Returns the text as the value of every field without a format. */
 function inFreeTexts(text: string): OrderInput {
   return {
     order_id: text,

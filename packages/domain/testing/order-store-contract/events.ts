@@ -5,9 +5,9 @@ import { transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { type OrderStoreSteps, timeoutMs } from './order-store-steps.ts';
 
-/** The tests of the event feed. */
+/** Tests the event feed. */
 export function describeEvents({ opened, create }: OrderStoreSteps): void {
-  it('listEvents continues after any position, and returns the events of the merchant only', async () => {
+  it('listEvents continues after any position, and returns only the events of the merchant', async () => {
     const { store, merchantIds } = opened();
     const [merchantId, otherMerchant] = await merchantIds();
     const orders = [merchantId, merchantId, otherMerchant, merchantId].map((id, index) =>

@@ -6,7 +6,7 @@ import type { OrderFilter } from '../../src/orders/order-store.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
 
-/** The tests of lists of orders. */
+/** Tests lists of orders. */
 export function describeLists({ opened, create, created, act }: OrderStoreSteps): void {
   const list = async (merchantId: AccountId, filter: Partial<OrderFilter> = {}): Promise<readonly Order[]> => {
     const page = await opened().store.list(merchantId, { limit: 100, ...filter }, timeoutMs);
@@ -14,7 +14,7 @@ export function describeLists({ opened, create, created, act }: OrderStoreSteps)
     return page.orders;
   };
 
-  it('list returns the orders of the merchant, newest first, of one millisecond the highest id first', async () => {
+  it('list returns the orders of the merchant, newest first and, within a millisecond, by descending id', async () => {
     const [merchantId, otherMerchant] = await opened().merchantIds();
     const orders = [3, 1, 2, 2, 1].map((createdAtMs, index) => ({
       ...sampleOrder(merchantId, { order_id: `listed-${index}` }),
@@ -59,7 +59,7 @@ export function describeLists({ opened, create, created, act }: OrderStoreSteps)
     ]);
   });
 
-  it('list filters by pairs of metadata, and by the other filters too', async () => {
+  it('list filters by metadata, alone and together with the other filters', async () => {
     const { store, merchantIds } = opened();
     const [merchantId, otherMerchant] = await merchantIds();
     const both = { cart: '17', kind: 'gift' };
@@ -91,7 +91,7 @@ export function describeLists({ opened, create, created, act }: OrderStoreSteps)
     );
   });
 
-  it('list filters by currency, and by the other filters too', async () => {
+  it('list filters by currency, alone and together with the other filters', async () => {
     const { store, merchantIds } = opened();
     const [merchantId, otherMerchant] = await merchantIds();
     const kind = { kind: 'gift' };
@@ -123,10 +123,10 @@ export function describeLists({ opened, create, created, act }: OrderStoreSteps)
     const [merchantId, otherMerchant] = await opened().merchantIds();
     const dayMs = 24 * hourMs;
     const today = Math.floor(Date.now() / dayMs) * dayMs;
-    let made = 0;
+    let madeCount = 0;
     const make = (createdAtMs: number, order: Partial<Order> = {}, order_currency = 'EUR') => {
-      made += 1;
-      const fields = { order_id: `counted-${made}`, order_currency, order_amount: 10 };
+      madeCount += 1;
+      const fields = { order_id: `counted-${madeCount}`, order_currency, order_amount: 10 };
       return created({ ...sampleOrder(merchantId, fields), createdAtMs, ...order });
     };
     await make(today - dayMs - 1);
@@ -151,7 +151,7 @@ export function describeLists({ opened, create, created, act }: OrderStoreSteps)
       { dayMs: today, currency: 'EUR', created: 4, paid: 2, expired: 0, refusedPayments: 2, paidHundredths: 2_000n },
       { ...none, dayMs: today, currency: 'USD', created: 1 },
     ]);
-    // A list stores the expiry, which a count does not.
+    // Unlike a count, a list stores the expiry.
     expect(await list(merchantId, { status: 'EXPIRED' })).toHaveLength(1);
     expect(await store.countByDay(otherMerchant, Date.now() + hourMs, timeoutMs)).toMatchObject({ days: [] });
   });

@@ -8,9 +8,9 @@ import { sampleOrder } from '../sample-orders.ts';
 import { naughtyTexts } from './naughty-texts.ts';
 import { type OrderStoreSteps, paymentOf, timeoutMs } from './order-store-steps.ts';
 
-/** The tests of the lookups. */
+/** Tests the lookups. */
 export function describeLookups({ opened, create, created, find, act }: OrderStoreSteps): void {
-  it('lookups find an order by order_id, by service order id and by token, complete', async () => {
+  it('lookups by order_id, by service order id and by token return the complete order', async () => {
     const { store, merchantIds, nameOf } = opened();
     const [merchantId] = await merchantIds();
     const order = sampleOrder(merchantId, { customer_address_line2: undefined, order_note: 'First line\n\tsecond' });
@@ -43,7 +43,7 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     expect(found).toStrictEqual(orders.map((order) => ({ kind: 'found', order })));
   });
 
-  it("lookups by id never find another merchant's order; the token finds it with its merchant's name", async () => {
+  it("lookups by id never find another merchant's order; a lookup by token finds it with its merchant's name", async () => {
     const { store, merchantIds, nameOf } = opened();
     const [firstMerchant, secondMerchant] = await merchantIds();
     const first = sampleOrder(firstMerchant);
@@ -73,7 +73,7 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     const [merchantId, other] = await merchantIds();
     const createdAs = (order_id: string) => created(sampleOrder(merchantId, { order_id }));
     const [first, second, third] = [await createdAs('first'), await createdAs('second'), await createdAs('third')];
-    // The same payment_id of another checkout system, whose id is that of the other merchant.
+    // Another checkout system, whose id is that of the other merchant, uses the same payment_id.
     const pay = (order: Order, checkoutId: AccountId, paidAtMs: number, currency = order.fields.order_currency) => {
       const { kind, payment } = paymentOf(order, 'p-1', paidAtMs);
       return act(order, { kind, payment: { ...payment, checkoutId, currency } });
@@ -98,10 +98,10 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
 
     const paid = await find(second);
     expect(await store.findByPaymentId(merchantId, 'p-1', timeoutMs)).toStrictEqual({ kind: 'found', order: paid });
-    const together = await Promise.all(
+    const concurrent = await Promise.all(
       [1, 2, 3].flatMap(() => [foundBy(merchantId, 'p-1'), foundBy(merchantId, 'p-2'), foundBy(other, 'p-1')]),
     );
-    expect(together).toEqual([1, 2, 3].flatMap(() => ['second', 'unknown', 'unknown']));
+    expect(concurrent).toEqual([1, 2, 3].flatMap(() => ['second', 'unknown', 'unknown']));
   });
 
   it('lookups find nothing for unknown ids and store nothing', async () => {

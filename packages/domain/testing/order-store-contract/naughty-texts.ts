@@ -1,5 +1,5 @@
 /**
- * Texts that databases, drivers and encodings are known to change. Each is valid in every text field without a format.
+ * Texts that databases, drivers and encodings are known to corrupt. Each is valid in every text field without a format.
  */
 export const naughtyTexts = {
   'emoji with joiners and skin tones': '👩🏽‍🚀👨‍👩‍👧‍👦🏴󠁧󠁢󠁳󠁣󠁴󠁿🇳🇱1️⃣',
@@ -10,7 +10,7 @@ export const naughtyTexts = {
   'astral code points': '𝒜𠜎\u{10ffff}\u{1f600}\u{e0001}',
   noncharacters: '\ufeffx\ufffd\uffff\ufffe\ufdd0',
   'invisible characters and unusual line breaks': '\u200bx\u200d\u2060\u00ad\u2028\u2029\u061c',
-  'outer white space': '  \u00a0 padded \u3000  ',
+  'leading and trailing white space': '  \u00a0 padded \u3000  ',
   'SQL and placeholders': `'; DROP TABLE orders; -- /* $1 ? :name %s %(x)s {0} \${x} */`,
   'array and record literals': '{NULL,"a",b} (1,"x") [1,2) {}',
   'the word NULL': 'NULL',

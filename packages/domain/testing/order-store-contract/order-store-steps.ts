@@ -33,7 +33,7 @@ export function orderExpiringIn(merchantId: AccountId, ms: number, overrides?: O
 
 export type PayAction = Extract<OrderAction, { kind: 'pay' }>;
 
-/** A payment of the whole order, reported by a checkout system whose id is the merchant's. */
+/** A payment of the full amount, reported by a checkout system whose id is the merchant's. */
 export function paymentOf(order: Order, paymentId: string, paidAtMs = order.createdAtMs): PayAction {
   const { order_amount: amount, order_currency: currency } = order.fields;
   const reported = { checkoutId: order.merchantId, paymentId, paidAtMs, amount, currency };
@@ -45,9 +45,9 @@ export function attemptOf({ merchantId }: Order, attemptId: string) {
   return { checkoutId: merchantId, attemptId };
 }
 
-/** The steps that the tests share. `opened` returns the store after the suite has opened it. */
+/** Returns the steps that the tests share. `opened` returns the store after the suite has opened it. */
 export function orderStoreSteps(opened: () => OpenedOrderStore) {
-  /** Gives the order the id that the store assigned, so that it can be compared with what is found. */
+  /** Creates the order, and sets its id to the one that the store assigned, so that it equals what lookups return. */
   const create = async (order: Order): Promise<CreateOutcome | { readonly kind: 'created' }> => {
     const outcome = await opened().store.create(order, timeoutMs);
     if (outcome.kind !== 'created') return outcome;
@@ -74,7 +74,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
   const decideNow = async (order: Order, action: OrderAction) => {
     if (action.kind === 'cancel') return decide(await find(order), action, Date.now());
     const { order: found, isKnown, refused } = await findForPayment(order, action);
-    // Sample orders have creation times that no clock returned.
+    // The creation times of sample orders are fixed, and may be later than the clock.
     return decide(
       found,
       { ...action, payment: { ...action.payment, isKnown, refused } },
@@ -82,7 +82,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     );
   };
 
-  /** The steps of a use case: read, decide and change, repeated if another change was faster. */
+  /** Performs the steps of a use case: reads, decides and changes, again after each conflict. */
   const act = async (order: Order, action: OrderAction): Promise<string> => {
     const decided = await decideNow(order, action);
     if (!decided.ok) return decided.failure.kind;
@@ -102,7 +102,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     return page.events.map(({ type, order }) => `${type} ${order.fields.order_id}`);
   };
 
-  /** An event appears as soon as its change is stored. */
+  /** Expects the events at once, because an event appears as soon as its change is stored. */
   const expectEvents = async (order: Order, events: string[]) => expect(await eventsOf(order)).toStrictEqual(events);
 
   const created = async (order: Order): Promise<Order> => {
@@ -112,7 +112,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
 
   const newMerchant = async () => (await opened().merchantIds())[0];
 
-  /** The steps of StartPayment. */
+  /** Performs the steps of StartPayment. */
   const start = async (order: Order, attemptId: string, leaseSeconds = 900): Promise<string> => {
     const attempt = attemptOf(order, attemptId);
     const failure = startFailure(await find(order), attempt, Date.now());

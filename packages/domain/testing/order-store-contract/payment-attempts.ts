@@ -4,7 +4,7 @@ import { transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { attemptOf, hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
 
-/** The tests of attempts to pay, and of their leases. */
+/** Tests payment attempts and their leases. */
 export function describePaymentAttempts({
   opened,
   created,
@@ -16,7 +16,7 @@ export function describePaymentAttempts({
   eventsOf,
   expectEvents,
 }: OrderStoreSteps): void {
-  it('startPayment claims an unpaid order for one attempt at a time, and endPayment ends that', async () => {
+  it('startPayment claims an unpaid order for one attempt at a time, and endPayment ends the claim', async () => {
     const order = await created(sampleOrder(await newMerchant()));
     const attempt = attemptOf(order, 'a-1');
     const { store } = opened();
@@ -49,14 +49,14 @@ export function describePaymentAttempts({
     expect(await store.startPayment(order, attempt, 900, timeoutMs)).toStrictEqual({ kind: 'conflict' });
   });
 
-  it('an order past its expiry expires when its lease ends, and not before', async () => {
+  it('an order past its expiry expires only when its lease ends', async () => {
     const merchantId = await newMerchant();
     let order: Order;
-    let leftMs = 500;
+    let lifetimeMs = 500;
     // On a slow machine an order may expire before it is claimed.
     do {
-      leftMs *= 2;
-      order = await created(orderExpiringIn(merchantId, leftMs, { order_id: `leased-${leftMs}` }));
+      lifetimeMs *= 2;
+      order = await created(orderExpiringIn(merchantId, lifetimeMs, { order_id: `leased-${lifetimeMs}` }));
     } while ((await start(order, 'a-1')) === 'order_expired');
     const isListedAs = async (status: OrderStatus) => {
       const page = await opened().store.list(merchantId, { status, limit: 100 }, timeoutMs);
@@ -80,14 +80,14 @@ export function describePaymentAttempts({
     expect(events).toStrictEqual([`order.expired ${id}`, `order.payment_refused ${id}`, `order.paid ${id}`]);
   });
 
-  it('expireNow expires an order without a lease, and its expiry is that time', async () => {
+  it('expireNow expires an order without a lease, and sets its expiry to the current time', async () => {
     const merchantId = await newMerchant();
     const { store } = opened();
-    for (const [order_id, left] of [
-      ['without an end', null],
-      ['with an end', hourMs],
+    for (const [order_id, lifetimeMs] of [
+      ['without an expiry', null],
+      ['with an expiry', hourMs],
     ] as const) {
-      const expiresAtMs = left === null ? null : Date.now() + left;
+      const expiresAtMs = lifetimeMs === null ? null : Date.now() + lifetimeMs;
       const order = await created({ ...sampleOrder(merchantId, { order_id }), expiresAtMs });
       expect(await start(order, 'a-1')).toBe('changed');
       expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'conflict' });
@@ -98,7 +98,7 @@ export function describePaymentAttempts({
       expect(expired.orderStatus).toBe('EXPIRED');
       expect(Math.abs((expired.expiresAtMs ?? 0) - Date.now())).toBeLessThan(hourMs / 2);
     }
-    await expectEvents(sampleOrder(merchantId), ['order.expired without an end', 'order.expired with an end']);
+    await expectEvents(sampleOrder(merchantId), ['order.expired without an expiry', 'order.expired with an expiry']);
   });
 
   it('a payment ends the lease of any attempt', async () => {
@@ -109,7 +109,7 @@ export function describePaymentAttempts({
     expect(await end(order, 'a-1')).toStrictEqual({ kind: 'conflict' });
   });
 
-  it('startPayment lets one of 50 racing attempts claim an order', async () => {
+  it('startPayment lets one of 50 concurrent attempts claim an order', async () => {
     const order = await created(sampleOrder(await newMerchant()));
     const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => start(order, `a-${call}`)));
 
@@ -118,7 +118,7 @@ export function describePaymentAttempts({
     expect((await find(order)).lease?.attemptId).toBe(`a-${outcomes.indexOf('changed')}`);
   });
 
-  it('of racing attempts, cancellations and payments, no cancellation wins over a lease and no order is paid twice', async () => {
+  it('with concurrent attempts, cancellations and payments, no order is cancelled during a lease or paid twice', async () => {
     const merchantId = await newMerchant();
     const orders = await Promise.all(
       Array.from({ length: 20 }, (_, index) => created(sampleOrder(merchantId, { order_id: `concurrent-${index}` }))),

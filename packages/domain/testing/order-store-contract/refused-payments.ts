@@ -3,7 +3,7 @@ import { decide } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { type OrderStoreSteps, type PayAction, paymentOf, sampleNowMs, timeoutMs } from './order-store-steps.ts';
 
-/** The tests of payments that are refused. */
+/** Tests refused payments. */
 export function describeRefusedPayments({
   opened,
   created,
@@ -14,7 +14,7 @@ export function describeRefusedPayments({
   eventsOf,
   expectEvents,
 }: OrderStoreSteps): void {
-  it('refusePayment stores a refused payment once, with its event, and the record lists it', async () => {
+  it('refusePayment stores a refused payment once, with its event, and the order lists it', async () => {
     const merchantId = await newMerchant();
     const [order, otherOrder] = [
       await created(sampleOrder(merchantId, { order_id: 'refusing' })),
@@ -29,7 +29,7 @@ export function describeRefusedPayments({
     expect(await act(order, paymentOf(order, 'p-1'))).toBe('payment_id_conflict');
     expect(await act(otherOrder, paymentOf(otherOrder, 'p-1'))).toBe('payment_id_conflict');
     expect(await act(order, paymentOf(order, 'p-2'))).toBe('changed');
-    // The same error as before, although another payment would be refused because the order is paid.
+    // The error is the same as before, although other payments are now refused because the order is paid.
     expect(await act(order, mismatch('p-1'))).toBe('payment_mismatch');
     expect(await act(order, paymentOf(order, 'p-3'))).toBe('order_already_paid');
 
@@ -67,12 +67,12 @@ export function describeRefusedPayments({
     ]);
   });
 
-  it('refusePayment for a state that the order has left writes nothing', async () => {
+  it('refusePayment writes nothing if the order has left the expected state', async () => {
     const order = await created(sampleOrder(await newMerchant()));
     const { payment } = paymentOf(order, 'p-1');
     const stale = decide(order, { kind: 'pay', payment: { ...payment, currency: 'JPY' } }, sampleNowMs);
     await act(order, { kind: 'cancel' });
-    if (!stale.ok || stale.value.kind !== 'refuse') throw new Error('the payment is refused');
+    if (!stale.ok || stale.value.kind !== 'refuse') throw new Error('decide did not refuse the payment');
     expect(await opened().store.refusePayment(stale.value.refusal, timeoutMs)).toStrictEqual({ kind: 'conflict' });
     expect((await find(order)).refusedPayments).toStrictEqual([]);
     expect(await eventsOf(order)).toHaveLength(1);

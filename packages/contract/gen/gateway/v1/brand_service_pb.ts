@@ -21,7 +21,7 @@ export const file_gateway_v1_brand_service: GenFile = /*@__PURE__*/
  */
 export type Brand = Message<"gateway.v1.Brand"> & {
   /**
-   * Where the payment page loads the logo from.
+   * The URL from which the payment page loads the logo.
    *
    * @generated from field: optional string logo_url = 1 [json_name = "logo_url"];
    */
@@ -35,28 +35,28 @@ export type Brand = Message<"gateway.v1.Brand"> & {
   color?: string | undefined;
 
   /**
-   * Where customers can ask questions: an e-mail address.
+   * The e-mail address to which customers can send questions.
    *
    * @generated from field: optional string support_email = 3 [json_name = "support_email"];
    */
   supportEmail?: string | undefined;
 
   /**
-   * Where customers find help.
+   * The URL of a page with help for customers.
    *
    * @generated from field: optional string support_url = 4 [json_name = "support_url"];
    */
   supportUrl?: string | undefined;
 
   /**
-   * The merchant's terms.
+   * The URL of the merchant's terms.
    *
    * @generated from field: optional string terms_url = 5 [json_name = "terms_url"];
    */
   termsUrl?: string | undefined;
 
   /**
-   * The merchant's privacy policy.
+   * The URL of the merchant's privacy policy.
    *
    * @generated from field: optional string privacy_url = 6 [json_name = "privacy_url"];
    */

@@ -43,8 +43,8 @@ export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
   orderId: string;
 
   /**
-   * Amount to pay, in units of the currency: at most 15 digits, two of them decimals, which a double represents
-   * exactly.
+   * Amount to pay, in units of the currency: at most 15 digits, two of them after the decimal point. A double
+   * represents such an amount exactly.
    *
    * @generated from field: double order_amount = 4 [json_name = "order_amount"];
    */
@@ -86,8 +86,8 @@ export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
   createdAt: string;
 
   /**
-   * Where to send the customer when they have paid or leave: the merchant's return_url with order_id, service_order_id
-   * and the current order_status in its query, and a signature if the merchant has a signing secret.
+   * Where to send customers when they have paid or leave the page: the merchant's return_url with order_id,
+   * service_order_id and the current order_status in its query, and a signature if the merchant has a signing secret.
    *
    * @generated from field: string return_url = 10 [json_name = "return_url"];
    */

@@ -219,7 +219,7 @@ export const EventService: GenService<{
    *
    * Sends the events of the last 30 days, oldest first, then each new event, and a heartbeat after every 10 seconds
    * without one. The stream ends with UNAVAILABLE after an hour and when the gateway stops: call again with the latest
-   * cursor. A merchant can have 10 streams per process; further streams are `rate_limited`. This method is available
+   * cursor. A merchant can have 10 streams per process; further streams get `rate_limited`. This method is available
    * only on the gRPC port.
    *
    * @generated from rpc gateway.v1.EventService.WatchEvents

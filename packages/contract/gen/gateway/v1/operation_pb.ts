@@ -21,7 +21,7 @@ export const file_gateway_v1_operation: GenFile = /*@__PURE__*/
  */
 export type Operation = Message<"gateway.v1.Operation"> & {
   /**
-   * Who may call the method. Credentials travel in the headers `x-client-id` and `x-client-secret`.
+   * Who may call the method. The caller sends its credentials in the headers `x-client-id` and `x-client-secret`.
    *
    * @generated from field: gateway.v1.Caller caller = 1;
    */
@@ -37,7 +37,7 @@ export type Operation = Message<"gateway.v1.Operation"> & {
   errors: string[];
 
   /**
-   * The largest request, in bytes of its body in JSON or of its message. 0 means 65,536.
+   * The maximum size of a request in bytes: of its JSON body, or of its encoded message. 0 means 65,536.
    *
    * @generated from field: uint32 message_bytes_max = 3;
    */

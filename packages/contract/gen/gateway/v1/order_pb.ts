@@ -68,7 +68,8 @@ export type Order = Message<"gateway.v1.Order"> & {
   mode: string;
 
   /**
-   * Amount, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
+   * Amount, in units of the currency: at most 15 digits, two of them after the decimal point. A double represents such
+   * an amount exactly.
    *
    * @generated from field: double order_amount = 8 [json_name = "order_amount"];
    */
@@ -132,8 +133,7 @@ export type Order = Message<"gateway.v1.Order"> & {
   paymentInProgressUntil?: string | undefined;
 
   /**
-   * The latest 20 payments that customers made but that were refused, oldest first. The checkout system must refund
-   * them. Absent if there are none.
+   * The latest 20 refused payments, oldest first. The checkout system must refund them. Absent if there are none.
    *
    * @generated from field: repeated gateway.v1.RefusedPayment refused_payments = 17 [json_name = "refused_payments"];
    */

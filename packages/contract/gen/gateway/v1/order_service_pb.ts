@@ -17,9 +17,9 @@ export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
   fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEikwsKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLQoPY3VzdG9tZXJfbG9jYWxlGBMgASgJSBBSD2N1c3RvbWVyX2xvY2FsZYgBARIvChBvcmRlcl9leHBpcmVzX2F0GBEgASgJSBFSEG9yZGVyX2V4cGlyZXNfYXSIAQESPgoIbWV0YWRhdGEYEiADKAsyLC5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUILCglfb3JkZXJfaWRCDwoNX29yZGVyX2Ftb3VudEIRCg9fb3JkZXJfY3VycmVuY3lCDQoLX29yZGVyX25vdGVCDwoNX3NlcnZpY2VfdHlwZUIQCg5fY3VzdG9tZXJfbmFtZUIRCg9fY3VzdG9tZXJfZW1haWxCEQoPX2N1c3RvbWVyX3Bob25lQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUxQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUyQhgKFl9jdXN0b21lcl9hZGRyZXNzX2NpdHlCGQoXX2N1c3RvbWVyX2FkZHJlc3Nfc3RhdGVCGwoZX2N1c3RvbWVyX2FkZHJlc3NfY291bnRyeUIfCh1fY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZUIRCg9fb3JkZXJfY2hlY2tzdW1CDQoLX3JldHVybl91cmxCEgoQX2N1c3RvbWVyX2xvY2FsZUITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiiAEKD0dldE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWQSIAoKcGF5bWVudF9pZBgDIAEoCUgAUgpwYXltZW50X2lkQgcKBW9yZGVyIjQKEEdldE9yZGVyUmVzcG9uc2USIAoFb3JkZXIYASABKAsyES5nYXRld2F5LnYxLk9yZGVyImkKEkNhbmNlbE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWRCBwoFb3JkZXIiNwoTQ2FuY2VsT3JkZXJSZXNwb25zZRIgCgVvcmRlchgBIAEoCzIRLmdhdGV3YXkudjEuT3JkZXIijAMKEUxpc3RPcmRlcnNSZXF1ZXN0EiwKBnN0YXR1cxgBIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNIAIgBARInCgxjcmVhdGVkX2Zyb20YAiABKAlIAVIMY3JlYXRlZF9mcm9tiAEBEiMKCmNyZWF0ZWRfdG8YAyABKAlIAlIKY3JlYXRlZF90b4gBARISCgVsaW1pdBgEIAEoBUgDiAEBEhMKBmN1cnNvchgFIAEoCUgEiAEBEj0KCG1ldGFkYXRhGAYgAygLMisuZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVxdWVzdC5NZXRhZGF0YUVudHJ5EhUKCGN1cnJlbmN5GAcgASgJSAWIAQEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB19zdGF0dXNCDwoNX2NyZWF0ZWRfZnJvbUINCgtfY3JlYXRlZF90b0IICgZfbGltaXRCCQoHX2N1cnNvckILCglfY3VycmVuY3kibgoSTGlzdE9yZGVyc1Jlc3BvbnNlEiEKBm9yZGVycxgBIAMoCzIRLmdhdGV3YXkudjEuT3JkZXISJQoLbmV4dF9jdXJzb3IYAiABKAlIAFILbmV4dF9jdXJzb3KIAQFCDgoMX25leHRfY3Vyc29yMr4FCgxPcmRlclNlcnZpY2USnwEKC0NyZWF0ZU9yZGVyEh4uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVzcG9uc2UiT5ACAoq1GDcIARINaW52YWxpZF9vcmRlchIRY2hlY2tzdW1fbWlzbWF0Y2gSEW9yZGVyX2lkX2NvbmZsaWN0gtPkkwILOgEqIgYvb3JkZXISrAEKCEdldE9yZGVyEhsuZ2F0ZXdheS52MS5HZXRPcmRlclJlcXVlc3QaHC5nYXRld2F5LnYxLkdldE9yZGVyUmVzcG9uc2UiZZACAYq1GC0IARINaW52YWxpZF9vcmRlchIPaW52YWxpZF9yZXF1ZXN0Eglub3RfZm91bmSC0+STAitaD2IFb3JkZXISBi9vcmRlcmIFb3JkZXISES9vcmRlci97b3JkZXJfaWR9EuQBCgtDYW5jZWxPcmRlchIeLmdhdGV3YXkudjEuQ2FuY2VsT3JkZXJSZXF1ZXN0Gh8uZ2F0ZXdheS52MS5DYW5jZWxPcmRlclJlc3BvbnNlIpMBkAICirUYZQgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBITcGF5bWVudF9pbl9wcm9ncmVzcxISb3JkZXJfYWxyZWFkeV9wYWlkEg1vcmRlcl9leHBpcmVkgtPkkwIhYgVvcmRlciIYL29yZGVyL3tvcmRlcl9pZH0vY2FuY2VsEnYKCkxpc3RPcmRlcnMSHS5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXF1ZXN0Gh4uZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVzcG9uc2UiKZACAYq1GBMIARIPaW52YWxpZF9yZXF1ZXN0gtPkkwIJEgcvb3JkZXJzYgZwcm90bzM", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
 
 /**
- * Lengths are in Unicode code points. Text is stored exactly as it was sent. A field that is not set is `missing`, an
- * empty one is `blank`. All fields are required except customer_address_line2, customer_locale, order_expires_at and
- * metadata.
+ * Lengths are in Unicode code points. Text is stored exactly as it was sent. All fields are required except
+ * customer_address_line2, customer_locale, order_expires_at and metadata. A required field that is not set gets the
+ * error `missing`, and an empty one gets `blank`.
  *
  * @generated from message gateway.v1.CreateOrderRequest
  */
@@ -76,8 +76,8 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   customerEmail?: string | undefined;
 
   /**
-   * Customer contact phone: 4 to 32 characters with at least 4 digits: digits, spaces, dashes and direction marks of
-   * any script, + . ( ) / # * x, and the word `ext`.
+   * Customer contact phone: 4 to 32 characters, at least 4 of them digits. Allowed are digits, spaces, dashes and
+   * direction marks of any script, + . ( ) / # * x, and the word `ext`.
    *
    * @generated from field: optional string customer_phone = 8 [json_name = "customer_phone"];
    */
@@ -260,8 +260,9 @@ export type GetOrderRequest = Message<"gateway.v1.GetOrderRequest"> & {
     case: "serviceOrderId";
   } | {
     /**
-     * A checkout system's identifier of a payment that paid the order or was refused for it. If several checkout systems used it, the
-     * order that it paid last is found, or else the order for which it was refused last.
+     * A checkout system's identifier of a payment that paid the order or was refused for it. Several checkout systems
+     * may have used the same identifier. Then the order that was paid last is found, or, if none was paid, the order
+     * for which a payment was refused last.
      *
      * @generated from field: string payment_id = 3 [json_name = "payment_id"];
      */
@@ -466,7 +467,7 @@ export const OrderService: GenService<{
    *
    * Stores the order and returns its payment link. The order_id makes retries safe: if you get no response, send the
    * order again. Then you get the original response with the current status, marked as replayed. A different order with
-   * the same order_id is an `order_id_conflict`.
+   * the same order_id fails with `order_id_conflict`.
    *
    * @generated from rpc gateway.v1.OrderService.CreateOrder
    */
@@ -478,8 +479,8 @@ export const OrderService: GenService<{
   /**
    * Look up an order.
    *
-   * Returns the order record with its current status. Finds only the merchant's own orders, by one of their ids or by the id of a
-   * payment.
+   * Returns the order record with its current status. Finds only the merchant's own orders, by one of their ids or by
+   * the id of a payment.
    *
    * @generated from rpc gateway.v1.OrderService.GetOrder
    */

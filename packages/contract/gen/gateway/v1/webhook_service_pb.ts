@@ -64,7 +64,7 @@ export type WebhookEndpoint = Message<"gateway.v1.WebhookEndpoint"> & {
   signsReturns: boolean;
 
   /**
-   * When attempts to deliver began to fail. Absent while they succeed.
+   * When delivery attempts began to fail. Absent while they succeed.
    *
    * @generated from field: optional string failing_since = 7 [json_name = "failing_since"];
    */
