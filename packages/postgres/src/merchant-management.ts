@@ -14,20 +14,19 @@ import { type Actor, systemActor } from './accounts/audit-log.ts';
 import { brandsOn } from './accounts/brands.ts';
 import { consoleActor } from './accounts/console-sessions.ts';
 import { createBatchQueue } from './batches/batch-queue.ts';
-import { type DatabaseClient, type DatabaseOptions, patientConnectTimeoutMs } from './connections/client.ts';
+import {
+  type Closable,
+  type DatabaseClient,
+  type DatabaseOptions,
+  patientConnectTimeoutMs,
+} from './connections/client.ts';
 import { isCallerEnded } from './connections/errors.ts';
 import { queueLimits } from './queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 
-/** What merchants manage themselves, with the connection that it uses. */
-export interface PostgresMerchantManagement extends MerchantManagement {
-  /** Lets running calls finish, then closes the connection. */
-  close(): Promise<void>;
-}
-
 /** Opens what merchants manage on one connection, so that it delays no other call. */
-export function openMerchantManagement(options: DatabaseOptions): PostgresMerchantManagement {
+export function openMerchantManagement(options: DatabaseOptions): MerchantManagement & Closable {
   const queue = createBatchQueue<
     DatabaseClient<PostgresJsDatabase>,
     (run: Run) => Promise<ManagementOutcome<unknown>>,

@@ -1,4 +1,5 @@
 import type { OrderStore } from '@order-gateway/domain/orders';
+import type { Closable } from './connections/client.ts';
 import { openEventFeed, type PostgresEventFeed } from './events/event-feed.ts';
 import { withExpiryStored } from './orders/reads/expired-orders.ts';
 import { openOrderCounts } from './orders/reads/order-counts.ts';
@@ -19,11 +20,10 @@ export interface PostgresOrderStore
   extends OrderStore,
     Omit<PostgresEventFeed, 'close'>,
     Pick<Sweeps, 'expire' | 'deleteOldEvents'>,
-    Pick<OrderQueries, 'findLogo'> {
+    Pick<OrderQueries, 'findLogo'>,
+    Closable {
   /** Milliseconds since the oldest order that is not stored yet was received; 0 if there is none. */
   oldestOrderMs(): number;
-  /** Lets running calls finish, then closes the connections. */
-  close(): Promise<void>;
 }
 
 /** Stores orders in PostgreSQL. */

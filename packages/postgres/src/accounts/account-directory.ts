@@ -2,23 +2,23 @@ import type { Account, AccountDirectory, AccountId, AccountLookup, Merchant } fr
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
-import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } from '../connections/client.ts';
+import {
+  arrayLiteral,
+  type Closable,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+} from '../connections/client.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 
 /** Time limit of a call: no call waits for a later lookup. */
 const lookupTimeoutMs = 5_000;
 
-/** The directory with its connections. */
-export interface PostgresAccountDirectory extends AccountDirectory {
-  /** Lets running calls finish, then closes the connections. */
-  close(): Promise<void>;
-}
-
 type FindAccounts = ReturnType<typeof prepareFindAccounts>;
 
 /** Reads accounts and their live secrets. Lookups that arrive together share a prepared statement. */
-export function openAccountDirectory(options: DatabaseOptions): PostgresAccountDirectory {
+export function openAccountDirectory(options: DatabaseOptions): AccountDirectory & Closable {
   const queue = createBatchQueue<DatabaseClient<FindAccounts>, string, AccountLookup>({
     name: 'accounts',
     meter: options.meter,

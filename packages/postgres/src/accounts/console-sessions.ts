@@ -11,18 +11,12 @@ import {
 import { and, desc, eq, inArray, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
-import type { DatabaseClient, DatabaseOptions } from '../connections/client.ts';
+import type { Closable, DatabaseClient, DatabaseOptions } from '../connections/client.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { accounts, consoleLinks, consoleSessions } from '../schema.ts';
 import { accountColumns, accountOf } from './account-directory.ts';
 import { openAdministration, type Run, runOn } from './admin-connection.ts';
 import { runRecorded } from './audit-log.ts';
-
-/** The store with its connection. */
-export interface PostgresConsoleSessions extends ConsoleSessionStore {
-  /** Lets running calls finish, then closes the connection. */
-  close(): Promise<void>;
-}
 
 const since = (ms: number) => sql`now() - ${ms / 1_000} * interval '1 second'`;
 
@@ -42,7 +36,7 @@ const actionOf = (sessionDigest: Uint8Array) => ({
 });
 
 /** Opens the sessions of the console on one connection, so that they delay no other call. */
-export function openConsoleSessions(options: DatabaseOptions): PostgresConsoleSessions {
+export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionStore & Closable {
   const queue = createBatchQueue<DatabaseClient<PostgresJsDatabase>, (run: Run) => Promise<unknown>, unknown>({
     name: 'console',
     meter: options.meter,

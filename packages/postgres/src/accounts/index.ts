@@ -1,3 +1,3 @@
 export { type AccountAdmin, createMerchant, openAccountAdmin } from './account-admin.ts';
-export { openAccountDirectory, type PostgresAccountDirectory } from './account-directory.ts';
-export { openConsoleSessions, type PostgresConsoleSessions } from './console-sessions.ts';
+export { openAccountDirectory } from './account-directory.ts';
+export { openConsoleSessions } from './console-sessions.ts';

@@ -16,23 +16,8 @@ interface QueueState {
   readonly usedConnections: number;
 }
 
-/** The measurements of a database queue. */
-export interface QueueTelemetry {
-  /** Exports the state at each scrape. */
-  observe(read: () => QueueState): void;
-  /** The span of the call that adds an item; `undefined` if none is recorded. */
-  spanOfCall(): SpanContext | undefined;
-  /** Runs and measures a batch. Records it as a span with links to its calls, if any of them is recorded. */
-  runBatch<Result>(
-    size: number,
-    calls: readonly SpanContext[],
-    run: () => Promise<Result>,
-    hasFailed: (result: Result) => boolean,
-  ): Promise<Result>;
-}
-
-/** Measures a queue. The name is the label `queue` of its metrics. */
-export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()): QueueTelemetry {
+/** Measures a database queue. The name is the label `queue` of its metrics. */
+export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()) {
   const labels = { queue };
   const waiting = meter.createObservableGauge('order_gateway.queue.waiting', {
     description: 'Items that wait for a batch',
@@ -48,7 +33,8 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()):
   });
   const tracer = trace.getTracer('order-gateway');
   return {
-    observe(read) {
+    /** Exports the state at each scrape. */
+    observe(read: () => QueueState): void {
       waiting.addCallback((result) => result.observe(read().waiting, labels));
       usage.addCallback((result) => {
         const { connections, usedConnections } = read();
@@ -56,11 +42,18 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()):
         result.observe(connections - usedConnections, { pool_name: queue, state: 'idle' });
       });
     },
-    spanOfCall() {
+    /** The span of the call that adds an item; `undefined` if none is recorded. */
+    spanOfCall(): SpanContext | undefined {
       const context = trace.getActiveSpan()?.spanContext();
       return context !== undefined && trace.isSpanContextValid(context) ? context : undefined;
     },
-    async runBatch(size, calls, run, hasFailed) {
+    /** Runs and measures a batch. Records it as a span with links to its calls, if any of them is recorded. */
+    async runBatch<Result>(
+      size: number,
+      calls: readonly SpanContext[],
+      run: () => Promise<Result>,
+      hasFailed: (result: Result) => boolean,
+    ): Promise<Result> {
       const [first] = calls;
       // The span joins the trace of its first call. If it were only linked, it would be in no trace that anyone looks
       // at.

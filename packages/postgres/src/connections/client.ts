@@ -62,6 +62,12 @@ export interface ConnectionOptions extends DatabaseOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
+/** What was opened on connections to the database. */
+export interface Closable {
+  /** Lets running calls finish, then closes the connections. */
+  close(): Promise<void>;
+}
+
 /** One connection to the database. The first statement opens it, and it is never reopened. */
 export interface Connection {
   /** Runs statements without a client-side deadline. */

@@ -1,19 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { withConnection } from './client.ts';
 
-/** What the gateway must know about its database server when it starts. */
-export interface ServerFacts {
-  /**
-   * The settings that are off and without which the server can lose an acknowledged order: `fsync`, `full_page_writes`,
-   * `synchronous_commit` (PostgreSQL 18, 19.5.1).
-   */
-  readonly losesOrdersBy: readonly string[];
-  /** Whether the database may be distributed over several servers. */
-  readonly hasCitus: boolean;
-}
-
-/** Asks the server. Rejects with an error without values. */
-export function inspectServer(url: string): Promise<ServerFacts> {
+/**
+ * Asks the database server what the gateway must know about it when it starts. Rejects with an error without values.
+ */
+export function inspectServer(url: string) {
   return withConnection({ url, applicationName: 'order-gateway start' }, async ({ db, run }) => {
     const [row] = await run(() =>
       db.execute<{ off: string[]; hasCitus: boolean }>(sql`
@@ -24,6 +15,14 @@ export function inspectServer(url: string): Promise<ServerFacts> {
           )) as off,
           exists (select from pg_extension where extname = 'citus') as "hasCitus"`),
     );
-    return { losesOrdersBy: row?.off ?? [], hasCitus: row?.hasCitus === true };
+    return {
+      /**
+       * The settings that are off and without which the server can lose an acknowledged order: `fsync`,
+       * `full_page_writes`, `synchronous_commit` (PostgreSQL 18, 19.5.1).
+       */
+      losesOrdersBy: row?.off ?? [],
+      /** Whether the database may be distributed over several servers. */
+      hasCitus: row?.hasCitus === true,
+    };
   });
 }

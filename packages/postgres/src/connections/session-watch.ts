@@ -54,26 +54,11 @@ export interface WatchedConnection {
   onLost(): void;
 }
 
-/** Watches the session of one connection while a statement has no response. */
-export interface SessionWatch {
-  /**
-   * Resolves when the session is identified. This happens before its first statement, behind which the query would
-   * wait.
-   */
-  identified(): Promise<void>;
-  /** Watches a silent statement until its response or the end of the connection. */
-  watch(response: Promise<unknown>): void;
-  /**
-   * Whether a statement missed its deadline because its session is stuck. Until the session responds, every other
-   * statement is stuck too.
-   */
-  isStuck(): boolean;
-  /** Returns the error of a statement that missed its deadline, if its session is stuck. */
-  onDeadline(): ConnectionStuck | undefined;
-}
-
-/** Opens the watch over a connection that is not open yet. */
-export function watchSession(connection: WatchedConnection, probe: ServerProbe): SessionWatch {
+/**
+ * Opens the watch over a connection that is not open yet. It watches the connection's session while a statement has no
+ * response.
+ */
+export function watchSession(connection: WatchedConnection, probe: ServerProbe) {
   let session: Session | undefined;
   let identifying: Promise<void> | undefined;
   let state: SessionState = 'running';
@@ -111,11 +96,16 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe):
   }
 
   return {
-    identified() {
+    /**
+     * Resolves when the session is identified. This happens before its first statement, behind which the query would
+     * wait.
+     */
+    identified(): Promise<void> {
       identifying ??= identify();
       return identifying;
     },
-    watch(response) {
+    /** Watches a silent statement until its response or the end of the connection. */
+    watch(response: Promise<unknown>): void {
       silent.add(response);
       const onResponse = () => {
         silent.delete(response);
@@ -124,8 +114,13 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe):
       response.then(onResponse, onResponse);
       if (!isWatching) void watch();
     },
+    /**
+     * Whether a statement missed its deadline because its session is stuck. Until the session responds, every other
+     * statement is stuck too.
+     */
     isStuck: () => isStuck,
-    onDeadline() {
+    /** Returns the error of a statement that missed its deadline, if its session is stuck. */
+    onDeadline(): ConnectionStuck | undefined {
       isStuck = state === 'stuck';
       return isStuck ? new ConnectionStuck() : undefined;
     },

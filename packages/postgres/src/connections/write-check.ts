@@ -3,13 +3,6 @@ import { orders } from '../schema.ts';
 import { type DatabaseOptions, openClient } from './client.ts';
 import { redact } from './errors.ts';
 
-/** Finds out whether the database can store orders now. */
-export interface WriteCheck {
-  /** Rejects with the reason if it can't, without SQL and values. Takes at most the deadline of a statement. */
-  run(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Shorter than the deadline of a readiness probe, so that a locked table is reported as the reason. */
 const lockTimeoutMs = 1_000;
 
@@ -34,11 +27,15 @@ const storeNothing = sql.raw(`
   ) select count(*) from filler;
   select pg_logical_emit_message(true, 'order-gateway', 'ready')`);
 
-/** Opens the check on a separate connection, so that it delays no order. */
-export function openWriteCheck(database: DatabaseOptions): WriteCheck {
+/**
+ * Opens the check whether the database can store orders now, on a separate connection, so that the check delays no
+ * order.
+ */
+export function openWriteCheck(database: DatabaseOptions) {
   const client = openClient({ ...database, applicationName: 'order-gateway readiness' }, (db) => db);
   return {
-    async run() {
+    /** Rejects with the reason if it can't, without SQL and values. Takes at most the deadline of a statement. */
+    async run(): Promise<void> {
       try {
         await client.run((db) => db.execute(storeNothing));
       } catch (error) {

@@ -3,7 +3,7 @@ import type { EventFeed, EventFilter, EventPage, FeedEvent } from '@order-gatewa
 import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../batches/list-queue.ts';
-import { arrayLiteral, type DatabaseClient, type DatabaseOptions } from '../connections/client.ts';
+import { arrayLiteral, type Closable, type DatabaseClient, type DatabaseOptions } from '../connections/client.ts';
 import { redact, statementFailure } from '../connections/errors.ts';
 import { orderOf, storedColumns } from '../orders/order-rows.ts';
 import { eventFeeds, events, orders } from '../schema.ts';
@@ -18,14 +18,12 @@ const scannedMax = 10_000;
 const positionedMax = 1_000;
 
 /** An event feed with its connection. */
-export interface PostgresEventFeed extends EventFeed {
+export interface PostgresEventFeed extends EventFeed, Closable {
   /**
    * Returns those of the given merchants that have events after these positions; none while the database is
    * unreachable. Rejects with an error that contains no values.
    */
   findNewEvents(after: ReadonlyMap<AccountId, number>): Promise<ReadonlySet<AccountId>>;
-  /** Lets running calls finish, then closes the connection. */
-  close(): Promise<void>;
 }
 
 /** Lists events in PostgreSQL on a separate connection, so that they delay neither lookups nor new orders. */

@@ -72,22 +72,7 @@ interface RecordedAttempt {
 }
 
 /** The queue of webhook deliveries with its connection. */
-export interface WebhookDeliveries {
-  /**
-   * Claims due deliveries, endpoint by endpoint, in the order of their merchants and ids. Returns none while the
-   * database is unreachable. Rejects only because of a bug.
-   */
-  claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]>;
-  /** Stores a result, unless another process has claimed the delivery since. Rejects only because of a bug. */
-  record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void>;
-  /**
-   * Returns how long the oldest delivery to a working endpoint has been due, in seconds: 0 if none is due, `undefined`
-   * while the database is unreachable. A failing endpoint gets one attempt at a time, so its deliveries may wait.
-   */
-  overdueSeconds(): Promise<number | undefined>;
-  /** Lets running calls finish, then closes the connection. */
-  close(): Promise<void>;
-}
+export type WebhookDeliveries = ReturnType<typeof openWebhookDeliveries>;
 
 type Statements = ReturnType<typeof prepareDeliveries>;
 
@@ -98,10 +83,7 @@ export interface WebhookDeliveriesOptions extends DatabaseOptions {
 }
 
 /** Opens the queue. Any number of processes may work on it. */
-export function openWebhookDeliveries({
-  isDistributed = false,
-  ...options
-}: WebhookDeliveriesOptions): WebhookDeliveries {
+export function openWebhookDeliveries({ isDistributed = false, ...options }: WebhookDeliveriesOptions) {
   const client = openClient(
     { ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun },
     prepareDeliveries,
@@ -125,7 +107,11 @@ export function openWebhookDeliveries({
     },
   });
   return {
-    async claim(filter) {
+    /**
+     * Claims due deliveries, endpoint by endpoint, in the order of their merchants and ids. Returns none while the
+     * database is unreachable. Rejects only because of a bug.
+     */
+    async claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]> {
       try {
         const rows = await (isDistributed ? claimByMerchant(client, filter) : claimOfAll(client, filter));
         if (rows.length === 0) return [];
@@ -145,7 +131,11 @@ export function openWebhookDeliveries({
         return [];
       }
     },
-    async overdueSeconds() {
+    /**
+     * Returns how long the oldest delivery to a working endpoint has been due, in seconds: 0 if none is due, `undefined`
+     * while the database is unreachable. A failing endpoint gets one attempt at a time, so its deliveries may wait.
+     */
+    async overdueSeconds(): Promise<number | undefined> {
       try {
         const [row] = await client.run(({ overdue }) => overdue.execute());
         return row?.seconds ?? 0;
@@ -154,9 +144,11 @@ export function openWebhookDeliveries({
         return undefined;
       }
     },
-    async record(delivery, result) {
+    /** Stores a result, unless another process has claimed the delivery since. Rejects only because of a bug. */
+    async record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void> {
       await queue.add({ delivery, result }, recordTimeoutMs);
     },
+    /** Lets running calls finish, then closes the connection. */
     close: queue.close,
   };
 }

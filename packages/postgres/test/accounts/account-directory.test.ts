@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { createClientId, hashSecret } from '@order-gateway/domain/accounts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
-import { openAccountDirectory, type PostgresAccountDirectory } from '../../src/accounts/account-directory.ts';
+import { openAccountDirectory } from '../../src/accounts/account-directory.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const database = useTestDatabase();
 let accounts: AccountAdmin;
-let directory: PostgresAccountDirectory;
+let directory: ReturnType<typeof openAccountDirectory>;
 beforeAll(() => {
   accounts = openAccountAdmin({ url: database.url });
   directory = openAccountDirectory({ url: database.url });

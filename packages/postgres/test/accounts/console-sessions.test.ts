@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { type ConsoleRole, consoleLimits, hashSecret } from '@order-gateway/domain/accounts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
-import { openConsoleSessions, type PostgresConsoleSessions } from '../../src/accounts/console-sessions.ts';
-import { openMerchantManagement, type PostgresMerchantManagement } from '../../src/merchant-management.ts';
+import { openConsoleSessions } from '../../src/accounts/console-sessions.ts';
+import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 const database = useTestDatabase();
-let sessions: PostgresConsoleSessions;
+let sessions: ReturnType<typeof openConsoleSessions>;
 let accounts: AccountAdmin;
-let management: PostgresMerchantManagement;
+let management: ReturnType<typeof openMerchantManagement>;
 
 beforeAll(() => {
   sessions = openConsoleSessions({ url: database.url });

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
-import { openMerchantManagement, type PostgresMerchantManagement } from '../../src/merchant-management.ts';
+import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { createManagedTarget, type ManagedTarget, managementChanges } from '../../testing/management-changes.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 const database = useTestDatabase();
-let management: PostgresMerchantManagement;
+let management: ReturnType<typeof openMerchantManagement>;
 let accounts: AccountAdmin;
 
 beforeAll(() => {

@@ -17,18 +17,10 @@ interface FoundServer {
   readonly server: number;
 }
 
-/** Finds which server of a Citus cluster has the orders of a merchant. */
-export interface MerchantServers {
-  /** Resolves within `timeoutMs`. */
-  find(merchantId: AccountId, timeoutMs: number): Promise<FoundServer | StoreFailure>;
-  /** Lets running calls finish, then closes the connection. */
-  close(): Promise<void>;
-}
-
 /**
- * Reads the metadata of Citus on a separate connection. The coordinator has it, so this works while a worker is lost.
+ * Finds which server of a Citus cluster has the orders of a merchant. Reads the metadata of Citus on a separate connection. The coordinator has it, so this works while a worker is lost.
  */
-export function openMerchantServers(options: DatabaseOptions): MerchantServers {
+export function openMerchantServers(options: DatabaseOptions) {
   const queue = createBatchQueue<DatabaseClient<Statements>, AccountId, FoundServer>({
     name: 'merchant servers',
     meter: options.meter,
@@ -49,7 +41,8 @@ export function openMerchantServers(options: DatabaseOptions): MerchantServers {
     return found;
   };
   return {
-    async find(merchantId, timeoutMs) {
+    /** Resolves within `timeoutMs`. */
+    async find(merchantId: AccountId, timeoutMs: number): Promise<FoundServer | StoreFailure> {
       const cached = cache.get(merchantId);
       if (cached === undefined) return read(merchantId, timeoutMs);
       if (performance.now() - cached.readAt > cachedMs) {

@@ -9,14 +9,8 @@ import {
 import { eq, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListQueue } from '../../batches/list-queue.ts';
-import { type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
+import { type Closable, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
 import { isExpired, orders } from '../../schema.ts';
-
-/** The part of an order store that counts orders. */
-export interface OrderCounts extends Pick<OrderStore, 'countByDay'> {
-  /** Lets running calls finish, then closes the connection. */
-  close(): Promise<void>;
-}
 
 /**
  * Without sorts, PostgreSQL must use the index that already has the orders of a range in their order. Otherwise, for a
@@ -29,7 +23,7 @@ const settings = { ...plansEveryRun, enable_sort: 'off' };
  * Counts orders in PostgreSQL on a separate connection, which the first count opens. A count takes longer than a page
  * of a list.
  */
-export function openOrderCounts(options: DatabaseOptions): OrderCounts {
+export function openOrderCounts(options: DatabaseOptions): Pick<OrderStore, 'countByDay'> & Closable {
   const counts = openListQueue(
     { ...options, name: 'order counts' },
     openClient({ ...options, applicationName: 'order-gateway counts', settings }, (db) => ({

@@ -3,7 +3,7 @@ import { type OrderFilter, type OrderStore, orderStatuses, transitions } from '@
 import { and, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../../batches/list-queue.ts';
-import { arrayLiteral, type DatabaseOptions } from '../../connections/client.ts';
+import { arrayLiteral, type Closable, type DatabaseOptions } from '../../connections/client.ts';
 import { isExpired, orderMetadata, orders, pairDigest } from '../../schema.ts';
 import { orderColumns, orderOf } from '../order-rows.ts';
 import { type ExpireOrder, unlessUnstored, withExpiryStored } from './expired-orders.ts';
@@ -14,14 +14,11 @@ import { type ExpireOrder, unlessUnstored, withExpiryStored } from './expired-or
  */
 const scannedMax = 1_000;
 
-/** The part of an order store that lists orders. */
-export interface OrderLists extends Pick<OrderStore, 'list'> {
-  /** Lets running calls finish, then closes the connection. */
-  close(): Promise<void>;
-}
-
 /** Lists orders in PostgreSQL on a separate connection, so that they delay neither lookups nor new orders. */
-export function openOrderLists(options: DatabaseOptions, expireOrder: ExpireOrder): OrderLists {
+export function openOrderLists(
+  options: DatabaseOptions,
+  expireOrder: ExpireOrder,
+): Pick<OrderStore, 'list'> & Closable {
   const orderPages = openListQueue(
     { ...options, name: 'order lists' },
     openListClient(options, (db) => ({

@@ -15,6 +15,7 @@ import { brandOfMerchant } from '../../accounts/brands.ts';
 import { createBatchQueue } from '../../batches/batch-queue.ts';
 import {
   arrayLiteral,
+  type Closable,
   type DatabaseClient,
   type DatabaseOptions,
   openClient,
@@ -41,13 +42,12 @@ const merchantsCachedMax = 1_000;
 /** The part of an order store that finds single orders. */
 export interface OrderQueries
   extends Pick<
-    OrderStore,
-    'findByOrderId' | 'findByServiceOrderId' | 'findByPaymentId' | 'findByToken' | 'findForPage' | 'findForPayment'
-  > {
+      OrderStore,
+      'findByOrderId' | 'findByServiceOrderId' | 'findByPaymentId' | 'findByToken' | 'findForPage' | 'findForPayment'
+    >,
+    Closable {
   /** Finds a logo by its digest, on the connection for pages. */
   findLogo(digest: string, timeoutMs: number): Promise<FindOutcome<{ readonly logo: StoredLogo }>>;
-  /** Lets running calls finish, then closes the connections. */
-  close(): Promise<void>;
 }
 
 type Key = 'order_id' | 'serviceOrderId' | 'orderToken' | 'paymentId';

@@ -11,7 +11,13 @@ import {
 import { and, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../../batches/batch-queue.ts';
-import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
+import {
+  type Closable,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+  plansEveryRun,
+} from '../../connections/client.ts';
 import { isDuplicate } from '../../connections/errors.ts';
 import { queueLimits } from '../../queue-limits.ts';
 import { isExpired, isLeaseLive, orders, payments } from '../../schema.ts';
@@ -20,10 +26,9 @@ import { changeOrder, expireOrderNow, nowInMs, type OrderFunction, refusePayment
 
 /** The part of an order store that changes orders. */
 export interface OrderChanges
-  extends Pick<OrderStore, 'change' | 'refusePayment' | 'startPayment' | 'endPayment' | 'expireNow'> {
+  extends Pick<OrderStore, 'change' | 'refusePayment' | 'startPayment' | 'endPayment' | 'expireNow'>,
+    Closable {
   readonly expireOrder: ExpireOrder;
-  /** Lets running calls finish, then closes the connections. */
-  close(): Promise<void>;
 }
 
 interface OrderChangesOptions extends DatabaseOptions {

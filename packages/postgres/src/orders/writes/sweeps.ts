@@ -11,38 +11,20 @@ const sweptMax = 500;
 /** How long events are stored. */
 const eventLifetime = sql`interval '30 days'`;
 
-/** The result of one run of a background job. */
-interface Swept {
-  readonly count: number;
-  /** Whether no work remains. */
-  readonly isDone: boolean;
-}
-
 /** The background jobs of an order store. */
-export interface Sweeps {
-  /**
-   * Stores that orders have passed their expiry, with their events: at most {@link sweptMax} orders. Rejects with an
-   * error that contains no values. If the database is unreachable, there is nothing to do.
-   */
-  expire(): Promise<Swept>;
-  /**
-   * Deletes events older than 30 days and their deliveries: at most {@link sweptMax} events. Rejects as `expire` does.
-   */
-  deleteOldEvents(): Promise<Swept>;
-  /** Lets running calls finish, then closes the connection. */
-  close(): Promise<void>;
-}
+export type Sweeps = ReturnType<typeof openSweeps>;
 
 /**
  * Opens the background jobs on one connection. If merchants are on different servers, each change is a transaction on
  * one server.
  */
-export function openSweeps(options: DatabaseOptions): Sweeps {
+export function openSweeps(options: DatabaseOptions) {
   const client = openClient(
     { ...options, applicationName: 'order-gateway sweeps', settings: plansEveryRun },
     prepareStatements,
   );
-  const sweep = async (job: 'expire' | 'deleteOldEvents'): Promise<Swept> => {
+  /** `isDone` means that no work remains. */
+  const sweep = async (job: 'expire' | 'deleteOldEvents') => {
     let count = 0;
     try {
       const due = await client.run(({ [job]: { find } }) => find.execute());
@@ -58,7 +40,19 @@ export function openSweeps(options: DatabaseOptions): Sweeps {
       return { count, isDone: true };
     }
   };
-  return { expire: () => sweep('expire'), deleteOldEvents: () => sweep('deleteOldEvents'), close: client.close };
+  return {
+    /**
+     * Stores that orders have passed their expiry, with their events: at most {@link sweptMax} orders. Rejects with an
+     * error that contains no values. If the database is unreachable, there is nothing to do.
+     */
+    expire: () => sweep('expire'),
+    /**
+     * Deletes events older than 30 days and their deliveries: at most {@link sweptMax} events. Rejects as `expire`
+     * does.
+     */
+    deleteOldEvents: () => sweep('deleteOldEvents'),
+    close: client.close,
+  };
 }
 
 function prepareStatements(db: PostgresJsDatabase) {
