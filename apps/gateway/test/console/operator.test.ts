@@ -4,7 +4,7 @@ import { createOperatorLink } from '../../src/console/operator/operator-access.t
 import { cookieOf, request } from '../helpers/console-visitor.ts';
 import { endProcesses, runProgram, startOnNewDatabase } from '../helpers/gateway-process.ts';
 import { exchange } from '../helpers/raw-http.ts';
-import { runGateway, testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
+import { runGateway, testSecretsKey, testSecretsKeyText, useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, postPayment } from '../helpers/send-order.ts';
 
 const gateway = useGateway({ hasOperatorView: true });
@@ -21,7 +21,7 @@ async function signIn() {
 test('the command prints a link: GET shows a button and uses nothing up; POST signs in once', async () => {
   const variables = {
     DATABASE_URL: gateway.databaseUrl,
-    SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
+    SECRETS_KEY: testSecretsKeyText,
     ADMIN_PORT: `${gateway.adminPort}`,
   };
   const { stdout } = await runProgram('src/cli/operator-console.ts', ['console', '--json'], variables);
@@ -163,10 +163,9 @@ test('the health page shows the gateway even if the endpoints can’t be read', 
 });
 
 test('a gateway with two workers shows the readiness of each, and logs the sign-in', async () => {
-  const SECRETS_KEY = Buffer.from(testSecretsKey).toString('base64');
-  const { lines } = await startOnNewDatabase({ OPERATOR_CONSOLE: 'on', SECRETS_KEY, WORKERS: '2' });
-  const { metrics_url } = JSON.parse(lines.find((line) => line.includes('"ready"')) ?? '');
-  const { port } = new URL(metrics_url);
+  const variables = { OPERATOR_CONSOLE: 'on', SECRETS_KEY: testSecretsKeyText, WORKERS: '2' };
+  const { lines, metricsUrl } = await startOnNewDatabase(variables);
+  const { port } = new URL(metricsUrl);
   const link = createOperatorLink([testSecretsKey], Number(port));
   const headers = { cookie: cookieOf(await request(link, { form: {} })) };
   const { text } = await request(`${new URL(link).origin}/operator`, { headers });

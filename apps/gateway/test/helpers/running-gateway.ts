@@ -23,7 +23,7 @@ import type { TlsFiles } from '../../src/network/tls.ts';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
-import { credentialHeaders } from './send-order.ts';
+import { type Caller, credentialHeaders } from './send-order.ts';
 
 /** A gateway on free ports with its own database and one merchant. */
 export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
@@ -34,8 +34,9 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly headers: Record<string, string>;
   /** The headers of a checkout system, which takes the payments of all merchants. */
   readonly checkout: Pick<RunningGateway, 'url' | 'credentials' | 'headers'>;
-  /** The URL of the gateway's database. */
   readonly accounts: AccountAdmin;
+  /** Creates a merchant with no orders. */
+  newMerchant(name?: string, mode?: MerchantMode): Promise<Caller>;
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
@@ -43,8 +44,10 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly adminPort: number;
 }
 
-/** The SECRETS_KEY of gateways in tests. */
 export const testSecretsKey = new Uint8Array(32).fill(7);
+
+/** The SECRETS_KEY of gateways in tests. */
+export const testSecretsKeyText = Buffer.from(testSecretsKey).toString('base64');
 
 /** Lets tests make any number of calls that fail. */
 const noUnauthenticatedLimits = { ...unauthenticatedLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
@@ -113,12 +116,10 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       securityContact: options.securityContact,
       demo,
       drainDelayMs: 0,
-      ...{
-        secretsKeys: options.hasSecretsKey === false ? undefined : [testSecretsKey],
-        selfService: options.selfService ?? true,
-        console: options.hasConsole ?? false,
-        openId: options.openId,
-      },
+      secretsKeys: options.hasSecretsKey === false ? undefined : [testSecretsKey],
+      selfService: options.selfService ?? true,
+      console: options.hasConsole ?? false,
+      openId: options.openId,
       webhookAddresses: options.webhookAddresses ?? 'any',
       tracesSampler: undefined,
       retentionDays: undefined,
@@ -154,6 +155,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     checkout: { url, credentials: checkoutCredentials, headers: credentialHeaders(checkoutCredentials) },
     url,
     accounts,
+    newMerchant: async (name = 'Shop', mode) => ({ url, credentials: await accounts.create(name, mode) }),
     grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
     adminPort: await admin.listen(0, '127.0.0.1'),
     close: () => (closed ??= close()),

@@ -10,59 +10,53 @@ import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from '../helpers/grpc/rp
 import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
 import { orderMessage, postOrder } from '../helpers/send-order.ts';
 
-// Errors that a healthy gateway does not return, each provoked on real parts in every protocol. The fixtures show
-// the rest.
+// Errors that a healthy gateway never returns. Each test causes one in a real gateway and checks it in every protocol.
+// The fixtures show all other errors.
 
 let orders = 0;
 
-function newOrderId(): string {
-  orders += 1;
-  return `failure-${orders}`;
-}
+const newOrderId = () => `failure-${++orders}`;
 
-interface ErrorFacts {
+interface ReceivedError {
   readonly protocol: string;
   readonly code: string | undefined;
-  /** Whether a time to wait was sent, within the range of the jitter. */
+  /** Whether the response says when to retry, within the range of the jitter. */
   readonly hasRetryAfter: boolean;
 }
 
-/** The longest time to wait in these tests: up to one second, and up to two seconds of jitter. */
+/** The longest pause before a retry in these tests: up to one second, plus up to two seconds of jitter. */
 const retryAfterMaxMs = 3_000;
 
 const isRetryAfter = (ms: number) => ms > 0 && ms <= retryAfterMaxMs;
 
-async function errorInJson(running: RunningGateway): Promise<ErrorFacts> {
-  const response = await postOrder(running, validOrderInput({ order_id: newOrderId() }));
+async function errorInJson(gateway: RunningGateway): Promise<ReceivedError> {
+  const response = await postOrder(gateway, validOrderInput({ order_id: newOrderId() }));
   const { code, status } = (await response.json()) as { code?: string; status?: number };
   expect(status).toBe(response.status);
-  const retryAfter = response.headers.get('retry-after');
-  return {
-    protocol: `json ${response.status}`,
-    code,
-    hasRetryAfter: isRetryAfter(Number(retryAfter) * 1_000),
-  };
+  const hasRetryAfter = isRetryAfter(Number(response.headers.get('retry-after')) * 1_000);
+  return { protocol: `json ${response.status}`, code, hasRetryAfter };
 }
 
-/** Sends one order in every protocol at the same time, and returns the responses. */
-async function errorsInEveryProtocol(running: RunningGateway): Promise<ErrorFacts[]> {
-  const { headers } = running;
-  const overRpc = rpcClients(OrderService, running).map(async ({ name: protocol, client }) => {
+/** Sends one order in every protocol at the same time, and returns the errors. */
+async function errorsInEveryProtocol(gateway: RunningGateway): Promise<ReceivedError[]> {
+  const { headers } = gateway;
+  const overRpc = rpcClients(OrderService, gateway).map(async ({ name: protocol, client }) => {
     const { code, reason, retryDelayMs } = await rpcErrorOf(
       client.createOrder(orderMessage(newOrderId()), { headers }),
     );
     return { protocol: `${protocol} ${code}`, code: reason, hasRetryAfter: isRetryAfter(retryDelayMs ?? 0) };
   });
-  return Promise.all([errorInJson(running), ...overRpc]);
+  return Promise.all([errorInJson(gateway), ...overRpc]);
 }
 
-function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRetryAfter = false): ErrorFacts[] {
+/** The expected errors of {@link errorsInEveryProtocol}. */
+function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRetryAfter = false): ReceivedError[] {
   const rpc = rpcNames.map((name) => `${name} ${grpcStatus}`);
   return [`json ${httpStatus}`, ...rpc].map((protocol) => ({ protocol, code, hasRetryAfter }));
 }
 
-test('a merchant over its share is rate limited in every protocol, with the time to wait, and the log names it', async () => {
-  // Less than one call, so that no call is allowed, no matter how much time passes.
+test('a merchant over its rate limit: rate_limited in every protocol, with Retry-After, and the log names it', async () => {
+  // With a limit below one call per second, no call is ever allowed.
   const gateway = await runGateway({ rateLimit: 0.5 });
   const { calls } = gateway;
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('rate_limited', 429, 8, true));
@@ -81,10 +75,10 @@ test('a full queue: overloaded in every protocol, with Retry-After', async () =>
 
 test.each([
   ['a missing table', 'alter table orders rename to orders_gone'],
-  ['order ids that cannot be reserved', 'alter sequence service_order_id_blocks rename to blocks_gone'],
-])('%s: internal in every protocol without a cause, and an error in the log', async (_, breaking) => {
+  ['a missing sequence of order ids', 'alter sequence service_order_id_blocks rename to blocks_gone'],
+])('%s: internal in every protocol, with the cause in the log only', async (_, statement) => {
   const gateway = await runGateway();
-  await runQuery(gateway.databaseUrl, breaking);
+  await runQuery(gateway.databaseUrl, statement);
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
   const body = await (await postOrder(gateway)).text();
   expect(body).not.toMatch(/relation|_gone|insert|42P01|at .*\.ts/i);
@@ -108,7 +102,7 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   expect(await probe('ready')).toEqual([503, 'no-store']);
   expect((await grpcClient(Health, gateway).check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
   expect(await probe('live')).toEqual([200, 'no-store']);
-  // The log has the cause once, and each call with a 5xx response at error level.
+  // The log reports the cause once, and has each call with a 5xx response at error level.
   expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
     ['database lost', 'string'],
     ['not ready for orders', 'string'],
@@ -123,20 +117,20 @@ test('an order that waits too long for a busy database: deadline_exceeded, and i
   const sql = postgres(gateway.databaseUrl, { max: 1 });
   onTestFinished(() => sql.end());
   await sql.unsafe('begin; lock table orders in exclusive mode');
-  // Detects that orders can't be stored, which takes a second. The scrapes below get the same result.
+  // The first scrape takes a second to detect that orders can't be stored. The scrapes below reuse its result.
   await scrape(gateway);
-  // Two batches can be in flight. Orders are sent until one has to wait.
-  const first: Promise<ErrorFacts>[] = [];
+  // Two batches can be in flight, so orders are sent until one has to wait.
+  const inFlight: Promise<ReceivedError>[] = [];
   const sendOne = () => {
-    first.push(errorInJson(gateway));
+    inFlight.push(errorInJson(gateway));
     return scrape(gateway);
   };
   const errorsWhileWaiting = async () => {
     await expect.poll(sendOne).toMatch(/order_gateway_queue_waiting\{queue="orders"\} [1-9]/);
     return errorsInEveryProtocol(gateway);
   };
-  // On a busy machine, the batches in flight can end before these orders arrive, which are sent then.
+  // On a busy machine, the batches in flight can end before the waiting orders arrive. Those are then stored instead.
   await expect.poll(errorsWhileWaiting).toEqual(everywhere('deadline_exceeded', 504, 4));
-  const codes = (await Promise.all(first)).map(({ code }) => code);
+  const codes = (await Promise.all(inFlight)).map(({ code }) => code);
   expect(codes.toSorted().slice(-2)).toEqual(['unavailable', 'unavailable']);
 });

@@ -9,7 +9,7 @@ import { credentials, fixedDeps } from '../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { callJson, postOrder } from '../helpers/send-order.ts';
 
-/** The `detail` of a gateway's error response, with some of its dependencies replaced. */
+/** Makes a call to a gateway with some dependencies replaced. Returns the `detail` of its error response. */
 async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<GatewayDeps>): Promise<string> {
   const deps = { ...fixedDeps(createMemoryLogger().logger), ...replaced };
   const server = createHttpServer(deps, createOperations(deps), '');
@@ -28,14 +28,17 @@ test.each([
   ['unavailable', /may have been created/],
   ['deadline_exceeded', /may have been created/],
   ['overloaded', /Nothing was stored/],
-] as const)('POST /order: %s of the store says what was stored', async (kind, detail) => {
+] as const)('POST /order: the detail of %s says whether the order may have been stored', async (kind, detail) => {
   expect(await detailOf('POST', '/order', { store: storeThatIs(kind) })).toMatch(detail);
 });
 
-test.each(['unavailable', 'deadline_exceeded'] as const)('GET /order: %s does not mention creating', async (kind) => {
-  expect(await detailOf('GET', '/order/A-1', { store: storeThatIs(kind) })).not.toMatch(/creat|order_id/);
-});
+test.each(['unavailable', 'deadline_exceeded'] as const)(
+  'GET /order: the detail of %s mentions no creation',
+  async (kind) => {
+    expect(await detailOf('GET', '/order/A-1', { store: storeThatIs(kind) })).not.toMatch(/creat|order_id/);
+  },
+);
 
-test('GET /order: not_found names the id that was looked up', async () => {
+test('GET /order: the detail of not_found names the field that was looked up', async () => {
   expect(await detailOf('GET', '/order/A-1', {})).toBe('You have no order with this order_id.');
 });

@@ -8,30 +8,29 @@ import { answerOf, postOrder, postPayment, pressPay } from '../helpers/send-orde
 
 const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
 
-/** A merchant with an order, which was disabled and which the gateway knows to be disabled. */
+/** Creates a merchant with an order, disables it, and waits until the gateway rejects its calls. */
 async function disabledMerchant(mode: MerchantMode) {
-  const credentials = await gateway.accounts.create('Closed Shop', mode);
-  const merchant = { url: gateway.url, credentials };
+  const merchant = await gateway.newMerchant('Closed Shop', mode);
   const created = await postOrder(merchant);
   expect(created.status).toBe(201);
-  await gateway.accounts.disable(credentials.clientId);
+  await gateway.accounts.disable(merchant.credentials.clientId);
   await expect.poll(async () => (await postOrder(merchant)).status).toBe(401);
   return { merchant, order: await answerOf(created) };
 }
 
-test('a disabled merchant is unauthenticated until enabled, and the order survives', async () => {
+test('a disabled merchant is unauthenticated until it is enabled again, and its order is kept', async () => {
   const { merchant, order } = await disabledMerchant('live');
   const wrong = { ...merchant.credentials, clientSecret: `sk_${'0'.repeat(43)}` };
-  const [answer, other] = await Promise.all([postOrder(merchant), postOrder({ ...merchant, credentials: wrong })]);
-  const { request_id: _, ...problem } = (await answer.json()) as Record<string, unknown>;
-  expect(await other.json()).toMatchObject(problem);
+  const [disabled, unknown] = await Promise.all([postOrder(merchant), postOrder({ ...merchant, credentials: wrong })]);
+  const { request_id: _, ...problem } = (await disabled.json()) as Record<string, unknown>;
+  expect(await unknown.json()).toMatchObject(problem);
   await gateway.accounts.enable(merchant.credentials.clientId);
   const replayed = await postOrder(merchant);
   expect([replayed.status, await answerOf(replayed)]).toEqual([200, order]);
 });
 
-test('no payment of an order starts while its merchant is disabled, and one that was made is recorded', async () => {
-  const { merchant, order } = await disabledMerchant('live');
+test('while a merchant is disabled, no payment of its orders can start, but a payment that was made is recorded', async () => {
+  const { order } = await disabledMerchant('live');
   const page = await fetch(order.payment_link);
   const text = await page.text();
   expect([page.status, text.includes('Closed Shop'), text.includes('checkout.example.com')]).toEqual([
@@ -50,10 +49,9 @@ test('no payment of an order starts while its merchant is disabled, and one that
   expect(await checkout.resolvePaymentLink({ orderToken }, { headers })).toMatchObject({
     order: { orderId: order.order_id },
   });
-  await gateway.accounts.enable(merchant.credentials.clientId);
 });
 
-test('a disabled test merchant has no buttons that simulate a payment', async () => {
+test('a payment page of a disabled test merchant has no buttons that simulate a payment', async () => {
   const { order } = await disabledMerchant('test');
   expect(await (await fetch(order.payment_link)).text()).not.toContain('<form');
   expect((await pressPay(order.payment_link)).status).toBe(404);

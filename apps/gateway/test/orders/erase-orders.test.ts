@@ -3,17 +3,15 @@ import { anotherOrderInput, validOrderInput } from '@order-gateway/domain/testin
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
 import { endProcesses, runProgram, startProcess } from '../helpers/gateway-process.ts';
-import { testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
+import { testSecretsKeyText, useGateway } from '../helpers/running-gateway.ts';
 import { answerOf, callJson, postOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 afterAll(endProcesses);
 
-const secretsKey = Buffer.from(testSecretsKey).toString('base64');
-
 /** Runs `pnpm orders` on the running gateway's database. */
-function orders(args: string[], more: Record<string, string> = {}) {
-  return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: secretsKey, ...more });
+function orders(args: string[], SECRETS_KEY = testSecretsKeyText) {
+  return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY });
 }
 
 function makeOlder(orderId: string, days: number) {
@@ -28,7 +26,7 @@ async function conflictOf(response: Response): Promise<unknown> {
   return detail.split('It differs in: ')[1]?.split(', ');
 }
 
-test('an erased order is still recognized: the same is a replay, another a conflict, and its page and record remain', async () => {
+test('an erased order can be replayed, conflicts with a different one, and keeps its page and record', async () => {
   const { clientId } = gateway.credentials;
   const order = validOrderInput({ order_id: 'erased', customer_name: 'Vanishing Customer' });
   const created = await answerOf(await postOrder(gateway, order));
@@ -76,11 +74,11 @@ test('orders are erased by e-mail and by age', async () => {
   expect(JSON.stringify(log)).not.toContain('mail.example');
 });
 
-const giveOne = 'Pass one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.';
+const passOne = 'Pass one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.';
 
 test.each([
-  [['erase'], giveOne],
-  [['erase', `app_${'0'.repeat(24)}`, '--email', 'a@b'], giveOne],
+  [['erase'], passOne],
+  [['erase', `app_${'0'.repeat(24)}`, '--email', 'a@b'], passOne],
   [
     ['erase', '--before', 'yesterday'],
     '--before must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z.',
@@ -91,13 +89,13 @@ test.each([
 
 test('without SECRETS_KEY nothing is erased', async () => {
   const stderr = expect.stringContaining('Set SECRETS_KEY first');
-  expect(await orders(['erase', '--email', 'a@b'], { SECRETS_KEY: '' })).toMatchObject({ code: 1, stderr });
+  expect(await orders(['erase', '--email', 'a@b'], '')).toMatchObject({ code: 1, stderr });
 });
 
-test('a gateway with RETENTION_DAYS erases older orders, and keeps newer ones', async () => {
+test('with RETENTION_DAYS, a gateway erases older orders and keeps newer ones', async () => {
   for (const orderId of ['old', 'young']) await postOrder(gateway, validOrderInput({ order_id: orderId }));
   await makeOlder('old', 31);
-  const keys = `${Buffer.alloc(32, 4).toString('base64')},${secretsKey}`;
+  const keys = `${Buffer.alloc(32, 4).toString('base64')},${testSecretsKeyText}`;
   const retaining = await startProcess({ DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: keys, RETENTION_DAYS: '30' });
   const which = "erased_digest is not null and order_id in ('old', 'young')";
   const erased = () => runQuery(gateway.databaseUrl, `select order_id from orders where ${which}`);

@@ -10,8 +10,7 @@ import { exampleOrder } from '../../src/reference/example-order.ts';
 import { openApi } from '../../src/reference/openapi.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 
-// Compares the fixtures, which state what the gateway accepts and returns, with the OpenAPI document, which states it for
-// tools.
+// Compares the fixtures with the OpenAPI document. Both state what the gateway accepts and returns.
 
 const { fixtures, validOrder } = await loadFixtures();
 
@@ -20,7 +19,7 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true
 ajv.addSchema(document, 'openapi');
 ajv.addSchema(closed(document), 'closed');
 
-/** A document in which no object has a member that its schema does not name. */
+/** The document with schemas that allow no members except those they name. */
 function closed<Value>(value: Value): Value {
   return JSON.parse(JSON.stringify(value), (_, part) =>
     part?.type === 'object' && part.properties ? { additionalProperties: false, ...part } : part,
@@ -31,26 +30,31 @@ const gateway = useGateway({ webhookAddresses: 'public' });
 let merchants: Merchants;
 let clients: ReturnType<typeof openClients>;
 beforeAll(async () => {
-  const strict = await gateway.accounts.create('Strict Shop');
-  await gateway.accounts.setChecksumMode(strict.clientId, 'required');
-  const second = await gateway.accounts.create('Second Shop');
-  const test = await gateway.accounts.create('Test Shop', 'test');
-  const expiring = await gateway.accounts.create('Expiring Shop');
-  await gateway.accounts.setDefaultLifetime(expiring.clientId, 60);
-  const second_checkout = await gateway.accounts.create('Second Checkout', 'checkout');
-  const managed = await gateway.accounts.create('Managed Shop');
-  const notified = await gateway.accounts.create('Notified Shop');
-  const full = await gateway.accounts.create('Full Shop');
+  const { accounts, credentials, checkout } = gateway;
+  const [strict, expiring] = [await accounts.create('Strict Shop'), await accounts.create('Expiring Shop')];
+  await accounts.setChecksumMode(strict.clientId, 'required');
+  await accounts.setDefaultLifetime(expiring.clientId, 60);
+  const full = await accounts.create('Full Shop');
   await fill(full);
-  const checkouts = { checkout: gateway.checkout.credentials, second_checkout };
-  merchants = { first: gateway.credentials, second, strict, test, expiring, managed, notified, full, ...checkouts };
+  merchants = {
+    first: credentials,
+    second: await accounts.create('Second Shop'),
+    strict,
+    test: await accounts.create('Test Shop', 'test'),
+    expiring,
+    managed: await accounts.create('Managed Shop'),
+    notified: await accounts.create('Notified Shop'),
+    full,
+    checkout: checkout.credentials,
+    second_checkout: await accounts.create('Second Checkout', 'checkout'),
+  };
   clients = openClients({ httpUrl: gateway.url, grpcAddress: new URL(gateway.grpcUrl).host });
   return () => {
     for (const client of Object.values(clients)) client.close();
   };
 });
 
-/** Adds the maximum number of endpoints and secrets. */
+/** Gives a merchant the maximum number of endpoints and secrets. */
 async function fill({ clientId }: Credentials): Promise<void> {
   const endpoint = { url: 'https://shop.invalid', signingSecret: new Uint8Array(61), disabledAt: new Date() };
   const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
@@ -64,37 +68,29 @@ async function fill({ clientId }: Credentials): Promise<void> {
 const compiled = new Map<string, ValidateFunction>();
 
 function validator(name: 'openapi' | 'closed', ...pointer: string[]): ValidateFunction {
-  const places = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);
-  const $ref = `${name}#/${places.join('/')}`;
+  const segments = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);
+  const $ref = `${name}#/${segments.join('/')}`;
   const validate = compiled.get($ref) ?? ajv.compile({ $ref });
   compiled.set($ref, validate);
   return validate;
 }
 
-/** The document's schema for a response of an operation; for any other path or method, that of a problem. */
-function answerValidator({ operation, ...call }: FixtureCall, status: number, mediaType: string): ValidateFunction {
-  const isOther = call.method !== undefined || (call.path !== undefined && !call.path.includes('?'));
+/** Validates a response by the operation's schema. A call with a path or method of its own must get a problem. */
+function responseValidator({ operation, ...call }: FixtureCall, status: number, mediaType: string): ValidateFunction {
+  const hasOwnPath = call.method !== undefined || (call.path !== undefined && !call.path.includes('?'));
   const { path, verb } = operations[operation].json ?? {};
-  if (isOther || path === undefined || verb === undefined)
+  if (hasOwnPath || path === undefined || verb === undefined)
     return validator('closed', 'components', 'schemas', 'Problem');
-  return validator(
-    'closed',
-    'paths',
-    path,
-    verb.toLowerCase(),
-    'responses',
-    String(status),
-    'content',
-    mediaType,
-    'schema',
-  );
+  const response = ['responses', String(status), 'content', mediaType, 'schema'];
+  return validator('closed', 'paths', path, verb.toLowerCase(), ...response);
 }
 
 const isOrder = validator('openapi', 'components', 'schemas', 'CreateOrderRequest');
 
 /**
- * The rules that a schema can't express: decimals, what only a URL parser finds, how far ahead a time is, the size of
- * metadata, unknown members, the characters of a phone number beyond ASCII, invisible ones above U+FFFF, lone surrogates, and a merchant's own checksum mode.
+ * Whether a request breaks only rules that a schema can't express. These concern decimals, what only a URL parser finds,
+ * how far ahead a time is, the size of metadata, unknown members, non-ASCII characters in a phone number, invisible
+ * characters above U+FFFF, lone surrogates, and the checksum mode of a merchant.
  */
 function isBeyondSchema(call: FixtureCall, sent: unknown): boolean {
   const { errors } = call.expect;
@@ -117,7 +113,7 @@ function isBeyondSchema(call: FixtureCall, sent: unknown): boolean {
   );
 }
 
-/** The body as read by a tool that validates it. */
+/** The body as a validating tool parses it. */
 function jsonOf(bytes: Uint8Array | undefined): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes));
@@ -126,30 +122,30 @@ function jsonOf(bytes: Uint8Array | undefined): unknown {
   }
 }
 
-describe('every fixture over JSON', () => {
-  // Fixtures that wait for the expiry of an order have no new responses.
-  const said = fixtures.filter((fixture) => isCarried(fixture, 'json') && !waits(fixture));
+describe('the fixtures over JSON', () => {
+  // Fixtures that wait until an order expires show no other kinds of response.
+  const sent = fixtures.filter((fixture) => isCarried(fixture, 'json') && !waits(fixture));
 
-  test('there are some', () => {
-    expect(said.length).toBeGreaterThan(100);
+  test('are more than 100', () => {
+    expect(sent.length).toBeGreaterThan(100);
   });
 
   const returned = new Set<string>();
 
-  test.each(said.map((fixture) => [fixture.file, fixture] as const))('%s conforms', async (file, fixture) => {
+  test.each(sent.map((fixture) => [fixture.file, fixture] as const))('conform: %s', async (file, fixture) => {
     const target = { clients, merchants, orderId: `conforms-${file}.`, validOrder };
-    for await (const { call, outgoing, response: answer } of sendFixture(fixture, 'json', target)) {
+    for await (const { call, outgoing, response } of sendFixture(fixture, 'json', target)) {
       if (carrierOf(call.operation, call.via ?? 'json') !== 'json') continue;
-      if (answer.kind !== 'http') throw new Error('there was no answer');
-      const mediaType = answer.headers['content-type']?.split(';')[0] ?? '';
-      const conforms = answerValidator(call, answer.status, mediaType);
-      expect(conforms(answer.body), ajv.errorsText(conforms.errors)).toBe(true);
-      if (call.operation === 'GetOrder') for (const name of Object.keys(Object(answer.body))) returned.add(name);
+      if (response.kind !== 'http') throw new Error('there was no response');
+      const mediaType = response.headers['content-type']?.split(';')[0] ?? '';
+      const conforms = responseValidator(call, response.status, mediaType);
+      expect(conforms(response.body), ajv.errorsText(conforms.errors)).toBe(true);
+      if (call.operation === 'GetOrder') for (const name of Object.keys(Object(response.body))) returned.add(name);
       if (call.operation !== 'CreateOrder') continue;
-      const sent = jsonOf(outgoing.bytes);
-      if (answer.status < 300) expect(isOrder(sent), ajv.errorsText(isOrder.errors)).toBe(true);
-      if (call.expect.outcome === 'invalid_order' && sent !== undefined && !isBeyondSchema(call, sent)) {
-        expect(isOrder(sent), `the schema takes what is rejected: ${JSON.stringify(sent)}`).toBe(false);
+      const order = jsonOf(outgoing.bytes);
+      if (response.status < 300) expect(isOrder(order), ajv.errorsText(isOrder.errors)).toBe(true);
+      if (call.expect.outcome === 'invalid_order' && order !== undefined && !isBeyondSchema(call, order)) {
+        expect(isOrder(order), `the schema accepts a rejected order: ${JSON.stringify(order)}`).toBe(false);
       }
     }
   });
@@ -161,7 +157,7 @@ describe('every fixture over JSON', () => {
   });
 });
 
-test('the order that the reference shows is the fixture of the API’s example', () => {
+test('the example order of the reference is the one in the fixtures', () => {
   const fixture = fixtures.find(({ file }) => file === 'interface-example-in-full');
   const order = fixture?.calls[0]?.request;
   if (order === undefined) throw new Error('the fixture has no order');

@@ -10,11 +10,12 @@ import { createOperations } from '../../src/operations/all.ts';
 import { fixedDeps, merchant } from '../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 
-// The explorations and simulations of operations use the store in memory. Here it must pass the fixtures as PostgreSQL does.
+// The interleaving and simulation tests of the operations use the in-memory store. It must pass the same fixtures as
+// PostgreSQL.
 
 const accountOf = (id: number, changes: object = {}): Account => ({ ...merchant, id: id as AccountId, ...changes });
 
-/** The accounts without management, and without a default lifetime, for which fixtures wait. */
+/** Accounts of fixtures that need no management, and that don't wait for the end of a default lifetime. */
 const accounts: Partial<Record<MerchantName, Account>> = {
   first: accountOf(1),
   second: accountOf(2),
@@ -33,11 +34,11 @@ const merchants = Object.fromEntries(callers.map((caller) => [caller.name, calle
 
 const { fixtures, validOrder } = await loadFixtures();
 
-/** The operations whose data the order store has. */
+/** The operations whose data is in the order store. */
 const folders =
   /^(?:(?:create|get|cancel)-order|list-(?:orders|events)|(?:start|end|record)-payment|resolve-payment-link)$/;
 
-const possible = fixtures.filter(
+const supported = fixtures.filter(
   ({ folder, calls, merchants: needed }) =>
     folders.test(folder) &&
     needed.isSubsetOf(new Set(Object.keys(merchants))) &&
@@ -51,7 +52,7 @@ beforeAll(async () => {
     now: Date.now,
     randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
     async authenticate({ clientId, clientSecret }) {
-      const caller = callers.find((one) => one.clientId === clientId && one.clientSecret === clientSecret);
+      const caller = callers.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
       return caller === undefined ? { ok: false, failure: { kind: 'unauthenticated' } } : success(caller.account);
     },
   };
@@ -64,7 +65,7 @@ beforeAll(async () => {
   };
 });
 
-test.each(possible.map((fixture) => [`${fixture.folder}/${fixture.file}`, fixture] as const))(
+test.each(supported.map((fixture) => [`${fixture.folder}/${fixture.file}`, fixture] as const))(
   '%s',
   async (file, fixture) => {
     const target = { clients, merchants, validOrder, orderId: `${file.replace('/', '-')}.` };

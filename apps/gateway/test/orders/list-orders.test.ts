@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 
@@ -16,28 +16,15 @@ const idsOf = ({ orders }: { orders: { order_id: string }[] }) => orders.map(({ 
 /** From the newest to the oldest. */
 const allIds = Array.from({ length: 25 }, (_, index) => `order-${24 - index}`);
 
-describe('GET /orders', () => {
-  test('lists 20 orders, newest first, and the rest after the cursor', async () => {
-    const { body: first } = await list();
-    expect(idsOf(first)).toEqual(allIds.slice(0, 20));
-    const { body: second } = await list({ cursor: first.next_cursor });
-    expect([idsOf(second), Object.hasOwn(second, 'next_cursor')]).toEqual([allIds.slice(20), false]);
-  });
+test('GET /orders: the last page has no cursor, even if it is full', async () => {
+  const { body } = await list({ limit: '25' });
+  expect([idsOf(body), Object.hasOwn(body, 'next_cursor')]).toEqual([allIds, false]);
+});
 
-  test('has no cursor if the last page is full', async () => {
-    const { body } = await list({ limit: '25' });
-    expect([idsOf(body), body.next_cursor]).toEqual([allIds, undefined]);
-  });
-
-  test('neither skips nor repeats an order while others are added', async () => {
-    const seen: unknown[] = [];
-    let cursor: string | undefined;
-    do {
-      const { body } = await list({ limit: '7', ...(cursor === undefined ? {} : { cursor }) });
-      seen.push(...idsOf(body));
-      cursor = body.next_cursor;
-      await createOrder(gateway, `added-${seen.length}`);
-    } while (cursor !== undefined);
-    expect(seen).toEqual(allIds);
-  });
+test('GET /orders: lists 20 orders, newest first, and the rest after the cursor, although orders are added', async () => {
+  const { body: first } = await list();
+  expect(idsOf(first)).toEqual(allIds.slice(0, 20));
+  await createOrder(gateway, 'added');
+  const { body: second } = await list({ cursor: first.next_cursor });
+  expect([idsOf(second), Object.hasOwn(second, 'next_cursor')]).toEqual([allIds.slice(20), false]);
 });

@@ -18,15 +18,15 @@ async function create(overrides: Record<string, unknown>) {
 
 const find = async (orderId: string) => (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
 
-const moveEnd = (orderId: string, seconds: number) =>
+const expireIn = (seconds: number, orderId: string) =>
   runQuery(
     gateway.databaseUrl,
     `update orders set order_expires_at = now() + interval '${seconds} s' where order_id = '${orderId}'`,
   );
 
-test('an order that is sent again is replayed after its expiry too; another expiry is a conflict', async () => {
+test('an order is replayed even after its expiry, but conflicts with a different expiry', async () => {
   await create({ order_id: 'again', order_expires_at: ahead(hourMs) });
-  await moveEnd('again', -10);
+  await expireIn(-10, 'again');
   const { order_expires_at } = await find('again');
   expect(await create({ order_id: 'again', order_expires_at })).toMatchObject({
     status: 200,
@@ -39,9 +39,9 @@ test('an order that is sent again is replayed after its expiry too; another expi
   });
 });
 
-test('an order is expired on its page at once, and soon also in the table, with one event', async () => {
+test('the page shows the expiry of an order immediately, and the gateway soon stores it, with one event', async () => {
   const { body } = await create({ order_id: 'ended', order_expires_at: ahead(hourMs) });
-  await moveEnd('ended', 0);
+  await expireIn(0, 'ended');
   expect((await callJson(gateway, 'GET', `/payment/${body.order_token}`)).body.order_status).toBe('EXPIRED');
   const events = () => runQuery(gateway.databaseUrl, "select type from events where order_id = 'ended'");
   await expect.poll(events).toEqual([{ type: 'order.expired' }]);

@@ -8,14 +8,11 @@ import { callJson, cancelNewOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
-/** Opens a stream that the test ends. */
-function watch(
-  request: { cursor?: string; types?: string[]; orderId?: string } = {},
-  of = gateway,
-  headers = of.headers,
-) {
+/** Opens a stream that ends with the test. */
+function watch(request: { cursor?: string; types?: string[]; orderId?: string } = {}, target = gateway) {
   const ending = new AbortController();
-  const messages = grpcClient(EventService, of).watchEvents(request, { headers, signal: ending.signal });
+  const options = { headers: target.headers, signal: ending.signal };
+  const messages = grpcClient(EventService, target).watchEvents(request, options);
   const iterator = messages[Symbol.asyncIterator]();
   onTestFinished(() => ending.abort());
   const next = async (): Promise<WatchEventsResponse> => {
@@ -36,12 +33,12 @@ async function nextEvent({ next }: ReturnType<typeof watch>): Promise<WatchEvent
   }
 }
 
-test('streams past and new events in order, each with the cursor to continue from here and in a list', async () => {
+test('streams past and new events in order, each with a cursor for streams and lists', async () => {
   for (const orderId of ['one', 'two']) await cancelNewOrder(gateway, orderId);
-  const all = watch();
-  const first = await nextEvent(all);
-  expect([orderIdOf(first), orderIdOf(await nextEvent(all))]).toEqual(['one', 'two']);
-  const later = nextEvent(all);
+  const stream = watch();
+  const first = await nextEvent(stream);
+  expect([orderIdOf(first), orderIdOf(await nextEvent(stream))]).toEqual(['one', 'two']);
+  const later = nextEvent(stream);
   await cancelNewOrder(gateway, 'three');
   expect(orderIdOf(await later)).toBe('three');
 
@@ -50,7 +47,7 @@ test('streams past and new events in order, each with the cursor to continue fro
   expect(body.events.map(({ data }: { data: { order_id: string } }) => data.order_id)).toEqual(['two', 'three']);
 });
 
-test('is unknown on the HTTP port, in Connect and gRPC-Web', async () => {
+test('is not found on the HTTP port, over Connect or gRPC-Web', async () => {
   const url = `${gateway.url}/gateway.v1.EventService/WatchEvents`;
   for (const type of ['application/json', 'application/connect+json', 'application/grpc-web+proto']) {
     const headers = { ...gateway.headers, 'content-type': type };
@@ -60,45 +57,45 @@ test('is unknown on the HTTP port, in Connect and gRPC-Web', async () => {
   expect(gateway.errors).toEqual([]);
 });
 
-test('streams the events of some types and one order only', async () => {
+test('streams only the events that the filters select, and heartbeats with a cursor if there are none', async () => {
   const filtered = watch({ types: ['order.cancelled'], orderId: 'filtered' });
-  const none = watch({ types: ['order.paid'] });
+  const empty = watch({ types: ['order.paid'] });
   for (const orderId of ['other', 'filtered']) await cancelNewOrder(gateway, orderId);
   expect(orderIdOf(await nextEvent(filtered))).toBe('filtered');
-  const { event, cursor } = await none.next();
+  const { event, cursor } = await empty.next();
   expect(event).toBeUndefined();
   expect(cursor).not.toBe('');
 });
 
-test('rejects more streams of a merchant than its limit, until one ends', async () => {
-  const of = await runGateway();
-  await cancelNewOrder(of, 'limit');
-  const streams = Array.from({ length: eventWatchLimits.streamsPerMerchant }, () => watch({}, of));
+test('rejects streams above the limit of a merchant, until one ends', async () => {
+  const limited = await runGateway();
+  await cancelNewOrder(limited, 'limit');
+  const streams = Array.from({ length: eventWatchLimits.streamsPerMerchant }, () => watch({}, limited));
   for (const stream of streams) await nextEvent(stream);
-  expect(await rpcErrorOf(watch({}, of).next())).toMatchObject({
+  expect(await rpcErrorOf(watch({}, limited).next())).toMatchObject({
     code: Code.ResourceExhausted,
     reason: 'rate_limited',
   });
   streams[0]?.end();
-  await expect.poll(() => nextEvent(watch({}, of)).then(orderIdOf, () => undefined)).toBe('limit');
+  await expect.poll(() => nextEvent(watch({}, limited)).then(orderIdOf, () => undefined)).toBe('limit');
 });
 
 test('ends with UNAVAILABLE when the gateway stops', async () => {
-  const of = await runGateway();
-  await cancelNewOrder(of, 'stopping');
-  const stream = watch({}, of);
+  const stopping = await runGateway();
+  await cancelNewOrder(stopping, 'stopping');
+  const stream = watch({}, stopping);
   await nextEvent(stream);
   const ended = rpcErrorOf(stream.next());
-  await of.close();
+  await stopping.close();
   expect(await ended).toMatchObject({ code: Code.Unavailable });
 });
 
-test('ends at the next event or heartbeat when the merchant is disabled', async () => {
-  const of = await runGateway();
-  await cancelNewOrder(of, 'revoked');
-  const stream = watch({}, of);
+test('ends at the next event or heartbeat after the merchant is disabled', async () => {
+  const disabling = await runGateway();
+  await cancelNewOrder(disabling, 'revoked');
+  const stream = watch({}, disabling);
   await nextEvent(stream);
-  await of.accounts.disable(of.credentials.clientId);
+  await disabling.accounts.disable(disabling.credentials.clientId);
   const error = await stream
     .next()
     .then(() => stream.next())

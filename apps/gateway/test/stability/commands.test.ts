@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { endProcesses, runProgram } from '../helpers/gateway-process.ts';
-import { giveSigningSecret, testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
+import { giveSigningSecret, testSecretsKeyText, useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, postPayment } from '../helpers/send-order.ts';
 import { startWebhookReceiver } from '../helpers/webhook-receiver.ts';
 import { brokenFacts } from './facts.ts';
@@ -20,7 +20,7 @@ function keysOf(value: unknown, path = ''): string[] {
 
 const variables = () => ({
   DATABASE_URL: gateway.databaseUrl,
-  SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
+  SECRETS_KEY: testSecretsKeyText,
   WEBHOOK_ALLOW_PRIVATE: '1',
 });
 
