@@ -21,6 +21,6 @@ select create_distributed_table_concurrently('event_feeds', 'merchant_id', coloc
 select create_distributed_table_concurrently('webhook_endpoints', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('webhook_deliveries', 'merchant_id', colocate_with => 'orders');
 
--- From now on, the worker that has a merchant's orders stores their new orders and changes.
+-- From now on, the worker that holds a merchant's orders executes the functions that create and change them.
 select create_distributed_function(oid::regprocedure, 'merchant_id', colocate_with => 'orders') from pg_proc
 where pronamespace = 'public'::regnamespace and 'merchant_id' = any(proargnames);

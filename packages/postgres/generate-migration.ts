@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { orderFunctions } from './src/orders/writes/plpgsql-functions.ts';
 
-// Adds the migration from the committed ones to the schema of the code: node generate-migration.ts NAME
+// Generates the migration from the committed ones to the schema of the code. Usage: node generate-migration.ts NAME
 
 const [name] = process.argv.slice(2);
 if (name === undefined) throw new Error('name the change: pnpm run generate NAME');
@@ -14,7 +14,7 @@ const generate = (...options: string[]) =>
 const before = migrations();
 const committed = before.map((file) => readFileSync(`migrations/${file}`, 'utf8')).join('');
 generate();
-// Drizzle's schema has no functions: those that are new or changed are added to the file.
+// Drizzle's schema contains no functions, so new and changed functions are appended to the file.
 const changed = orderFunctions.filter((definition) => !committed.includes(definition));
 if (changed.length > 0) {
   if (migrations().length === before.length) generate('--custom');

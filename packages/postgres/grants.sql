@@ -8,7 +8,7 @@ begin
     grant select on drizzle.__drizzle_migrations to order_gateway;
     grant select on accounts, brands, client_secrets, orders, order_metadata, payments, refused_payments, events, event_feeds,
       webhook_endpoints, webhook_deliveries to order_gateway;
-    -- The update privilege serves to move the sequence past the ids of restored orders.
+    -- The update privilege is needed to move the sequence past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
     grant insert on orders, order_metadata, payments, refused_payments, events, event_feeds, webhook_deliveries
       to order_gateway;
@@ -30,13 +30,13 @@ begin
     grant update (attempts, next_attempt_at, last_attempt_at, delivered_at, last_result) on webhook_deliveries
       to order_gateway;
     -- Merchants manage their endpoints, secrets and brands over the API. With SELF_SERVICE=off, a gateway does not use
-    -- these.
+    -- these privileges.
     grant insert, delete, update (
       endpoint_id, url, event_types, signing_secret, previous_secret, previous_ends_at, disabled_at, failing_since
     ) on webhook_endpoints to order_gateway;
     grant insert, update (ends_at) on client_secrets to order_gateway;
     grant insert, update on brands to order_gateway;
-    -- The console. With CONSOLE=off, a gateway does not use these.
+    -- The console needs these privileges. With CONSOLE=off, a gateway does not use them.
     grant select, insert, delete, update (last_seen_at) on console_sessions to order_gateway;
     grant select, insert, delete on console_links to order_gateway;
     -- Events are deleted after 30 days.

@@ -9,24 +9,24 @@ interface Connection {
   readonly transact: (queries: readonly SQL[]) => Promise<void>;
 }
 
-/** As drizzle-kit writes an index of the schema that is `.concurrently()`. */
+/** Matches the statement that drizzle-kit generates for an index declared with `.concurrently()`. */
 const concurrentIndex = /^\s*CREATE INDEX CONCURRENTLY "(\w+)" ON "(\w+)" (.+?);?\s*$/s;
 
 /** Whether a statement builds an index without blocking writes, which no transaction can do. */
 export const isConcurrent = (statement: string): boolean => concurrentIndex.test(statement);
 
 /**
- * Builds an index without blocking writes. An index that an earlier attempt left invalid when it was interrupted is
- * built again; a valid one is kept. Throws for a statement that is not {@link isConcurrent}.
+ * Builds an index without blocking writes. If an interrupted attempt left the index invalid, it is built again; a valid
+ * index is kept. Throws for a statement that is not {@link isConcurrent}.
  *
- * PostgreSQL can't do this for a partitioned table (`partition.sql`): the index of each partition is built so, and then
- * that of the table, which adopts them.
+ * PostgreSQL can't do this for a partitioned table (`partition.sql`). Its partitions get their indexes this way first.
+ * The index of the table then adopts them.
  */
 export async function buildIndex(connection: Connection, statement: string): Promise<void> {
   const { execute, transact } = connection;
   const [, name, table, columns] = concurrentIndex.exec(statement) ?? [];
   if (name === undefined || table === undefined || columns === undefined)
-    throw new Error('a migration that builds an index concurrently contains nothing else');
+    throw new Error('a migration that builds an index concurrently must contain nothing else');
   const [found] = await execute(
     sql`select indisvalid as is_valid from pg_index where indexrelid = to_regclass(${`"${name}"`})`,
   );
@@ -36,10 +36,10 @@ export async function buildIndex(connection: Connection, statement: string): Pro
     sql`select relname as name from pg_inherits join pg_class on oid = inhrelid where inhparent = ${`"${table}"`}::regclass`,
   );
   for (const partition of partitions) {
-    const ofPartition = columns.replaceAll(`"${table}".`, '');
+    const partitionColumns = columns.replaceAll(`"${table}".`, '');
     await buildIndex(
       connection,
-      `CREATE INDEX CONCURRENTLY "${name}_${partition.name}" ON "${partition.name}" ${ofPartition}`,
+      `CREATE INDEX CONCURRENTLY "${name}_${partition.name}" ON "${partition.name}" ${partitionColumns}`,
     );
   }
   if (partitions.length === 0) await execute(sql.raw(statement));

@@ -25,7 +25,7 @@ import { queueLimits } from './queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 
-/** Opens what merchants manage on one connection, so that it delays no other call. */
+/** Opens the management by merchants on one connection, so that it delays no other call. */
 export function openMerchantManagement(options: DatabaseOptions): MerchantManagement & Closable {
   const queue = createBatchQueue<
     DatabaseClient<PostgresJsDatabase>,
@@ -47,7 +47,7 @@ export function openMerchantManagement(options: DatabaseOptions): MerchantManage
 }
 
 /**
- * Opens what merchants manage for an operator, on one connection that the first statement opens. The audit log records
+ * Opens the same management for an operator, on one connection that the first statement opens. The audit log records
  * changes under the name in `actor`. Rejects with errors that contain no values.
  */
 export function openOperatorManagement({ url, actor = systemActor() }: AdminOptions) {
@@ -79,9 +79,9 @@ async function performOn<Value>(
     const found = await run((db) => db.execute(liveCaller(caller)));
     if (found.length === 0) return { kind: 'unauthenticated' };
   }
-  // The lock delays a revocation until the change has committed. After a revocation, the lock fails, and the statement
-  // is repeated.
-  // The console has just found the session, which may be one that only reads.
+  // The lock delays a revocation until the change has committed. If the revocation commits first, the lock fails and
+  // the statement is repeated. A session is not checked first, because the console has just found it, and it may be one
+  // that only reads.
   const actor =
     sessionDigest === undefined
       ? sql`${liveCaller(caller)} for share of ${sql.identifier('client_secrets')}`
@@ -94,7 +94,7 @@ async function performOn<Value>(
   }
 }
 
-/** Selects a caller's client id as `name`, if the secret works. */
+/** Selects a caller's client id as `name`, if the secret is valid. */
 function liveCaller({ clientId, clientSecret }: Credentials): SQL {
   const isOfCaller = and(
     eq(accounts.clientId, clientId),

@@ -15,7 +15,7 @@ const migrationLock = 0x6f72646572;
 
 /**
  * How long a start waits for a lock, for example while another process migrates or a table is in use. If a migration
- * takes longer, start one process first, and the remaining ones after its migration.
+ * takes longer, start one process first, and the others after its migration.
  */
 const lockTimeoutMaxMs = 600_000;
 
@@ -27,7 +27,7 @@ const lockPollMs = 100;
  */
 const tableLockMaxMs = 500;
 
-/** Time to run the statements that waited behind a migration. */
+/** The pause in which the statements that waited behind a migration can run. */
 const retryPauseMs = 500;
 
 /**
@@ -46,11 +46,12 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
     const migrations = readMigrationFiles({ migrationsFolder });
     const applied = (await appliedMigrations(execute)) ?? [];
     const latest = Math.max(...applied);
-    const known = migrations.map(({ folderMillis }) => folderMillis);
-    // Until the first release, a schema change regenerated the one migration. A newer version has later migrations.
-    if (applied.some((millis) => !known.includes(millis) && millis < Math.max(...known)))
+    const knownMillis = migrations.map(({ folderMillis }) => folderMillis);
+    // Before the first release, each schema change regenerated the only migration. Migrations later than the known ones
+    // are those of a newer version.
+    if (applied.some((millis) => !knownMillis.includes(millis) && millis < Math.max(...knownMillis)))
       throw new DatabaseError(
-        "its schema is of an earlier checkout and can't be migrated: use a new database or DATA_DIR",
+        "its schema is from an earlier checkout and can't be migrated: use a new database or DATA_DIR",
       );
     await createRecord(execute);
     for (const migration of migrations) {
@@ -75,7 +76,7 @@ async function lockMigrations(execute: Execute, timeoutMs: number): Promise<void
   }
 }
 
-/** Creates the table in which Drizzle's migrators record what they applied, as they do. */
+/** Creates the table in which Drizzle's own migrators record what they have applied. */
 async function createRecord(execute: Execute): Promise<void> {
   await execute(sql`create schema if not exists drizzle`);
   await execute(sql`create table if not exists drizzle.__drizzle_migrations
@@ -126,16 +127,17 @@ export function requireSchema(url: string): Promise<void> {
     const applied = await appliedMigrations((query) => run(() => db.execute(query)));
     if (applied === undefined) throw new DatabaseError('it has no schema: run `pnpm migrate` first');
     if (Math.max(...applied) < needed)
-      throw new DatabaseError('its schema is of an earlier version: run `pnpm migrate` first');
+      throw new DatabaseError('its schema is from an earlier version: run `pnpm migrate` first');
   });
 }
 
 /**
- * Returns the applied migrations, each as the time at which it was generated; `undefined` if there was no migration.
+ * Returns the applied migrations, each as the time at which it was generated; `undefined` if the database has never
+ * been migrated.
  */
 async function appliedMigrations(execute: Execute): Promise<number[] | undefined> {
   const [found] = await execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`);
   if (found?.name == null) return undefined;
-  const rows = await execute(sql`select created_at as at from drizzle.__drizzle_migrations`);
-  return rows.map(({ at }) => Number(at));
+  const rows = await execute(sql`select created_at from drizzle.__drizzle_migrations`);
+  return rows.map(({ created_at: millis }) => Number(millis));
 }

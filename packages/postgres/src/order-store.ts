@@ -9,7 +9,7 @@ import { openOrderChanges } from './orders/writes/order-changes.ts';
 import { type CreationOptions, openCreations, openDistributedCreations } from './orders/writes/order-creations.ts';
 import { openSweeps, type Sweeps } from './orders/writes/sweeps.ts';
 
-/** How a store is opened. */
+/** The options of a store. */
 export interface OrderStoreOptions extends CreationOptions {
   /** Whether merchants may be on different servers. */
   readonly isDistributed?: boolean | undefined;

@@ -21,11 +21,11 @@ export const queueLimits = {
   /**
    * Lookups of accounts, most of which the gateway caches. A batch takes a millisecond or two. A flood of made-up ids
    * makes a process so busy that a response of the database waits ten times as long; with batches of 128, the queue
-   * only grew. The limit exceeds the accounts that a gateway caches plus the unknown ids that it looks up together, so
-   * that unknown ids do not exclude merchants.
+   * kept growing. The limit exceeds the accounts that a gateway caches plus the unknown ids that it looks up together,
+   * so that unknown ids do not exclude merchants.
    */
   accounts: { connections: 2, batchMax: 1_024, waitingMax: 16_384 },
-  /** What merchants manage, on one connection. A second's work may wait. */
+  /** Management by merchants, on one connection. A second's work may wait. */
   management: { waitingMax: 128 },
   /** Sessions of the console, on one connection. A second's work may wait. */
   console: { waitingMax: 128 },

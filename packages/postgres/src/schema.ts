@@ -86,8 +86,7 @@ export const auditLog = pgTable(
 const ofAccount = (name: string) => bigint(name, { mode: 'number' }).references(() => accounts.id);
 
 /**
- * The look of a merchant's payment pages. `logo` is read only by its digest, because every page reads the other
- * columns.
+ * How a merchant's payment pages look. `logo` is read only by its digest, because every page reads the other columns.
  */
 export const brands = pgTable(
   'brands',
@@ -210,13 +209,13 @@ export const orders = pgTable(
     index('orders_order_token').on(table.orderToken, table.merchantId),
     // A list reads one range per status, so that a filter for a rare status reads no other rows.
     index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),
-    // For the erasure of old orders.
+    // Serves the erasure of old orders.
     index('orders_not_erased').on(table.createdAt).where(sql`${table.erasedDigest} is null`),
     // Contains only unpaid orders with an expiry, so creating any other order costs nothing.
     index('orders_unpaid_expiry')
       .on(table.expiresAt)
       .where(sql`${table.orderStatus} = 'UN_PAID' and ${table.expiresAt} is not null`),
-    // Only orders that were paid are in it.
+    // Contains only paid orders.
     index('orders_payment').on(table.merchantId, table.paymentId).where(isNotNull(table.paymentId)).concurrently(),
     check('orders_amount_positive', sql`${table.order_amount} > 0`),
     check('orders_status', oneOf(table.orderStatus, orderStatuses)),
@@ -257,7 +256,7 @@ export interface RefusedPaymentJson {
 }
 
 /**
- * Payments that were reported, did not pay their orders, and must be refunded. Those of checkout systems are also in
+ * Payments that were reported but did not pay their orders, and must be refunded. Those of checkout systems are also in
  * {@link payments}, which makes them unique across all orders.
  */
 export const refusedPayments = pgTable(
@@ -282,7 +281,7 @@ export const refusedPayments = pgTable(
       .nullsNotDistinct(),
     // The latest refusal of a payment id is the last of its range.
     index('refused_payments_payment_id').on(table.merchantId, table.paymentId, table.refusedAt).concurrently(),
-    // Operators list the latest refused payments of all merchants.
+    // Serves the operators' list of the latest refused payments of all merchants.
     index('refused_payments_refused_at').on(table.refusedAt, table.paymentId).concurrently(),
     check('refused_payments_code', oneOf(table.code, refusalCodes)),
   ],
@@ -327,7 +326,7 @@ export const pairDigest = (key: SQLWrapper, value: SQLWrapper): SQL =>
 export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpired}) is not true then ${orders.orderStatus} end`;
 
 /**
- * One row per change of an order's state, written with the change. The order is joined when an event is read. The first
+ * One row per state change of an order, written with the change. The order is joined when an event is read. The first
  * read of the feed after the change assigns the event its position (docs/decisions/060-positions-in-the-feed.md).
  */
 export const events = pgTable(
@@ -349,7 +348,7 @@ export const events = pgTable(
     primaryKey({ columns: [table.merchantId, table.eventId] }),
     uniqueIndex('events_position').on(table.merchantId, table.position).where(isNotNull(table.position)),
     index('events_without_position').on(table.merchantId, table.eventId).where(isNull(table.position)),
-    // For deleting old events. A BRIN index does not fit, because its ranges keep the times of deleted rows.
+    // Serves the deletion of old events. A BRIN index does not fit, because its ranges keep the times of deleted rows.
     index('events_created_at').on(table.createdAt),
     check('events_type', oneOf(table.type, eventTypes)),
   ],
@@ -378,10 +377,10 @@ export const webhookEndpoints = pgTable(
     eventTypes: text('event_types', { enum: eventTypes }).array(),
     signingSecret: bytea('signing_secret').notNull(),
     previousSecret: bytea('previous_secret'),
-    /** Until then, deliveries are signed with both secrets. */
+    /** Deliveries are signed with both secrets until this time. */
     previousEndsAt: timestamptz('previous_ends_at'),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
-    /** Set by the merchant, or when the endpoint responded with 410. Deliveries have stopped. */
+    /** Set by the merchant, or when the endpoint responds with 410. Deliveries then stop. */
     disabledAt: timestamptz('disabled_at'),
     /** Set while the latest attempt failed. */
     failingSince: timestamptz('failing_since'),
@@ -416,7 +415,7 @@ export const webhookDeliveries = pgTable(
     index('webhook_deliveries_due')
       .on(table.merchantId, table.endpointId, table.nextAttemptAt)
       .where(sql`${table.nextAttemptAt} is not null`),
-    // For lists and redeliveries of failed deliveries. It has few rows, and none for a delivery that succeeds.
+    // Serves lists and redeliveries of failed deliveries. It has few rows, and none for a delivery that succeeds.
     index('webhook_deliveries_failed')
       .on(table.merchantId, table.endpointId, table.eventId)
       .where(sql`${table.nextAttemptAt} is null and ${table.deliveredAt} is null`),

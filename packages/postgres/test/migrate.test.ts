@@ -228,7 +228,7 @@ test('the schema of an earlier checkout, whose migrations were generated again, 
   await migrateDatabase(url);
   await runQuery(url, 'update drizzle.__drizzle_migrations set created_at = created_at - 1');
   await expect(migrateDatabase(url)).rejects.toThrow(
-    new DatabaseError("its schema is of an earlier checkout and can't be migrated: use a new database or DATA_DIR"),
+    new DatabaseError("its schema is from an earlier checkout and can't be migrated: use a new database or DATA_DIR"),
   );
 });
 

@@ -110,8 +110,8 @@ export interface WebhookStore {
   redeliver(merchantId: AccountId, endpointId: string, eventId: string): Promise<boolean>;
 
   /**
-   * Queues failed deliveries to an enabled endpoint again if their last attempt was at this time or later: at most
-   * {@link redeliveredMax}, oldest first. Returns the number of deliveries.
+   * Queues unsuccessful deliveries to an enabled endpoint again if their last attempt was at this time or later and is
+   * not in flight: at most {@link redeliveredMax}, oldest first. Returns the number of deliveries.
    */
   redeliverFailed(merchantId: AccountId, endpointId: string, since: StoredTime): Promise<number>;
 }

@@ -19,15 +19,18 @@ import { type Action, type Actor, listActions, runRecorded, systemActor } from '
 import { recordConsoleLink } from './console-sessions.ts';
 
 /**
- * The operators' administration of merchants and their secrets, on one connection that the first call opens. A new
- * secret is in the result of the call that creates it, and nowhere else. The statement that makes a change also records
- * it in the audit log. Rejects with errors that contain no values.
+ * Opens the operators' administration of accounts and their secrets, on one connection that the first call opens. A new
+ * secret is returned only by the call that creates it. The statement that makes a change also records it in the audit
+ * log. Rejects with errors that contain no values.
  */
 export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
   const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'accounts');
   const run = runRedacted(client);
-  /** Changes settings of an account; `isOfKind` restricts it to the kind of account that has them. */
-  const set = (
+  /**
+   * Changes settings of an account. `isOfKind` restricts the change to accounts that have them, and `also` is another
+   * statement to run with it.
+   */
+  const changeSettings = (
     action: Action & { readonly clientId: string },
     settings: PgUpdateSetSource<typeof accounts>,
     { isOfKind, also }: { readonly isOfKind?: SQL; readonly also?: SQL } = {},
@@ -94,11 +97,15 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
 
     /** Takes effect within a second, when a process next reads the merchant. */
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
-      set({ name: 'checksum', clientId, details: { mode: checksumMode } }, { checksumMode }, { isOfKind: isMerchant }),
+      changeSettings(
+        { name: 'checksum', clientId, details: { mode: checksumMode } },
+        { checksumMode },
+        { isOfKind: isMerchant },
+      ),
 
     /** Sets the lifetime of orders sent without an expiry; `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
-      set(
+      changeSettings(
         { name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } },
         { defaultLifetimeSeconds },
         { isOfKind: isMerchant },
@@ -109,31 +116,32 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
      * second.
      */
     setRateLimit: (clientId: string, rateLimit: number | null) =>
-      set(
+      changeSettings(
         { name: 'limit', clientId, details: { calls_per_second: rateLimit } },
         { rateLimit },
         { isOfKind: isMerchant },
       ),
 
     /** Changes the name that customers see. */
-    rename: (clientId: string, name: string) => set({ name: 'rename', clientId, details: { name } }, { name }),
+    rename: (clientId: string, name: string) =>
+      changeSettings({ name: 'rename', clientId, details: { name } }, { name }),
 
     /**
-     * Rejects the account's credentials in every process, starting within a second, until {@link enable}. Ends its
-     * sessions of the console permanently.
+     * Makes every process reject the account's credentials within a second, until {@link enable} is called. Ends the
+     * account's console sessions permanently.
      */
     disable: (clientId: string) =>
-      set(
+      changeSettings(
         { name: 'disable', clientId },
         { disabledAt: sql`coalesce(${accounts.disabledAt}, now())` },
         { also: sql`delete from ${consoleSessions} where account_id = (select id from acted)` },
       ),
 
-    enable: (clientId: string) => set({ name: 'enable', clientId }, { disabledAt: null }),
+    enable: (clientId: string) => changeSettings({ name: 'enable', clientId }, { disabledAt: null }),
 
     /**
-     * Creates a one-time link to the console of a merchant for {@link consoleLimits.linkMs}. Returns its token;
-     * `undefined` if there is no such merchant, or if it is disabled.
+     * Creates a one-time link to the console of a merchant, valid for {@link consoleLimits.linkMs}. Returns its token;
+     * `undefined` if there is no such merchant or it is disabled.
      */
     createConsoleLink: (clientId: string, { name, role }: ConsoleUser): Promise<string | undefined> =>
       run(async (db) => {
@@ -164,23 +172,23 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
       run(async (db) => {
         const clientSecret = createClientSecret(randomBytes);
         const live = db.$count(clientSecrets, and(eq(clientSecrets.accountId, accounts.id), isLiveSecret));
-        const ends = endsAt?.toISOString() ?? null;
+        const endsAtText = endsAt?.toISOString() ?? null;
         const [added] = await runRecorded<{ id: string; created_at: string }>(
           db,
           sql`
             insert into ${clientSecrets} (account_id, secret_hash, ends_at)
-            select ${accounts.id}, ${hashSecret(clientSecret)}::bytea, ${ends}::timestamptz
+            select ${accounts.id}, ${hashSecret(clientSecret)}::bytea, ${endsAtText}::timestamptz
             from ${accounts} where ${accounts.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
             returning id, created_at`,
-          { actor, name: 'secret.add', clientId, details: { ends_at: ends } },
+          { actor, name: 'secret.add', clientId, details: { ends_at: endsAtText } },
           { details: sql`jsonb_build_object('number', id)` },
         );
         if (added !== undefined) {
           const createdAt = new Date(added.created_at);
           return { kind: 'added', id: Number(added.id), createdAt, endsAt, clientSecret } as const;
         }
-        const isKnown = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
-        return { kind: isKnown ? 'too_many' : 'unknown_account' } as const;
+        const accountExists = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
+        return { kind: accountExists ? 'too_many' : 'unknown_account' } as const;
       }),
 
     listSecrets: (clientId) =>
@@ -203,7 +211,8 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
         const isNotLast = sql`exists (
           select from ${clientSecrets} as other where other.account_id = (${account}) and other.id <> ${secretId}
             and (other.ends_at is null or other.ends_at > now()))`;
-        // The caller's secret may be the one that ends, and a statement cannot lock a row that it has changed itself.
+        // Locks the caller's secret first. It may be the one that ends, and a statement cannot lock a row that it has
+        // changed itself.
         const isLockedFirst = sql`(select count(*) from caller) >= 0`;
         const requestedEnd = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
         const ending = db
@@ -224,8 +233,8 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
           .from(clientSecrets)
           .where(isTarget);
         if (kept !== undefined) return { kind: kept.isLive ? 'last' : 'ended_already' } as const;
-        const isKnown = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
-        return isKnown ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_account' } as const);
+        const accountExists = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
+        return accountExists ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_account' } as const);
       }),
   };
 }

@@ -12,7 +12,7 @@ import {
 import { queueLimits } from '../queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 
-/** Time limit of a call: no call waits for a later lookup. */
+/** Time limit of a lookup. A call waits for one lookup at most. */
 const lookupTimeoutMs = 5_000;
 
 type FindAccounts = ReturnType<typeof prepareFindAccounts>;

@@ -3,16 +3,16 @@ import { type ConnectionOptions, type DatabaseClient, openClient } from '../conn
 import { isConcurrencyFailure, redact } from '../connections/errors.ts';
 
 /**
- * One serializable statement counts a merchant's secrets or endpoints and adds one, so that two callers cannot both add
- * the last one. PostgreSQL then fails one of the statements, and it is run again.
+ * A single serializable statement counts a merchant's secrets or endpoints and adds one. If two callers try to add the
+ * last one, PostgreSQL fails one of the statements, which is then run again.
  */
 const settings = { default_transaction_isolation: 'serializable' };
 const attemptsMax = 10;
 
-/** How an operator's connection is opened. */
+/** The options of an operator's connection. */
 export interface AdminOptions {
   readonly url: string;
-  /** Who acts, for the audit log; absent: the user of the operating system. */
+  /** The actor in the audit log; absent: the user of the operating system. */
   readonly actor?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export function openAdministration(
   return openClient({ ...options, applicationName: `order-gateway ${name}`, settings }, (db) => db);
 }
 
-/** Runs statements on a connection, and repeats those that fail because of a concurrent one. */
+/** Runs statements on a connection, and repeats those that fail because of a concurrent statement. */
 export function runOn(client: DatabaseClient<PostgresJsDatabase>): Run {
   const run = async <Result>(
     statement: (db: PostgresJsDatabase) => Promise<Result>,

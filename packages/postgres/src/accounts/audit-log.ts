@@ -7,7 +7,7 @@ import { auditLog } from '../schema.ts';
 export interface Action {
   /** The name of the action, such as `secret.add`. */
   readonly name: string;
-  /** Absent if the action concerns no account, or several. */
+  /** Absent if the action concerns no account, or several accounts. */
   readonly clientId?: string | SQL | undefined;
   /** What was set. Never a secret or a customer's data. */
   readonly details?: Readonly<Record<string, string | number | null>>;
@@ -28,30 +28,30 @@ function userName(): string {
 }
 
 /**
- * Who acts, for the audit log: a name, or a query that returns the name in the column `name`. Its other columns are added
- * to the details. The query returns no row if the caller may no longer do anything. The entry then has no actor, and the
- * whole statement fails ({@link isCallerEnded}).
+ * The actor of an action: a name, or a query that returns the name in the column `name`. The other columns of the query
+ * are added to the details. The query returns no row if the caller is no longer authorized. The entry then has no
+ * actor, and the whole statement fails ({@link isCallerEnded}).
  */
 export type Actor = string | SQL;
 
 /**
- * Runs a statement that changes something, and records it in the same statement, once, if the statement returned rows.
- * Returns the rows as the driver read them. The table `acted` contains the same rows: `details` can use it to add to
- * the details of the action, and `also` is another statement that can use it. The table `caller` contains the actor's
- * name.
+ * Runs a statement that makes a change, and records the action in the same statement, once, if the statement returned
+ * rows. Returns the rows as the driver read them. The table `acted` contains the same rows: `details` can use it to add
+ * to the details of the action, and `also` is another statement that can use it. The table `caller` contains the
+ * actor's name.
  */
 export async function runRecorded<Row extends Record<string, unknown>>(
   db: PostgresJsDatabase,
   statement: SQLWrapper,
   { actor, name, clientId, details = {} }: Action & { readonly actor: Actor },
-  { details: found = sql`'{}'`, also = sql`select` }: { readonly details?: SQL; readonly also?: SQL } = {},
+  { details: addedDetails = sql`'{}'`, also = sql`select` }: { readonly details?: SQL; readonly also?: SQL } = {},
 ): Promise<Row[]> {
   const rows = await db.execute(sql`
     with caller as materialized (${typeof actor === 'string' ? sql`select ${actor}::text as name` : actor}),
     acted as (${statement.getSQL()}), also as (${also}), recorded as (
       insert into ${auditLog} (actor, action, client_id, details)
       select (select name from caller), ${name}, ${clientId ?? null},
-        ${JSON.stringify(details)}::jsonb || ${found}::jsonb || coalesce((select to_jsonb(caller) - 'name' from caller), '{}')
+        ${JSON.stringify(details)}::jsonb || ${addedDetails}::jsonb || coalesce((select to_jsonb(caller) - 'name' from caller), '{}')
       from acted limit 1
     )
     select * from acted`);
@@ -67,7 +67,7 @@ export function listActions(
   {
     clientId,
     limit,
-    ...from
+    ...position
   }: { readonly clientId?: string | undefined; readonly limit: number } & (
     | { readonly after: number }
     | { readonly before: number }
@@ -78,10 +78,10 @@ export function listActions(
     .from(auditLog)
     .where(
       and(
-        'after' in from ? gt(auditLog.id, from.after) : lt(auditLog.id, from.before),
+        'after' in position ? gt(auditLog.id, position.after) : lt(auditLog.id, position.before),
         clientId === undefined ? undefined : eq(auditLog.clientId, clientId),
       ),
     )
-    .orderBy('after' in from ? asc(auditLog.id) : desc(auditLog.id))
+    .orderBy('after' in position ? asc(auditLog.id) : desc(auditLog.id))
     .limit(limit);
 }

@@ -22,11 +22,11 @@ const since = (ms: number) => sql`now() - ${ms / 1_000} * interval '1 second'`;
 
 const actorName = sql`'console:' || ${consoleSessions.name} as name`;
 
-/** Whether a session can be used now, by the clock of the database. */
+/** Whether a session is live, by the clock of the database. */
 const isLive = sql`${consoleSessions.createdAt} > ${since(consoleLimits.sessionMs)}
   and ${consoleSessions.lastSeenAt} > ${since(consoleLimits.idleMs)}`;
 
-/** A session that is used more than once in this time is not written again. */
+/** The minimum time between two updates of `last_seen_at`, so that frequent use causes few writes. */
 const lastSeenMs = 60_000;
 
 /** The actor and the account of an action, for the audit log. */
@@ -62,14 +62,14 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
           },
         );
         if (used === undefined) return undefined;
-        const ofAccount = eq(consoleSessions.accountId, Number(used.account_id));
+        const isOfAccount = eq(consoleSessions.accountId, Number(used.account_id));
         const kept = db
           .select({ id: consoleSessions.id })
           .from(consoleSessions)
-          .where(and(ofAccount, isLive))
+          .where(and(isOfAccount, isLive))
           .orderBy(desc(consoleSessions.lastSeenAt), desc(consoleSessions.id))
           .limit(consoleLimits.sessionsMax);
-        await db.delete(consoleSessions).where(and(ofAccount, sql`${consoleSessions.id} not in ${kept}`));
+        await db.delete(consoleSessions).where(and(isOfAccount, sql`${consoleSessions.id} not in ${kept}`));
         return true;
       }),
 
@@ -110,14 +110,14 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
 
     list: (sessionDigest, timeoutMs) =>
       perform(timeoutMs, async (db) => {
-        const own = db
+        const ownAccount = db
           .select({ id: consoleSessions.accountId })
           .from(consoleSessions)
           .where(and(eq(consoleSessions.tokenDigest, sessionDigest), isLive));
         const rows = await db
           .select(sessionColumns)
           .from(consoleSessions)
-          .where(and(inArray(consoleSessions.accountId, own), isLive))
+          .where(and(inArray(consoleSessions.accountId, ownAccount), isLive))
           .orderBy(desc(consoleSessions.id));
         return rows.map(sessionOf);
       }),
@@ -128,12 +128,12 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
         const merchant = managerOf(sessionDigest, accounts.id);
         const isOther = typeof which === 'object' ? eq(consoleSessions.id, which.other) : undefined;
         const isEnded = which === 'own' ? isOwn : and(sql`${consoleSessions.accountId} in (${merchant})`, isOther);
-        const own = sql`select ${actorName}, role from ${consoleSessions} where ${isOwn}`;
+        const ownActor = sql`select ${actorName}, role from ${consoleSessions} where ${isOwn}`;
         const ended = await runRecorded(
           db,
           sql`delete from ${consoleSessions} where ${isEnded} returning account_id`,
           {
-            actor: which === 'own' ? own : consoleActor(sessionDigest),
+            actor: which === 'own' ? ownActor : consoleActor(sessionDigest),
             name: which === 'all' ? 'console.sign_out_all' : 'console.sign_out',
             clientId: sql`(select client_id from ${accounts} where id = account_id)`,
           },
@@ -191,7 +191,10 @@ function sessionOf({ createdAt, lastSeenAt, ...session }: SessionRow): ConsoleSe
   return { ...session, createdAtMs: createdAt.getTime(), lastSeenAtMs: lastSeenAt.getTime() };
 }
 
-/** Selects from a live session with the role `manage` of an enabled merchant; otherwise nothing. */
+/**
+ * Selects columns of a live session with the role `manage` and its enabled merchant. For any other session, selects
+ * nothing.
+ */
 function managerOf(sessionDigest: Uint8Array, columns: SQLWrapper): SQL {
   return sql`
     select ${columns} from ${consoleSessions} join ${accounts} on ${accounts.id} = ${consoleSessions.accountId}
@@ -200,8 +203,8 @@ function managerOf(sessionDigest: Uint8Array, columns: SQLWrapper): SQL {
 }
 
 /**
- * The user of a session for the audit log. It selects nothing if the session has ended, or may not change anything, so
- * that a change of such a session fails.
+ * Selects the user of a session as the actor for the audit log. Selects nothing if the session has ended or may not
+ * change anything, so that its change fails.
  */
 export function consoleActor(sessionDigest: Uint8Array): SQL {
   return managerOf(sessionDigest, sql`${actorName}, ${consoleSessions.role} as role`);

@@ -8,7 +8,7 @@ type Done = { readonly kind: 'done'; readonly item: string };
 
 const done = (item: string): Done => ({ kind: 'done', item });
 
-/** A queue whose batches end when the test lets them, so that it can see which items share a batch. */
+/** Opens a queue whose batches end when the test finishes them, so that the test sees which items share a batch. */
 function openTestQueue(options: {
   clients: number;
   batchMin?: number;
@@ -58,7 +58,7 @@ test('a lone item is sent at once, and items that arrive while the client is bus
   expect(await Promise.all(later)).toEqual(['b', 'c', 'd'].map(done));
 });
 
-test('as many batches as clients are in flight, none larger than the limit', async () => {
+test('runs one batch per client at a time, none larger than the limit', async () => {
   const { queue, batches } = openTestQueue({ clients: 2, batchMax: 2, waitingMax: 10 });
   const outcomes = ['a', 'b', 'c', 'd', 'e'].map((item) => queue.add(item, enoughMs));
   await endOfTurn();
@@ -73,7 +73,7 @@ test('as many batches as clients are in flight, none larger than the limit', asy
   expect(await Promise.all(outcomes)).toEqual(['a', 'b', 'c', 'd', 'e'].map(done));
 });
 
-test('enough items are sent during the turn in which they arrive, while a client is free', async () => {
+test('if a client is free, enough items for a batch are sent during the turn in which they arrive', async () => {
   const { queue, batches } = openTestQueue({ clients: 2, batchMin: 2, batchMax: 4, waitingMax: 10 });
   const outcomes = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((item) => queue.add(item, enoughMs));
   expect(batches.map(({ items }) => items)).toEqual([
@@ -87,21 +87,21 @@ test('enough items are sent during the turn in which they arrive, while a client
   expect(await Promise.all(outcomes)).toHaveLength(7);
 });
 
-test('a client that has been the only one for a while does not wait for the end of the turn, until another arrives', async () => {
+test('after a series of lone items, an item is sent before the end of the turn, until two items arrive together', async () => {
   const { queue, batches } = openTestQueue({ clients: 2, batchMax: 4, waitingMax: 10 });
-  const batchesLeftAtOnce = async (...items: readonly string[]) => {
+  const countBatchesSentAtOnce = async (...items: readonly string[]) => {
     const outcomes = items.map((item) => queue.add(item, enoughMs));
-    const leftAtOnce = batches.length;
+    const sentAtOnce = batches.length;
     await endOfTurn();
     for (const { finish } of batches.splice(0)) finish();
     await Promise.all(outcomes);
-    return leftAtOnce;
+    return sentAtOnce;
   };
-  const left: number[] = [];
-  for (let count = 0; count < 10; count += 1) left.push(await batchesLeftAtOnce('a'));
-  expect(left).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
-  // The first of two is sent at once; after that no item is assumed to be alone.
-  expect([await batchesLeftAtOnce('a', 'b'), await batchesLeftAtOnce('a')]).toEqual([1, 0]);
+  const counts: number[] = [];
+  for (let count = 0; count < 10; count += 1) counts.push(await countBatchesSentAtOnce('a'));
+  expect(counts).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+  // The first of two items is sent at once. After that, no item is assumed to be alone.
+  expect([await countBatchesSentAtOnce('a', 'b'), await countBatchesSentAtOnce('a')]).toEqual([1, 0]);
 });
 
 test('an item without any time left never runs', async () => {
@@ -112,7 +112,7 @@ test('an item without any time left never runs', async () => {
   expect(batches).toEqual([]);
 });
 
-test('an item over the limit is overloaded at once, and one that waits too long never runs', async () => {
+test('an item beyond the limit is overloaded at once, and one that waits too long never runs', async () => {
   const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();
@@ -128,7 +128,7 @@ test('an item over the limit is overloaded at once, and one that waits too long 
   expect(await next).toEqual(done('d'));
 });
 
-test('an item that the database rejects fails alone, found by halving its batch, with an error without values', async () => {
+test('an item that the database rejects is found by halving its batch, and fails alone with an error without values', async () => {
   const { queue, batches } = openTestQueue({ clients: 1, batchMax: 8, waitingMax: 8 });
   const items = ['a', 'b', 'c', 'd', 'e', 'bad', 'f', 'g'];
   const outcomes = Promise.allSettled(items.map((item) => queue.add(item, enoughMs)));
@@ -162,7 +162,7 @@ test('a batch whose connection is lost is unavailable and does not run again', a
   expect(batches).toHaveLength(1);
 });
 
-test('it closes its clients only when nothing waits and nothing is in flight', async () => {
+test('a queue closes its clients only when no item is waiting or in flight', async () => {
   const { queue, batches, closed } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 3 });
   const outcomes = Promise.all(['a', 'b'].map((item) => queue.add(item, enoughMs)));
   const closing = queue.close();
@@ -175,7 +175,7 @@ test('it closes its clients only when nothing waits and nothing is in flight', a
   expect(closed()).toBe(1);
 });
 
-test('if more wait than fit into a batch, each owner gets its turn', async () => {
+test('if more items wait than fit into a batch, the owners take turns', async () => {
   const { queue, batches } = openTestQueue({ clients: 1, batchMax: 4, waitingMax: 20, ownerOf: ([owner]) => owner });
   const first = queue.add('a0', enoughMs);
   await endOfTurn();
@@ -194,7 +194,7 @@ test('if more wait than fit into a batch, each owner gets its turn', async () =>
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
 });
 
-test('batches of one owner begin with the oldest item', async () => {
+test('if owners are separated, each batch belongs to the owner of the oldest item', async () => {
   const options = {
     clients: 1,
     batchMax: 3,
@@ -215,7 +215,7 @@ test('batches of one owner begin with the oldest item', async () => {
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
 });
 
-test('it knows the age of its oldest item, and rejects one that would wait longer than it may', async () => {
+test('a queue reports the age of its oldest item, and rejects an item that would wait too long', async () => {
   const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 9 });
   expect(queue.oldestMs()).toBe(0);
   const first = queue.add('a', enoughMs);

@@ -3,7 +3,7 @@ import type { StoreFailure } from '@order-gateway/domain/result';
 import { failsWithAnyValues, redact, statementFailure } from '../connections/errors.ts';
 import { queueTelemetry } from './queue-telemetry.ts';
 
-/** Limits are counts of items. */
+/** The options of a queue. Limits are numbers of items. */
 export interface BatchQueueOptions<Client, Item, Outcome> {
   /** Names the queue in metrics and traces. */
   readonly name: string;
@@ -12,7 +12,7 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   /** The clients that run batches, each listed once per batch that it may have in flight. Closed with the queue. */
   readonly clients: readonly Client[];
   /**
-   * The number of items that are sent at once if a client is free; fewer wait for the end of the event loop's turn
+   * If a client is free, this many items are sent at once. Fewer items wait for the end of the event loop's turn
    * (docs/decisions/013-batches.md).
    */
   readonly batchMin?: number;
@@ -22,13 +22,13 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly waitingMax: number;
   /** Returns the owner of an item. If not all items fit into a batch, the owners take turns. Absent: oldest first. */
   readonly ownerOf?: (item: Item) => unknown;
-  /** Whether each batch contains the items of one owner only. */
+  /** Whether each batch contains only the items of one owner. */
   readonly separatesOwners?: boolean;
   /** Runs a batch in one statement. Returns one outcome or error per item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
 
-/** After this many batches of one item, each with nothing else in flight, the client is assumed to be the only one. */
+/** After this many batches of one item, each with nothing else in flight, the caller is assumed to be the only one. */
 const loneBatchesMin = 8;
 
 /** A queue that runs its items in batches. */
@@ -37,7 +37,7 @@ export interface BatchQueue<Item, Outcome> {
   add(item: Item, timeoutMs: number): Promise<Outcome | StoreFailure>;
   /** Milliseconds since the oldest item without an outcome was added; 0 if there is none. */
   oldestMs(): number;
-  /** Closes the clients when nothing waits and nothing is in flight. */
+  /** Closes the clients when no item is waiting or in flight. */
   close(): Promise<void>;
 }
 
@@ -55,8 +55,8 @@ interface Entry<Item, Outcome> {
  * Lets concurrent calls share one statement and its commit. There is no timer: a batch is sent as soon as a client is
  * free, at the end of the event loop's current turn. So a lone item is sent at once, and items that arrive together are
  * sent together. If many arrive in one turn, a first batch is sent during the turn, and the database works on it while
- * the remaining items are still being read. An item of a client that has been the only one for a while does not wait
- * for the end of the turn either.
+ * the remaining items are still being read. If a caller has been the only one for a while, its items do not wait for
+ * the end of the turn either.
  */
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
@@ -109,7 +109,8 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   };
 
   /**
-   * If the database rejects a batch, its halves run one after the other, so that one item does not fail its neighbours.
+   * If the database rejects a batch, its halves run one after the other, so that one item does not make the others
+   * fail.
    */
   const runItems = async (
     client: Client,

@@ -42,7 +42,7 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()) 
         result.observe(connections - usedConnections, { pool_name: queue, state: 'idle' });
       });
     },
-    /** The span of the call that adds an item; `undefined` if none is recorded. */
+    /** Returns the span of the call that adds an item; `undefined` if none is recorded. */
     spanOfCall(): SpanContext | undefined {
       const context = trace.getActiveSpan()?.spanContext();
       return context !== undefined && trace.isSpanContextValid(context) ? context : undefined;
@@ -55,8 +55,8 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()) 
       hasFailed: (result: Result) => boolean,
     ): Promise<Result> {
       const [first] = calls;
-      // The span joins the trace of its first call. If it were only linked, it would be in no trace that anyone looks
-      // at.
+      // The span joins the trace of its first call. In a separate trace that is only linked to the calls, it would be
+      // hard to find.
       const span =
         first &&
         tracer.startSpan(

@@ -12,7 +12,10 @@ import { type Address, createAddresses, type OpenedSocket, openSocket, type Sock
  */
 export const connectTimeoutMs = 1_500;
 
-/** The same limit for a command or a start, which has no other server to turn to and may run beside a busy one. */
+/**
+ * The same limit for commands and for the start of a gateway. They have no other server to turn to, and may run on a
+ * busy machine.
+ */
 export const patientConnectTimeoutMs = 10_000;
 
 /** The server cancels a statement after this time, so only a dead connection reaches the client-side deadline. */
@@ -106,8 +109,8 @@ export interface ConnectionEvents {
 
 /**
  * Reports one `lost` when the first client loses its connection, and one `restored` when a client that lost its
- * connection can run statements again. Clients that never noticed the outage do not count, because a late response
- * would look like a recovery.
+ * connection can run statements again. Clients that never noticed the outage are ignored, because a late response would
+ * look like a recovery.
  */
 export function createConnectionEvents(onChange: (change: ConnectionChange) => void): ConnectionEvents {
   const failing = new Set<object>();
@@ -162,9 +165,9 @@ export function openClient<Statements>(
 }
 
 /**
- * Opens a connection of postgres.js and sets every limit explicitly. The driver (3.4.9) would reconnect, but it then
- * sometimes sends no startup message and hangs, and a client that was ended keeps connecting for its waiting
- * statements. So a client is used for one connection and destroyed with it.
+ * Opens a connection of postgres.js and sets every limit explicitly. The driver (3.4.9) can reconnect, but it then
+ * sometimes sends no startup message and hangs. A driver client that was ended also keeps connecting for its waiting
+ * statements. So each driver client is used for one connection and destroyed with it.
  */
 export function openConnection(options: ConnectionOptions, nextAddress = createAddresses()): Connection {
   const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {}, probe } = options;
@@ -182,15 +185,15 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
     // The driver only ends the socket, which a hung server never notices.
     opened?.destroy();
     void client.end({ timeout: 0 });
-    // The driver forgets statements that wait for a connection. Before this runs, it rejects all other statements with
-    // the reason.
+    // The driver never settles statements that wait for a connection. It rejects all other statements with the reason
+    // before this runs.
     setImmediate(() => fail(new ConnectionLost()));
   };
   // The driver's types lack `socket`, which its README documents under "Custom socket".
   const driverOptions = {
     max: 1,
     connect_timeout: timeoutMs / 1_000,
-    // The default is up to an hour. After that, a statement would wait for a new connection.
+    // By default, the driver closes a connection after up to an hour, and a statement would wait for a new one.
     max_lifetime: null,
     idle_timeout: 0,
     // Arrays are sent as literals, so their types need not be queried at every connection.
@@ -258,7 +261,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   };
 }
 
-/** Passes `work` a separate connection, and closes it afterwards. Rejects with an error that contains no values. */
+/** Opens a separate connection for `work`, and closes it afterwards. Rejects with an error that contains no values. */
 export async function withConnection<Result>(
   options: ConnectionOptions,
   work: (connection: Connection) => Promise<Result>,
@@ -285,8 +288,8 @@ function isReplicationGivenUp({ severity, code }: Notice): boolean {
 
 /**
  * Removes the empty slots at the start of a result. If a statement fails after returning some rows, postgres.js 3.4.9
- * does not reset its row counter, so the next result on that connection starts with empty slots. Orders would be
- * mistaken for inserted ones, and an account for an unknown one.
+ * does not reset its row counter, so the next result on that connection starts with empty slots. Existing orders would
+ * then be mistaken for inserted ones, and an account for an unknown one.
  */
 function compactRows<Rows>(rows: Rows): Rows {
   if (!Array.isArray(rows) || rows.length === 0 || 0 in rows) return rows;

@@ -30,7 +30,7 @@ test.each([
   ['postgres://db.example.com/orders?ssl=prefer', 'prefer'],
   ['postgres://localhost/orders?sslmode=verify-full', 'verified'],
   ['postgres://localhost/orders?sslrootcert=system', 'verified'],
-])('%s: TLS %s', (url, expected) => {
+])('the TLS mode of %s is %s', (url, expected) => {
   expect(tlsOf(url)).toBe(expected);
 });
 
@@ -42,7 +42,7 @@ test('PGHOST replaces a host that the URL does not name', () => {
   vi.unstubAllEnvs();
 });
 
-test('the driver gets the URL without sslrootcert, and the name is without credentials', () => {
+test('the driver gets the URL without sslrootcert, and the name contains no credentials', () => {
   const url = 'postgres://me:pa%20ss@a.example:1,b.example:2/orders?application_name=x&sslrootcert=system';
   expect(parseConnectionUrl(url)).toMatchObject({
     driverUrl: 'postgres://me:pa%20ss@a.example:1,b.example:2/orders?application_name=x',
@@ -62,7 +62,7 @@ test.each([
   ],
   ['postgres://user:hidden@db.example.com/orders?sslrootcert=/nowhere.crt', `"/nowhere.crt", which can't be read`],
   [`postgres://user:hidden@db.example.com/orders?sslrootcert=${noCertificate}`, 'must hold a certificate in PEM'],
-])('%s: %s', (url, message) => {
+])('parsing %s reports %j without the password', (url, message) => {
   if (message === undefined) return expect(parseConnectionUrl(url).name).toBe('db.example.com:5432/orders');
   expect(() => parseConnectionUrl(url)).toThrow(ConnectionUrlError);
   expect(() => parseConnectionUrl(url)).toThrow(message);

@@ -10,11 +10,11 @@ type TlsMode = (typeof tlsModes)[number];
 
 /** A connection URL as the driver and this package understand it. */
 export interface ConnectionUrl {
-  /** For the driver, which would send `sslrootcert` to the server. */
+  /** The URL for the driver. It lacks `sslrootcert`, which the driver would send to the server. */
   readonly driverUrl: string;
   /** The host and port, or several of them, and the database, without user and password. */
   readonly name: string;
-  /** How to secure a connection; absent: not at all. */
+  /** How a connection is secured; `undefined`: without TLS. */
   readonly tls: TlsSettings | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface ConnectionUrl {
 export interface TlsSettings {
   /** Whether a server that rejects TLS is used without it. */
   readonly isOptional: boolean;
-  /** Whether TLS begins at once, without asking the server. */
+  /** Whether TLS begins at once, without asking the server first. */
   readonly isDirect: boolean;
   /**
    * Returns the TLS options for a host. Without a server name, as for an IP address, Node.js checks for `localhost`.
@@ -43,7 +43,7 @@ const urlParts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([
  */
 export function parseConnectionUrl(text: string): ConnectionUrl {
   const [, hosts = '', path = '', query = ''] = urlParts.exec(text) ?? [];
-  // Only the driver can read several hosts, so a list is checked by its first one.
+  // Only the driver can parse several hosts, so only the first host of a list is checked.
   if (!(urlParts.test(text) && URL.canParse(text.replace(hosts, hosts.split(',')[0] ?? ''))))
     throw new ConnectionUrlError('must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE');
   const parameters = new URLSearchParams(query);
@@ -79,7 +79,7 @@ function modeOf(text: string | undefined, hosts: string, rootFile: string | unde
   const mode = tlsModes.find((known) => known === text);
   if (mode === undefined)
     throw new ConnectionUrlError(`has sslmode ${JSON.stringify(text)}, which must be one of ${tlsModes.join(', ')}`);
-  // As in libpq: an operator who names an authority wants it checked.
+  // As in libpq, naming a root certificate requests that the certificate of the server is checked.
   return mode === 'require' && rootFile !== undefined ? 'verify-ca' : mode;
 }
 

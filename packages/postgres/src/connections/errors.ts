@@ -20,7 +20,7 @@ export const noTlsMessage =
 
 /**
  * The server can't end the session, which waits for a synchronous standby or a disk. It is unknown whether the
- * session's statement was executed; further statements are not sent.
+ * session's statement was executed. Further statements are not sent.
  */
 export class ConnectionStuck extends ConnectionLost {
   constructor() {
@@ -29,8 +29,9 @@ export class ConnectionStuck extends ConnectionLost {
 }
 
 /**
- * A statement failed for a reason that no client of the gateway can correct. The message contains no SQL and no values,
- * which may be a customer's. The code and the names of the constraint, table and column are enough to find the cause.
+ * A statement failed for a reason that no caller of the gateway can correct. The message contains no SQL, and no values
+ * because they may be customer data. The code and the names of the constraint, table and column are enough to find the
+ * cause.
  */
 export class DatabaseError extends Error {
   override name = 'DatabaseError';
@@ -54,8 +55,8 @@ const connectionCodes = new Set([
 ]);
 
 /**
- * System calls that Node.js names in errors of sockets: no such host, no route, no socket file, no file descriptor
- * left.
+ * System calls in socket errors of Node.js, such as an unknown host, no route, a missing socket file or no free file
+ * descriptor.
  */
 const socketCalls = /^(connect|getaddrinfo|read|write|shutdown)$/;
 
@@ -86,9 +87,10 @@ const temporaryStates = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58
 const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 
 /**
- * Messages of Citus 13.2 with SQLSTATE XX000, an internal error, when its coordinator has lost a worker: its own
- * (remote_transaction.c, multi_copy.c) and those of libpq. The session keeps the broken connection, so the session is
- * replaced too. A shard that is not found was moved or split during the statement (metadata_utility.c).
+ * Messages with SQLSTATE XX000 (internal error) that Citus 13.2 reports when its coordinator has lost a worker: those
+ * of Citus (remote_transaction.c, multi_copy.c) and those of libpq. The session keeps the broken connection, so the
+ * session is replaced too. The first message means that a shard was moved or split during the statement
+ * (metadata_utility.c).
  */
 const shardLostTexts =
   /^(could not find valid entry for shard|failure on connection marked as essential|could not connect to any active placements|connection (not open|claimed exclusively)|server closed the connection|could not (send|receive) data)/;
@@ -102,7 +104,7 @@ const tooManyConnections = '53300';
 const lockNotAvailable = '55P03';
 /** The message used when a lock was not granted in time. */
 export const lockTimeoutMessage = 'timed out waiting for a lock that another database session holds';
-/** Serialization failure, deadlock. */
+/** SQLSTATEs of a serialization failure and of a deadlock. */
 const concurrencyStates = ['40001', '40P01'];
 const uniqueViolation = '23505';
 const notNullViolation = '23502';
@@ -121,7 +123,7 @@ export function isConnectionLost(error: unknown): boolean {
   return hasNoConnection(cause) || tlsCodes.test(codeOf(cause)) || connectionStates.test(codeOf(cause));
 }
 
-/** Whether a statement failed only because of a concurrent one, and is run again. */
+/** Whether a statement failed only because of a concurrent one, so that it can be run again. */
 export function isConcurrencyFailure(error: unknown): boolean {
   return concurrencyStates.includes(codeOf(rootCause(error)));
 }
@@ -139,7 +141,9 @@ export function isDuplicate(error: unknown): boolean {
   return codeOf(rootCause(error)) === uniqueViolation;
 }
 
-/** Whether a change failed because its audit log entry would have no actor: its caller may no longer do anything. */
+/**
+ * Whether a change failed because its audit log entry would have no actor, because its caller is no longer authorized.
+ */
 export function isCallerEnded(error: unknown): boolean {
   const cause = rootCause(error);
   return codeOf(cause) === notNullViolation && Reflect.get(cause, 'column_name') === 'actor';
@@ -165,7 +169,7 @@ function messageFor(cause: Error): string {
     return `no secure connection to the database: ${code}; set sslrootcert to the certificate file of its authority`;
   if (tlsCodes.test(code)) return `no secure connection to the database: ${code}`;
   if (rejectedConnectionStates.test(code)) return `the database rejected the connection: ${cause.message}`;
-  // The message names only what is denied.
+  // The message names only the object to which access is denied.
   if (code === insufficientPrivilege)
     return `the database rejected a statement: ${cause.message}; migrations and commands need the role order_gateway_owner`;
   if (code === readOnly) return 'the database is read-only';
@@ -185,7 +189,7 @@ function hasNoConnection(cause: Error): boolean {
   );
 }
 
-/** Drizzle wraps the driver's error in one whose message contains the statement and its values. */
+/** Returns the driver's error. Drizzle wraps it in an error whose message contains the statement and its values. */
 function rootCause(error: unknown): Error {
   let cause: unknown = error;
   while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;

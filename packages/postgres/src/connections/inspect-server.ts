@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { withConnection } from './client.ts';
 
 /**
- * Asks the database server what the gateway must know about it when it starts. Rejects with an error without values.
+ * Queries what the gateway must know about its database server when it starts. Rejects with an error without values.
  */
 export function inspectServer(url: string) {
   return withConnection({ url, applicationName: 'order-gateway start' }, async ({ db, run }) => {
@@ -17,8 +17,8 @@ export function inspectServer(url: string) {
     );
     return {
       /**
-       * The settings that are off and without which the server can lose an acknowledged order: `fsync`,
-       * `full_page_writes`, `synchronous_commit` (PostgreSQL 18, 19.5.1).
+       * The settings that are off, of those without which the server can lose acknowledged orders: `fsync`,
+       * `full_page_writes` and `synchronous_commit` (PostgreSQL 18, 19.5.1).
        */
       losesOrdersBy: row?.off ?? [],
       /** Whether the database may be distributed over several servers. */

@@ -14,17 +14,20 @@ import type { Address } from './sockets.ts';
 const resultSharedMs = 250;
 
 /**
- * The result of one probe: a server and the sessions that its statement timeout can't end now, a rejection, or no
- * server.
+ * The result of one probe: a server with those of its sessions that no statement timeout can end now, a rejection, or
+ * no server.
  */
-type Found = { readonly server: string; readonly stuck: readonly string[] } | 'too many connections' | 'no server';
+type ProbeResult =
+  | { readonly server: string; readonly stuck: readonly string[] }
+  | 'too many connections'
+  | 'no server';
 
 /**
  * Opens new connections to find out whether the server of a silent session still exists. All clients of a process share
  * the probe. If several ask about one address at the same time, it opens one connection.
  */
 export function createServerProbe(url: string): ServerProbe {
-  const probes = new Map<string, Promise<Found>>();
+  const probes = new Map<string, Promise<ProbeResult>>();
   let connections: readonly IdentifiedConnection[] = [];
   const probe = (address: Address) => {
     const key = JSON.stringify(address);
@@ -46,7 +49,7 @@ export function createServerProbe(url: string): ServerProbe {
   };
 }
 
-function stateFrom(found: Found, session: Session | undefined): SessionState {
+function stateFrom(found: ProbeResult, session: Session | undefined): SessionState {
   if (found === 'no server') return 'lost';
   if (found === 'too many connections') return 'unknown';
   if (session === undefined) return 'running';
@@ -54,9 +57,9 @@ function stateFrom(found: Found, session: Session | undefined): SessionState {
   return found.stuck.includes(session.pid) ? 'stuck' : 'running';
 }
 
-async function findServer(url: string, address: Address): Promise<Found> {
+async function findServer(url: string, address: Address): Promise<ProbeResult> {
   const probing = { url, applicationName: 'order-gateway probe', statementTimeoutMs: connectTimeoutMs };
-  const { promise: nothing, resolve: giveUp } = Promise.withResolvers<'no server'>();
+  const { promise: noServer, resolve: giveUp } = Promise.withResolvers<'no server'>();
   let isTried = false;
   const connection = openConnection(probing, async () => {
     if (!isTried) {
@@ -68,18 +71,18 @@ async function findServer(url: string, address: Address): Promise<Found> {
     throw new ConnectionLost();
   });
   const timer = setTimeout(() => giveUp('no server'), connectTimeoutMs);
-  // Waits of these types ignore the statement timeout. One of them is a commit's wait for its standby.
-  const answer = connection
+  // The statement timeout does not end waits of these types, such as a commit's wait for its standby.
+  const response = connection
     .run(() =>
       connection.db.execute<{ server: string; stuck: string | null }>(sql`
         select ${serverStart} as server, (
           select string_agg(pid::text, ',') from pg_stat_activity where wait_event_type in ('IPC', 'IO', 'LWLock')
         ) as stuck`),
     )
-    .then(([row]): Found => ({ server: row?.server ?? '', stuck: row?.stuck?.split(',') ?? [] }))
+    .then(([row]): ProbeResult => ({ server: row?.server ?? '', stuck: row?.stuck?.split(',') ?? [] }))
     .catch((error: unknown) => (statementFailure(error) === 'overloaded' ? 'too many connections' : 'no server'));
   try {
-    return await Promise.race([answer, nothing]);
+    return await Promise.race([response, noServer]);
   } finally {
     clearTimeout(timer);
     void connection.close();

@@ -27,7 +27,7 @@ export type SessionState = 'running' | 'stuck' | 'unknown' | 'lost';
  */
 export interface ServerProbe {
   stateOf(session: Session | undefined, address: Address): Promise<SessionState>;
-  /** Adds a connection until it is over. */
+  /** Adds a connection, which is kept until it ends. */
   register(connection: IdentifiedConnection): void;
   /**
    * Ends all connections to a server that is lost. Otherwise each would wait for its own probe, one after the other.
@@ -41,13 +41,16 @@ export interface IdentifiedConnection extends Pick<WatchedConnection, 'isOver' |
   server(): string | undefined;
 }
 
-/** When the server that runs the statement started, in seconds. Correct behind a pooler or a proxy, too. */
+/**
+ * The time at which the server that runs the statement started, in seconds. It is also correct behind a pooler or a
+ * proxy.
+ */
 export const serverStart = sql`extract(epoch from pg_postmaster_start_time())::text`;
 
 /** The connection whose session is watched. */
 export interface WatchedConnection {
   readonly db: PostgresJsDatabase;
-  /** The address of its socket; `undefined` before there is one. */
+  /** The address of its socket; `undefined` before a socket exists. */
   address(): Address | undefined;
   isOver(): boolean;
   /** Called when its server is gone. */
@@ -74,7 +77,7 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
         sql`select ${serverStart} as server, pg_backend_pid()::text as pid`,
       );
     } catch (error) {
-      // A server without these functions is watched without them.
+      // If a server lacks these functions, its sessions are watched without being identified.
       if (isConnectionLost(error)) throw error;
     }
   }
@@ -85,7 +88,8 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
       const address = connection.address();
       const before = state;
       state = address === undefined ? 'running' : await probe.stateOf(session, address);
-      // A stuck session responds as soon as it runs again. If it still has not after two probes, its response is lost.
+      // A stuck session responds as soon as it runs again. If it has not responded after two probes, its response is
+      // lost.
       const isLost = state === 'lost' || (isStuck && state === 'running' && before === 'running');
       if (isLost && silent.size > 0) {
         onLost();
@@ -97,8 +101,8 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
 
   return {
     /**
-     * Resolves when the session is identified. This happens before its first statement, behind which the query would
-     * wait.
+     * Resolves when the session is identified. This happens before its first statement, because the query would have to
+     * wait for that statement.
      */
     identified(): Promise<void> {
       identifying ??= identify();

@@ -117,8 +117,8 @@ async function secure(
 }
 
 /**
- * A stream that fails on the driver's first write. Without a socket, the driver does not try the next host. If a socket
- * ends before that write, the driver writes nothing to the next one.
+ * Returns a stream that fails on the driver's first write. Without a socket, the driver does not try the next host. If
+ * a socket ends before that write, the driver writes nothing to the next one.
  */
 function failingStream(error: Error): Duplex {
   return new Duplex({ read() {}, write: (_chunk, _encoding, done) => done(error) });

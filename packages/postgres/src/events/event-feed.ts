@@ -12,16 +12,16 @@ import { eventFeeds, events, orders } from '../schema.ts';
 const scannedMax = 10_000;
 
 /**
- * The maximum number of events that get their positions in one statement: about ten milliseconds of work. More than a
- * page lists.
+ * The maximum number of events that get their positions in one statement: about ten milliseconds of work. This is more
+ * than a page lists.
  */
 const positionedMax = 1_000;
 
 /** An event feed with its connection. */
 export interface PostgresEventFeed extends EventFeed, Closable {
   /**
-   * Returns those of the given merchants that have events after these positions; none while the database is
-   * unreachable. Rejects with an error that contains no values.
+   * Returns the merchants that have events after the given positions; none while the database is unreachable. Rejects
+   * with an error that contains no values.
    */
   findNewEvents(after: ReadonlyMap<AccountId, number>): Promise<ReadonlySet<AccountId>>;
 }

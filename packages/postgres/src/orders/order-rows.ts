@@ -31,7 +31,7 @@ export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
 };
 
 /**
- * The columns that only a change of state or an erasure sets, in the order of the table, where they precede only
+ * The columns that only a state change or an erasure sets, in the order of the table, where they precede only
  * `metadata`.
  */
 const laterColumns = [
@@ -62,7 +62,10 @@ export function newRow(value: (column: string) => SQL): Record<keyof NewOrderRow
   return Object.fromEntries(namedColumns.map(([key, { name }]) => [key, value(name)])) as ReturnType<typeof newRow>;
 }
 
-/** A conflict on any other key, an id or a token, is an internal error and fails the statement. */
+/**
+ * The key by which an order already exists. A conflict on another key, such as an id, is an internal error and fails
+ * the statement.
+ */
 export const conflictTarget = { target: [orders.merchantId, orders.order_id] };
 
 const unset = sql.join(
@@ -85,7 +88,7 @@ const names = sql.join(
   sql`, `,
 );
 
-/** The same rows with another array, `metadata`. */
+/** The same rows with an additional array, `metadata`. */
 export const unnestedRowsWithMetadata: SQL = sql`select ${names}, ${unset}, metadata from unnest(${arrays}, ${sql.placeholder('metadata')}::jsonb[]) as new (${names}, metadata)`;
 
 /** Returns the rows as one array literal per column. */
@@ -126,8 +129,8 @@ export function rowOf(order: Order): NewOrderRow {
 
 /** Returns the order of a row; it is `EXPIRED` if the row's status is `null`. Throws if the amount is not valid. */
 export function orderOf(row: ReadRow): Order {
-  const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
-  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = others;
+  const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...laterFields } = row;
+  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = laterFields;
   const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, refusedPayments, metadata, ...fields } =
     leaseAndFields;
   return {

@@ -98,7 +98,7 @@ function prepareFindDue(db: PostgresJsDatabase) {
 }
 
 /**
- * Moves from endpoint to endpoint through the index of pending deliveries and takes the due ones of each, up to the
+ * Moves from endpoint to endpoint through the index of pending deliveries, and claims the due ones of each up to the
  * limits, so that the backlog of one endpoint does not affect other endpoints. PostgreSQL reads no further endpoint
  * once it has enough rows. Whatever the statistics of the tables are, no plan for this form reads other events or
  * orders of a merchant: it reads due rows by their ctid, joins no third table, and looks up each endpoint once.
@@ -189,9 +189,10 @@ function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
 }
 
 /**
- * Stores results, and what they say about the endpoints: an endpoint that works now is not failing, and one that is
- * gone is disabled and stays disabled. A result of an earlier claim changes nothing. A result for a URL that the endpoint
- * no longer has changes only the delivery. If that URL is gone, the delivery is due again, for the endpoint's new URL.
+ * Stores results, and what they show about the endpoints: an endpoint that works now is not failing, and one that is
+ * gone is disabled and stays disabled. A result of an earlier claim changes nothing. A result for a URL that the
+ * endpoint no longer has changes only the delivery. If that URL is gone, the delivery is due again, for the endpoint's
+ * new URL.
  */
 function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;

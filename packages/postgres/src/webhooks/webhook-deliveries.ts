@@ -46,7 +46,7 @@ export interface ClaimedDelivery extends EndpointKey {
 
 /** Which deliveries to claim. */
 export interface ClaimFilter {
-  /** Whether to claim the deliveries of failing (or no) endpoints, rather than those of all other endpoints. */
+  /** Whether to claim only deliveries to failing, disabled or removed endpoints, or only those to working endpoints. */
   readonly failing: boolean;
   /** The maximum number of deliveries in flight per endpoint. */
   readonly perEndpoint: number;
@@ -76,7 +76,7 @@ export type WebhookDeliveries = ReturnType<typeof openWebhookDeliveries>;
 
 type Statements = ReturnType<typeof prepareDeliveries>;
 
-/** How the queue is opened. */
+/** The options of the queue. */
 export interface WebhookDeliveriesOptions extends DatabaseOptions {
   /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
   readonly isDistributed?: boolean | undefined;
@@ -158,12 +158,12 @@ function claimOfAll(client: DatabaseClient<Statements>, filter: ClaimFilter) {
 }
 
 /**
- * Asks all servers which endpoints have due deliveries, then claims one merchant's deliveries after another's, each on
- * its server.
+ * Asks all servers which endpoints have due deliveries, then claims the deliveries of one merchant at a time, on that
+ * merchant's server.
  */
 async function claimByMerchant(client: DatabaseClient<Statements>, filter: ClaimFilter) {
   const parameters = claimParameters(filter);
-  // As many endpoints as have deliveries in flight may have no capacity.
+  // Endpoints with deliveries in flight may have no capacity left, so their number is added to the limit.
   const limit = filter.limit + filter.inFlight.size;
   const due = await client.run(({ findDue }) => findDue.execute({ ...parameters, limit }));
   const claimed: Awaited<ReturnType<typeof claimOfAll>>[number][] = [];

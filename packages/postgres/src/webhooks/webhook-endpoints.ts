@@ -41,7 +41,7 @@ import { leaseSeconds } from './delivery-statements.ts';
 /** The maximum number of events that one page of an order's deliveries reads: a few milliseconds of work. */
 const scannedMax = 10_000;
 
-/** The secrets of an endpoint as they will be stored, and the signing secret that they replace. */
+/** The secrets of an endpoint as they will be stored. `was` is the stored signing secret that they replace. */
 export interface ReencryptedSecrets {
   readonly merchantId: number;
   readonly endpointId: string;
@@ -54,7 +54,8 @@ export interface ReencryptedSecrets {
 export type WebhookEndpoints = ReturnType<typeof openWebhookEndpoints>;
 
 /**
- * The operators' administration of webhook endpoints, on one connection. Rejects with errors that contain no values.
+ * Opens the operators' administration of webhook endpoints, on one connection. Rejects with errors that contain no
+ * values.
  */
 export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOptions) {
   const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'endpoints');
@@ -134,7 +135,7 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
       }),
 
     /**
-     * Stores secrets in another form, unless `was`, the signing secret, was replaced since. Returns the number of
+     * Stores re-encrypted secrets, unless the signing secret no longer equals `was`. Returns the number of changed
      * endpoints.
      */
     reencrypt: (endpoints: readonly ReencryptedSecrets[]) =>
@@ -318,8 +319,8 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
 
 /**
  * Finds the events of an order among the merchant's newest {@link scannedMax} events before `after`. No event of the
- * order is older than the order. There is no index of the orders of events, because each change of an order would have
- * to write to it.
+ * order is older than the order. The events have no index by order, because each change of an order would have to write
+ * to it.
  */
 async function scanForOrder(db: PostgresJsDatabase, merchantId: AccountId, orderId: string, after?: string) {
   const orderAt = sql`(${orders.createdAt} - ${paidAtToleranceMs / 1_000} * interval '1 second')`;
@@ -341,7 +342,7 @@ async function scanForOrder(db: PostgresJsDatabase, merchantId: AccountId, order
     .as('scanned');
   const [found] = await db
     .select({
-      // As text, which the driver does not parse.
+      // Returned as text, which the driver does not parse.
       eventIds: sql<string>`coalesce(array_agg(${scanned.eventId}) filter (where ${scanned.order_id} = ${orderId}), '{}')::text`,
       isCut: sql<boolean>`count(*) = ${scannedMax}`,
       lastId: sql<string>`min(${scanned.eventId})`,

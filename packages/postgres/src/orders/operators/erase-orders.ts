@@ -19,13 +19,13 @@ export type ErasureTarget =
   /** All orders created before this time. */
   | { readonly by: 'age'; readonly before: Date };
 
-/** How orders are erased. */
+/** The options of an erasure. */
 export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
   /** The key of the digests: 32 bytes, from SECRETS_KEY. */
   readonly key: Uint8Array;
-  /** Who acts, for the audit log; absent: the user of the operating system. */
+  /** The actor in the audit log; absent: the user of the operating system. */
   readonly actor?: string | undefined;
-  /** Stops after the batch in flight. */
+  /** If it is aborted, the erasure stops after the batch in flight. */
   readonly signal?: AbortSignal;
 }
 
@@ -98,7 +98,7 @@ async function eraseBatch(
   if (pairs.length > 0) {
     const pairArray = (pick: keyof (typeof pairs)[number], type: string) =>
       sql`${arrayLiteral(pairs, (pair) => pair[pick])}::${sql.raw(type)}[]`;
-    // The pairs come first, because only their text identifies them.
+    // The pairs are deleted first, because they can only be found by their text, which the next statement erases.
     await db.execute(sql`
       delete from ${orderMetadata} using unnest(${pairArray('merchantId', 'bigint')}, ${pairArray('digest', 'bytea')},
         ${pairArray('createdAt', 'timestamptz')}, ${pairArray('serviceOrderId', 'bigint')})

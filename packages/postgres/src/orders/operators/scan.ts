@@ -84,11 +84,17 @@ export async function* scanOrders(
   const pages = readPages<OrderRow & Pick<ScannedOrder, 'sharedFields'>>(
     { url, applicationName, pageMax: pageOrders },
     async (db, after) => {
-      const beyond = after && gt(orders.order_id, after.order_id);
+      const isAfterPrevious = after && gt(orders.order_id, after.order_id);
       const rows = await db
         .select()
         .from(orders)
-        .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.order_id}, ${orderIdPrefix})`))
+        .where(
+          and(
+            eq(orders.merchantId, merchantId),
+            isAfterPrevious,
+            sql`starts_with(${orders.order_id}, ${orderIdPrefix})`,
+          ),
+        )
         .orderBy(asc(orders.order_id))
         .limit(pageOrders);
       const sharedFieldsOf = await findSharedFields(db, rows);
@@ -100,8 +106,8 @@ export async function* scanOrders(
 }
 
 /**
- * Searches the orders of all merchants. No unique key does this, because every key includes the merchant. A join would
- * not run on Citus.
+ * Finds orders of any merchant with the same token or id. No unique key prevents such orders, because every key
+ * includes the merchant. A join would not run on Citus.
  */
 async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[]) {
   const tokens = arrayLiteral(rows, (row) => row.orderToken);
@@ -130,11 +136,11 @@ export async function* scanEvents(
   const pages = readPages<Omit<StoredEvent, 'createdAtMs'> & { readonly createdAt: Date }>(
     { url, applicationName, pageMax: pageEvents },
     (db, after) => {
-      const beyond = after && gt(eventId, after.eventId);
+      const isAfterPrevious = after && gt(eventId, after.eventId);
       return db
         .select({ eventId, type, createdAt, orderId })
         .from(events)
-        .where(and(eq(merchant, merchantId), beyond, sql`starts_with(${orderId}, ${orderIdPrefix})`))
+        .where(and(eq(merchant, merchantId), isAfterPrevious, sql`starts_with(${orderId}, ${orderIdPrefix})`))
         .orderBy(asc(eventId))
         .limit(pageEvents);
     },

@@ -3,7 +3,7 @@ import type { StoreFailure } from '@order-gateway/domain/result';
 import type { BatchQueue } from '../../batches/batch-queue.ts';
 import { orderOf, type ReadRow } from '../order-rows.ts';
 
-/** Stores that an order has passed its expiry, with its event. Returns `conflict` if another change was faster. */
+/** Stores that an order has expired, with its event. Returns `conflict` if another change came first. */
 export type ExpireOrder = (order: Order, timeoutMs: number) => Promise<ChangeOutcome>;
 
 /**
@@ -35,7 +35,7 @@ function isUnstored<Outcome extends { readonly kind: string }>(
  * Wraps a queue whose reads can find expired orders that are stored as unpaid, and returns only what callers may see.
  * An order is shown as expired only if that is stored, because a cancellation that began before the expiry can still
  * commit (docs/decisions/040-store-expiry-before-showing-it.md). So the expiry of each such order is stored first, one
- * order per statement, which cannot deadlock with the sweep. If another change of the order was faster, the read is
+ * order per statement, which cannot deadlock with the sweep. If another change of the order came first, the read is
  * repeated.
  */
 export function withExpiryStored<Item, Outcome extends { readonly kind: string }>(

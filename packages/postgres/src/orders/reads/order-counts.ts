@@ -13,7 +13,7 @@ import { type Closable, type DatabaseOptions, openClient, plansEveryRun } from '
 import { isExpired, orders } from '../../schema.ts';
 
 /**
- * Without sorts, PostgreSQL must use the index that already has the orders of a range in their order. Otherwise, for a
+ * Without sorts, PostgreSQL must use the index in which the orders of a range are already sorted. Otherwise, for a
  * merchant that is newer than the statistics of the table, it would expect only a few orders, read all of them through
  * another index, and sort them.
  */
@@ -50,8 +50,7 @@ export function openOrderCounts(options: DatabaseOptions): Pick<OrderStore, 'cou
 
 /**
  * Merges the ranges of `orders_list`, one per status, from their newest ends, until {@link countedOrdersMax} orders are
- * read. So the work is bounded, however many orders there are. PostgreSQL merges only ranges that are sorted
- * themselves.
+ * read. So the work is bounded, however many orders there are. PostgreSQL merges only ranges that are already sorted.
  */
 function prepareCount(db: PostgresJsDatabase) {
   const newestFirst = sql.raw(`order by created_at desc, service_order_id desc limit ${countedOrdersMax}`);

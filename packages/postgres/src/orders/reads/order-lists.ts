@@ -36,7 +36,7 @@ export function openOrderLists(
         createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
         ...upperBoundOf(page),
       };
-      const statuses = arrayLiteral(status === undefined ? orderStatuses : [status], (one) => one);
+      const statuses = arrayLiteral(status === undefined ? orderStatuses : [status], (name) => name);
       if (metadata === undefined && currency === undefined) {
         const rows = await client.run(({ list }) => list.execute({ ...range, statuses }));
         return unlessUnstored(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
@@ -148,7 +148,7 @@ function prepareOrdersByCurrency(db: PostgresJsDatabase) {
     .prepare('list_orders_by_currency');
 }
 
-/** What a scan found, in each row, and the orders. */
+/** The result of a scan, repeated in each row, and the orders. */
 const scanColumns = {
   isCut: sql<boolean>`scan.is_cut`,
   createdAtMs: sql<number | null>`(extract(epoch from scan.last_created_at) * 1000)::float8`,
@@ -157,9 +157,9 @@ const scanColumns = {
 };
 
 /**
- * Reads a range of the rows of one pair: if two were sent, of the pair that has fewer rows in that range. Then reads the
- * orders of these rows that also have the other pair, and applies all conditions to them. At most `scannedMax` rows are
- * read. The first row of the result says whether there are more, and where the range ends.
+ * Reads a range of the rows of one pair. If two pairs were sent, this is the pair with fewer rows in that range. Then
+ * reads the orders of these rows that also have the other pair, and applies all conditions to them. At most
+ * `scannedMax` rows are read. The first row of the result says whether there are more, and where the range ends.
  */
 function prepareOrdersByMetadata(db: PostgresJsDatabase) {
   const limit = sql.placeholder('limit');

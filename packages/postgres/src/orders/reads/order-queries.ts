@@ -76,8 +76,8 @@ interface PaymentKey {
 
 interface OrderQueriesOptions extends DatabaseOptions {
   /**
-   * Whether merchants may be on different servers. Each batch is then of one merchant, so that a lost server fails no
-   * other merchant's lookups.
+   * Whether merchants may be on different servers. Each batch then concerns one merchant, so that a lost server does
+   * not make the lookups of other merchants fail.
    */
   readonly isDistributed: boolean;
 }
@@ -205,7 +205,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueri
     accounts: db
       .select({
         id: accounts.id,
-        facts: {
+        profile: {
           name: accounts.name,
           mode: accounts.mode,
           isDisabled: isNotNull(accounts.disabledAt) as SQL<boolean>,
@@ -216,7 +216,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueri
       .from(accounts)
       .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
       .prepare('find_merchants'),
-    /** The secret of each merchant's oldest endpoint, which signs returns. */
+    /** The secret of each merchant's oldest endpoint, which signs return URLs. */
     signingSecrets: db
       .selectDistinctOn([webhookEndpoints.merchantId], {
         id: webhookEndpoints.merchantId,
@@ -265,8 +265,8 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
 
 /**
  * Reads the payment before its order. A payment that is stored between the two reads is seen with its order, and a
- * payment of another order fails the change. On Citus, a payment can be stored for an order that it has not changed
- * yet; it then counts as unknown.
+ * payment of another order makes the change fail. On Citus, a payment can be stored for an order that it has not
+ * changed yet; it then counts as unknown.
  */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
@@ -299,7 +299,7 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchan
   ] as const;
 }
 
-/** Reads the merchants of links, and the secrets that sign their returns. */
+/** Reads the merchants of links, and the secrets that sign their return URLs. */
 async function readMerchants(client: SharedClient, ids: readonly number[]) {
   const merchantIds = arrayLiteral(ids, (id) => id);
   const [accounts, secrets] = await Promise.all([
@@ -330,8 +330,11 @@ function createMerchantCache(): FindMerchants {
 }
 
 /** The outcome of a lookup that found this order and its merchant. */
-function linkOf(order: ReadRow, { facts, signingSecret, brand }: MerchantRow): LinkLookup & { readonly kind: 'found' } {
-  return { kind: 'found', order: orderOf(order), merchant: { ...facts, signingSecret, brand } };
+function linkOf(
+  order: ReadRow,
+  { profile, signingSecret, brand }: MerchantRow,
+): LinkLookup & { readonly kind: 'found' } {
+  return { kind: 'found', order: orderOf(order), merchant: { ...profile, signingSecret, brand } };
 }
 
 async function findBatch(
@@ -340,7 +343,8 @@ async function findBatch(
   findMerchants: FindMerchants,
 ): Promise<(FoundOrder | Unstored<FoundOrder>)[]> {
   const found = new Map<string, FoundOrder | Unstored<FoundOrder>>();
-  // The row of an order need not have the payment id that found it, so each payment id has its own statement.
+  // The row of an order need not contain the payment id by which it was found, so each payment id has its own
+  // statement.
   const groups = Map.groupBy(batch, (lookup) => (lookup.by === 'paymentId' ? lookup : lookup.by));
   const reads = [...groups].map(async ([group, lookups]) => {
     const [rows, accounts] = await Promise.all(readLinks(client, lookups, findMerchants));

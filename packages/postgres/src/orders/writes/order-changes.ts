@@ -66,7 +66,7 @@ export function openOrderChanges({ isDistributed, ...options }: OrderChangesOpti
           if (row === undefined) return [{ kind: 'conflict' }];
           return [{ kind: 'changed', ...(row.leaseEndsAt && { endsAtMs: row.leaseEndsAt.getTime() }) }];
         } catch (error) {
-          // The payment has since paid another order, or was refused for this one.
+          // Meanwhile, the payment has paid another order, or was refused for this one.
           if (isDuplicate(error)) return [{ kind: 'conflict' }];
           throw error;
         }

@@ -31,15 +31,15 @@ import { openOrderIds } from './order-ids.ts';
 import { insertOrders } from './plpgsql-functions.ts';
 
 /**
- * The batches in flight on the inserting connection. When one is done, the next has already arrived, so none waits for
- * the network.
+ * The number of batches in flight on the inserting connection. When one ends, the server has already received the next
+ * one, so that it does not wait for the network.
  */
 const batchesInFlight = 2;
 
 /** A batch may wait behind another on its connection. Both must end before the client considers the connection dead. */
 const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight);
 
-/** How often a batch is inserted if its ids are in use. The second block is checked when it is reserved. */
+/** How many times a batch is inserted if its ids are in use. The second block is checked when it is reserved. */
 const insertAttemptsMax = 3;
 
 export interface CreationOptions extends DatabaseOptions {
@@ -47,7 +47,7 @@ export interface CreationOptions extends DatabaseOptions {
   readonly limits?: { readonly batchMax: number; readonly waitingMax: number } | undefined;
 }
 
-/** Creates orders. `close` lets waiting orders finish, and closes the connections. */
+/** Creates orders. `close` waits for the orders in the queue, and closes the connections. */
 export type Creations = BatchQueue<NewOrder, CreateOutcome | Unstored<CreateOutcome>>;
 
 type Statements = ReturnType<typeof prepareInserts>;
@@ -70,7 +70,7 @@ export function openCreations(
       ...database,
       applicationName: 'order-gateway orders',
       statementTimeoutMs,
-      // Citus can tell which server a function call is for only from a plan made for the values of the call.
+      // Citus can only choose the server of a function call if the plan is made for the values of that call.
       ...(isDistributed && { settings: plansEveryRun }),
     },
     (db) => prepareInserts(db, isDistributed),
@@ -207,12 +207,12 @@ async function insertBatch(
   }
   try {
     const inserted = await insert(statements, orders, isDistributed);
-    // An order counts as created only by its own id, because the driver has returned rows of other statements (issue
-    // 1120).
+    // An order counts as created only if its own id is returned, because the driver has returned rows of other
+    // statements (issue 1120).
     return { orders, created: new Set(inserted.map(({ serviceOrderId }) => serviceOrderId)) };
   } catch (error) {
     if (attempts === 1 || !isDuplicate(error)) throw error;
-    // Nothing is stored. The ids are in use, as after a restore: theirs is the only other unique key.
+    // Nothing was stored. Only the ids have another unique key, so they are in use, for example after a restore.
     ids.drop();
     return insertBatch(statements, batch, isDistributed, attempts - 1);
   }
@@ -233,7 +233,7 @@ function insert(statements: Statements, orders: readonly Order[], isDistributed:
     });
   }
   if (!hasMetadata) return insert.execute(columnArrays(rows));
-  const metadata = arrayLiteral(metadataOf(rows, orders), (one) => one && JSON.stringify(one));
+  const metadata = arrayLiteral(metadataOf(rows, orders), (pairs) => pairs && JSON.stringify(pairs));
   return insertWithMetadata.execute({ ...columnArrays(rows), metadata });
 }
 

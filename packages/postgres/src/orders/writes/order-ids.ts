@@ -15,11 +15,11 @@ export const skipLock = 0x626c6f636b73;
 const skippedMax = 100_000;
 
 /**
- * The ids for the orders that one connection inserts, from blocks that the same connection reserves. A block is not used
- * on another connection, because that one may lead to a different server. After an asynchronous failover, that server
- * may not know of the block and reserve it again. The orders and the sequence are in the same log, so a server that has
- * an order also has the reservation of its id. If orders are on different servers, only the first block is checked. The
- * check needs all servers, and a lost one must not end the creation of orders.
+ * The ids for the orders that one connection inserts, from blocks that the same connection reserves. A block is not
+ * used on another connection, because that connection may lead to a different server. After an asynchronous failover,
+ * that server may not know of the block and reserve it again. The orders and the sequence are in the same log, so a
+ * server that has an order also has the reservation of its id. If orders are on different servers, only the first block
+ * is checked. The check needs all servers, and a lost server must not stop the creation of orders.
  */
 export function openOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
   let isChecked = false;
@@ -46,7 +46,7 @@ async function reserveBlock(db: PostgresJsDatabase, isChecked: boolean): Promise
     const [reserved] = await db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`);
     const block = Number(reserved?.block);
     if (isChecked) return block;
-    // A separate statement, because Citus cannot do both in one.
+    // This is a separate statement, because Citus cannot do both in one.
     const [used] = await db.execute<{ last: string | null }>(
       sql`select max(service_order_id) as last from ${orders} where service_order_id > ${(block - 1) * idBlockSize}`,
     );

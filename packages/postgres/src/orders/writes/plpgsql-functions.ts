@@ -20,19 +20,19 @@ import { conflictTarget, newRow } from '../order-rows.ts';
 /** The maximum number of refused payments that a read of an order shows. */
 const refusedPaymentsMax = 20;
 
-/** The time of the database in whole milliseconds, the precision of the columns, which would round it up. */
+/** The current time of the database, truncated to milliseconds, because the columns would round it up. */
 export const nowInMs = sql`date_trunc('milliseconds', now())`;
 
 /** The id has 13 digits of the time in microseconds, so that ids sort by time, and 19 random digits. */
 const newEventId = sql`${eventIdAt(sql`now()`)} || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
 
 /**
- * The columns that an update finds orders by. Every function begins with `merchant_id`, so that Citus can choose the
+ * The columns by which an update finds an order. Every function begins with `merchant_id`, so that Citus can choose the
  * server of a call.
  */
 const orderKey = { merchant_id: 'bigint', order_id: 'text' };
 
-/** A variable of the functions. */
+/** The variable in which a function keeps the time of the change. */
 const changedAt = sql.raw('changed_at');
 
 /** Builds statements without a database. */
@@ -154,8 +154,8 @@ export const changeOrder = changeFunction(
         and(
           isOrder(value),
           eq(orders.orderStatus, value('from_status')),
-          // After its expiry, an unpaid order can only expire. The read has checked this, but on Citus by the clock of
-          // another server.
+          // After its expiry, an unpaid order can only expire. The read has checked this, but on Citus, it used the
+          // clock of another server.
           sql`(${to} = ${transitions.expire.to} or (${isExpired}) is not true)`,
           // During a lease, an unpaid order can only be paid. The lease may have begun after the read.
           sql`(${to} = ${transitions.pay.to} or ${isLeaseLive} is not true)`,
@@ -183,7 +183,7 @@ export const expireOrderNow = changeFunction('expire_order_now', orderKey, (valu
   event: sql`${transitions.expire.event}`,
 }));
 
-/** Stores the expiry of those of a merchant's orders that have expired. */
+/** Stores the expiry of the orders of a merchant that have expired, among those with the given order_ids. */
 export const expireOrders = changeFunction(
   'expire_orders',
   { merchant_id: 'bigint', order_ids: 'text[]' },
@@ -203,7 +203,7 @@ export const expireOrders = changeFunction(
   }),
 );
 
-/** Stores a refused payment, if the order is still in a state. */
+/** Stores a refused payment, if the order still has the status `from_status`. */
 export const refusePayment = changeFunction(
   'refuse_payment',
   {

@@ -27,12 +27,12 @@ export function openSweeps(options: DatabaseOptions) {
   const sweep = async (job: 'expire' | 'deleteOldEvents') => {
     let count = 0;
     try {
-      const due = await client.run(({ [job]: { find } }) => find.execute());
-      for (const [merchantId, rows] of Map.groupBy(due, ({ merchantId }) => merchantId)) {
+      const found = await client.run(({ [job]: { find } }) => find.execute());
+      for (const [merchantId, rows] of Map.groupBy(found, ({ merchantId }) => merchantId)) {
         const ids = arrayLiteral(rows, ({ id }) => id);
         count += await client.run(({ [job]: { change } }) => change(merchantId, ids));
       }
-      return { count, isDone: due.length < sweptMax };
+      return { count, isDone: found.length < sweptMax };
     } catch (error) {
       // Two sweeps, or a sweep and an erasure, may lock the same orders in a different sequence.
       if (isConcurrencyFailure(error)) return { count, isDone: false };
@@ -42,13 +42,12 @@ export function openSweeps(options: DatabaseOptions) {
   };
   return {
     /**
-     * Stores that orders have passed their expiry, with their events: at most {@link sweptMax} orders. Rejects with an
-     * error that contains no values. If the database is unreachable, there is nothing to do.
+     * Stores the expiry of at most {@link sweptMax} expired orders, with their events. Rejects with an error that
+     * contains no values. If the database is unreachable, there is nothing to do.
      */
     expire: () => sweep('expire'),
     /**
-     * Deletes events older than 30 days and their deliveries: at most {@link sweptMax} events. Rejects as `expire`
-     * does.
+     * Deletes at most {@link sweptMax} events that are older than 30 days, and their deliveries. Rejects like `expire`.
      */
     deleteOldEvents: () => sweep('deleteOldEvents'),
     close: client.close,
