@@ -2,9 +2,9 @@ import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 
-// Runs in a page of the gateway's origin.
+// Runs in the browser, in a page of the gateway's origin.
 
-/** Looks up an order with a Connect client for browsers, and lists orders. */
+/** Looks up an order and lists orders with connect-web, in each encoding. Returns the ids it receives. */
 export async function readOrders(baseUrl: string, headers: Record<string, string>, orderId: string) {
   const found = [];
   for (const useBinaryFormat of [false, true]) {

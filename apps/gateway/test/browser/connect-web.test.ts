@@ -1,21 +1,15 @@
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
-import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
 import { createOrder } from '../helpers/send-order.ts';
-import { openBrowser } from './open-browser.ts';
+import { describeInBrowser } from './pages.ts';
 
-const opened = await openBrowser();
-
-test.skipIf(opened.kind === 'none' && mustSkip('Connect GET in a real browser', opened.reason))(
-  'connect-web reads orders with GET from a page of the same origin',
-  async () => {
-    if (opened.kind === 'none') return;
-    await using browser = opened.browser;
+await describeInBrowser('connect-web', (browser) => {
+  test('reads orders with GET from a page of the same origin', async () => {
     const gateway = await runGateway();
     const { order_id } = await createOrder(gateway, 'in a browser & ünïcode');
-    // The page's Content-Security-Policy would not run the test's script.
+    // The page's Content-Security-Policy would block the test's script.
     const page = await browser.newPage({ bypassCSP: true });
     await page.goto(`${gateway.url}/health/live`);
     await page.addScriptTag({ content: await bundle('connect-page.ts') });
@@ -34,10 +28,10 @@ test.skipIf(opened.kind === 'none' && mustSkip('Connect GET in a real browser', 
       ['GET', 'ListOrders', 'no-store'],
     ];
     expect(sent).toEqual([...calls, ...calls]);
-  },
-);
+  });
+});
 
-/** A module of this folder and all that it imports, as the script `connectPage`. */
+/** Bundles a module of this folder with its imports, as a script that defines `connectPage`. */
 async function bundle(file: string): Promise<string> {
   await using build = await rolldown({
     input: join(import.meta.dirname, file),

@@ -6,19 +6,19 @@ import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { waitLimitMs } from '../../../../tools/test-limits.ts';
 
-/** Where Chromium and Chrome are usually installed. CHROMIUM_PATH names another path. */
+/** The usual paths of Chromium and Chrome. CHROMIUM_PATH replaces them. */
 const usualPaths = [
   ...['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium'],
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 
-/** Chromium in an npm package, for Linux on x64. Not a dependency, because every first start would download its 66 MB. */
+/** Chromium as an npm package for Linux on x64. As a dependency, it would add 66 MB to every installation. */
 const packaged = { name: '@sparticuz/chromium', version: '147.0.0' };
 const cache = join(import.meta.dirname, '../../node_modules/.cache/chromium');
 
-/** No sandbox: containers do not allow one, and only our own pages are opened. */
-const ownArguments = [
+/** `--no-sandbox` because containers don't allow one, and tests only open the gateway's own pages. */
+const browserArguments = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update'],
 ];
@@ -27,7 +27,7 @@ export type OpenedBrowser =
   | { readonly kind: 'opened'; readonly browser: Browser; readonly name: string }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** Opens an installed Chromium or Chrome, otherwise one from npm. Never rejects: without a browser it returns the reason. */
+/** Opens the installed Chromium or Chrome, or else one from npm. Never rejects: if none opens, returns the reasons. */
 export async function openBrowser(): Promise<OpenedBrowser> {
   const reasons: string[] = [];
   for (const find of [findInstalled, installPackaged]) {
@@ -42,35 +42,35 @@ export async function openBrowser(): Promise<OpenedBrowser> {
   return { kind: 'none', reason: reasons.join('; ') };
 }
 
-interface Found {
+interface Executable {
   readonly executablePath: string;
   readonly args: string[];
 }
 
-async function findInstalled(): Promise<Found> {
+async function findInstalled(): Promise<Executable> {
   const { CHROMIUM_PATH } = process.env;
   for (const executablePath of CHROMIUM_PATH ? [CHROMIUM_PATH] : usualPaths) {
-    const isThere = await access(executablePath, constants.X_OK).then(
+    const isExecutable = await access(executablePath, constants.X_OK).then(
       () => true,
       () => false,
     );
-    if (isThere) return { executablePath, args: ownArguments };
+    if (isExecutable) return { executablePath, args: browserArguments };
   }
   throw new Error('no installed Chromium or Chrome');
 }
 
-async function installPackaged(): Promise<Found> {
+async function installPackaged(): Promise<Executable> {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
-    throw new Error(`${packaged.name} has none for ${process.platform} ${process.arch}`);
+    throw new Error(`${packaged.name} has no browser for ${process.platform} ${process.arch}`);
   }
   const executablePath = join(cache, 'chromium');
   if (!existsSync(executablePath)) await makeCache();
-  return { executablePath, args: ownArguments };
+  return { executablePath, args: browserArguments };
 }
 
 /**
- * Installs and unpacks the browser in another folder, which is renamed when it is complete: test files run at the same time, and
- * a program can't be started while a process writes it (ETXTBSY).
+ * Installs and unpacks the browser in a temporary folder, and renames the folder when it is complete: test files run in
+ * parallel, and a program can't be started while a process writes it (ETXTBSY).
  */
 async function makeCache(): Promise<void> {
   await mkdir(dirname(cache), { recursive: true });
@@ -78,7 +78,8 @@ async function makeCache(): Promise<void> {
   const wanted = `${packaged.name}@${packaged.version}`;
   const args = ['install', '--prefix', draft.path, '--no-audit', '--no-fund', '--ignore-scripts', wanted];
   await promisify(execFile)('npm', args, { timeout: waitLimitMs, cwd: draft.path });
-  // It unpacks itself to the temporary folder, here to one that stays and that programs may be run from.
+  // The package unpacks the browser to TMPDIR. The system's own folder may be mounted noexec, and its contents are not
+  // kept.
   const unpack = `await (await import('${packaged.name}')).default.executablePath()`;
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', unpack], {
     cwd: draft.path,
@@ -86,7 +87,7 @@ async function makeCache(): Promise<void> {
     env: { ...process.env, TMPDIR: draft.path },
   });
   await rename(draft.path, cache).catch((error: NodeJS.ErrnoException) => {
-    // rename(2) does not replace a folder with content, here that of another test file.
+    // rename(2) does not replace a folder that has content: another test file was faster.
     if (!['ENOTEMPTY', 'EEXIST'].includes(error.code ?? '')) throw error;
   });
 }

@@ -8,17 +8,17 @@ import { describePages, desktop, expectAccessible, expectFits } from './pages.ts
 const texts = pageTexts.en;
 
 await describePages('an open payment page', (pages) => {
-  const { gateway, newLink, newTestLink, newPublicLink, closings, visit } = pages;
+  const { gateway, newLink, newTestLink, newPublicLink, moveTo, visit } = pages;
   const inMinutes = (count: number) => new Date(Date.now() + count * 60_000).toISOString();
   const checkout = (method: string, members: object) =>
     postJson(gateway.checkout, `/gateway.v1.CheckoutService/${method}`, JSON.stringify(members));
 
   test.each([
     ['is paid', texts.paid, ({ payment_link }) => pressPay(payment_link)],
-    ['expires', texts.expired, closings.EXPIRED],
-    ['is cancelled', texts.cancelled, closings.CANCELLED],
-  ] satisfies [string, string, (typeof closings)['PAID']][])(
-    'an order %s: the open page shows it without a reload',
+    ['expires', texts.expired, moveTo.EXPIRED],
+    ['is cancelled', texts.cancelled, moveTo.CANCELLED],
+  ] satisfies [string, string, (typeof moveTo)['PAID']][])(
+    'when an order %s, the open page shows it without a reload',
     async (_, badge, close) => {
       const order = await newTestLink({ order_expires_at: inMinutes(9) });
       await visit(order.payment_link, { viewport: desktop }, async (page) => {
@@ -33,9 +33,9 @@ await describePages('an open payment page', (pages) => {
     },
   );
 
-  test('a payment in time is reported after the expiry: the page shows it', async () => {
+  test('shows a payment that was made in time but reported after the expiry', async () => {
     const order = await newTestLink({ order_expires_at: inMinutes(9) });
-    await closings.EXPIRED(order);
+    await moveTo.EXPIRED(order);
     await visit(order.payment_link, {}, async (page) => {
       await page.getByText(texts.expired, { exact: true }).waitFor();
       const paid_at = new Date(Date.parse(order.created_at) - 60_000).toISOString();
@@ -44,35 +44,35 @@ await describePages('an open payment page', (pages) => {
     });
   });
 
-  test('a payment starts and ends: the page shows it, and asks at most every 5 s', async () => {
+  test('shows that a payment starts and ends, and polls at most every 5 s', async () => {
     const { order_token, payment_link } = await newLink();
     const attempt = { order_token, attempt_id: 'a-1' };
     await visit(payment_link, { hasClock: true }, async (page) => {
       await page.evaluate(
-        'window.asked = 0; const send = fetch; window.fetch = (...call) => (asked += 1, send(...call))',
+        'window.polls = 0; const send = fetch; window.fetch = (...call) => (polls += 1, send(...call))',
       );
-      const asked = () => page.evaluate('asked');
+      const polls = () => page.evaluate('polls');
       await page.clock.runFor(999);
-      expect(await asked()).toBe(0);
+      expect(await polls()).toBe(0);
       await page.clock.runFor(1);
-      expect(await asked()).toBe(1);
+      expect(await polls()).toBe(1);
       await checkout('StartPayment', attempt);
       await page.getByText(texts.inProgressText).waitFor();
       expect(await page.locator('.button').count()).toBe(0);
       await checkout('EndPayment', attempt);
       await page.clock.runFor(4_999);
-      expect(await asked()).toBe(1);
+      expect(await polls()).toBe(1);
       await page.clock.runFor(1);
-      expect(await asked()).toBe(2);
+      expect(await polls()).toBe(2);
       await page.getByText(texts.pay, { exact: true }).waitFor();
     });
   });
 
-  test('counts down in the time zone of the customer, until the order has expired', async () => {
+  test('counts down until the order has expired', async () => {
     const { payment_link, order_id } = await newTestLink({ order_expires_at: inMinutes(9) });
     await visit(payment_link, {}, async (page) => {
-      const left = page.locator('[data-left-ms]');
-      await expect.poll(() => left.textContent()).toMatch(/^8 minutes, \d+ seconds?$/);
+      const countdown = page.locator('[data-left-ms]');
+      await expect.poll(() => countdown.textContent()).toMatch(/^8 minutes, \d+ seconds?$/);
       await runQuery(
         gateway.databaseUrl,
         `update orders set order_expires_at = now() + interval '2 s' where order_id = '${order_id}'`,
@@ -81,9 +81,9 @@ await describePages('an open payment page', (pages) => {
     });
   });
 
-  test('says times in the zone of the customer, without JavaScript in UTC', async () => {
+  test("shows times in the customer's time zone, or in UTC without JavaScript", async () => {
     const order = await newTestLink();
-    await closings.PAID(order);
+    await moveTo.PAID(order);
     await visit(order.payment_link, { timezone: 'Asia/Kolkata' }, async (page) => {
       const datetime = await page.getAttribute('time', 'datetime');
       const local = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeStyle: 'short', timeZone: 'Asia/Kolkata' });
@@ -95,18 +95,18 @@ await describePages('an open payment page', (pages) => {
     });
   });
 
-  test('asks for nothing while it is hidden, and shows what has changed when it is seen again', async () => {
+  test('does not poll while it is hidden, and shows changes when it becomes visible again', async () => {
     const order = await newTestLink();
     await visit(order.payment_link, {}, async (page) => {
       const setHidden = (isHidden: boolean) =>
         page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} });
           document.dispatchEvent(new Event('visibilitychange'))`);
       const aborted = page.waitForEvent('requestfailed');
-      // It asks immediately.
+      // The page polls as soon as it becomes visible. Hiding it aborts that request.
       await setHidden(false);
       await setHidden(true);
       await aborted;
-      await closings.PAID(order);
+      await moveTo.PAID(order);
       expect(await page.locator('.status').count()).toBe(0);
       await setHidden(false);
       await page.getByText(texts.paid, { exact: true }).waitFor();
@@ -124,7 +124,7 @@ await describePages('an open payment page', (pages) => {
   });
 
   test.each(['#0b5fff', '#ffff00', '#ffffff', '#000000', '#777777'])(
-    'a brand in %s is accessible, and loads its logo alone',
+    'a page with the brand colour %s is accessible, and loads only the logo',
     async (color) => {
       const shop = { url: gateway.url, credentials: await gateway.accounts.create('Test Shop') };
       const links = {
@@ -133,7 +133,7 @@ await describePages('an open payment page', (pages) => {
         privacy_url: 'https://shop.example/',
       };
       const brand = { logo: webp.toString('base64'), color, ...links };
-      // On a busy machine, checking the logo can take longer than a call may.
+      // On a busy machine, checking the logo can take longer than the deadline of a call.
       await expect.poll(async () => (await callJson(shop, 'PATCH', '/brand', brand)).status).toBe(200);
       const { body } = await callJson(shop, 'GET', '/brand');
       const { payment_link } = await createOrder(shop, color);

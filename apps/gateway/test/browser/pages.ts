@@ -14,7 +14,7 @@ import { giveSigningSecret, type RunningGateway, useGateway } from '../helpers/r
 import { callJson, createOrder, pressPay } from '../helpers/send-order.ts';
 import { openBrowser } from './open-browser.ts';
 
-/** Markup, script, entities, direction overrides, emoji and combining marks: 1,000 code points in total. */
+/** Markup, script, entities, direction overrides, emoji and combining marks, with padding to 1,000 code points. */
 const hostileStart = `<script>document.title='run'</script><img src=x onerror="document.title='run'">"'>&lt;{{7*7}}\${7*7}
 \u202eright to left\u202c \u2067\u202e never closed 👩🏽‍🚀🏴󠁧󠁢󠁳󠁣󠁴󠁿 Z\u0337\u031b\u0339\u033a\u0308\u0301a\u0336l\u0334g\u0338o שלום مرحبا `;
 export const hostileNote = hostileStart + 'x'.repeat(1_000 - [...hostileStart].length);
@@ -25,26 +25,26 @@ const sampleAmount = 124_950n as AmountHundredths;
 export const phone = { width: 320, height: 568 };
 export const desktop = { width: 1280, height: 800 };
 
-/** Covers each size and each colour scheme once, because they do not depend on each other. */
+/** Each size and each colour scheme once: they are independent of each other, so not every combination is needed. */
 export const views = [
   { viewport: phone, colorScheme: 'light' },
   { viewport: desktop, colorScheme: 'dark' },
 ] as const;
 
-/** The elements and colours of a page are the same in all languages; in Arabic they are mirrored. */
-export const isLookedAtByAxe = (language: PageLanguage) => language === 'en' || language === 'ar';
+/** Limits axe to two languages: a page has the same elements and colours in every language, but Arabic mirrors them. */
+export const isCheckedByAxe = (language: PageLanguage) => language === 'en' || language === 'ar';
 
 interface View {
   readonly language?: PageLanguage;
   readonly viewport?: { readonly width: number; readonly height: number };
   readonly colorScheme?: 'light' | 'dark';
   readonly hasScript?: boolean;
-  /** Whether time passes in the page only when the test says so. */
+  /** Whether the test controls the page's clock. */
   readonly hasClock?: boolean;
   readonly timezone?: string;
 }
 
-/** Shows a page in a size and a colour scheme. */
+/** Changes the size and colour scheme of a page. */
 export async function showIn(
   page: Page,
   { viewport, colorScheme }: Required<Pick<View, 'viewport' | 'colorScheme'>>,
@@ -53,7 +53,7 @@ export async function showIn(
   await page.emulateMedia({ media: 'screen', colorScheme });
 }
 
-/** Fails if axe finds anything. */
+/** Fails if axe finds a violation. */
 export async function expectAccessible(page: Page, part = 'html'): Promise<void> {
   await page.evaluate(axe.source);
   const found = await page.evaluate(
@@ -74,11 +74,19 @@ export async function expectFits(page: Page): Promise<void> {
   expect(outside).toEqual([]);
 }
 
-/** Describes pages in a real browser, if there is one. */
-export async function describePages(title: string, describeTests: (pages: Pages) => void): Promise<void> {
+/** A `describe` whose tests use a real browser. Without a browser, it is skipped. */
+export async function describeInBrowser(title: string, describeTests: (browser: Browser) => void): Promise<void> {
   const opened = await openBrowser();
-  if (opened.kind === 'none') test.skipIf(mustSkip(`${title} in a real browser`, opened.reason))(title);
-  else describe(`${title} in ${opened.name}`, () => describeTests(usePages(opened.browser)));
+  if (opened.kind === 'none') return test.skipIf(mustSkip(`${title} in a real browser`, opened.reason))(title);
+  describe(`${title} in ${opened.name}`, () => {
+    afterAll(() => opened.browser.close());
+    describeTests(opened.browser);
+  });
+}
+
+/** Like {@link describeInBrowser}, for tests of pages that customers and visitors see. */
+export function describePages(title: string, describeTests: (pages: Pages) => void): Promise<void> {
+  return describeInBrowser(title, (browser) => describeTests(usePages(browser)));
 }
 
 export type Pages = ReturnType<typeof usePages>;
@@ -86,12 +94,12 @@ export type Pages = ReturnType<typeof usePages>;
 /** The pages of a gateway with a live and a test merchant, for all tests of a `describe`. */
 function usePages(browser: Browser) {
   const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}', hasDemo: true });
-  /** Phones can open its pages, by its base URL. */
+  /** Its base URL is public, so phones could open its pages. */
   const publicGateway = useGateway({ baseUrl: 'https://pay.gateway.test', mode: 'test' });
   const shop = {} as Shop;
   let testShop: Pick<RunningGateway, 'url' | 'credentials'>;
   let signingSecret: string;
-  /** One page for all visits, because each new page is another process. */
+  /** One page for all visits, because each new page starts a process. */
   let shared: Page;
   beforeAll(async () => {
     Object.assign(shop, await openShop());
@@ -99,23 +107,23 @@ function usePages(browser: Browser) {
     testShop = { url: gateway.url, credentials: await gateway.accounts.create('Test Shop', 'test') };
     signingSecret = await giveSigningSecret(gateway.databaseUrl, testShop.credentials.clientId);
   });
-  afterAll(() => Promise.all([shop.close?.(), browser.close()]));
+  afterAll(() => shop.close?.());
 
   const newLink = (overrides: Record<string, unknown> = {}, mode: MerchantMode = 'live') =>
     createOrder(mode === 'live' ? gateway : testShop, `browser-${Math.random()}`, overrides);
 
-  /** The link of a test order. Its customer returns to the local shop. */
+  /** Creates a test order whose customer returns to the local shop. */
   const newTestLink = (overrides: Record<string, unknown> = {}) =>
     newLink({ return_url: `${shop.url}/thanks?cart=5`, ...overrides }, 'test');
 
-  /** The link of a test order of the public gateway, and its address on this machine. */
+  /** Creates a test order on the public gateway. `address` is the local address of its payment link. */
   const newPublicLink = async (overrides: Record<string, unknown> = {}) => {
     const { payment_link } = await createOrder(publicGateway, `browser-${Math.random()}`, overrides);
     return { payment_link, address: publicGateway.url + new URL(payment_link).pathname };
   };
 
-  /** Moves a test order to each state. */
-  const closings: Record<OrderStatus, (order: OrderResponse) => Promise<unknown>> = {
+  /** Functions that move an unpaid test order to each status. */
+  const moveTo: Record<OrderStatus, (order: OrderResponse) => Promise<unknown>> = {
     UN_PAID: async () => {},
     PAID: ({ payment_link }) => pressPay(payment_link),
     EXPIRED: ({ order_id }) =>
@@ -131,8 +139,7 @@ function usePages(browser: Browser) {
   const amountText = (language: PageLanguage) => localAmount(sampleAmount, 'EUR', language);
 
   /**
-   * Opens an address and checks the page. Returns the URLs that the page loads, except its QR code. Fails if it reports
-   * an error.
+   * Opens an address and checks the page. Returns the URLs it loads, except its QR code. Fails if it reports errors.
    */
   const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
     const {
@@ -143,18 +150,17 @@ function usePages(browser: Browser) {
       hasClock = false,
       timezone,
     } = view;
-    const isUsual = hasScript && !hasClock && timezone === undefined;
+    const usesShared = hasScript && !hasClock && timezone === undefined;
     const settings = { javaScriptEnabled: hasScript, ...(timezone !== undefined && { timezoneId: timezone }) };
-    const page = isUsual ? shared : await (await browser.newContext(settings)).newPage();
-    // The test has its own time limit.
+    const page = usesShared ? shared : await (await browser.newContext(settings)).newPage();
+    // The test's time limit applies.
     page.setDefaultTimeout(0);
     if (hasClock) {
       await page.clock.install({ time: 0 });
       await page.clock.pauseAt(Date.now());
     }
     try {
-      // The page of the previous visit polls for changes and, on a slow machine, may still do so when this visit
-      // begins.
+      // The previous visit's page polls for changes, and on a slow machine it may still do so when this visit begins.
       await page.goto('about:blank');
       await page.setExtraHTTPHeaders({ 'accept-language': language });
       await showIn(page, { viewport, colorScheme });
@@ -168,12 +174,13 @@ function usePages(browser: Browser) {
       page.on('response', (response) => statuses.push(response.status()));
       await page.goto(address);
       await look(page);
-      // The browser reports every document with an error status.
-      const isOwn = (text: string) => statuses.some((status) => status >= 400 && text.includes(`status of ${status}`));
-      expect(reports.filter((text) => !isOwn(text))).toEqual([]);
+      // The browser reports the error status of a document, which is not an error of the page.
+      const isStatus = (text: string) =>
+        statuses.some((status) => status >= 400 && text.includes(`status of ${status}`));
+      expect(reports.filter((text) => !isStatus(text))).toEqual([]);
       const loaded = requests.filter((url) => !url.endsWith('/qr.svg'));
       expect(loaded[0]).toBe(address);
-      // The page requests itself to find out whether it has changed.
+      // The page polls for changes at its own address.
       return loaded.filter((url) => url !== address);
     } finally {
       page.removeAllListeners();
@@ -187,7 +194,7 @@ function usePages(browser: Browser) {
     newLink,
     newTestLink,
     newPublicLink,
-    closings,
+    moveTo,
     findOrder,
     amountText,
     visit,
@@ -195,11 +202,11 @@ function usePages(browser: Browser) {
   };
 }
 
-/** A merchant's site on this machine, under two origins. */
+/** A merchant's local website, reachable under two origins. */
 interface Shop {
   readonly url: string;
   readonly otherUrl: string;
-  /** The Referer of the latest request to an address. */
+  /** The Referer header of the latest request to an address. */
   refererOf(url: string): string | undefined;
   close(): Promise<void>;
 }

@@ -9,17 +9,17 @@ import {
   expectAccessible,
   expectFits,
   hostileNote,
-  isLookedAtByAxe,
+  isCheckedByAxe,
   phone,
   showIn,
   views,
 } from './pages.ts';
 
 await describePages('GET /payment/{order_token}', (pages) => {
-  const { gateway, newLink, newTestLink, newPublicLink, closings, amountText, visit } = pages;
+  const { gateway, newLink, newTestLink, newPublicLink, moveTo, amountText, visit } = pages;
 
   test.each(pageLanguages)(
-    '200 in %s: complete, fits and is accessible, small and large, light and dark',
+    '200 in %s: the page is complete, fits and is accessible in every size and colour scheme',
     async (language) => {
       const texts = pageTexts[language];
       const { payment_link } = await newLink({ order_note: hostileNote });
@@ -32,7 +32,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
             expect(await page.getByText(text, { exact: true }).first().isVisible(), text).toBe(true);
           }
           await expectFits(page);
-          if (isLookedAtByAxe(language)) await expectAccessible(page);
+          if (isCheckedByAxe(language)) await expectAccessible(page);
         }
       });
       expect(loaded).toEqual([]);
@@ -40,13 +40,13 @@ await describePages('GET /payment/{order_token}', (pages) => {
   );
 
   test.each(pageLanguages)(
-    'test orders in %s: complete and fit in every state, and are accessible',
+    'the page of a test order in %s is complete, fits and is accessible in every state',
     async (language) => {
       const texts = pageTexts[language];
       const badges = { UN_PAID: null, PAID: texts.paid, EXPIRED: texts.expired, CANCELLED: texts.cancelled };
       for (const [index, status] of orderStatuses.entries()) {
         const order = await newTestLink({ order_note: hostileNote, order_expires_at: tomorrow() });
-        await closings[status](order);
+        await moveTo[status](order);
         // Each state has a different colour in every language.
         for (const view of language === 'en' ? views : views.slice(index % 2, (index % 2) + 1)) {
           await visit(order.payment_link, { language, ...view }, async (page) => {
@@ -55,15 +55,15 @@ await describePages('GET /payment/{order_token}', (pages) => {
             const buttons = status === 'UN_PAID' ? [texts.simulate, texts.simulateDecline] : [];
             expect(await page.locator('button.button').allTextContents()).toEqual(buttons);
             expect(await page.locator('time').count()).toBe(1);
-            const lookAtLayout = async () => {
+            const expectLayout = async () => {
               await expectFits(page);
-              if (isLookedAtByAxe(language)) await expectAccessible(page);
+              if (isCheckedByAxe(language)) await expectAccessible(page);
             };
-            await lookAtLayout();
+            await expectLayout();
             if (status !== 'UN_PAID') return;
             await page.getByText(texts.simulateDecline).click();
             expect(await page.textContent('[role=status]')).toBe(texts.declined);
-            await lookAtLayout();
+            await expectLayout();
           });
         }
       }
@@ -74,24 +74,24 @@ await describePages('GET /payment/{order_token}', (pages) => {
     ['USD', 'US$ 48.50'],
     ['CAD', 'CA$ 48.50'],
     ['EUR', '€ 48.50'],
-  ])('in Arabic, an amount in %s reads %s from left to right', async (code, shown) => {
+  ])('in Arabic, an amount in %s is displayed as %s, from left to right', async (code, shown) => {
     const { payment_link } = await newLink({ order_amount: 48.5, order_currency: code });
     await visit(payment_link, { language: 'ar' }, async (page) => {
       expect(await page.evaluate(`(${visualText})('.amount bdi')`)).toBe(shown);
     });
   });
 
-  test.each(pageLanguages)('404 in %s: fits and is accessible', async (language) => {
+  test.each(pageLanguages)('404 in %s: the page fits and is accessible', async (language) => {
     const address = `${gateway.url}/payment/unknown`;
     await visit(address, { language }, async (page) => {
       expect(await page.textContent('h1')).toBe(pageTexts[language].unknownTitle);
       expect(await page.getAttribute('html', 'lang')).toBe(language);
       await expectFits(page);
-      if (isLookedAtByAxe(language)) await expectAccessible(page);
+      if (isCheckedByAxe(language)) await expectAccessible(page);
     });
   });
 
-  test('shows markup in a note as text: nothing runs, nothing breaks out', async () => {
+  test('shows markup in a note as text: no script runs, and directions stay isolated', async () => {
     const { payment_link } = await newLink({ order_note: hostileNote, order_id: `\u202e${'<b>'.repeat(40)}` });
     const loaded = await visit(payment_link, {}, async (page) => {
       expect(await page.textContent('.note')).toBe(hostileNote);
@@ -106,20 +106,23 @@ await describePages('GET /payment/{order_token}', (pages) => {
     expect(loaded).toEqual([]);
   });
 
-  test.each(pageLanguages)('in %s, Pay is on the first screen of a small phone with any note', async (language) => {
-    const notes = [hostileNote, '\n'.repeat(1_000), 'W'.repeat(60), 'W W '.repeat(250), `x${'\u0301'.repeat(999)}`];
-    for (const order_note of notes) {
-      const order = { order_note: `x${order_note.slice(1)}`, order_expires_at: tomorrow() };
-      for (const { payment_link } of [await newLink(order), await newTestLink(order)]) {
-        await visit(payment_link, { language, viewport: phone }, async (page) => {
-          const bottom = await page.evaluate("document.querySelector('.button.main').getBoundingClientRect().bottom");
-          expect(bottom, JSON.stringify(order_note)).toBeLessThanOrEqual(phone.height);
-        });
+  test.each(pageLanguages)(
+    'in %s, Pay is on the first screen of a small phone, whatever the note',
+    async (language) => {
+      const notes = [hostileNote, '\n'.repeat(1_000), 'W'.repeat(60), 'W W '.repeat(250), `x${'\u0301'.repeat(999)}`];
+      for (const order_note of notes) {
+        const order = { order_note: `x${order_note.slice(1)}`, order_expires_at: tomorrow() };
+        for (const { payment_link } of [await newLink(order), await newTestLink(order)]) {
+          await visit(payment_link, { language, viewport: phone }, async (page) => {
+            const bottom = await page.evaluate("document.querySelector('.button.main').getBoundingClientRect().bottom");
+            expect(bottom, JSON.stringify(order_note)).toBeLessThanOrEqual(phone.height);
+          });
+        }
       }
-    }
-  });
+    },
+  );
 
-  test('the customer can choose a language, which a simulated payment keeps', async () => {
+  test('the customer can choose a language, and a simulated payment keeps it', async () => {
     const { payment_link } = await newTestLink();
     await visit(payment_link, { hasScript: false, language: 'fr' }, async (page) => {
       const languageOfPage = () => page.getAttribute('html', 'lang');
@@ -140,7 +143,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
   });
 
   describe('at an address that phones can open', () => {
-    test('a QR code of the link is shown and loaded on wide screens only', async () => {
+    test('a QR code of the link is loaded and shown on wide screens only', async () => {
       const { payment_link, address } = await newPublicLink();
       await visit(address, {}, async (page) => {
         const qrCode = page.locator('.qr');
@@ -156,7 +159,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
       });
     });
 
-    test('all of the page is on the screen of a laptop, in every language', async () => {
+    test('the complete page fits on a laptop screen in every language', async () => {
       const { address } = await newPublicLink({ order_expires_at: tomorrow() });
       const tooLong: string[] = [];
       for (const language of pageLanguages) {
@@ -170,7 +173,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
     });
   });
 
-  test('no QR code is shown for an address of this machine, which no phone can open', async () => {
+  test('no QR code is shown for a local address, which phones cannot open', async () => {
     const { payment_link } = await newLink();
     await visit(payment_link, { viewport: desktop }, async (page) => {
       expect(await page.getByText(pageTexts.en.scan).count()).toBe(0);
@@ -179,7 +182,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
   });
 
   test.each(['PAID', 'UN_PAID'] as const)(
-    'GET /demo/return of an order that is %s: fits, is accessible and loads nothing',
+    'GET /demo/return of an order that is %s: the page fits, is accessible and loads nothing',
     async (status) => {
       const { clientId, clientSecret } = gateway.demo ?? { clientId: '', clientSecret: '' };
       const order = { order_id: `${status}-${'W'.repeat(120)}`, return_url: `${gateway.baseUrl}/demo/return` };
@@ -209,23 +212,26 @@ await describePages('GET /payment/{order_token}', (pages) => {
     },
   );
 
-  test.each(orderStatuses)('prints on one page, in black on white and without buttons: %s', async (status) => {
-    const notes = [hostileNote, `x${'\n'.repeat(998)}x`];
-    for (const order_note of notes) {
-      const order = await newTestLink({ order_note });
-      await closings[status](order);
-      await visit(order.payment_link, { colorScheme: 'dark', viewport: desktop }, async (page) => {
-        await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-        expect(await page.evaluate(coloursOfPrint)).toEqual(['rgb(0, 0, 0)', 'rgb(255, 255, 255)']);
-        expect(await page.locator('a:visible, button:visible, summary :visible:not(.label)').count()).toBe(0);
-        expect(await page.locator('.note').isVisible()).toBe(true);
-        const pdf = await page.pdf({ format: 'A4' });
-        expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
-      });
-    }
-  });
+  test.each(orderStatuses)(
+    'an order that is %s is printed on one page, in black on white and without buttons',
+    async (status) => {
+      const notes = [hostileNote, `x${'\n'.repeat(998)}x`];
+      for (const order_note of notes) {
+        const order = await newTestLink({ order_note });
+        await moveTo[status](order);
+        await visit(order.payment_link, { colorScheme: 'dark', viewport: desktop }, async (page) => {
+          await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+          expect(await page.evaluate(coloursOfPrint)).toEqual(['rgb(0, 0, 0)', 'rgb(255, 255, 255)']);
+          expect(await page.locator('a:visible, button:visible, summary :visible:not(.label)').count()).toBe(0);
+          expect(await page.locator('.note').isVisible()).toBe(true);
+          const pdf = await page.pdf({ format: 'A4' });
+          expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
+        });
+      }
+    },
+  );
 
-  test('a long note opens and closes with the keyboard', async () => {
+  test('the keyboard opens and closes a long note', async () => {
     const { payment_link } = await newLink({ order_note: hostileNote });
     await visit(payment_link, { hasScript: false }, async (page) => {
       const note = page.locator('.note');
@@ -242,10 +248,8 @@ await describePages('GET /payment/{order_token}', (pages) => {
       const { payment_link } = await newLink({
         order_amount: 9_999_999_999_999.99,
         order_currency: language === 'ar' ? 'KWD' : 'INR',
-        ...{
-          order_id: language + 'W'.repeat(126),
-          return_url: `https://${'w'.repeat(60)}.${'w'.repeat(60)}.example.com/`,
-        },
+        order_id: language + 'W'.repeat(126),
+        return_url: `https://${'w'.repeat(60)}.${'w'.repeat(60)}.example.com/`,
       });
       await visit(payment_link, { language }, expectFits);
     }
@@ -254,12 +258,12 @@ await describePages('GET /payment/{order_token}', (pages) => {
   test('works without JavaScript, and its links never send the token to the merchant', async () => {
     const returnUrl = 'https://shop.example.com/back?cart=5#top';
     const { payment_link, order_token, service_order_id } = await newLink({ order_id: 'back', return_url: returnUrl });
-    const seen: { url: string; referer: string | undefined }[] = [];
+    const requests: { url: string; referer: string | undefined }[] = [];
     await visit(payment_link, { hasScript: false }, async (page) => {
       await page.route(/example\.com/, async (route) => {
         const headers = await route.request().allHeaders();
-        seen.push({ url: route.request().url(), referer: headers.referer });
-        await route.fulfill({ status: 200, contentType: 'text/plain', body: 'there' });
+        requests.push({ url: route.request().url(), referer: headers.referer });
+        await route.fulfill({ status: 200, contentType: 'text/plain', body: 'page' });
       });
       await page.locator('.back').click();
       await page.waitForURL(/shop\.example\.com/);
@@ -268,8 +272,8 @@ await describePages('GET /payment/{order_token}', (pages) => {
       await page.waitForURL(/checkout\.example\.com/);
     });
     const back = `https://shop.example.com/back?cart=5&order_id=back&service_order_id=${service_order_id}&order_status=UN_PAID`;
-    expect(seen.map(({ url }) => url.split('#')[0])).toEqual([back, `https://checkout.example.com/${order_token}`]);
-    expect(seen.map(({ referer }) => referer)).toEqual([undefined, undefined]);
+    expect(requests.map(({ url }) => url.split('#')[0])).toEqual([back, `https://checkout.example.com/${order_token}`]);
+    expect(requests.map(({ referer }) => referer)).toEqual([undefined, undefined]);
   });
 
   test('works with the keyboard alone and shows the focus', async () => {
@@ -284,7 +288,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
   });
 
   test.each(['/', '/docs/creating-orders', '/docs/errors'])(
-    'GET %s: fits, is accessible and loads nothing',
+    'GET %s: the page fits, is accessible and loads nothing',
     async (path) => {
       const loaded = await visit(gateway.url + path, {}, async (page) => {
         for (const view of views) {
@@ -298,7 +302,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
   );
 });
 
-/** Runs in the browser: the characters of an element from left to right, as the customer sees them. */
+/** Runs in the browser: returns the characters of an element from left to right, as displayed. */
 const visualText = `(selector) => {
   const text = document.querySelector(selector).firstChild;
   const range = document.createRange();
@@ -310,7 +314,7 @@ const visualText = `(selector) => {
     .map(({ character }) => character.replace('\\u00a0', ' ')).join('');
 }`;
 
-/** Runs in the browser: the colours of all texts, and of all backgrounds that are not transparent. */
+/** Runs in the browser: returns the colours of all text, and of all backgrounds that are not transparent. */
 const coloursOfPrint = `(() => {
   const styles = [...document.querySelectorAll('body, body *')]
     .filter((element) => element.checkVisibility())
@@ -325,7 +329,7 @@ interface Pixels {
   readonly data: readonly number[];
 }
 
-/** Runs in the browser: the pixels of a PNG. The page may load nothing, and a blob that is decoded is not loaded. */
+/** Runs in the browser: decodes a PNG. It uses a blob because the page's Content-Security-Policy blocks every load. */
 const pixelsOf = `async (base64) => {
   const bitmap = await createImageBitmap(new Blob([Uint8Array.fromBase64(base64)], { type: 'image/png' }));
   const { width, height } = bitmap;

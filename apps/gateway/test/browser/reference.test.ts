@@ -6,22 +6,22 @@ const phone = { width: 390, height: 844 };
 await describePages('GET /docs', (pages) => {
   const { gateway, visit } = pages;
 
-  /** The page loads and calls only this server. */
-  const expectOwn = (loaded: readonly string[]) =>
+  /** Fails if the page has loaded or called anything from another server. */
+  const expectSameOrigin = (loaded: readonly string[]) =>
     expect(loaded.filter((url) => !url.startsWith(`${gateway.baseUrl}/`) && !/^(data|blob):/.test(url))).toEqual([]);
 
-  test('shows every operation and a code sample, and loads nothing from elsewhere', async () => {
+  test('shows every operation and a code sample, and loads everything from the gateway', async () => {
     const loaded = await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
       for (const name of ['Create an order', 'Look up an order', 'Cancel an order', 'List orders'])
         await page.getByRole('link', { name }).first().waitFor();
       await page.getByRole('heading', { name: 'Create an order' }).first().waitFor();
       await page.getByText('curl').first().waitFor();
     });
-    expectOwn(loaded);
+    expectSameOrigin(loaded);
     expect(loaded).toContain(`${gateway.baseUrl}/docs/reference.js`);
   });
 
-  test('finds an operation by its search', async () => {
+  test('its search finds an operation', async () => {
     await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
       await page.getByRole('button', { name: 'Open Search' }).first().click();
       await page.getByRole('combobox', { name: 'Enter search query' }).fill('cancel');
@@ -39,32 +39,32 @@ await describePages('GET /docs', (pages) => {
     });
   });
 
-  test.each(['light', 'dark'] as const)('has a bar whose links can be read in %s', async (colorScheme) => {
+  test.each(['light', 'dark'] as const)('its navigation bar is accessible in the %s scheme', async (colorScheme) => {
     await visit(`${gateway.baseUrl}/docs`, { viewport: phone, colorScheme }, async (page) => {
       await page.getByRole('heading', { name: 'Create an order' }).first().waitFor();
       await expectAccessible(page, '.site');
     });
   });
 
-  test('tries a call against the running gateway', async () => {
+  test('can send a test call to the gateway', async () => {
     const loaded = await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
       await page.getByRole('button', { name: 'Open Group - Events' }).click();
       await page.getByRole('link', { name: 'List events' }).click();
       await page.getByRole('button', { name: 'Test Request (get /events)' }).click();
       const response = page.waitForResponse((candidate) => new URL(candidate.url()).pathname === '/events');
       await page.getByRole('button', { name: /^Send/ }).first().click();
-      // With the credentials of the demo merchant, which has no event yet.
+      // The page uses the credentials of the demo merchant, who has no events yet.
       expect(await (await response).json()).toMatchObject({ events: [] });
       await page.getByText('200 OK').waitFor();
     });
-    expectOwn(loaded);
+    expectSameOrigin(loaded);
   });
 
   test.each([
     ['light', desktop],
     ['dark', desktop],
     ['dark', phone],
-  ] as const)('fits in %s at %o', async (colorScheme, viewport) => {
+  ] as const)('fits the screen in the %s scheme at %o', async (colorScheme, viewport) => {
     await visit(`${gateway.baseUrl}/docs`, { viewport, colorScheme }, async (page) => {
       await page.getByRole('heading', { name: 'Create an order' }).first().waitFor();
       const dark = await page.evaluate("document.body.classList.contains('dark-mode')");
@@ -73,7 +73,7 @@ await describePages('GET /docs', (pages) => {
     });
   });
 
-  test('without JavaScript it links to the guides and the OpenAPI document', async () => {
+  test('links to the guides without JavaScript', async () => {
     await visit(`${gateway.baseUrl}/docs`, { hasScript: false }, async (page) => {
       await page.getByRole('link', { name: 'The order checksum' }).click();
       expect(await page.textContent('h1')).toContain('checksum');

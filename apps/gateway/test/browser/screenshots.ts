@@ -12,9 +12,9 @@ import { fixedDeps } from '../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { openBrowser } from './open-browser.ts';
 
-// `pnpm screenshots FOLDER` takes pictures of the payment page: in every state, size, colour scheme and language, and on paper, with
-// and without a brand. It reports what can be scrolled horizontally, a heading whose last line is a lone word, and a Pay button
-// that is not on the first screen. Look at the pictures after a change of the style.
+// `pnpm screenshots FOLDER` takes screenshots of the payment page in every state, size, colour scheme and language, and
+// in print, with and without a brand. It reports horizontal scrolling, headings whose last line is a single word, and a
+// Pay button below the first screen. Look at the screenshots after changing the style sheet.
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error('usage: pnpm screenshots FOLDER');
@@ -46,15 +46,18 @@ const brand: Brand = {
   privacy_url: 'https://bluebottle.example/privacy',
 };
 
-function linkTo(order: Partial<Order>, other: Partial<LinkedOrder['merchant']> = {}): LinkedOrder {
+function linkTo(order: Partial<Order>, merchantOverrides: Partial<LinkedOrder['merchant']> = {}): LinkedOrder {
   const fields = {
     order_id: 'WEB-2026-000417',
     order_amount: 48.5,
     order_currency: 'USD',
     order_note: 'Two bags of Ethiopia Sidama, whole bean',
   };
-  const made = sampleOrder(1 as AccountId, fields);
-  return { order: { ...made, expiresAtMs: nowMs + 560_000, ...order }, merchant: { ...merchant, ...other } };
+  const sample = sampleOrder(1 as AccountId, fields);
+  return {
+    order: { ...sample, expiresAtMs: nowMs + 560_000, ...order },
+    merchant: { ...merchant, ...merchantOverrides },
+  };
 }
 
 const states: Readonly<Record<string, LinkedOrder>> = {
@@ -78,7 +81,7 @@ const page = await opened.browser.newPage();
 let html = '';
 await page.route('**', (route) => {
   const url = route.request().url();
-  // The page asks whether it has changed.
+  // The page polls for changes.
   if (route.request().resourceType() === 'fetch') return route.fulfill({ status: 304 });
   if (url.endsWith(logoPath(logo))) return route.fulfill({ contentType: 'image/svg+xml', body: wordmark });
   if (url.endsWith('/qr.svg')) return route.fulfill({ contentType: 'image/svg+xml', body: qrCodeSvg(url) });
@@ -89,7 +92,7 @@ await mkdir(folder, { recursive: true });
 const faults: string[] = [];
 let count = 0;
 
-/** Takes the pictures of one page, and looks for what no page should have. */
+/** Takes the screenshots of a page, and records its layout faults. */
 async function take(name: string, content: string): Promise<void> {
   html = content;
   await page.goto('http://localhost/payment/x');
@@ -111,14 +114,14 @@ async function photograph(name: string): Promise<void> {
   await page.screenshot({ path: join(folder ?? '', `${name}.png`), fullPage: true });
 }
 
-/** Runs in the browser. */
+/** Runs in the browser: returns descriptions of the page's layout faults. */
 const findFaults = `(isPhone) => {
   const found = [];
   const { scrollWidth, clientWidth, clientHeight } = document.documentElement;
   if (scrollWidth > clientWidth) found.push('can be scrolled horizontally');
   for (const element of document.querySelectorAll('main *')) {
     const { left, right } = element.getBoundingClientRect();
-    if (left < 0 || right > clientWidth) found.push(element.outerHTML.slice(0, 60) + ' is outside');
+    if (left < 0 || right > clientWidth) found.push(element.outerHTML.slice(0, 60) + ' is outside the screen');
   }
   for (const heading of document.querySelectorAll('h1')) {
     const range = document.createRange();
@@ -143,5 +146,5 @@ for (const language of pageLanguages) {
     await take(`failure-${status}-${language}`, await failurePage(status, language));
 }
 await opened.browser.close();
-process.stdout.write(`${count} pictures, ${faults.length} faults\n${faults.map((fault) => `${fault}\n`).join('')}`);
+process.stdout.write(`${count} screenshots, ${faults.length} faults\n${faults.map((fault) => `${fault}\n`).join('')}`);
 if (faults.length > 0) process.exitCode = 1;

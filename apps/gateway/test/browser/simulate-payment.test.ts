@@ -6,11 +6,11 @@ import { pageTexts } from '../../src/payment-page/localization.ts';
 import { describePages, expectFits } from './pages.ts';
 
 await describePages('the buttons of a test order', (pages) => {
-  const { gateway, shop, signingSecret, newTestLink, closings, findOrder, visit } = pages;
+  const { gateway, shop, signingSecret, newTestLink, moveTo, findOrder, visit } = pages;
   const view = { hasScript: false };
   const pay = (page: Page) => page.getByRole('button', { name: pageTexts.en.simulate });
 
-  test('Pay leads to the shop, and the order is paid once', async () => {
+  test('Pay pays the order and redirects to the shop', async () => {
     const { payment_link, order_id, service_order_id } = await newTestLink();
     await visit(payment_link, view, async (page) => {
       await pay(page).click();
@@ -23,7 +23,7 @@ await describePages('the buttons of a test order', (pages) => {
       expect(await verifyReturn(page.url(), signingSecret())).toMatchObject({ order_id, order_status: 'PAID' });
       expect(await page.textContent('h1')).toBe('Thank you');
       expect(shop.refererOf(page.url())).toBeUndefined();
-      // Back: the page is not cached, so it shows the order as it is.
+      // The page is not cached, so it shows the order's current status after going back.
       await page.goBack();
       expect(await page.textContent('.status')).toBe(pageTexts.en.paid);
       expect(await page.getByRole('button').count()).toBe(0);
@@ -31,7 +31,7 @@ await describePages('the buttons of a test order', (pages) => {
     expect(await findOrder(order_id)).toMatchObject({ order_status: 'PAID' });
   });
 
-  test('Pay leads to a shop that redirects to another site', async () => {
+  test('Pay redirects to a shop that itself redirects to another site', async () => {
     const { payment_link } = await newTestLink({ return_url: `${shop.url}/moved` });
     await visit(payment_link, view, async (page) => {
       await pay(page).click();
@@ -40,7 +40,7 @@ await describePages('the buttons of a test order', (pages) => {
     });
   });
 
-  test('a double click on Pay, and Pay in a second window, pay once and lead to the shop', async () => {
+  test('a double click on Pay and Pay in a second window pay only once, and redirect to the shop', async () => {
     const { payment_link, order_id } = await newTestLink();
     await visit(payment_link, view, async (page) => {
       const second = await page.context().newPage();
@@ -57,7 +57,7 @@ await describePages('the buttons of a test order', (pages) => {
     expect(events).toEqual([{ type: 'order.paid' }]);
   });
 
-  test('Decline shows the page again with a notice; then Pay works', async () => {
+  test('Decline shows the page again with a notice, and Pay still works', async () => {
     const { payment_link, order_id } = await newTestLink();
     await visit(payment_link, view, async (page) => {
       await page.getByRole('button', { name: pageTexts.en.simulateDecline }).click();
@@ -71,12 +71,12 @@ await describePages('the buttons of a test order', (pages) => {
   });
 
   test.each(['EXPIRED', 'CANCELLED'] as const)(
-    'Pay on a page that was open while the order became %s',
+    'Pay on a page opened before the order became %s does not pay it',
     async (status) => {
       const order = await newTestLink();
       const texts = { EXPIRED: pageTexts.en.expired, CANCELLED: pageTexts.en.cancelled };
       await visit(order.payment_link, view, async (page) => {
-        await closings[status](order);
+        await moveTo[status](order);
         await pay(page).click();
         await page.waitForURL(/simulate/);
         expect(await page.textContent('.status')).toBe(texts[status]);
@@ -86,7 +86,7 @@ await describePages('the buttons of a test order', (pages) => {
     },
   );
 
-  test('a form on another site is rejected', async () => {
+  test('a form submitted from another site is rejected', async () => {
     const { payment_link, order_id } = await newTestLink();
     await visit(`${shop.url}/form?to=${payment_link}/simulate`, view, async (page) => {
       await page.getByRole('button').click();
@@ -97,7 +97,8 @@ await describePages('the buttons of a test order', (pages) => {
     expect(await findOrder(order_id)).toMatchObject({ order_status: 'UN_PAID' });
   });
 
-  test('the form is sent with the origin of its page, because browsers send no Sec-Fetch-Site over http to a local network', async () => {
+  // Over http to a local network, browsers send no Sec-Fetch-Site header.
+  test('the form is sent with the Origin header of its page', async () => {
     const { payment_link } = await newTestLink();
     await visit(payment_link, {}, async (page) => {
       const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'POST'), pay(page).click()]);

@@ -6,7 +6,7 @@ import { endProcesses, newDataDir, runProgram, startProcess } from '../helpers/g
 
 afterEach(endProcesses);
 
-test('with MIGRATE=off a start needs the schema that pnpm migrate makes', async () => {
+test('with MIGRATE=off, the gateway starts only after pnpm migrate has created the schema', async () => {
   const database = await createTestDatabase();
   onTestFinished(database.drop);
   const { host, pathname } = new URL(database.url);
@@ -40,16 +40,16 @@ test.each([
   expect(await runQuery(url, "select to_regclass('public.accounts') as name")).toEqual([{ name: null }]);
 });
 
-// tools/help-texts.test.ts tests each program with an unknown option.
+// tools/help-texts.test.ts runs each program with an unknown option.
 test.each([
   ['cli/merchant', ['secret', 'list', 'x']],
   ['cli/checkout', ['create']],
-])('%s %j: exit code 2 before a database is opened', async (program, args) => {
+])('%s %j fails with exit code 2 before it opens the database', async (program, args) => {
   const unreachable = { DATABASE_URL: 'postgres://127.0.0.1:1/none' };
   expect(await runProgram(`src/${program}.ts`, args, unreachable)).toMatchObject({ code: 2, stdout: '' });
 });
 
-test('a start warns about a variable that looks like one of ours, even if it fails', async () => {
+test('the gateway warns about a variable that resembles one of its own, even if it fails to start', async () => {
   const variables = { METRICS_PORT: '9465', DATABASE_URL: 'postgres://127.0.0.1:1/none' };
   const { code, stdout } = await runProgram('src/main.ts', [], variables);
   expect([code, JSON.parse(stdout)]).toEqual([

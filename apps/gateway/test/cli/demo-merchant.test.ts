@@ -17,7 +17,7 @@ beforeEach(async () => {
 const findOrCreate = () =>
   findOrCreateDemoMerchant({ url: gateway.databaseUrl, dataDir, secretsKeys: [testSecretsKey] });
 
-test('concurrent first starts agree on one demo merchant, which later starts find', async () => {
+test('concurrent first starts agree on one demo merchant, and later starts find it', async () => {
   const [first, second] = await Promise.all([findOrCreate(), findOrCreate()]);
   expect(second).toEqual(first);
   expect(await findOrCreate()).toEqual(first);
@@ -25,8 +25,8 @@ test('concurrent first starts agree on one demo merchant, which later starts fin
 });
 
 test.each([
-  ['no JSON', 'x'],
-  ['the merchant of another database', '{"clientId":"app_test_000000000000000000000000","clientSecret":"sk_x"}'],
+  ['invalid JSON', 'x'],
+  ['the merchant of a different database', '{"clientId":"app_test_000000000000000000000000","clientSecret":"sk_x"}'],
 ])('a file with %s is replaced', async (_, content) => {
   await writeFile(join(dataDir, 'demo-merchant.json'), content);
   const created = await findOrCreate();
@@ -53,12 +53,12 @@ test('a later start shows the current signing secret', async () => {
   expect(demoBanner(withoutEndpoint, gateway.baseUrl, undefined)).not.toContain('undefined');
 });
 
-test('a folder instead of the file is reported in one sentence', async () => {
+test('a folder in place of the file is reported in one sentence', async () => {
   await mkdir(join(dataDir, 'demo-merchant.json'));
   await expect(findOrCreate()).rejects.toThrow(`The demo merchant in ${dataDir} could not be found or created: `);
 });
 
-test('every start shows the same order, until it is paid', async () => {
+test('every start shows the same order until it is paid', async () => {
   const credentials = await findOrCreate();
   const nextStart = () => createDemoOrder(gateway.url, credentials, gateway.baseUrl);
   const first = await nextStart();
@@ -70,7 +70,7 @@ test('every start shows the same order, until it is paid', async () => {
   expect(demoBanner(credentials, gateway.baseUrl, next)).toContain(`Pay the order ${next?.orderId}: `);
 });
 
-test('without a demo order, the gateway starts and the banner has no link', async () => {
+test('if no demo order can be created, the banner has no link', async () => {
   const credentials = await findOrCreate();
   const wrong = { ...credentials, clientSecret: 'sk_x' };
   expect(await createDemoOrder('http://127.0.0.1:1', credentials, gateway.baseUrl)).toBeUndefined();

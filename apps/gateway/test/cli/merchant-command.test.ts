@@ -20,7 +20,7 @@ import { answerOf, callJson, credentialHeaders, orderMessage, postOrder } from '
 
 const gateway = useGateway();
 
-/** Runs `pnpm merchant` in this process, on the running gateway's database. `error` is the error that it reports. */
+/** Runs `pnpm merchant` in this process on the running gateway's database. `error` is the message it reports. */
 const merchant = (...args: string[]) => merchantOf(gateway.accounts, ...args);
 
 async function merchantOf(accounts: AccountAdmin, ...args: string[]): Promise<{ output: string; error: string }> {
@@ -49,8 +49,8 @@ async function addSecret(clientId: string, endsAt: Date | null = null): Promise<
   return added;
 }
 
-/** The lines of a command with `--json`. */
-async function printed(...args: string[]): Promise<Record<string, unknown>[]> {
+/** Runs a command with `--json`, and returns the object on each line of its output. */
+async function jsonOf(...args: string[]): Promise<Record<string, unknown>[]> {
   const { output } = await merchant(...args, '--json');
   return output
     .trim()
@@ -65,11 +65,11 @@ async function statusWith(clientId: string, clientSecret: string, order = validO
 const recordOf = async (credentials: Credentials, orderId: string): Promise<OrderRecord> =>
   (await callJson({ url: gateway.url, credentials }, 'GET', `/order/${orderId}`)).body;
 
-test('merchant create and secret add, list and revoke: up to five secrets work, a revoked one gets 401', async () => {
+test('merchant secret: up to five secrets of a merchant work at once, and calls with a revoked one get 401', async () => {
   const created = JSON.parse((await runCommand('merchant', ['create', '--name', 'Shop', '--json'])).stdout);
   const [clientId, first] = [String(created.client_id), String(created.client_secret)];
   expect(await statusWith(clientId, first)).toBe(201);
-  const [second] = await printed('secret', 'add', clientId);
+  const [second] = await jsonOf('secret', 'add', clientId);
   const addedSecrets = [await addSecret(clientId), await addSecret(clientId), await addSecret(clientId)];
   for (const secret of [second?.client_secret, ...addedSecrets.map(({ clientSecret }) => clientSecret)]) {
     expect(await statusWith(clientId, String(secret))).toBe(200);
@@ -80,7 +80,7 @@ test('merchant create and secret add, list and revoke: up to five secrets work, 
   expect((await merchant('secret', 'revoke', clientId, String(second?.id))).error).toBe('');
   await expect.poll(() => statusWith(clientId, String(second?.client_secret))).toBe(401);
   expect(await statusWith(clientId, first)).toBe(200);
-  const [{ secrets } = {}] = await printed('secret', 'list', clientId);
+  const [{ secrets } = {}] = await jsonOf('secret', 'list', clientId);
   expect((secrets as { ends_at?: string }[]).map(({ ends_at }) => ends_at !== undefined)).toEqual([
     false,
     true,
@@ -91,10 +91,10 @@ test('merchant create and secret add, list and revoke: up to five secrets work, 
   expect(JSON.stringify(secrets)).not.toContain('sk_');
 });
 
-/** A time as commands print it. */
+/** The format of times in the output of commands. */
 const time = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/.source;
 
-test('merchant create, rename, disable, enable, checksum, limit and lifetime say what they did, and list and log show it', async () => {
+test('commands that change a merchant report the change, and merchant list and log show it', async () => {
   const name = '😀'.repeat(255);
   const created = await merchant('create', '--name', name);
   const [clientId = ''] = /app_[0-9A-Za-z]{24}/.exec(created.output) ?? [];
@@ -122,7 +122,7 @@ test('merchant create, rename, disable, enable, checksum, limit and lifetime say
   expect(header.split(/ {2,}/)).toEqual(['CLIENT ID', 'KIND', 'STATE', 'CHECKSUM', 'LIVE SECRETS', 'CREATED', 'NAME']);
   const row = rows.find((line) => line.startsWith(clientId)) ?? '';
   expect(row).toMatch(new RegExp(`^${clientId} +live +enabled +required +1 +${time} +Corner Shop$`));
-  expect(await printed('list')).toContainEqual({
+  expect(await jsonOf('list')).toContainEqual({
     client_id: clientId,
     name: 'Corner Shop',
     kind: 'live',
@@ -133,7 +133,7 @@ test('merchant create, rename, disable, enable, checksum, limit and lifetime say
     disabled_at: null,
     created_at: expect.any(String),
   });
-  const entries = await printed('log', clientId);
+  const entries = await jsonOf('log', clientId);
   const renamed = { time: expect.any(String), action: 'rename', client_id: clientId, who: expect.any(String) };
   expect(entries).toContainEqual({ ...renamed, details: { name: 'Corner Shop' } });
   const logged = (await merchant('log', clientId)).output.trimEnd().split('\n');
@@ -143,16 +143,16 @@ test('merchant create, rename, disable, enable, checksum, limit and lifetime say
 
 const empty = useTestDatabase();
 
-test.each(['list', 'log'])('merchant %s says that there is nothing to list, and prints no JSON', async (command) => {
+test.each(['list', 'log'])('merchant %s reports that there is nothing to list, and prints no JSON', async (command) => {
   const accounts = openAccountAdmin({ url: empty.url });
   onTestFinished(() => accounts.close());
   expect((await merchantOf(accounts, command)).output).toMatch(/^(There are no|The .+ is empty)/);
   expect((await merchantOf(accounts, command, '--json')).output).toBe('');
 });
 
-test('merchant secret: an end may have any offset, and the list shows the state of each secret', async () => {
+test('merchant secret: --ends accepts any UTC offset, and the list shows the state of each secret', async () => {
   const { clientId } = await gateway.accounts.create('Rotating');
-  const [added] = await printed('secret', 'add', clientId, '--ends', '2096-02-29T23:30:00.5-08:00');
+  const [added] = await jsonOf('secret', 'add', clientId, '--ends', '2096-02-29T23:30:00.5-08:00');
   const ended = await addSecret(clientId);
   expect(added).toMatchObject({ id: expect.any(String), client_secret: expect.stringMatching(/^sk_/) });
   expect((await merchant('secret', 'revoke', clientId, `${ended.id}`)).output).toBe(
@@ -167,18 +167,18 @@ test('merchant secret: an end may have any offset, and the list shows the state 
   expect(third).toMatch(new RegExp(`^${ended.id} +${time} +ended ${time}$`));
 });
 
-test('merchant create --test: a test merchant, whose orders say so', async () => {
-  const [created] = await printed('create', '--name', 'Lab', '--test');
+test('merchant create --test creates a test merchant, whose orders have the mode "test"', async () => {
+  const [created] = await jsonOf('create', '--name', 'Lab', '--test');
   const [clientId, clientSecret] = [String(created?.client_id), String(created?.client_secret)];
   expect(created).toMatchObject({ mode: 'test' });
   expect(clientId).toMatch(/^app_test_[0-9A-Za-z]{24}$/);
   const order = validOrderInput();
   expect(await statusWith(clientId, clientSecret, order)).toBe(201);
   expect(await recordOf({ clientId, clientSecret }, order.order_id)).toMatchObject({ mode: 'test' });
-  expect(await printed('list')).toContainEqual(expect.objectContaining({ client_id: clientId, kind: 'test' }));
+  expect(await jsonOf('list')).toContainEqual(expect.objectContaining({ client_id: clientId, kind: 'test' }));
 });
 
-test('merchant lifetime: orders without an expiry get one, those with an expiry keep it, and none removes it', async () => {
+test('merchant lifetime sets the expiry of orders that have none, and "none" removes it', async () => {
   const credentials = await gateway.accounts.create('Patient', 'live');
   const { clientId, clientSecret } = credentials;
   const lifetimeOf = async (overrides: object) => {
@@ -196,7 +196,7 @@ test('merchant lifetime: orders without an expiry get one, those with an expiry 
   await expect.poll(() => lifetimeOf({})).toBeUndefined();
 });
 
-test('merchant limit: calls over it are rejected in every protocol, and none removes it', async () => {
+test('merchant limit: calls above the limit are rejected in every protocol, and "none" removes the limit', async () => {
   const credentials = await gateway.accounts.create('Busy', 'live');
   const headers = credentialHeaders(credentials);
   const protocols = [
@@ -208,16 +208,16 @@ test('merchant limit: calls over it are rejected in every protocol, and none rem
   ];
   const isLimited = async (call: () => Promise<unknown>) =>
     (await Promise.all([call(), call(), call()])).includes('rate_limited');
-  const whichAreLimited = () => Promise.all(protocols.map(isLimited));
-  expect(await whichAreLimited()).toEqual(protocols.map(() => false));
+  const limitedProtocols = () => Promise.all(protocols.map(isLimited));
+  expect(await limitedProtocols()).toEqual(protocols.map(() => false));
   expect((await merchant('limit', credentials.clientId, '1')).error).toBe('');
-  await expect.poll(whichAreLimited).toEqual(protocols.map(() => true));
-  expect(await printed('list')).toContainEqual(expect.objectContaining({ name: 'Busy', rate_limit: 1 }));
+  await expect.poll(limitedProtocols).toEqual(protocols.map(() => true));
+  expect(await jsonOf('list')).toContainEqual(expect.objectContaining({ name: 'Busy', rate_limit: 1 }));
   expect((await merchant('limit', credentials.clientId, 'none')).error).toBe('');
-  await expect.poll(whichAreLimited).toEqual(protocols.map(() => false));
+  await expect.poll(limitedProtocols).toEqual(protocols.map(() => false));
 });
 
-test('checkout create: the account may use CheckoutService, and may not create orders', async () => {
+test('checkout create: the account can use CheckoutService, but cannot create orders', async () => {
   const { code, stdout } = await runCommand('checkout', ['create', '--name', 'Pay desk', '--json']);
   expect(code).toBe(0);
   const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
@@ -227,7 +227,7 @@ test('checkout create: the account may use CheckoutService, and may not create o
   const headers = credentialHeaders({ clientId, clientSecret });
   expect((await checkout.resolvePaymentLink({ orderToken }, { headers })).order?.merchantName).toBe('Test Shop');
   expect(await statusWith(clientId, clientSecret)).toBe(403);
-  const [added] = await printed('secret', 'add', clientId);
+  const [added] = await jsonOf('secret', 'add', clientId);
   const withAdded = credentialHeaders({ clientId, clientSecret: String(added?.client_secret) });
   await checkout.resolvePaymentLink({ orderToken }, { headers: withAdded });
 });
@@ -241,7 +241,7 @@ test('merchant secret revoke does not extend an ended secret', async () => {
   await expect.poll(() => statusWith(clientId, clientSecret)).toBe(401);
 });
 
-test('a checksum is verified with the secret of the request, not with another secret of the merchant', async () => {
+test('a checksum is verified with the secret of the request, not with a different secret of the merchant', async () => {
   const { clientId, clientSecret: first } = await gateway.accounts.create('Two Secrets');
   const { clientSecret: second } = await addSecret(clientId);
   const order = (checksumSecret: string) =>
@@ -251,11 +251,13 @@ test('a checksum is verified with the secret of the request, not with another se
     service.createOrder(orderMessage(order_id, { order_checksum }), {
       headers: credentialHeaders({ clientId, clientSecret }),
     });
-  for (const [own, other] of [[second, first] as const, [first, second] as const]) {
-    expect(await statusWith(clientId, own, order(other))).toBe(400);
-    expect(await rpcErrorOf(createOverGrpc(own, order(other)))).toMatchObject({ reason: 'checksum_mismatch' });
-    expect(await statusWith(clientId, own, order(own))).toBe(own === second ? 201 : 200);
-    await createOverGrpc(own, order(own));
+  for (const [sentSecret, otherSecret] of [[second, first] as const, [first, second] as const]) {
+    expect(await statusWith(clientId, sentSecret, order(otherSecret))).toBe(400);
+    expect(await rpcErrorOf(createOverGrpc(sentSecret, order(otherSecret)))).toMatchObject({
+      reason: 'checksum_mismatch',
+    });
+    expect(await statusWith(clientId, sentSecret, order(sentSecret))).toBe(sentSecret === second ? 201 : 200);
+    await createOverGrpc(sentSecret, order(sentSecret));
   }
 });
 
@@ -267,8 +269,8 @@ test('the database stores only the SHA-256 of a client secret, and no signing se
   const endpoint = { url: 'https://shop.invalid/hook' };
   const { body } = await callJson({ url: gateway.url, credentials }, 'POST', '/webhook_endpoints', endpoint);
   const signingKey = Buffer.from(body.signing_secret.replace('whsec_', ''), 'base64');
-  const ofTables = "from information_schema.tables where table_schema = 'public'";
-  const tables = await runQuery(gateway.databaseUrl, `select table_name as name ${ofTables}`);
+  const tableNames = "select table_name as name from information_schema.tables where table_schema = 'public'";
+  const tables = await runQuery(gateway.databaseUrl, tableNames);
   const dump = ({ name }: postgres.Row) => runQuery(gateway.databaseUrl, `select entry::text from "${name}" entry`);
   const stored = JSON.stringify(await Promise.all(tables.map(dump)));
   for (const secret of [first, second]) {
@@ -281,7 +283,7 @@ test('the database stores only the SHA-256 of a client secret, and no signing se
   }
 });
 
-test('commands for an account that does not exist, or is of another kind, say so', async () => {
+test('commands report that an account does not exist or is not of the right kind', async () => {
   const unknown = 'app_000000000000000000000000';
   for (const args of [
     ['log', unknown],
@@ -295,11 +297,11 @@ test('commands for an account that does not exist, or is of another kind, say so
     const error = `There is no account ${args.find((arg) => /^(app|chk)_/.test(arg))}.`;
     expect(await merchant(...args)).toEqual({ output: '', error });
   }
-  const { clientId } = await gateway.accounts.create('Without such a secret');
+  const { clientId } = await gateway.accounts.create('Without this secret');
   expect((await merchant('secret', 'revoke', clientId, '999999')).error).toBe(`${clientId} has no secret 999999.`);
 });
 
-test('merchant with a database that is unavailable: exit code 1 with a message, without a stack', async () => {
+test('if the database is unavailable, merchant exits with code 1 and a message, without a stack trace', async () => {
   const env = { DATABASE_URL: 'postgres://user:hidden@127.0.0.1:1/orders' };
   const { code, stdout, stderr } = await runProgram('src/cli/merchant.ts', ['list'], env);
   expect([code, stdout]).toEqual([1, '']);

@@ -34,10 +34,10 @@ const key = {
   webhookAddresses: 'public',
   baseUrl: () => 'https://pay.example' as BaseUrl,
 } as const;
-const toPrivate = { ...key, webhookAddresses: 'any' } as const;
-const secretForm = /whsec_[0-9A-Za-z+/]{43}=/;
+const anyAddress = { ...key, webhookAddresses: 'any' } as const;
+const secretFormat = /whsec_[0-9A-Za-z+/]{43}=/;
 
-/** Runs `pnpm merchant` in this process. `error` is the error that it reports. */
+/** Runs `pnpm merchant` in this process. `error` is the message it reports. */
 async function merchant(args: readonly string[], settings: Parameters<typeof openOperator>[1] = key) {
   const lines: string[] = [];
   let error = '';
@@ -67,39 +67,39 @@ async function merchant(args: readonly string[], settings: Parameters<typeof ope
 const webhook = (args: readonly string[], settings?: Parameters<typeof openOperator>[1]) =>
   merchant(['webhook', ...args], settings);
 
-/** Sets the first endpoint of the merchant, or rotates its secret, and returns the new secret. */
+/** Runs `set`, after removing an earlier endpoint, or `rotate`. Returns the new secret. */
 async function secretOf(...args: readonly string[]): Promise<string> {
   if (args[0] === 'set') await webhook(['remove', clientId]);
-  const { output } = await webhook([...args, '--json'], toPrivate);
+  const { output } = await webhook([...args, '--json'], anyAddress);
   return JSON.parse(output).signing_secret;
 }
 
-test('set, test, rotate, show and remove: the secret is shown by set and rotate, and never again', async () => {
+test('set and rotate print the secret, but test, show and remove do not', async () => {
   const receiver = await runWebhookReceiver();
-  const set = await webhook(['set', clientId, receiver.url], toPrivate);
+  const set = await webhook(['set', clientId, receiver.url], anyAddress);
   expect(set.error).toBe('');
   expect(set.output).toContain(`Webhooks of ${clientId} go to ${receiver.url}\n  signing secret: whsec_`);
   expect(set.output).not.toContain('previous');
-  const [first = ''] = secretForm.exec(set.output) ?? [];
+  const [first = ''] = secretFormat.exec(set.output) ?? [];
 
-  const sent = await webhook(['test', clientId], toPrivate);
+  const sent = await webhook(['test', clientId], anyAddress);
   expect(sent).toEqual({ output: `The message was delivered to ${receiver.url}: HTTP 204.`, error: '' });
   const verified = (secret: string, { headers, body }: ReceivedWebhook) =>
     new Webhook(secret).verify(body, headers as Record<string, string>);
   expect(verified(first, receiver.received[0] as ReceivedWebhook)).toMatchObject({ type: 'webhook.test', data: {} });
 
   const second = await secretOf('rotate', clientId);
-  await webhook(['test', clientId], toPrivate);
+  await webhook(['test', clientId], anyAddress);
   for (const secret of [second, first]) verified(secret, receiver.received[1] as ReceivedWebhook);
   await database.sql`update webhook_endpoints set previous_ends_at = now() where merchant_id = ${merchantId}`;
-  await webhook(['test', clientId], toPrivate);
+  await webhook(['test', clientId], anyAddress);
   expect(receiver.received[2]?.headers['webhook-signature']).toMatch(/^v1,\S+$/);
-  const moved = await webhook(['set', clientId, `${receiver.url}/moved`], toPrivate);
+  const moved = await webhook(['set', clientId, `${receiver.url}/moved`], anyAddress);
   expect(moved.output).not.toContain('whsec_');
-  const again = JSON.parse((await webhook(['set', clientId, receiver.url, '--json'], toPrivate)).output);
+  const again = JSON.parse((await webhook(['set', clientId, receiver.url, '--json'], anyAddress)).output);
   expect(again).toMatchObject({ id: expect.stringMatching(/^we_/), url: receiver.url, status: 'enabled' });
   expect(again).not.toHaveProperty('signing_secret');
-  await webhook(['test', clientId], toPrivate);
+  await webhook(['test', clientId], anyAddress);
   verified(second, receiver.received[3] as ReceivedWebhook);
 
   const shown = await webhook(['show', clientId]);
@@ -166,7 +166,7 @@ test('deliveries lists the status of each event, and redeliver queues one again'
   expect(unknown.error).toContain('You have no event of the last 30 days with this id.');
 });
 
-test('reencrypt encrypts every secret with the first key, and names those that no key decrypts', async () => {
+test('reencrypt encrypts every secret with the first key, and reports that some cannot be decrypted', async () => {
   const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(3)];
   const first = await secretOf('set', clientId, 'https://shop.example/hook');
   const second = await secretOf('rotate', clientId);
@@ -187,10 +187,10 @@ test('reencrypt encrypts every secret with the first key, and names those that n
   expect(logged?.details).toEqual({ endpoints: 1 });
 });
 
-test('test reports the error', async () => {
+test('test reports why the message was not delivered', async () => {
   const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
   await secretOf('set', clientId, receiver.url);
-  const failed = await webhook(['test', clientId], toPrivate);
+  const failed = await webhook(['test', clientId], anyAddress);
   expect(failed).toEqual({ output: '', error: `The message was not delivered to ${receiver.url}: HTTP 500.` });
   expect((await webhook(['test', clientId])).error).toContain(': address not allowed.');
   expect(receiver.connections()).toBe(1);
@@ -199,7 +199,7 @@ test('test reports the error', async () => {
   expect(error).toBe('Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.');
 });
 
-test('without SECRETS_KEY, the commands that need it report that in one line, and all other commands work', async () => {
+test('without SECRETS_KEY, commands that need it report that on one line, and all other commands work', async () => {
   await secretOf('set', clientId, 'https://shop.example/hook');
   const noKey = { ...key, signingSecrets: undefined };
   const error = 'Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.';
@@ -216,7 +216,7 @@ test('without SECRETS_KEY, the commands that need it report that in one line, an
   expect(program).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(`^Database: .+\n${error}\n$`) });
 });
 
-test('wrong arguments are reported without a secret that was typed by mistake', async () => {
+test('messages about invalid arguments do not repeat a secret that was typed by mistake', async () => {
   const secret = `whsec_${'A'.repeat(43)}=`;
   const noClient = await webhook(['show', 'app_000000000000000000000000']);
   expect(noClient.error).toBe('There is no account app_000000000000000000000000.');
@@ -235,7 +235,7 @@ test('wrong arguments are reported without a secret that was typed by mistake', 
   expect((await webhook(['show', checkout.clientId])).error).toBe(`There is no account ${checkout.clientId}.`);
 });
 
-test('brand changes and shows what the API returns, and the audit log names the operator', async () => {
+test('brand prints the brand as the API returns it, and the audit log names the operator', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'brand-'));
   const logo = join(folder.path, 'logo.png');
   await writeFile(logo, pngOf(8, 4));
@@ -250,7 +250,7 @@ test('brand changes and shows what the API returns, and the audit log names the 
   expect(logged).toEqual({ actor: 'Ann', client_id: clientId });
 });
 
-test('brand reports each invalid value under its name', async () => {
+test('brand reports each invalid value with the name of its field', async () => {
   const { output, error } = await merchant(['brand', clientId, '--color', 'blue', '--terms-url', 'x']);
   expect([output, error]).toEqual(['', expect.stringMatching(/^color .+; terms_url .+\.$/)]);
   expect((await merchant(['brand', clientId, '--logo', '/dev/null/none'])).error).toContain('--logo could not be read');

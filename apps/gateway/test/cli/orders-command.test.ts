@@ -16,7 +16,7 @@ function orders(...args: string[]) {
   return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl });
 }
 
-test('an order that was exported, deleted and imported is replayed with its link', async () => {
+test('after an order was exported, deleted and imported, sending it again returns the original link', async () => {
   const first = await answerOf(await postOrder(gateway));
   const file = join(await temporaryFolder(), 'orders.ndjson.gz');
   expect(await orders('export', file, '--before', '2100-01-01T00:00:00Z')).toMatchObject({
@@ -32,7 +32,7 @@ test('an order that was exported, deleted and imported is replayed with its link
   expect([again.status, await answerOf(again)]).toEqual([200, first]);
 });
 
-test('the documented deletion of old orders also deletes their metadata, and keeps newer orders', async () => {
+test('the documented statements delete old orders with their metadata, and keep newer orders', async () => {
   const { databaseUrl } = gateway;
   for (const order_id of ['old', 'new']) {
     await postOrder(gateway, validOrderInput({ order_id, metadata: { email: 'ada@example.com' } }));
@@ -40,19 +40,19 @@ test('the documented deletion of old orders also deletes their metadata, and kee
   }
   await runQuery(databaseUrl, `delete from events where order_id = 'old'`);
   const threeYearsAgo = `created_at - interval '3 years'`;
-  const ofOld = `service_order_id = (select service_order_id from orders where order_id = 'old')`;
-  await runQuery(databaseUrl, `update order_metadata set created_at = ${threeYearsAgo} where ${ofOld}`);
+  const isOld = `service_order_id = (select service_order_id from orders where order_id = 'old')`;
+  await runQuery(databaseUrl, `update order_metadata set created_at = ${threeYearsAgo} where ${isOld}`);
   await runQuery(databaseUrl, `update orders set created_at = ${threeYearsAgo} where order_id = 'old'`);
   const guide = await readFile(join(import.meta.dirname, '../../../../docs/scaling.md'), 'utf8');
   const [, statements = ''] = /```sql\n(delete from orders [^`]+)```/.exec(guide) ?? [];
   for (const statement of statements.split(';').filter((text) => text.trim() !== ''))
     await runQuery(databaseUrl, statement);
-  const left = `select count(*)::int as count from orders where order_id in ('old', 'new')
+  const remaining = `select count(*)::int as count from orders where order_id in ('old', 'new')
     union all select count(*)::int from order_metadata`;
-  expect(await runQuery(databaseUrl, left)).toEqual([{ count: 1 }, { count: 1 }]);
+  expect(await runQuery(databaseUrl, remaining)).toEqual([{ count: 1 }, { count: 1 }]);
 });
 
-test('an order is shown by each of its names, with its history and without the customer', async () => {
+test('show accepts each identifier of an order, and prints its history but no customer data', async () => {
   const { order_id, service_order_id, order_token, payment_link } = await createOrder(gateway, 'shown');
   await callJson(gateway, 'POST', '/order/shown/cancel');
   const shown = await orders('show', order_id);
@@ -72,7 +72,7 @@ test('an order is shown by each of its names, with its history and without the c
   });
 });
 
-test('refused payments are listed, newest first, and shown with their order', async () => {
+test('refused lists refused payments, newest first, and show prints those of an order', async () => {
   expect((await orders('refused')).stdout).toBe('There are no refused payments.\n');
   const { order_token } = await createOrder(gateway, 'refusing');
   for (const [payment_id, order_amount] of [
@@ -85,8 +85,8 @@ test('refused payments are listed, newest first, and shown with their order', as
   expect(listed.stdout).toMatch(
     /^REFUSED .*\n.*payment_mismatch .* 2000\.00 .* more .*\n.* 1\.00 .* less .* refusing\n$/,
   );
-  const [row, ...others] = (await orders('refused', '--json', '--limit', '1')).stdout.trim().split('\n');
-  expect(others).toEqual([]);
+  const [row, ...furtherRows] = (await orders('refused', '--json', '--limit', '1')).stdout.trim().split('\n');
+  expect(furtherRows).toEqual([]);
   expect(JSON.parse(row ?? '')).toMatchObject({
     code: 'payment_mismatch',
     amount: '2000.00',
@@ -107,20 +107,20 @@ test('refused payments are listed, newest first, and shown with their order', as
   });
 });
 
-test('an order is shown with the payment that is in progress', async () => {
+test('show prints that a payment is in progress', async () => {
   const { order_token } = await createOrder(gateway, 'claimed');
   await postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', { order_token, attempt_id: 'a-1' });
   expect((await orders('show', 'claimed')).stdout).toMatch(/^in progress until \d{4}-.* UTC$/m);
 });
 
-test('an export of a range without orders is an empty file', async () => {
+test('export writes an empty file for a range without orders', async () => {
   const file = join(await temporaryFolder(), 'none.ndjson');
   const range = ['--from', '2019-01-01T00:00:00Z', '--before', '2020-01-01T00:00:00Z'];
   expect((await orders('export', file, ...range)).stdout).toBe(`Wrote 0 orders to ${file}\n`);
   expect(await readFile(file, 'utf8')).toBe('');
 });
 
-test('an error that a user can correct is one line', async () => {
+test('errors that a user can correct are reported on one line', async () => {
   const folder = await temporaryFolder();
   const incomplete = join(folder, 'incomplete.ndjson');
   await writeFile(incomplete, '{}');

@@ -18,7 +18,7 @@ import { answerOf, callJson, postOrder } from '../helpers/send-order.ts';
 
 const run = promisify(execFile);
 
-/** The commands of the guide, with another folder for the backups. */
+/** The commands of the guide, with `backups` as the folder for the backups. */
 async function guide(backups: string): Promise<[settings: string, backup: string, restore: string]> {
   const page = await readFile(new URL('../../../../docs/production.md', import.meta.url), 'utf8');
   const section = page.split(/^## /m).find((text) => text.startsWith('Backup and restore\n')) ?? '';
@@ -31,7 +31,7 @@ async function guide(backups: string): Promise<[settings: string, backup: string
 
 afterAll(endProcesses);
 
-/** Every order that a gateway acknowledged, in calls that continue until `stop`. */
+/** Creates orders continuously until `stop` is called, and records those that the gateway acknowledges. */
 function sendOrders(gateway: RunningGateway) {
   const acknowledged = new Map<string, OrderResponse>();
   let isStopping = false;
@@ -41,7 +41,7 @@ function sendOrders(gateway: RunningGateway) {
       sent += 1;
       const orderId = `drill-${sent}`;
       const response = await postOrder(gateway, validOrderInput({ order_id: orderId }));
-      // On a busy machine, whether an order was stored may remain unknown.
+      // On a busy machine, a call can fail although its order may have been stored.
       expect([201, 503]).toContain(response.status);
       if (response.status === 201) acknowledged.set(orderId, await answerOf(response));
       else await response.text();
@@ -51,8 +51,8 @@ function sendOrders(gateway: RunningGateway) {
   return {
     acknowledged,
     sent: () => sent,
-    /** Resolves when this many more orders are acknowledged. */
-    more: async (count: number) => {
+    /** Resolves when `count` more orders have been acknowledged. */
+    acknowledge: async (count: number) => {
       const goal = acknowledged.size + count;
       await vi.waitUntil(() => acknowledged.size >= goal, waitLimitMs);
     },
@@ -64,16 +64,16 @@ function sendOrders(gateway: RunningGateway) {
 }
 
 const title =
-  'a restore to a point in time has all orders acknowledged before it, no later ones, and a feed that continues';
+  'a point-in-time restore has exactly the orders acknowledged before that time, and its event feed continues';
 
 test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async () => {
   const backups = await temporaryFolder();
   await mkdir(join(backups, 'wal'));
-  // The server may run as another user.
+  // The server may run as a different user.
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
   const [settings, backup, restore] = await guide(backups);
 
-  // This is the only setting that needs a restart.
+  // The only setting that requires a restart.
   const server = await startTestServer({ archive_mode: 'on' });
   onTestFinished(server.stop);
   const gateway = await runGateway({ server });
@@ -84,16 +84,16 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
 
   const orders = sendOrders(gateway);
   onTestFinished(orders.stop);
-  await orders.more(20);
+  await orders.acknowledge(20);
   await baseBackup(server, backup, backups);
-  await orders.more(100);
+  await orders.acknowledge(100);
   await callJson(gateway, 'POST', '/order/drill-1/cancel');
   const { next_cursor: cursorBefore } = await pollEvents(gateway);
   const before = new Map(orders.acknowledged);
   const [{ target = '' } = {}] = await superuser<{ target: string }[]>`select clock_timestamp()::text as target`;
-  // Calls that are in flight now may be before or after it.
+  // Calls in flight at this moment may be stored before or after the target time.
   const sentBefore = orders.sent();
-  await orders.more(100);
+  await orders.acknowledge(100);
   await orders.stop();
   const after = [...orders.acknowledged.keys()].filter((orderId) => Number(orderId.slice(6)) > sentBefore);
   expect(after.length).toBeGreaterThan(50);
@@ -126,7 +126,7 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   expect([status, body.code]).toEqual([410, 'cursor_expired']);
 });
 
-/** The first page of the feed that has an event. */
+/** Polls the feed until it returns an event. */
 function pollEvents(merchant: { url: string; credentials: Credentials }, query = '') {
   return vi.waitFor(async () => {
     const { body } = await callJson(merchant, 'GET', `/events${query}`);
@@ -148,8 +148,8 @@ async function listOrders(url: string, credentials: Credentials): Promise<Map<st
 }
 
 /**
- * Makes a base backup with pg_basebackup. If this version of the program is missing, uses the command that it sends,
- * for which the server writes the same file.
+ * Takes a base backup with pg_basebackup. If version 18 of the program is missing, sends the command that it would
+ * send, for which the server writes the same file.
  */
 async function baseBackup(server: TestServer, command: string, backups: string): Promise<void> {
   const { stdout } = await run('pg_basebackup', ['--version']).catch(() => ({ stdout: '' }));
@@ -163,20 +163,20 @@ async function baseBackup(server: TestServer, command: string, backups: string):
   try {
     const options = `TARGET 'server', TARGET_DETAIL '${backups}/base', WAL false, CHECKPOINT 'fast'`;
     const progress = await session.unsafe(`BASE_BACKUP (${options})`).readable();
-    for await (const _piece of progress);
+    for await (const _chunk of progress);
   } finally {
     await session.end({ timeout: 1 });
   }
 }
 
-/** A server on a data folder that the guide's commands fill, once it accepts writes. */
+/** Restores a data folder with the guide's commands, starts a server on it, and waits until it accepts writes. */
 async function startRestored(server: TestServer, command: string, target: string): Promise<DevPostgres> {
   const dataDir = await newDataDir();
   const folder = join(dataDir, 'postgres');
   const data = join(folder, 'cluster');
   await mkdir(data, { recursive: true, mode: 0o700 });
   await copyFile(join(server.dataDir, 'postgres', 'password'), join(folder, 'password'));
-  // Root would give the files the owners that the archive names.
+  // As root, tar would otherwise restore the owners recorded in the archive.
   const variables = { PGDATA: data, TARGET_TIME: target, TAR_OPTIONS: '--no-same-owner' };
   await run('sh', ['-c', command], { env: { PATH: process.env.PATH, ...variables } });
   await run('chown', ['-R', `--reference=${join(server.dataDir, 'postgres')}`, folder]);

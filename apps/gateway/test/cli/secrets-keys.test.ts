@@ -6,7 +6,7 @@ import { findSecretsKeys } from '../../src/secrets/secrets-keys.ts';
 
 const embedded = { secretsKeys: undefined, databaseUrl: undefined };
 
-test('the first call creates a key file that only the owner can read, later calls use it', async () => {
+test('the first call creates a key file that only its owner can read, and later calls use the file', async () => {
   const dataDir = await temporaryFolder();
   const key = await findSecretsKeys({ ...embedded, dataDir });
   const path = join(dataDir, 'secrets-key');
@@ -17,7 +17,7 @@ test('the first call creates a key file that only the owner can read, later call
   expect(await findSecretsKeys({ ...embedded, dataDir })).toEqual(key);
 });
 
-test('processes that start together use one key, and leave no other file', async () => {
+test('processes that start at the same time use the same key, and leave no temporary file', async () => {
   const dataDir = await temporaryFolder();
   const keys = await Promise.all(Array.from({ length: 20 }, () => findSecretsKeys({ ...embedded, dataDir })));
   expect(new Set(keys.map((key) => Buffer.from(key?.[0] ?? []).toString('hex'))).size).toBe(1);
@@ -31,13 +31,13 @@ test('SECRETS_KEY takes precedence over the file', async () => {
   expect(await readdir(dataDir)).toEqual([]);
 });
 
-test('with DATABASE_URL alone there is no key and no file', async () => {
+test('with DATABASE_URL but no SECRETS_KEY, there is no key and no file is created', async () => {
   const dataDir = await temporaryFolder();
   expect(await findSecretsKeys({ ...embedded, databaseUrl: 'postgres://db/x', dataDir })).toBeUndefined();
   expect(await readdir(dataDir)).toEqual([]);
 });
 
-test('a damaged key file is reported without its content, and stays as it is', async () => {
+test('a damaged key file is reported without its content, and is not changed', async () => {
   const dataDir = await temporaryFolder();
   const path = join(dataDir, 'secrets-key');
   await writeFile(path, 'c2hvcnQ=');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { signIn } from '../helpers/console-visitor.ts';
+import { auditLogOf, signIn } from '../helpers/console-visitor.ts';
 import { pngOf } from '../helpers/images.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson } from '../helpers/send-order.ts';
@@ -8,7 +8,7 @@ const gateway = useGateway({ hasConsole: true });
 
 const newShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Shop') });
 
-/** Sends the form of the page as a browser does, with a file. */
+/** Sends the brand form as a browser does. A `Buffer` is sent as a file. */
 async function send(
   { cookie, formToken }: Awaited<ReturnType<typeof signIn>>,
   fields: Readonly<Record<string, string | Buffer>>,
@@ -28,7 +28,7 @@ async function send(
   return { status: response.status, text: await response.text() };
 }
 
-test('the brand is changed with its logo, and the logo is removed', async () => {
+test('changes the brand and its logo, and removes the logo', async () => {
   const shop = await newShop();
   const visitor = await signIn(shop);
   const brand = async () => (await callJson(shop, 'GET', '/brand')).body;
@@ -39,20 +39,19 @@ test('the brand is changed with its logo, and the logo is removed', async () => 
   const { text } = await visitor.get('/brand');
   expect(text).toContain('value="#0b5fff" name="color"');
   expect(text).toContain((await brand()).logo_url);
-  // A browser sends an empty file if none was chosen.
+  // Browsers send an empty file if none was chosen.
   expect((await send(visitor, { ...expected, support_email: '', logo: Buffer.alloc(0) })).status).toBe(303);
   expect(await brand()).toEqual({ color: '#0b5fff', logo_url: expect.any(String) });
   expect((await send(visitor, { color: '#0b5fff', remove_logo: '1' })).status).toBe(303);
   expect(await brand()).toEqual({ color: '#0b5fff' });
-  const log = await gateway.accounts.log({ clientId: shop.credentials.clientId, after: 0, limit: 50 });
-  const entries = log.filter(({ action }) => action === 'brand').map(({ actor, details }) => ({ actor, details }));
+  const entries = await auditLogOf(shop, 'brand');
   expect(entries).toHaveLength(3);
   for (const { actor, details } of entries) {
     expect([actor, details]).toEqual(['console:Ada', expect.objectContaining({ role: 'manage' })]);
   }
 });
 
-test('errors are beside their fields, what was typed is kept, and nothing changes', async () => {
+test('shows errors beside their fields, keeps the values that were typed, and changes nothing', async () => {
   const shop = await newShop();
   const visitor = await signIn(shop);
   const { status, text } = await send(visitor, { color: 'blue', terms_url: 'https://shop.example/terms' });
@@ -63,7 +62,7 @@ test('errors are beside their fields, what was typed is kept, and nothing change
   expect((await callJson(shop, 'GET', '/brand')).body).toEqual({});
 });
 
-test('a form that is too large, not a form, from another site, or of the role read, changes nothing', async () => {
+test('a form that is too large, malformed, from another site or sent by the role read changes nothing', async () => {
   const shop = await newShop();
   const visitor = await signIn(shop);
   const clerk = await signIn(shop, { role: 'read' });

@@ -1,23 +1,23 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, describe, expect, test } from 'vitest';
-import { mustSkip } from '../../../../tools/skip-if-missing.ts';
-import { openBrowser } from '../browser/open-browser.ts';
-import { desktop, expectAccessible, expectFits, hostileNote, showIn, views } from '../browser/pages.ts';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import {
+  describeInBrowser,
+  desktop,
+  expectAccessible,
+  expectFits,
+  hostileNote,
+  showIn,
+  views,
+} from '../browser/pages.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment, pressPay } from '../helpers/send-order.ts';
 
-const title = 'the console';
-const opened = await openBrowser();
-if (opened.kind === 'none') test.skipIf(mustSkip(`${title} in a real browser`, opened.reason))(title);
-else describe(`${title} in ${opened.name}`, () => describeConsole(opened.browser));
-
-function describeConsole(browser: Browser): void {
+await describeInBrowser('the console', (browser) => {
   const gateway = useGateway({ hasConsole: true, hasDemo: true });
-  afterAll(() => browser.close());
 
   const testShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Test Shop', 'test') });
 
-  /** Opens a browser of its own, and signs in with a one-time link. */
+  /** Opens a separate browser context, and signs in with a one-time link. */
   async function signIn(
     { credentials }: Pick<typeof gateway, 'credentials'>,
     { role = 'manage', hasScript = false }: { readonly role?: 'read' | 'manage'; readonly hasScript?: boolean } = {},
@@ -32,7 +32,7 @@ function describeConsole(browser: Browser): void {
     return page;
   }
 
-  test('a clerk finds an order by its payment, and sees whether it is paid, in one click', async () => {
+  test('a clerk finds an order by its payment ID and sees that it is paid, with one click', async () => {
     const order = await createOrder(gateway, `clerk-${Math.random()}`);
     const payment_id = `pay-${Math.random()}`;
     await postPayment(gateway.checkout, order.order_token, { payment_id });
@@ -44,7 +44,7 @@ function describeConsole(browser: Browser): void {
     expect(await page.getByText(`Paid, payment ID ${payment_id}`).isVisible()).toBe(true);
   });
 
-  test('a merchant makes a payment link in two clicks, and sees it paid', async () => {
+  test('a merchant creates a payment link with two clicks, and sees that the order is paid', async () => {
     const page = await signIn(await testShop());
     await page.getByRole('link', { name: 'New payment link' }).click();
     const values = {
@@ -69,7 +69,7 @@ function describeConsole(browser: Browser): void {
     expect(await page.locator('.status').allTextContents()).toEqual(['Paid']);
   });
 
-  test('by keyboard alone, an order is found and cancelled', async () => {
+  test('a merchant finds and cancels an order using only the keyboard', async () => {
     const order = await createOrder(gateway, `keyboard-${Math.random()}`);
     const page = await signIn(gateway);
     await page.keyboard.press('Tab');
@@ -91,7 +91,7 @@ function describeConsole(browser: Browser): void {
     await page.locator('.status', { hasText: 'Cancelled' }).waitFor();
   });
 
-  test('a merchant finds the failing endpoint in one click, and what went wrong in another', async () => {
+  test('a merchant finds the failing endpoint with one click, and the error with a second one', async () => {
     const shop = await testShop();
     const body = { url: 'http://127.0.0.1:1/hook' };
     const { id } = (await callJson(shop, 'POST', '/webhook_endpoints', body)).body;
@@ -106,7 +106,7 @@ function describeConsole(browser: Browser): void {
     await page.getByText('ECONNREFUSED').waitFor();
   });
 
-  test('every page fits and is accessible, small and large, light and dark, with long and hostile texts', async () => {
+  test('every page with long and hostile texts fits and is accessible in every size and colour scheme', async () => {
     const shop = await testShop();
     await gateway.accounts.rename(shop.credentials.clientId, 'W'.repeat(200));
     const order = await createOrder(shop, `\u202e<b>"${'W'.repeat(120)}`, {
@@ -149,15 +149,15 @@ function describeConsole(browser: Browser): void {
         await expectAccessible(page);
       }
     }
-    // The browser reports each document with the status of an error.
+    // The browser reports the error status of a document, which is not an error of the page.
     expect(reports.filter((text) => !/status of 40[04]/.test(text))).toEqual([]);
   });
 
-  test('another site can neither show the console nor send its forms', async () => {
+  test('another site can neither frame the console nor send its forms', async () => {
     const order = await createOrder(gateway, `attacked-${Math.random()}`);
     const page = await signIn(gateway, { hasScript: true });
     const target = `${gateway.baseUrl}/console/orders/${order.service_order_id}/cancel`;
-    // The same machine under another name is another site.
+    // A different host name makes this page a different site.
     await page.route('http://evil.test/**', (route) =>
       route.fulfill({
         contentType: 'text/html',
@@ -175,4 +175,4 @@ function describeConsole(browser: Browser): void {
     await page.goto(target.replace('/cancel', ''));
     expect(await page.locator('.status').allTextContents()).toEqual(['Unpaid']);
   });
-}
+});

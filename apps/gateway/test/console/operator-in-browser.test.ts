@@ -1,22 +1,21 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, describe, expect, test } from 'vitest';
-import { mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { expect, test } from 'vitest';
 import { createOperatorLink } from '../../src/console/operator/operator-access.ts';
-import { openBrowser } from '../browser/open-browser.ts';
-import { desktop, expectAccessible, expectFits, hostileNote, showIn, views } from '../browser/pages.ts';
+import {
+  describeInBrowser,
+  desktop,
+  expectAccessible,
+  expectFits,
+  hostileNote,
+  showIn,
+  views,
+} from '../browser/pages.ts';
 import { testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment } from '../helpers/send-order.ts';
 
-const title = "the operators' view";
-const opened = await openBrowser();
-if (opened.kind === 'none') test.skipIf(mustSkip(`${title} in a real browser`, opened.reason))(title);
-else describe(`${title} in ${opened.name}`, () => describeView(opened.browser));
-
-function describeView(browser: Browser): void {
+await describeInBrowser("the operators' view", (browser) => {
   const gateway = useGateway({ hasOperatorView: true });
-  afterAll(() => browser.close());
 
-  /** Signs in with one click. */
+  /** Opens a separate browser context, and signs in. */
   async function signIn({ hasScript = false } = {}) {
     const context = await browser.newContext({ javaScriptEnabled: hasScript, viewport: desktop });
     const page = await context.newPage();
@@ -27,7 +26,7 @@ function describeView(browser: Browser): void {
     return page;
   }
 
-  test('an operator finds the failing endpoint and what went wrong with one click, and its merchant', async () => {
+  test('after signing in, an operator sees the failing endpoint with its merchant and its error', async () => {
     const { body } = await callJson(gateway, 'POST', '/webhook_endpoints', { url: 'http://127.0.0.1:1/hook' });
     const other = { ...gateway, credentials: await gateway.accounts.create('Works') };
     await callJson(other, 'POST', '/webhook_endpoints', { url: 'http://127.0.0.1:1/unused' });
@@ -37,7 +36,7 @@ function describeView(browser: Browser): void {
     }
     const deliveries = () => callJson(gateway, 'GET', `/webhook_endpoints/${body.id}/deliveries`);
     await expect
-      .poll(async () => (await deliveries()).body.deliveries.some((one: object) => 'last_result' in one))
+      .poll(async () => (await deliveries()).body.deliveries.some((delivery: object) => 'last_result' in delivery))
       .toBe(true);
     const page = await signIn();
     const rows = await page.locator('tbody tr').all();
@@ -52,7 +51,7 @@ function describeView(browser: Browser): void {
     expect(await page.getByText('Ready', { exact: true }).isVisible()).toBe(true);
   });
 
-  test('every page fits and is accessible, small and large, light and dark, with long and hostile texts', async () => {
+  test('every page with long and hostile texts fits and is accessible in every size and colour scheme', async () => {
     const { clientId } = gateway.credentials;
     await gateway.accounts.rename(clientId, [...hostileNote].slice(0, 200).join(''));
     await callJson(gateway, 'POST', '/webhook_endpoints', { url: `http://127.0.0.1:1/${'x'.repeat(500)}?<script>` });
@@ -76,4 +75,4 @@ function describeView(browser: Browser): void {
     }
     expect(reports).toEqual([]);
   });
-}
+});

@@ -11,14 +11,14 @@ const gateway = useGateway({ hasOperatorView: true });
 afterEach(endProcesses);
 const pages = ['', '/refused-payments', '/accounts', '/audit-log'];
 const address = (path = '') => `http://localhost:${gateway.adminPort}/operator${path}`;
-const newLink = () => createOperatorLink([testSecretsKey], gateway.adminPort);
 
-async function signIn() {
-  const cookie = cookieOf(await request(newLink(), { form: {} }));
-  return { cookie, get: (path: string) => request(address(path), { headers: { cookie } }) };
+async function signIn({ adminPort }: { readonly adminPort: number } = gateway) {
+  const link = createOperatorLink([testSecretsKey], adminPort);
+  const cookie = cookieOf(await request(link, { form: {} }));
+  return { cookie, get: (path = '') => request(new URL(`/operator${path}`, link).href, { headers: { cookie } }) };
 }
 
-test('the command prints a link: GET shows a button and uses nothing up; POST signs in once', async () => {
+test('the command prints a link: GET shows a button and does not use the link, and POST signs in once', async () => {
   const variables = {
     DATABASE_URL: gateway.databaseUrl,
     SECRETS_KEY: testSecretsKeyText,
@@ -38,7 +38,7 @@ test('the command prints a link: GET shows a button and uses nothing up; POST si
   expect((await request(address(), { headers })).status).toBe(401);
 });
 
-test('every page is refused without a session, and with the cookie of another one', async () => {
+test('every page is rejected without a session, or with an invalid cookie', async () => {
   for (const path of pages) {
     for (const cookie of ['', `order-gateway-operator=${'0'.repeat(32)}`, 'order-gateway-operator=']) {
       const { status, text } = await request(address(path), { headers: { cookie } });
@@ -47,7 +47,8 @@ test('every page is refused without a session, and with the cookie of another on
   }
 });
 
-test('a request is refused if its host is not this machine, so that no rebound name of a site reaches the pages', async () => {
+// Otherwise a site could read the pages by pointing its own host name to this machine (DNS rebinding).
+test('a request is rejected if its Host header does not name the local machine', async () => {
   const { cookie } = await signIn();
   const statusAt = async (host: string) => {
     const head = `GET /operator HTTP/1.1\r\nhost: ${host}\r\ncookie: ${cookie}\r\nconnection: close\r\n\r\n`;
@@ -70,19 +71,19 @@ test.each([
   [{ 'sec-fetch-site': 'same-site', 'sec-fetch-dest': 'empty' }, {}],
   [{ 'sec-fetch-site': 'same-site' }, { form: {} }],
   [{ origin: 'http://localhost:3000' }, { form: {} }],
-])('a request of another site is refused, and the session stays: %j', async (foreign, options) => {
+])('a request from another site is rejected, and the session continues: %j', async (foreign, options) => {
   const { cookie, get } = await signIn();
   const url = address();
   const headers = { cookie, ...foreign };
-  // Unlike the helper's, the request has no other header of a browser.
+  // Unlike `request`, this sends no other headers that a browser would add.
   const response = await fetch(url, { headers, redirect: 'manual', ...('form' in options && { method: 'POST' }) });
   await response.text();
-  expect([response.status, (await get('')).status]).toEqual([403, 200]);
+  expect([response.status, (await get()).status]).toEqual([403, 200]);
 });
 
-test('pages allow no script, no frame and no storing, and other addresses are no pages', async () => {
+test('pages cannot be scripted, framed or stored, and unknown addresses get 404', async () => {
   const { get } = await signIn();
-  const { headers } = await get('');
+  const { headers } = await get();
   expect(headers.get('content-security-policy')).toMatch(
     /^default-src 'none'; style-src 'sha256-[^;]+'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
   );
@@ -92,7 +93,7 @@ test('pages allow no script, no frame and no storing, and other addresses are no
   expect((await fetch(address(), { method: 'DELETE' })).status).toBe(405);
 });
 
-test('lists are read page by page, and an entry of the audit log is text', async () => {
+test('lists are divided into pages, and markup in the audit log is shown as text', async () => {
   const shop = await runGateway({ hasOperatorView: true });
   await runQuery(
     shop.databaseUrl,
@@ -100,33 +101,29 @@ test('lists are read page by page, and an entry of the audit log is text', async
      select '<img src=x onerror=alert(1)>', 'n' || n, null, '{"a":"</bdi><script>"}' from generate_series(1, 120) n`,
   );
   for (let number = 0; number < 51; number += 1) await shop.accounts.create(`Shop ${number} <b>`);
-  const link = createOperatorLink([testSecretsKey], shop.adminPort);
-  const cookie = cookieOf(await request(link, { form: {} }));
-  const origin = new URL(link).origin;
+  const { get } = await signIn(shop);
   const readAll = async (path: string) => {
     const texts: string[] = [];
     for (let next: string | undefined = path; next !== undefined; ) {
-      const { status, text }: Awaited<ReturnType<typeof request>> = await request(`${origin}${next}`, {
-        headers: { cookie },
-      });
+      const { status, text }: Awaited<ReturnType<typeof get>> = await get(next);
       expect([status, texts.length < 5]).toEqual([200, true]);
       texts.push(text);
-      next = /rel="next" href="([^"]+)"/.exec(text)?.[1];
+      next = /rel="next" href="\/operator([^"]+)"/.exec(text)?.[1];
     }
     return texts;
   };
-  const log = await readAll('/operator/audit-log');
+  const log = await readAll('/audit-log');
   expect(log.map((text) => text.split('<tr>').length - 2)).toEqual([50, 50, 50, 23]);
   expect(log.join()).not.toMatch(/<img|<script|<\/bdi><script/);
   expect(log.join()).toContain('&lt;img src=x onerror=alert(1)&gt;');
-  const accounts = await readAll('/operator/accounts');
+  const accounts = await readAll('/accounts');
   expect(accounts.map((text) => text.split('<tr>').length - 2)).toEqual([50, 3]);
-  const own = await readAll(`/operator/audit-log?client_id=${shop.credentials.clientId}`);
-  expect(own.map((text) => text.split('<tr>').length - 2)).toEqual([1]);
-  expect(await readAll("/operator/audit-log?client_id='&before=x")).toHaveLength(4);
+  const logOfMerchant = await readAll(`/audit-log?client_id=${shop.credentials.clientId}`);
+  expect(logOfMerchant.map((text) => text.split('<tr>').length - 2)).toEqual([1]);
+  expect(await readAll("/audit-log?client_id='&before=x")).toHaveLength(4);
 });
 
-test('of more than 20 failing endpoints, the health page shows those that have failed for the longest time', async () => {
+test('if more than 20 endpoints fail, the health page shows those that have been failing longest', async () => {
   const shop = await runGateway({ hasOperatorView: true });
   await runQuery(
     shop.databaseUrl,
@@ -134,9 +131,7 @@ test('of more than 20 failing endpoints, the health page shows those that have f
      select id, 'we_' || n, 'https://shop.example.com/' || n, '', now() - n * interval '1 hour'
      from accounts, generate_series(1, 21) n where kind = 'merchant'`,
   );
-  const link = createOperatorLink([testSecretsKey], shop.adminPort);
-  const headers = { cookie: cookieOf(await request(link, { form: {} })) };
-  const { text } = await request(`${new URL(link).origin}/operator`, { headers });
+  const { text } = await (await signIn(shop)).get();
   const shown = [...text.matchAll(/https:\/\/shop\.example\.com\/(\d+)/g)].map(([, number]) => Number(number));
   expect(shown).toEqual(Array.from({ length: 20 }, (_, index) => 21 - index));
   expect(text).toContain('More endpoints fail');
@@ -155,26 +150,22 @@ test('refused payments are listed with their order, merchant and checkout system
 
 test('the health page shows the gateway even if the endpoints can’t be read', async () => {
   const broken = await runGateway({ hasOperatorView: true });
-  const link = createOperatorLink([testSecretsKey], broken.adminPort);
-  const headers = { cookie: cookieOf(await request(link, { form: {} })) };
+  const { get } = await signIn(broken);
   await runQuery(broken.databaseUrl, 'alter table webhook_endpoints rename to gone');
-  const health = await request(`${new URL(link).origin}/operator`, { headers });
+  const health = await get();
   expect([health.status, health.text]).toEqual([200, expect.stringContaining('can’t be read from the database')]);
 });
 
 test('a gateway with two workers shows the readiness of each, and logs the sign-in', async () => {
   const variables = { OPERATOR_CONSOLE: 'on', SECRETS_KEY: testSecretsKeyText, WORKERS: '2' };
   const { lines, metricsUrl } = await startOnNewDatabase(variables);
-  const { port } = new URL(metricsUrl);
-  const link = createOperatorLink([testSecretsKey], Number(port));
-  const headers = { cookie: cookieOf(await request(link, { form: {} })) };
-  const { text } = await request(`${new URL(link).origin}/operator`, { headers });
+  const { text } = await (await signIn({ adminPort: Number(new URL(metricsUrl).port) })).get();
   for (const worker of ['Worker 1', 'Worker 2']) expect(text).toContain(`<dt>${worker}</dt>`);
   expect(text.match(/>Ready</g)).toHaveLength(2);
   await expect.poll(() => lines.filter((line) => line.includes('operator signed in'))).toHaveLength(1);
 });
 
-test('the admin port has no such page unless it is switched on', async () => {
+test("the admin port has no operators' view unless it is switched on", async () => {
   const other = await runGateway();
   expect((await fetch(`http://localhost:${other.adminPort}/operator`)).status).toBe(404);
 });

@@ -10,7 +10,7 @@ const gateway = useGateway({ hasConsole: true });
 
 const newShop = async (name: string) => ({ ...gateway, credentials: await gateway.accounts.create(name) });
 
-/** Stores copies of an order, `values` of each in SQL. */
+/** Stores copies of an order. `values` is an SQL list of the columns that differ, as names and values. */
 const copy = (orderId: string, count: number, values: string) =>
   runQuery(
     gateway.databaseUrl,
@@ -19,7 +19,7 @@ const copy = (orderId: string, count: number, values: string) =>
     from orders, generate_series(1, ${count}) as n where order_id = '${orderId}'`,
   );
 
-test('is the first page after the sign-in', async () => {
+test('is the first page after signing in', async () => {
   const { get } = await signIn(gateway, { role: 'read' });
   const first = await get('');
   expect([first.status, first.headers.get('location')]).toEqual([303, '/console/overview']);
@@ -32,7 +32,7 @@ test('is the first page after the sign-in', async () => {
 describe('of a shop with orders', () => {
   let text: string;
   beforeAll(async () => {
-    // The figures are those of one day.
+    // The test expects all its orders on the same day, so it does not start in the last minute of one.
     await vi.waitUntil(() => Date.now() % 86_400_000 < 86_340_000, waitLimitMs);
     const shop = await newShop('Shop');
     await createOrder(await newShop('Other Shop'), 'other', { order_currency: 'CHF' });
@@ -49,26 +49,26 @@ describe('of a shop with orders', () => {
     ({ text } = await (await signIn(shop, { role: 'read' })).get('/overview'));
   });
 
-  /** The figures of one currency by their labels. */
-  const figuresIn = (currency: string, part: RegExp) => {
+  /** The texts in the section of a currency that match a pattern. */
+  const figuresIn = (currency: string, pattern: RegExp) => {
     const [section = ''] = new RegExp(`aria-label="${currency}".*?</section>`, 's').exec(text) ?? [];
-    return section.match(part)?.map((match) => match.replaceAll(/<[^>]*>/g, ' ').trim());
+    return section.match(pattern)?.map((match) => match.replaceAll(/<[^>]*>/g, ' ').trim());
   };
 
-  test('has the figures of each currency, the one with the most orders first', () => {
+  test('shows the figures of each currency, starting with the currency that has the most orders', () => {
     expect(text.match(/\?currency=\w+/g)).toEqual(['?currency=EUR', '?currency=JPY']);
     expect(figuresIn('EUR', /<dd>[^<]*/g)).toEqual(['5', '1', '€1,200.50', '2', '2', '1']);
     expect(figuresIn('JPY', /<dd>[^<]*/g)).toEqual(['1', '0', '¥0', '1', '0', '0']);
   });
 
-  test('has the figures of each day in a table, the newest first', () => {
+  test('shows the figures of each day in a table, newest first', () => {
     expect(figuresIn('EUR', /data-label="[^"]*">[^<]*/g)?.map((cell) => cell.split('>')[1])).toEqual([
       ...['3', '1', '€1,200.50', '2', '0', '1'],
       ...['2', '0', '€0.00', '0', '2', '0'],
     ]);
   });
 
-  test('draws a bar for each status of a day, and one for its refused payments below the line', () => {
+  test('draws a bar for each status of a day, and a bar for its refused payments below the axis', () => {
     const [svg = ''] = /<svg.*?<\/svg>/s.exec(text) ?? [];
     const bars = svg.matchAll(/class="(\w+)" x="(\d+)" y="([\d.]+)" width="8" height="([\d.]+)"/g);
     const drawn = [...bars].map(([, series, x, y, height]) => [series, ...[x, y, height].map(Number)]);
@@ -83,7 +83,7 @@ describe('of a shop with orders', () => {
   });
 });
 
-test('says which orders it counts if there are too many', async () => {
+test('states which orders it counts if there are too many to count', async () => {
   const shop = await newShop('Large Shop');
   await createOrder(shop, 'first');
   const person = await signIn(shop);

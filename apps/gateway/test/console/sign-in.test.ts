@@ -9,7 +9,7 @@ const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com
 const otherShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Other') });
 
 describe('the link', () => {
-  test('GET shows a button and uses nothing up; POST signs in once', async () => {
+  test('GET shows a button and does not use the link, and POST signs in once', async () => {
     const link = await newSignInLink(gateway);
     for (const _preview of [1, 2]) {
       const page = await request(link);
@@ -28,7 +28,7 @@ describe('the link', () => {
     expect(cookieOf(again)).toBe('');
   });
 
-  test('does not continue a session that the browser was given', async () => {
+  test('starts a new session, even if an attacker has set a session cookie (session fixation)', async () => {
     const planted = `__Host-order-gateway=${'0'.repeat(32)}`;
     const signedIn = await request(await newSignInLink(gateway), { form: {}, headers: { cookie: planted } });
     expect(cookieOf(signedIn)).not.toBe(planted);
@@ -41,7 +41,7 @@ describe('the link', () => {
     { 'sec-fetch-site': 'same-site' },
     { origin: 'https://evil.example.com' },
     { origin: 'null' },
-  ])('a form of another site is rejected with 403, and the link still works: %j', async (headers) => {
+  ])('a form from another site is rejected with 403, and the link still works: %j', async (headers) => {
     const link = await newSignInLink(gateway);
     const body = new URLSearchParams();
     const response = await fetch(link, { method: 'POST', body, headers, redirect: 'manual' });
@@ -50,7 +50,7 @@ describe('the link', () => {
   });
 });
 
-test('a session signs out, and its cookie no longer works', async () => {
+test('after signing out, the cookie no longer works', async () => {
   const visitor = await signIn(gateway);
   expect((await visitor.get('/sessions')).status).toBe(200);
   const signedOut = await visitor.post('/sign-out');
@@ -81,7 +81,7 @@ test('a manager invites a colleague, ends a session, and signs everyone out', as
   expect((await other.get('/sessions')).status).toBe(200);
 });
 
-test('the role read sees no action that it may not take, and gets 403 if it sends one', async () => {
+test('the role read sees only the action it is allowed to take, and gets 403 for every other one', async () => {
   const clerk = await signIn(gateway, { role: 'read' });
   const { text } = await clerk.get('/sessions');
   expect(text.match(/<form[^>]*action="[^"]*"/g)).toEqual(['<form method="post" action="/shop/console/sign-out"']);
@@ -90,9 +90,9 @@ test('the role read sees no action that it may not take, and gets 403 if it send
   }
 });
 
-describe('a form of a session', () => {
+describe('a form of a signed-in person', () => {
   test.each([{ 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { 'sec-fetch-site': 'none' }])(
-    'from another site is rejected with 403: %j',
+    'is rejected with 403 if it comes from another site: %j',
     async (headers) => {
       const visitor = await signIn(gateway);
       expect((await visitor.post('/sign-out', {}, headers)).status).toBe(403);
@@ -100,7 +100,7 @@ describe('a form of a session', () => {
     },
   );
 
-  test('without its token, or with the token of another session, is rejected with 403', async () => {
+  test('is rejected with 403 if its token is missing, changed or from another session', async () => {
     const [visitor, other] = [await signIn(gateway), await signIn(gateway)];
     for (const form_token of ['', other.formToken, `${visitor.formToken} `]) {
       expect((await visitor.post('/sign-out', { form_token })).status).toBe(403);
@@ -108,13 +108,13 @@ describe('a form of a session', () => {
     expect((await visitor.get('/sessions')).status).toBe(200);
   });
 
-  test('is not read for anyone who is not signed in', async () => {
-    const answer = await request(`${gateway.url}/console/sign-out`, { form: { form_token: 'x' } });
-    expect(answer.status).toBe(401);
+  test('is rejected with 401 without a session', async () => {
+    const response = await request(`${gateway.url}/console/sign-out`, { form: { form_token: 'x' } });
+    expect(response.status).toBe(401);
   });
 });
 
-test('every page is neither stored, framed, indexed nor scripted, and an embedded page is rejected', async () => {
+test('no page can be stored, framed, indexed or scripted, and a request for an embedded page is rejected', async () => {
   const visitor = await signIn(gateway);
   const pages = [
     await request(await newSignInLink(gateway)),
@@ -137,7 +137,7 @@ test('every page is neither stored, framed, indexed nor scripted, and an embedde
   }
 });
 
-test('a link from another site leads to the console', async () => {
+test('a link on another site can open the console', async () => {
   const visitor = await signIn(gateway);
   const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document' };
   expect((await visitor.get('/sessions', headers)).status).toBe(200);
@@ -150,7 +150,7 @@ test('disabling the merchant ends its sessions', async () => {
   expect((await visitor.get('/sessions')).status).toBe(401);
 });
 
-test('guesses of links and sessions are limited like those of client secrets', async () => {
+test('guesses of links and sessions are limited like guesses of client secrets', async () => {
   const limited = await runGateway({
     hasConsole: true,
     unauthenticatedLimits: { ...unauthenticatedLimits, rejectedPerSecond: 5, pauseMs: 50 },
@@ -178,8 +178,8 @@ test('merchant console prints a link that works once', async () => {
   const environment = { DATABASE_URL: gateway.databaseUrl, BASE_URL: gateway.baseUrl };
   const run = (...args: string[]) => runProgram('src/cli/merchant.ts', ['console', ...args], environment);
   const printed = await run(clientId, '--name', 'Ada', '--role', 'read', '--json');
-  const { url, ...others } = JSON.parse(printed.stdout);
-  expect(others).toEqual({ name: 'Ada', role: 'read', expires_in_seconds: 900 });
+  const { url, ...details } = JSON.parse(printed.stdout);
+  expect(details).toEqual({ name: 'Ada', role: 'read', expires_in_seconds: 900 });
   const signedIn = await request(url.replace(gateway.baseUrl, gateway.url), { form: {} });
   expect(signedIn.status).toBe(303);
   expect((await run(clientId)).stdout).toContain('https://pay.example.com/shop/console/sign-in/');
@@ -188,17 +188,21 @@ test('merchant console prints a link that works once', async () => {
   expect([code, stderr]).toEqual([1, expect.stringContaining('is not an enabled merchant.')]);
 });
 
-test('an unknown path is a page that leads to the console, for everyone', async () => {
+test('an unknown path gets a 404 page with a link to the console, with and without a session', async () => {
   const { get } = await signIn(gateway);
-  for (const answer of [await get('/unknown'), await get('/orders/1/2/3'), await request(`${gateway.url}/console/`)]) {
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
-    expect(answer.text).toContain('<h1>There is no such page</h1>');
-    expect(answer.text).toMatch(/<a href="[^"]*\/console">Overview<\/a>/);
+  for (const response of [
+    await get('/unknown'),
+    await get('/orders/1/2/3'),
+    await request(`${gateway.url}/console/`),
+  ]) {
+    expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(response.text).toContain('<h1>There is no such page</h1>');
+    expect(response.text).toMatch(/<a href="[^"]*\/console">Overview<\/a>/);
   }
   expect((await request(`${gateway.url}/consoles`)).headers.get('content-type')).toContain('json');
 });
 
-test('without CONSOLE, nothing exists under /console', async () => {
+test('without CONSOLE, every path under /console gets 404', async () => {
   const without = await runGateway();
   for (const path of ['/console', '/console/sessions', `/console/sign-in/${'x'.repeat(32)}`]) {
     expect((await request(without.url + path)).status).toBe(404);

@@ -4,7 +4,13 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { clientPreface, frameTypes, resetFrame } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
 import { callHeaders, createOrderPath, frame, orderData, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
-import { blockedStore, runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc/grpc-servers.ts';
+import {
+  blockedStore,
+  runGrpcServer,
+  useRawClient,
+  useSession,
+  whileAnotherClientCalls,
+} from '../helpers/grpc/grpc-servers.ts';
 import { callFields, callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
 test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
@@ -20,7 +26,7 @@ test('a client that cancels all of its calls at once keeps its connection, and t
 });
 
 test('a client that cancels 30 of 130 calls a second for 10 s keeps its connection', async () => {
-  await whileCallsGoOn({}, async ({ port }) => {
+  await whileAnotherClientCalls({}, async ({ port }) => {
     const session = useSession(port);
     const answers: Promise<unknown>[] = [];
     const pace = { cancelled: 3, completed: 10 };

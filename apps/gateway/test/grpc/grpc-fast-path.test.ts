@@ -14,8 +14,8 @@ import {
   frame,
   openSession,
   orderData,
-  type RawAnswer,
   type RawCall,
+  type RawResponse,
   sendCall,
 } from '../helpers/grpc/grpc-call.ts';
 import { type RunningServer, startGrpcServer } from '../helpers/grpc/grpc-servers.ts';
@@ -181,11 +181,11 @@ function cutInto(bytes: Uint8Array, cuts: number): Uint8Array[] {
 }
 
 /**
- * The parts that must be equal. Omitted are the date, and `grpc-encoding`: Connect announces a compression that the client
- * accepts, although it does not compress small messages; the fast path announces none. Messages are compared decoded,
- * because Connect encodes more characters than required.
+ * The parts that must be equal. Omitted are the date, and `grpc-encoding`: Connect announces a compression that the
+ * client accepts, although it does not compress small messages; the fast path announces none. Messages are compared
+ * decoded, because Connect encodes more characters than required.
  */
-function comparable({ headers, trailers, body, closed }: RawAnswer) {
+function comparable({ headers, trailers, body, closed }: RawResponse) {
   const { date: _date, 'grpc-encoding': _encoding, ...metadata } = headers;
   const message = trailers['grpc-message']?.toString() ?? '';
   const read = { ...trailers, 'grpc-message': decodeURIComponent(message) };

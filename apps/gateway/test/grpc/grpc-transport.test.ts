@@ -12,7 +12,7 @@ import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { messageBytesMax } from '../../src/limits.ts';
 import { merchant } from '../helpers/fixed-deps.ts';
 import { callHeaders, frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
-import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc/grpc-servers.ts';
+import { runGrpcServer, useRawClient, useSession, whileAnotherClientCalls } from '../helpers/grpc/grpc-servers.ts';
 import { callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
 /** The prefix of a message of the maximum size, without the message. */
@@ -24,7 +24,7 @@ function collectGarbage(): void {
 }
 
 test('handles a call normally if its authority is not a host, such as that of Node.js clients on an IPv6 address', async () => {
-  await whileCallsGoOn({}, async ({ port }) => {
+  await whileAnotherClientCalls({}, async ({ port }) => {
     const session = useSession(port);
     for (const authority of ['::1:9090', '[']) {
       for (const encoding of ['identity', 'gzip']) {

@@ -122,7 +122,7 @@ async function report(): Promise<ServerReport> {
 }
 
 /** Runs an attack beside a client that makes calls. All of them, and one of a new client after it, must succeed. */
-async function whileCallsGoOn(run: () => Promise<unknown>): Promise<void> {
+async function whileAnotherClientCalls(run: () => Promise<unknown>): Promise<void> {
   await report();
   const endCalls = makeCalls(port);
   await run();
@@ -135,11 +135,11 @@ async function whileCallsGoOn(run: () => Promise<unknown>): Promise<void> {
 }
 
 test.each(attacks)('serves others during a flood of %s', async (_name, sent) => {
-  await whileCallsGoOn(() => attack(sent, { isReading: true }));
+  await whileAnotherClientCalls(() => attack(sent, { isReading: true }));
 });
 
 test('serves others during a flood of requests by clients that read nothing', async () => {
-  await whileCallsGoOn(() =>
+  await whileAnotherClientCalls(() =>
     attack(
       eachStream((id) => [headersFrame(id)]),
       { isReading: false },
@@ -172,7 +172,7 @@ test('responds to calls whose frames are split anywhere, and survives connection
   const bytes = twoCalls();
   let cuts = 0;
   const nextCut = () => ++cuts * cutEvery;
-  await whileCallsGoOn(() =>
+  await whileAnotherClientCalls(() =>
     inParallel(20, async () => {
       for (let cut = nextCut(); cut < bytes.length; cut = nextCut()) {
         const [first, second] = [bytes.subarray(0, cut), bytes.subarray(cut)];
@@ -205,7 +205,7 @@ test('survives malformed frames and random bytes', async () => {
     fc.uint8Array({ maxLength: 300 }).map((garbage) => Buffer.from(garbage)),
   );
   const samples = fc.sample(senseless, { seed: 20_261_122, numRuns: 1_000 });
-  await whileCallsGoOn(() =>
+  await whileAnotherClientCalls(() =>
     inParallel(20, async () => {
       for (let sample = samples.pop(); sample !== undefined; sample = samples.pop()) {
         const client = await openRawClient(port);

@@ -4,17 +4,17 @@ import type { RunningGateway } from './running-gateway.ts';
 
 type Shop = Pick<RunningGateway, 'url' | 'accounts' | 'credentials'>;
 
-export interface Answer {
+export interface PageResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
 }
 
-/** Requests a page as a browser does, without following redirects. A form is sent as one of the gateway's own pages. */
+/** Requests a page as a browser does, without following redirects. A form is sent as if from a page of the gateway. */
 export async function request(
   url: string,
   { form, headers = {} }: { readonly form?: Record<string, string>; readonly headers?: Record<string, string> } = {},
-): Promise<Answer> {
+): Promise<PageResponse> {
   const response = await fetch(url, {
     redirect: 'manual',
     headers: { ...(form && { 'sec-fetch-site': 'same-origin' }), ...headers },
@@ -24,7 +24,7 @@ export async function request(
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** A one-time link of a merchant, at the address on this machine. */
+/** Creates a one-time sign-in link of a merchant, with the gateway's local address. */
 export async function newSignInLink(
   { url, accounts, credentials }: Shop,
   { name = 'Ada', role = 'manage' }: { readonly name?: string; readonly role?: ConsoleRole } = {},
@@ -54,11 +54,20 @@ export async function signIn(shop: Shop, user?: Parameters<typeof newSignInLink>
 }
 
 /** The name and value of the cookie that a response sets. */
-export function cookieOf({ headers }: Answer): string {
+export function cookieOf({ headers }: PageResponse): string {
   return headers.get('set-cookie')?.split(';')[0] ?? '';
 }
 
-/** The token in the forms of a page. */
+/** The token that every form on a page contains. */
 function tokenIn(html: string): string {
   return /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? '';
+}
+
+/** The entries of a merchant's audit log for an action, oldest first. */
+export async function auditLogOf(
+  { accounts, credentials: { clientId } }: Pick<Shop, 'accounts' | 'credentials'>,
+  action: string,
+) {
+  const entries = await accounts.log({ clientId, after: 0, limit: 500 });
+  return entries.filter((entry) => entry.action === action).map(({ actor, details }) => ({ actor, details }));
 }

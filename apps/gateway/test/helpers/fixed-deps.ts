@@ -16,10 +16,10 @@ import { createPageWatch } from '../../src/watches/page-watch.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
-/** The only account. */
+/** The credentials of the only account. */
 export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
 
-/** The merchant of {@link credentials}. */
+/** The merchant to which {@link credentials} belong. */
 export const merchant: Merchant = {
   id: 7 as AccountId,
   name: 'Shop',
@@ -30,7 +30,7 @@ export const merchant: Merchant = {
   rateLimit: null,
 };
 
-/** The dependencies of an API, with orders in memory and fixed randomness and time: equal calls get equal bytes. */
+/** The gateway's dependencies, with orders in memory and fixed randomness and time: equal calls get equal bytes. */
 export function fixedDeps(logger: Logger): GatewayDeps {
   const store = createInMemoryOrderStore();
   return {

@@ -30,13 +30,13 @@ export interface GatewayProcess {
   /** Its standard output so far, line by line. */
   readonly lines: readonly string[];
   readonly exited: Promise<number | null>;
-  /** The text that a start on the embedded PostgreSQL prints for developers. */
+  /** The text for developers that a gateway with the embedded PostgreSQL prints when it starts. */
   demoBanner(): Promise<string>;
-  /** The demo merchant's credentials, as a start on the embedded PostgreSQL prints them. */
+  /** The demo merchant's credentials, as printed in {@link demoBanner}. */
   demoCredentials(): Promise<Credentials>;
 }
 
-/** A gateway on its own database, with the only merchant in it. */
+/** A gateway with its own database, and the only merchant in that database. */
 export interface GatewayWithMerchant extends GatewayProcess {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
@@ -46,7 +46,7 @@ const children: ChildProcess[] = [];
 const databases: TestDatabase[] = [];
 const dataDirs: string[] = [];
 
-/** Ends every process that this file started, and removes their databases and folders. */
+/** Ends every process that this module started, and removes their databases and folders. */
 export async function endProcesses(): Promise<void> {
   for (const child of children.splice(0)) {
     if (child.exitCode !== null || child.signalCode !== null) continue;
@@ -60,12 +60,12 @@ export async function endProcesses(): Promise<void> {
   }
 }
 
-/** Makes {@link endProcesses} end a process. */
+/** Adds a process to those that {@link endProcesses} ends. */
 export function endLater(child: ChildProcess): void {
   children.push(child);
 }
 
-/** Creates a database with one merchant on the server of the test run. A gateway starts twice as fast on it as on its own cluster. */
+/** Creates a database with one merchant on the shared test server: gateways start twice as fast as on a new cluster. */
 export async function newDatabase(): Promise<{ readonly databaseUrl: string; readonly credentials: Credentials }> {
   const database = await createMigratedDatabase();
   databases.push(database);
@@ -78,14 +78,16 @@ export async function newDataDir(): Promise<string> {
   return dataDir;
 }
 
-/** Creates a data folder with the cluster that a first start would create. */
+/** A data folder with a cluster in the state in which the first start leaves it. */
 export async function newClusterDir(): Promise<string> {
   const dataDir = await newDataDir();
   await copyTestCluster(dataDir);
   return dataDir;
 }
 
-/** The environment variables of a program. They must name a database, or it would use the one of the checkout. */
+/**
+ * The environment variables of a program. One must name a database: the default is the developer's, in the checkout.
+ */
 type Variables = Readonly<Record<string, string>> & ({ readonly DATA_DIR: string } | { readonly DATABASE_URL: string });
 
 export function environment(variables: Variables): NodeJS.ProcessEnv {
@@ -94,7 +96,7 @@ export function environment(variables: Variables): NodeJS.ProcessEnv {
   return { PATH, NODE_COMPILE_CACHE, ...ports, DRAIN_DELAY_MS: '0', ...variables };
 }
 
-/** The options of Node.js in `pnpm start`. */
+/** The Node.js options that `pnpm start` passes. */
 const [, ...startOptions] = JSON.parse(readFileSync(join(folder, '../../package.json'), 'utf8')).scripts.start.split(
   ' ',
 );
@@ -168,7 +170,7 @@ export async function startOnNewDatabase(
   return { ...(await startProcess({ DATABASE_URL: databaseUrl, ...variables })), databaseUrl, credentials };
 }
 
-/** Runs a program of this app. Returns its output and exit code, without the lines about waits, which depend on the machine. */
+/** Runs a program of this app. Removes lines about waiting from its output: they depend on the machine's speed. */
 export function runProgram(
   script: string,
   args: readonly string[],
@@ -186,7 +188,7 @@ export function runProgram(
   );
 }
 
-/** The process id of the embedded PostgreSQL that runs in the folder. Throws if none does. */
+/** The process id of the embedded PostgreSQL that runs in a data folder. Throws an error if none runs there. */
 export async function postgresPid(dataDir: string): Promise<number> {
   const lockFile = await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
   const pid = Number(lockFile.split('\n')[0]);
@@ -227,7 +229,8 @@ export function peakResidentMiB(pid: number | undefined): number {
 
 /** The CPU time that a process has used, in seconds. Linux only. */
 export function processSeconds(pid: number): number {
-  // proc(5), /proc/pid/stat: utime and stime are fields 14 and 15, in hundredths of a second. The name, field 2, may contain spaces.
+  // proc(5), /proc/pid/stat: fields 14 and 15 are utime and stime, in hundredths of a second. Field 2 may contain
+  // spaces.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -3,10 +3,9 @@ import { Provider } from 'oidc-provider';
 import type { OpenIdSettings } from '../../src/console/openid.ts';
 import { bind } from '../../src/network/listen.ts';
 
-/** The claims of a person. */
 type Claims = Readonly<Record<string, unknown>>;
 
-/** A real provider of OpenID Connect on this machine, where the person of the moment is signed in without a form. */
+/** A real OpenID Connect provider on this machine. It signs in the person whose claims are set, without a form. */
 export async function startIdentityProvider() {
   const server = createServer();
   const port = await bind(server, { port: 0, host: '127.0.0.1' });
@@ -19,7 +18,7 @@ export async function startIdentityProvider() {
   let claims: Claims = {};
   return {
     settings,
-    /** Serves the gateway at this address. */
+    /** Starts to accept sign-ins for the gateway at this address. */
     serve(baseUrl: string) {
       const provider = new Provider(settings.issuer, {
         clients: [{ ...client, redirect_uris: [`${baseUrl}/console/openid/callback`] }],
@@ -49,7 +48,7 @@ export async function startIdentityProvider() {
         });
       });
     },
-    /** Sets the claims of the person who signs in. */
+    /** Sets the claims of the person who signs in next. */
     setClaims(next: Claims) {
       claims = next;
     },

@@ -1,17 +1,17 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** A PNG of one bit per pixel, black. `data` replaces its compressed pixels, and `more` are chunks after the header. */
+/** A black PNG with one bit per pixel. `data` replaces its compressed pixels; `chunks` follow the header. */
 export function pngOf(
   width: number,
   height: number,
-  { data = deflateSync(Buffer.alloc((Math.ceil(width / 8) + 1) * height)), more = [] as readonly Buffer[] } = {},
+  { data = deflateSync(Buffer.alloc((Math.ceil(width / 8) + 1) * height)), chunks = [] as readonly Buffer[] } = {},
 ): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header[8] = 1;
   const signature = Buffer.from('89504e470d0a1a0a', 'hex');
-  return Buffer.concat([signature, pngChunk('IHDR', header), ...more, pngChunk('IDAT', data), pngChunk('IEND')]);
+  return Buffer.concat([signature, pngChunk('IHDR', header), ...chunks, pngChunk('IDAT', data), pngChunk('IEND')]);
 }
 
 export function pngChunk(type: string, data: Buffer = Buffer.alloc(0)): Buffer {
@@ -33,7 +33,7 @@ export const jpeg = Buffer.from(
 );
 export const webp = Buffer.from('UklGRh4AAABXRUJQVlA4TBEAAAAvB8AAAAfQry70v/+BiOh/AAA=', 'base64');
 
-/** A progressive JPEG of 1,024 x 1,024 grey pixels. Each further scan has two bytes, and a decoder visits all pixels for it. */
+/** A progressive JPEG of 1,024 x 1,024 grey pixels. Each later scan has two bytes, but a decoder visits every pixel. */
 export function progressiveJpeg(scans: number): Buffer {
   const size = [1_024 >> 8, 0];
   const blocks = 128 * 128;
@@ -41,7 +41,8 @@ export function progressiveJpeg(scans: number): Buffer {
     Buffer.from([0xff, 0xd8]),
     jpegSegment(0xdb, [0, ...new Array(64).fill(1)]),
     jpegSegment(0xc2, [8, ...size, ...size, 1, 1, 0x11, 0]),
-    // In each table, the only code has one bit. It stands for no difference, and for a run of at least 16,384 blocks.
+    // Each table has a single code of one bit. In the first it means "no difference", in the second a run of 16,384
+    // blocks or more.
     jpegSegment(0xc4, [0x00, 1, ...new Array(15).fill(0), 0]),
     jpegSegment(0xc4, [0x10, 1, ...new Array(15).fill(0), 0xe0]),
     jpegSegment(0xda, [1, 1, 0, 0, 0, 0]),

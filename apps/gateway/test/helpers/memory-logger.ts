@@ -3,7 +3,6 @@ import type { FailureCode } from '@order-gateway/domain/failure';
 import type { Outcome, Protocol } from '../../src/intake/call.ts';
 import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
 
-/** A call's log line. */
 interface CallLine {
   readonly request_id: string;
   readonly protocol: Protocol;
@@ -24,19 +23,19 @@ interface CallLine {
 export interface MemoryLogger {
   readonly logger: Logger;
   readonly calls: CallLine[];
-  /** The errors that were logged other than as the outcome of a call. */
+  /** Logged errors, except those that are the outcome of a call. */
   readonly errors: Readonly<Record<string, unknown>>[];
 }
 
-/** The gateway's logger, which keeps its lines in memory. */
+/** The gateway's logger, which writes to memory. */
 export function createMemoryLogger(): MemoryLogger {
   const calls: CallLine[] = [];
   const errors: Record<string, unknown>[] = [];
   const logger = createLogger({
     write(line) {
-      const facts = JSON.parse(line);
-      if (facts.msg === 'call') calls.push(facts);
-      else if (facts.level === 'error' && facts.msg !== 'calls not logged') errors.push(facts);
+      const entry = JSON.parse(line);
+      if (entry.msg === 'call') calls.push(entry);
+      else if (entry.level === 'error' && entry.msg !== 'calls not logged') errors.push(entry);
     },
   });
   return { logger, calls, errors };

@@ -1,4 +1,4 @@
-// The package has no types of its own. These are the parts that the tests use.
+// The package has no types. These declarations cover what the tests use.
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 

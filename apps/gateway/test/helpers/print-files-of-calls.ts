@@ -8,9 +8,10 @@ import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { grpcClient } from './grpc/rpc-clients.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
-// Prints the files that somebody reads who follows a call, as `DATABASE_URL=... node print-files-of-calls.ts CREDENTIALS_AS_JSON`:
-// those of the gateway and its packages in which a warm call executes a function, except the rules of the domain. It runs without
-// vitest, which adds functions to every file that exports something.
+// Prints the files that an engineer reads to follow a call: the files of the gateway and its packages in which a warm
+// call executes a function, except the domain's rules. It runs without vitest, which adds functions to every file that
+// has exports.
+// Usage: `DATABASE_URL=... node print-files-of-calls.ts CREDENTIALS_AS_JSON`
 
 /** The files in which calls executed a function, by protocol. */
 export interface FilesOfCalls {
@@ -18,10 +19,11 @@ export interface FilesOfCalls {
   readonly grpc: readonly string[];
 }
 
-const isOfCall = /\/(apps\/gateway\/src|packages\/(?!domain\/)[\w-]+\/src)\//;
+const followedFiles = /\/(apps\/gateway\/src|packages\/(?!domain\/)[\w-]+\/src)\//;
 
-/** What runs at regular times beside the calls. */
-const isBeside = /\/(background-jobs|event-watch|metrics|readiness|server-probe|sweeps|write-check)\.ts$|\/delivery\//;
+/** Files that run periodically, whether there are calls or not. */
+const periodicFiles =
+  /\/(background-jobs|event-watch|metrics|readiness|server-probe|sweeps|write-check)\.ts$|\/delivery\//;
 
 const credentials = JSON.parse(process.argv[2] ?? '');
 const config = { ...readConfig(process.env), httpPort: 0, grpcPort: 0, drainDelayMs: 0 };
@@ -37,7 +39,7 @@ const files: FilesOfCalls = {
 process.stdout.write(JSON.stringify(files));
 process.exit();
 
-/** The files that all of several calls have in common. */
+/** The files that every one of five warm calls executes. */
 async function filesOf(call: (orderId: string) => Promise<unknown>): Promise<string[]> {
   for (let count = 0; count < 20; count += 1) await call(`warm-${Math.random()}`);
   const session = new Session();
@@ -53,9 +55,9 @@ async function filesOf(call: (orderId: string) => Promise<unknown>): Promise<str
     common = common?.intersection(executed) ?? executed;
   }
   session.disconnect();
-  return [...(common ?? [])].filter((file) => !isBeside.test(file)).toSorted();
+  return [...(common ?? [])].filter((file) => !periodicFiles.test(file)).toSorted();
 }
 
 function isExecuted({ url, functions }: Profiler.ScriptCoverage): boolean {
-  return isOfCall.test(url) && functions.some(({ ranges: [range] }) => range !== undefined && range.count > 0);
+  return followedFiles.test(url) && functions.some(({ ranges: [range] }) => range !== undefined && range.count > 0);
 }

@@ -5,9 +5,9 @@ import { onTestFinished } from 'vitest';
 import type { RunningGateway } from './running-gateway.ts';
 import { credentialHeaders } from './send-order.ts';
 
-// HTTP/1.1 as text, for requests that no client library sends.
+// HTTP/1.1 as text, for requests that client libraries don't send.
 
-/** Opens a connection, writes the text, and returns everything received until the gateway ends the connection. */
+/** Opens a connection, writes the text, and returns everything received until the gateway closes the connection. */
 export async function exchange(
   { httpPort }: Pick<RunningGateway, 'httpPort'>,
   text: string | Uint8Array,
@@ -17,7 +17,7 @@ export async function exchange(
   return textOf(socket);
 }
 
-/** Opens a connection, writes the text, and returns the first bytes received. The connection ends with the test. */
+/** Opens a connection, writes the text, and returns the first bytes received. Closes the connection after the test. */
 export async function firstBytes({ httpPort }: Pick<RunningGateway, 'httpPort'>, text: string): Promise<string> {
   const socket = connect(httpPort, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
@@ -25,7 +25,7 @@ export async function firstBytes({ httpPort }: Pick<RunningGateway, 'httpPort'>,
   return String((await once(socket, 'data'))[0]);
 }
 
-/** Everything received until the gateway ends the connection. */
+/** Returns everything received until the gateway closes the connection. */
 export async function textOf(socket: Socket): Promise<string> {
   let received = '';
   socket.setEncoding('latin1').on('data', (chunk) => {
@@ -36,11 +36,11 @@ export async function textOf(socket: Socket): Promise<string> {
   return received;
 }
 
-/** The request line and the headers of a POST with valid credentials. */
+/** The request line and headers of a POST with valid credentials. */
 export function postHead(
   { credentials }: Pick<RunningGateway, 'credentials'>,
   path: string,
-  ...more: string[]
+  ...headers: string[]
 ): string {
   const { 'x-client-id': id, 'x-client-secret': secret } = credentialHeaders(credentials);
   const lines = [
@@ -50,7 +50,7 @@ export function postHead(
     `x-client-secret: ${secret}`,
     'content-type: application/json',
   ];
-  return `${[...lines, ...more].join('\r\n')}\r\n\r\n`;
+  return `${[...lines, ...headers].join('\r\n')}\r\n\r\n`;
 }
 
 /** A complete order request. */
@@ -59,7 +59,7 @@ export function orderRequest(gateway: RunningGateway, orderId: string): string {
   return `${postHead(gateway, '/order', `content-length: ${body.length}`)}${body}`;
 }
 
-/** The status of each response received, in order. */
+/** The status of each response, in the order received. */
 export function statusesOf(received: string): string[] {
   return received.match(/(?<=HTTP\/1\.1 )\d{3}/g) ?? [];
 }

@@ -32,24 +32,24 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly demo: DemoMerchant | undefined;
   /** The headers with the merchant's credentials. */
   readonly headers: Record<string, string>;
-  /** The headers of a checkout system, which takes the payments of all merchants. */
+  /** A checkout system, which takes payments for all merchants. */
   readonly checkout: Pick<RunningGateway, 'url' | 'credentials' | 'headers'>;
   readonly accounts: AccountAdmin;
   /** Creates a merchant with no orders. */
   newMerchant(name?: string, mode?: MerchantMode): Promise<Caller>;
-  /** `http://` and the real port, with the path that the routes are mounted under. */
+  /** The gateway's local address, with the path prefix of its routes. */
   readonly url: string;
   readonly grpcUrl: string;
-  /** The port of the metrics. */
+  /** The port that serves metrics and the operator's view. */
   readonly adminPort: number;
 }
 
 export const testSecretsKey = new Uint8Array(32).fill(7);
 
-/** The SECRETS_KEY of gateways in tests. */
+/** The SECRETS_KEY of the gateways that tests start. */
 export const testSecretsKeyText = Buffer.from(testSecretsKey).toString('base64');
 
-/** Lets tests make any number of calls that fail. */
+/** Limits that let tests make any number of failed calls. */
 const noUnauthenticatedLimits = { ...unauthenticatedLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
 
 interface RunOptions {
@@ -65,16 +65,16 @@ interface RunOptions {
   readonly hasConsole?: boolean;
   readonly hasOperatorView?: boolean;
   readonly openId?: OpenIdSettings;
-  /** Runs the gateway with a demo merchant and with the key of that merchant's signing secret. */
+  /** Whether the gateway has a demo merchant, and the key that decrypts that merchant's signing secret. */
   readonly hasDemo?: boolean;
   readonly webhookAddresses?: AllowedAddresses;
   readonly tls?: TlsFiles;
   readonly trustProxy?: string | undefined;
-  /** The database to use instead of one on the server that the test run shares. */
+  /** The server that holds the gateway's database, in place of the shared test server. */
   readonly server?: TestServer;
 }
 
-/** A gateway for all tests of one file or `describe`. */
+/** A gateway for all tests of a file or a `describe`. */
 export function useGateway(options?: RunOptions): RunningGateway {
   const gateway = {} as RunningGateway;
   beforeAll(async () => void Object.assign(gateway, await startGateway(options)));
@@ -82,14 +82,14 @@ export function useGateway(options?: RunOptions): RunningGateway {
   return gateway;
 }
 
-/** A gateway that is closed when the test has finished. */
+/** Starts a gateway, and closes it when the test has finished. */
 export async function runGateway(options?: RunOptions): Promise<RunningGateway> {
   const gateway = await startGateway(options);
   onTestFinished(() => gateway.close());
   return gateway;
 }
 
-/** A gateway that runs until it is closed. Closing it again has no effect. */
+/** Starts a gateway that runs until it is closed. Closing it again has no effect. */
 export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
   const accounts = openAccountAdmin({ url: postgres.url });
@@ -167,12 +167,12 @@ async function createDemoMerchant(url: string): Promise<DemoMerchant> {
   return await findOrCreateDemoMerchant({ url, dataDir: folder.path, secretsKeys: [testSecretsKey] });
 }
 
-/** The metrics of a gateway in Prometheus's format. */
+/** A gateway's metrics, in the Prometheus text format. */
 export async function scrape({ adminPort }: RunningGateway): Promise<string> {
   return (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
 }
 
-/** Gives a merchant an endpoint, disabled if there is no URL. Returns the signing secret in the form for merchants. */
+/** Gives a merchant an endpoint, disabled if there is no URL. Returns the signing secret in the merchants' format. */
 export async function giveSigningSecret(databaseUrl: string, clientId: string, url?: string): Promise<string> {
   const endpoints = openWebhookEndpoints({ url: databaseUrl });
   try {

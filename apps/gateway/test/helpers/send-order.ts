@@ -8,7 +8,7 @@ import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import type { OrderResponse } from '../../src/operations/orders.ts';
 
-// The calls of a merchant's backend. Nothing here imports vitest, because programs that tests start use it too.
+// The calls of a merchant's backend. Programs that tests start use them too, so nothing here imports vitest.
 
 /** A gateway's URL, and the caller's credentials. */
 export interface Caller {
@@ -16,12 +16,12 @@ export interface Caller {
   readonly credentials: Credentials;
 }
 
-/** The valid order as a protobuf message; `overrides` are under the API's names, which are the message's in JSON. */
+/** The valid order as a protobuf message. The keys of `overrides` are the API's field names. */
 export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
   return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
 }
 
-/** Sends a request with options that `fetch` does not have, and a body as JSON. Rejects if there is no response. */
+/** Sends a request that needs options `fetch` does not have, with a JSON body. Rejects if there is no response. */
 export async function sendRequest(
   url: string,
   { headers, ...options }: RequestOptions & { headers?: Readonly<Record<string, string>> },
@@ -67,15 +67,15 @@ export function postPayment(checkout: Caller, orderToken: string, overrides: obj
   });
 }
 
-/** Presses Pay on the page of a test order. */
+/** Submits the form that a test order's page sends when the customer presses Pay. */
 export function pressPay(paymentLink: string): Promise<Response> {
   const body = new URLSearchParams({ outcome: 'pay' });
   return fetch(`${paymentLink}/simulate`, { method: 'POST', body, redirect: 'manual' });
 }
 
 /**
- * Creates the valid order under an id, with other values where they are given, and returns the response's body. If a slow machine
- * misses the deadline of the call, the order is sent again, and may exist then.
+ * Creates the valid order with this id and these overrides, and returns the response's body. If a slow machine misses
+ * the deadline of the call, it sends the order again. The order may exist by then.
  */
 export async function createOrder(
   merchant: Caller,
@@ -89,15 +89,15 @@ export async function createOrder(
   throw new Error(`${orderId} was not created: HTTP ${response.status}`);
 }
 
-/** Makes a call as a merchant, with or without a body. Returns the status and the JSON of the response. */
+/** Makes a call as a merchant, with or without a JSON body. */
 export async function callJson(
   { url, credentials }: Caller,
   method: string,
   path: string,
   body?: unknown,
-  more: Readonly<Record<string, string>> = {},
+  extraHeaders: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; headers: Headers; body: ReturnType<typeof Object> }> {
-  const headers = { ...credentialHeaders(credentials), accept: 'application/json', ...more };
+  const headers = { ...credentialHeaders(credentials), accept: 'application/json', ...extraHeaders };
   const sent = body !== undefined && { body: JSON.stringify(body) };
   const response = await fetch(url + path, {
     method,
@@ -115,7 +115,7 @@ export async function cancelNewOrder(merchant: Caller, orderId: string): Promise
   if (status !== 200) throw new Error(`${orderId} was not cancelled: HTTP ${status}`);
 }
 
-/** The body of a created or replayed order. */
+/** The body of a response that contains an order. */
 export async function answerOf(response: Response): Promise<OrderResponse> {
   return (await response.json()) as OrderResponse;
 }

@@ -5,21 +5,20 @@ import type { AddressInfo } from 'node:net';
 import type { SelfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { onTestFinished } from 'vitest';
 
-/** A request as the receiver got it, with the complete body. */
 export interface ReceivedWebhook {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
-  readonly atMs: number;
+  readonly receivedMs: number;
 }
 
-/** A merchant's server. */
+/** A merchant's server that receives webhooks. */
 export interface WebhookReceiver {
   /** Its host is 127.0.0.1, or `localhost` over TLS. */
   readonly url: string;
   readonly received: readonly ReceivedWebhook[];
-  /** The number of TCP connections that were opened to it. */
+  /** The number of TCP connections opened so far. */
   connections(): number;
   close(): Promise<void>;
 }
@@ -29,14 +28,14 @@ interface ReceiverOptions {
   readonly tls?: SelfSigned;
 }
 
-/** A receiver that is closed when the test has finished. */
+/** Starts a receiver, and closes it when the test has finished. */
 export async function runWebhookReceiver(options?: ReceiverOptions): Promise<WebhookReceiver> {
   const receiver = await startWebhookReceiver(options);
   onTestFinished(receiver.close);
   return receiver;
 }
 
-/** Starts a server on a free port that responds to each request with `respond`: 204 unless given. */
+/** Starts a server on a free port. `respond` writes each response; the default is 204. */
 export async function startWebhookReceiver({
   respond = (_request, response) => void response.writeHead(204).end(),
   tls,
@@ -45,7 +44,7 @@ export async function startWebhookReceiver({
   const listener = async (request: IncomingMessage, response: ServerResponse) => {
     const body = (await request.setEncoding('utf8').toArray()).join('');
     const { method = '', url: path = '', headers } = request;
-    const webhook = { method, path, headers, body, atMs: performance.now() };
+    const webhook = { method, path, headers, body, receivedMs: performance.now() };
     received.push(webhook);
     respond(webhook, response);
   };

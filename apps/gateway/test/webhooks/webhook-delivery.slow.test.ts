@@ -75,7 +75,7 @@ test('10,000 events to 100 endpoints, of which 30 hang and 20 return 500, reach 
 
   const healthy = receiver.received.filter(({ path }) => path.startsWith('/healthy-'));
   const waits = healthy
-    .map(({ headers, atMs }) => atMs - (storedAtMs.get(String(headers['webhook-id'])) ?? 0))
+    .map(({ headers, receivedMs }) => receivedMs - (storedAtMs.get(String(headers['webhook-id'])) ?? 0))
     .sort((a, b) => a - b);
   const percentile = (share: number) => Math.round(waits[Math.ceil(waits.length * share) - 1] ?? 0);
   const attemptsAt = (kind: string) => receiver.received.filter(({ path }) => path.startsWith(`/${kind}-`)).length;

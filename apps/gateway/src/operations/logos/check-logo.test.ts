@@ -52,7 +52,7 @@ test.each([
   ['a PNG that is too tall', 'out_of_range', pngOf(1, 2_001)],
   ['a PNG that would unpack to gigabytes', 'out_of_range', pngOf(60_000, 60_000, { data: zeros(1_000) })],
   ['a JPEG with too many scans', 'out_of_range', progressiveJpeg(33)],
-  ['a file that is too large', 'too_long', pngOf(8, 4, { more: [pngChunk('teXt', Buffer.alloc(logoLimits.bytes))] })],
+  ['a file that is too large', 'too_long', pngOf(8, 4, { chunks: [pngChunk('teXt', Buffer.alloc(logoLimits.bytes))] })],
 ])('rejects %s: %s', async (_, code, image) => {
   expect(await checkLogo(image)).toEqual({
     ok: false,
@@ -62,7 +62,10 @@ test.each([
 
 test.each([
   ['pixels', pngOf(8, 4, { data: zeros(100_000_000) })],
-  ['text', pngOf(8, 4, { more: [pngChunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), zeros(100_000_000)]))] })],
+  [
+    'text',
+    pngOf(8, 4, { chunks: [pngChunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), zeros(100_000_000)]))] }),
+  ],
 ])('a PNG whose %s would unpack to 100 MB does not use that memory', async (_, image) => {
   expect(image.length).toBeLessThan(logoLimits.bytes);
   const before = process.memoryUsage().arrayBuffers;

@@ -18,17 +18,20 @@ import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';
 import { headersFrame, requestFields } from '../grpc/raw-client.ts';
 import { credentialHeaders } from '../send-order.ts';
 
-// A flood of calls without valid credentials, as `node flood-process.ts OPTIONS_AS_JSON`, until its parent ends it. Each connection
-// sends its next request when the response to the last one arrives, and is reopened when the gateway closes it. Every message of the
-// parent gets a report of the flood so far.
+// Floods a gateway with calls without valid credentials until the parent process ends it. Each connection sends its
+// next request when the previous response arrives, and is reopened when the gateway closes it. Every message from the
+// parent is answered with a report.
+// Usage: `node flood-process.ts OPTIONS_AS_JSON`
 
-/** Requests with heads of 15 KB and bodies of 64 KB: complete ones, or all but the last byte. */
+/** Requests with 15 KB of headers and a body of 64 KB. An incomplete body lacks its last byte. */
 type HttpBodies = 'bodies' | 'incomplete bodies' | 'chunked bodies' | 'incomplete chunked bodies';
 
-/** All the streams of connections, each with a message of 64 KB but for its last byte, or with 15 KB of metadata alone. */
+/** As many streams as allowed, each with a 64 KB message that lacks its last byte, or with only 15 KB of metadata. */
 type GrpcStreams = 'incomplete messages' | 'metadata';
 
-/** Connections that end when all their frames were read: 480 streams that are reset at once, or a message in frames of one byte. */
+/**
+ * Connections that end once all frames are read: 480 streams that are reset at once, or a message in one-byte frames.
+ */
 type CheapFrames = 'resets' | 'tiny frames';
 
 export interface FloodOptions {
@@ -38,7 +41,7 @@ export interface FloodOptions {
   readonly connections: number;
   /** The token of the page that is opened. */
   readonly orderToken: string;
-  /** Absent: each call has its own made-up credentials. */
+  /** If absent, each call has different, invented credentials. */
   readonly credentials?: Credentials | undefined;
 }
 
@@ -60,13 +63,13 @@ const postHead = 'POST /order HTTP/1.1\r\nhost: x\r\ncontent-type: application/j
 const bodyBytes = 65_000;
 const padding = 'x'.repeat(15_000);
 
-/** The given credentials, or new ones of the right form each time. */
+/** The given credentials, or newly invented, well-formed ones. */
 function credentialsOf({ credentials }: FloodOptions): Record<string, string> {
   const invented = () => ({ clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) });
   return credentialHeaders(credentials ?? invented());
 }
 
-/** A valid order except for its note, which is too long. */
+/** An order whose only fault is its note, which is too long. */
 const body = JSON.stringify(validOrderInput({ order_note: 'x'.repeat(bodyBytes - 1_000) }));
 const chunkBytes = 1_000;
 const chunk = `${chunkBytes.toString(16)}\r\n${' '.repeat(chunkBytes)}\r\n`;
@@ -88,12 +91,12 @@ function httpRequest(): string {
 
 const isIncomplete = options.kind === 'idle' || options.kind.startsWith('incomplete');
 
-function callFrame(streamId: number, more: Record<string, string> = {}): Buffer {
-  const fields = { ...requestFields, ...callHeaders, ':path': createOrderPath, ...credentialsOf(options), ...more };
+function callFrame(streamId: number, metadata: Record<string, string> = {}): Buffer {
+  const fields = { ...requestFields, ...callHeaders, ':path': createOrderPath, ...credentialsOf(options), ...metadata };
   return headersFrame(streamId, fields, options.kind === 'unauthenticated' || options.kind === 'idle' ? 1 : 0);
 }
 
-/** Opens a connection, and replaces it when it ends. */
+/** Opens a connection, and opens a new one when it ends. */
 function open(port: number, use: (socket: Socket) => void): void {
   const socket = connect(port, '127.0.0.1', () => {
     opened += 1;
@@ -122,7 +125,7 @@ function useHttp(socket: Socket): void {
   send();
 }
 
-/** Sends a call each time that frames arrive. Each frame is a response, or part of one. */
+/** Sends a call each time frames arrive, because every frame is a response or part of one. */
 function useGrpc(socket: Socket): void {
   let streamId = 1;
   const send = () => {
@@ -138,8 +141,8 @@ function useGrpc(socket: Socket): void {
 }
 
 /**
- * Opens streams up to the limit of the first settings, which the client never acknowledges, and another one for each that the
- * gateway resets. Their messages are as long as the gateway lets a client send, and never end.
+ * Opens as many streams as the first SETTINGS frame allows, which it never acknowledges, and replaces each stream that
+ * the gateway resets. Sends as much of each message as flow control permits, and never completes one.
  */
 function openStreams(socket: Socket): void {
   let streamId = 1;
@@ -163,14 +166,14 @@ function openStreams(socket: Socket): void {
       if (next[1] === 0) unsent.shift();
     }
   };
-  const read = frameReader(({ type, flags: set, streamId: of, payload }) => {
-    if (type === frameTypes.settings && set === 0 && streamId === 1) {
-      for (let count = firstStreams(payload); count > 0; count -= 1) open();
+  const read = frameReader(({ type, flags: frameFlagsSet, streamId: frameStreamId, payload }) => {
+    if (type === frameTypes.settings && frameFlagsSet === 0 && streamId === 1) {
+      for (let count = maxConcurrentStreams(payload); count > 0; count -= 1) open();
     }
-    if (type === frameTypes.windowUpdate && of === 0) window += payload.readUInt32BE();
+    if (type === frameTypes.windowUpdate && frameStreamId === 0) window += payload.readUInt32BE();
     if (type === frameTypes.reset) {
-      const at = unsent.findIndex(([id]) => id === of);
-      if (at >= 0) unsent.splice(at, 1);
+      const index = unsent.findIndex(([id]) => id === frameStreamId);
+      if (index >= 0) unsent.splice(index, 1);
       const code = payload.readUInt32BE();
       statuses[`reset ${code}`] = (statuses[`reset ${code}`] ?? 0) + 1;
       open();
@@ -182,7 +185,7 @@ function openStreams(socket: Socket): void {
 }
 
 const cheapFrames: Partial<Record<FloodOptions['kind'], () => Buffer>> = {
-  // Later header blocks refer to the fields of the first one.
+  // HPACK: the first header block adds its fields to the dynamic table, and later blocks refer to them.
   resets: () => {
     const fields = Object.entries(requestFields);
     const first = Buffer.concat(fields.map(([name, value]) => hpackField(name, value, true)));
@@ -199,22 +202,22 @@ function sendCheapFrames(socket: Socket): void {
   requests += 1;
   socket.on(
     'data',
-    frameReader(({ type, flags: set }) => {
-      if (type === frameTypes.ping && set === frameFlags.ack) socket.destroy();
+    frameReader(({ type, flags: frameFlagsSet }) => {
+      if (type === frameTypes.ping && frameFlagsSet === frameFlags.ack) socket.destroy();
     }),
   );
   socket.write(Buffer.concat([clientPreface, cheap ?? Buffer.alloc(0), pingFrame()]));
 }
 
 /** SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, 6.5.2). */
-function firstStreams(settings: Buffer): number {
-  for (let at = 0; at < settings.length; at += 6)
-    if (settings.readUInt16BE(at) === 3) return settings.readUInt32BE(at + 2);
+function maxConcurrentStreams(settings: Buffer): number {
+  for (let offset = 0; offset < settings.length; offset += 6)
+    if (settings.readUInt16BE(offset) === 3) return settings.readUInt32BE(offset + 2);
   return 0;
 }
 
 for (let index = 0; index < options.connections; index += 1) {
-  // One after the other, because a flood of new connections is a separate test.
+  // One per millisecond, because a flood of new connections is a separate test.
   setTimeout(() => {
     if (cheap !== undefined) open(options.grpcPort, sendCheapFrames);
     else if (options.kind === 'incomplete messages' || options.kind === 'metadata') open(options.grpcPort, openStreams);

@@ -12,10 +12,10 @@ interface FuzzTarget {
   readonly credentials: Credentials;
 }
 
-/** How many inputs are sent at the same time. */
+/** The number of inputs sent at the same time. */
 const concurrency = 16;
 
-/** Bytes that are hard for parsers: special ones of JSON and Protobuf, and the limits of UTF-8. */
+/** Bytes that are hard for parsers: the special bytes of JSON and Protobuf, and the boundaries of UTF-8. */
 const evilBytes = fc.constantFrom(
   ...[0x00, 0x0a, 0x22, 0x2c, 0x2d, 0x2e, 0x30, 0x39, 0x3a, 0x5b, 0x5c, 0x5d, 0x65, 0x75, 0x7b, 0x7d, 0x7f],
   ...[0x80, 0xc0, 0xed, 0xf4, 0xff],
@@ -27,11 +27,11 @@ const evilTexts = fc.constantFrom(
   ...['\u202e', '/*', 'NaN'],
 );
 
-/** Replaces up to 32 bytes at any position, often none, or everything after it. */
+/** Replaces up to 32 bytes at any position, often none, or everything after that position. */
 const edit = fc.record({
-  at: fc.nat(2_000),
+  position: fc.nat(2_000),
   length: fc.oneof(fc.nat(32), fc.constantFrom(0, 1, Number.POSITIVE_INFINITY)),
-  by: fc.oneof(
+  replacement: fc.oneof(
     fc.constant('twice' as const),
     fc.uint8Array({ maxLength: 1 }),
     evilBytes.map((byte) => Buffer.of(byte)),
@@ -41,10 +41,10 @@ const edit = fc.record({
 
 function mutated(input: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
   return fc.tuple(input, fc.array(edit, { minLength: 1, maxLength: 8 })).map(([bytes, edits]) =>
-    edits.reduce((result, { at, length, by }) => {
-      const start = at % (result.length + 1);
+    edits.reduce((result, { position, length, replacement }) => {
+      const start = position % (result.length + 1);
       const replaced = result.subarray(start, start + length);
-      const piece = by === 'twice' ? Buffer.concat([replaced, replaced]) : by;
+      const piece = replacement === 'twice' ? Buffer.concat([replaced, replaced]) : replacement;
       return Buffer.concat([result.subarray(0, start), piece, result.subarray(start + replaced.length)]);
     }, bytes),
   );
@@ -54,7 +54,7 @@ const orderId = fc.nat().map((number) => `fuzz-${number}`);
 const body = mutated(orderId.map((order_id) => Buffer.from(JSON.stringify(validOrderInput({ order_id })))));
 const message = orderId.map((id) => Buffer.from(orderData(id)));
 const framed = (data: fc.Arbitrary<Buffer>) => data.map((bytes) => frame(bytes));
-/** The message, its prefix, or both are broken. */
+/** A frame with mutations in the message, in the prefix, or in both. */
 const messageFrame = fc.oneof(framed(mutated(message)), mutated(framed(message)), mutated(framed(mutated(message))));
 
 const input = fc.oneof(
@@ -63,12 +63,15 @@ const input = fc.oneof(
 );
 
 /**
- * gRPC statuses that are a bug of the gateway: UNKNOWN, DATA_LOSS, and INTERNAL with details. INTERNAL without details is how
- * gRPC libraries respond to a message that can't be decoded.
+ * Responses that show a bug in the gateway. The gRPC statuses are UNKNOWN, DATA_LOSS and INTERNAL with details: gRPC
+ * libraries respond to a message that can't be decoded with INTERNAL without details.
  */
 const bugs = /^(http 5|no response|grpc (2|15|13 with details)$)/;
 
-/** Sends mutated bodies and messages. Fails, with a seed, where one has no response or an internal error. Returns all kinds of responses. */
+/**
+ * Sends mutated bodies and messages, and returns the different responses. Fails if an input gets no response or an
+ * internal error, and reports the seed.
+ */
 export async function fuzz(target: FuzzTarget, count: number, seed?: number): Promise<Set<string>> {
   const responses = new Set<string>();
   let session = openSession(target.grpcPort);

@@ -1,4 +1,4 @@
-/** JSON that RFC 8259 accepts, as the value of a member: numbers, texts, literals, arrays and objects in all their forms. */
+/** JSON values that RFC 8259 accepts: numbers, strings, literals, arrays and objects in all their forms. */
 export const acceptedValues: readonly string[] = [
   // Numbers
   ...['0', '-0', '1', '-1', '12', '1.0', '0.1', '-0.1', '123.456', '1e1', '1E1', '1e+1', '1e-1', '0e0', '0e+1', '0e-1'],
@@ -28,7 +28,7 @@ export const acceptedValues: readonly string[] = [
   ...['\t1', '\n1', '\r1', ' 1', '1 \t\n\r ', '[\n1\n,\n2\n]', '{\t"a"\t:\t1\t}'],
 ];
 
-/** What RFC 8259 rejects, as the value of a member. */
+/** Member values that the gateway rejects: everything that RFC 8259 does not allow, and duplicate keys. */
 export const rejectedValues: readonly string[] = [
   // Numbers
   ...['+1', '01', '-01', '00', '00.5', '.5', '-.5', '5.', '-5.', '1e', '1E', '1e+', '1e-', '1.e1', '.e1', '1.2.3'],
@@ -53,7 +53,7 @@ export const rejectedValues: readonly string[] = [
   ...['{"a":1:2}', '{"a",1}', '{"a"=1}', '{"a"=>1}', "{'a':1}", '{a:1}', '{1:1}', '{null:1}', '{[]:1}', '{{}:1}'],
   ...['{"a":1 "b":2}', '{"a":1;"b":2}', '{"a":1]', '{"a":}', '{:1}', '{"a"}', '{"a":1}}', '{"a":1}{}', '{"a":1}x'],
   ...['{"a":1}//', '{"a":1}#', '{"a":a}', '{true:1}', '{ }}'],
-  // Comments, white space and marks that are not JSON
+  // Comments, white space and other text that is not JSON
   ...['/* a */ 1', '1 // a', '1 /* a */', '# a', '\u00a01', '\u20281', '\ufeff1', '\u30001', '\u000b1', '\u000c1'],
   ...['1\u0085', '\u200b1', '', '<a/>', '{"a":1}{"b":2}', '1;', '=1', '(1)', 'new Date()', '() => 1', '--- 1'],
   ...['%7B%7D'],
@@ -72,17 +72,17 @@ export const rejectedDocuments: readonly (readonly [name: string, body: Uint8Arr
   ...[
     ...['{"a":1', '{"a"', '{"a":"', '{"a":"\\', '{"a":"\\u00', '{"a":[', '{"a":{', '{"a":-', '{"a":1e', '{"a":tr'],
     ...['{"a":1,"'],
-  ].map((text) => [`the cut document ${text}`, Buffer.from(text)] as const),
+  ].map((text) => [`the truncated document ${text}`, Buffer.from(text)] as const),
   ['a UTF-8 byte-order mark', Buffer.from('\ufeff{}')],
   ['two byte-order marks', Buffer.from('\ufeff\ufeff{}')],
   ['UTF-16, little endian', Buffer.from('{"a":1}', 'utf16le')],
-  ['UTF-16 with its mark', Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from('{"a":1}', 'utf16le')])],
+  ['UTF-16 with a byte-order mark', Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from('{"a":1}', 'utf16le')])],
   ['UTF-32', Buffer.of(0x7b, 0, 0, 0, 0x7d, 0, 0, 0)],
   ['Latin-1', Buffer.from('{"a":"\u00e9"}', 'latin1')],
   ['a lone continuation byte', bytesInText(0x80)],
-  ['a cut two-byte character', bytesInText(0xc3)],
-  ['a cut three-byte character', bytesInText(0xe2, 0x82)],
-  ['a cut four-byte character', bytesInText(0xf0, 0x9f, 0x98)],
+  ['a truncated two-byte character', bytesInText(0xc3)],
+  ['a truncated three-byte character', bytesInText(0xe2, 0x82)],
+  ['a truncated four-byte character', bytesInText(0xf0, 0x9f, 0x98)],
   ['an overlong slash', bytesInText(0xc0, 0xaf)],
   ['an overlong NUL', bytesInText(0xc0, 0x80)],
   ['an overlong euro sign', bytesInText(0xf0, 0x82, 0x82, 0xac)],
@@ -90,8 +90,8 @@ export const rejectedDocuments: readonly (readonly [name: string, body: Uint8Arr
   ['a surrogate pair in UTF-8', bytesInText(0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80)],
   ['a code point above U+10FFFF', bytesInText(0xf4, 0x90, 0x80, 0x80)],
   ['a byte that never occurs in UTF-8', bytesInText(0xff)],
-  ['a bad byte in a key', Buffer.concat([Buffer.from('{"'), Buffer.of(0xfe), Buffer.from('":1}')])],
-  ['a bad byte between tokens', Buffer.concat([Buffer.from('{'), Buffer.of(0xa0), Buffer.from('}')])],
+  ['an invalid byte in a key', Buffer.concat([Buffer.from('{"'), Buffer.of(0xfe), Buffer.from('":1}')])],
+  ['an invalid byte between tokens', Buffer.concat([Buffer.from('{'), Buffer.of(0xa0), Buffer.from('}')])],
   ['60,000 open brackets', Buffer.from('['.repeat(60_000))],
   ['60,000 open braces', Buffer.from('{"a":'.repeat(12_000))],
   ['gzip', Buffer.of(0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 3, 0xab, 0xae, 0x05, 0, 0x43, 0xbf, 0xa6, 0xa3, 2, 0, 0, 0)],

@@ -5,10 +5,10 @@ import { credentials } from '../fixed-deps.ts';
 import { credentialHeaders, orderMessage } from '../send-order.ts';
 import { grpcTls } from './grpc-tls.ts';
 
-/** A gRPC call as bytes, so that a test can send what a client library would not. */
+/** A gRPC call as bytes, so that a test can send what client libraries don't. */
 export interface RawCall {
   readonly headers: OutgoingHttpHeaders;
-  /** The chunks that are written, one after the other. */
+  /** The chunks to write, in this order. */
   readonly chunks: readonly Uint8Array[];
   /** Whether the body ends with the last chunk. */
   readonly ends: boolean;
@@ -16,24 +16,24 @@ export interface RawCall {
   readonly cancels?: boolean;
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly trailers: Readonly<Record<string, unknown>>;
   readonly body: string;
-  /** The code with which the stream was closed (RFC 9113, 7), or `open` if it did not close in time. */
+  /** The error code with which the stream was closed (RFC 9113, 7), or `open` if it did not close in time. */
   readonly closed: number | 'open';
 }
 
-/** A call that takes this long has hung, because the server's own time limit is a third of it. */
+/** A call that takes this long has hung, because the server's time limit is a third of this. */
 const waitMs = 15_000;
 
 /** The path of the method that creates an order, in gRPC, gRPC-Web and Connect. */
 export const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
 
-/** The headers of a call with the credentials of the one client that `fixedDeps` knows. */
+/** The headers of a call with the credentials of the only account in `fixedDeps`. */
 export const callHeaders = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
 
-/** A message with its prefix, which is the flags and the announced length. */
+/** A message with its prefix: the flags and the announced length. */
 export function frame(data: Uint8Array, { flags = 0, length = data.length } = {}): Buffer {
   const prefix = Buffer.alloc(5);
   prefix[0] = flags;
@@ -51,7 +51,7 @@ export function ordinaryCall(orderId: string): RawCall {
   return { headers: callHeaders, chunks: [frame(orderData(orderId))], ends: true };
 }
 
-/** Connects over HTTP/2. An error of the connection shows in the responses to its calls. */
+/** Connects over HTTP/2. Ignores errors of the connection, because they show in the results of its calls. */
 export function openSession(port: number): ClientHttp2Session {
   const session = grpcTls
     ? connect(`https://127.0.0.1:${port}`, { ca: grpcTls.ca })
@@ -60,26 +60,29 @@ export function openSession(port: number): ClientHttp2Session {
   return session;
 }
 
-export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, cancels }: RawCall): Promise<RawAnswer> {
+export function sendCall(
+  session: ClientHttp2Session,
+  { headers, chunks, ends, cancels }: RawCall,
+): Promise<RawResponse> {
   return new Promise((resolve) => {
     const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...headers }, { endStream: false });
-    const answer = { headers: {}, trailers: {} };
+    const metadata = { headers: {}, trailers: {} };
     const body: Uint8Array[] = [];
     const finish = (closed: number | 'open') => {
       clearTimeout(timer);
-      resolve({ ...answer, closed, body: Buffer.concat(body).toString('hex') });
+      resolve({ ...metadata, closed, body: Buffer.concat(body).toString('hex') });
     };
     const timer = setTimeout(() => finish('open'), waitMs);
     stream.on('response', (received) => {
-      // An error that is sent before the body is read consists of headers only.
+      // An error sent before the body is read has no trailers: the status is in the headers.
       const { status = [], header = [] } = Object.groupBy(Object.entries(received), ([name]) =>
         name.startsWith('grpc-') ? 'status' : 'header',
       );
-      answer.headers = Object.fromEntries(header);
-      answer.trailers = Object.fromEntries(status);
+      metadata.headers = Object.fromEntries(header);
+      metadata.trailers = Object.fromEntries(status);
     });
     stream.on('trailers', (received) => {
-      answer.trailers = Object.fromEntries(Object.entries(received));
+      metadata.trailers = Object.fromEntries(Object.entries(received));
     });
     stream.on('data', (chunk: Uint8Array) => body.push(chunk));
     // A server may respond and close a stream before the request is complete.

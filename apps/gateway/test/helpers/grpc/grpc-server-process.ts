@@ -4,13 +4,14 @@ import { createGrpcServer } from '../../../src/rpc/server.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { fixedDeps } from '../fixed-deps.ts';
 
-// The gRPC port in a separate process, as `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`, so that a crash and its
-// memory can be seen. Every message of its parent gets a report; `stop` closes the port.
+// The gRPC port in a separate process, so that tests can observe its memory and see it crash. The message `stop` closes
+// the port; every other message from the parent is answered with a report.
+// Usage: `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`
 
-/** The resources that the process has used so far, and its log. */
 export interface ServerReport {
   /** The peak resident memory since the last report, in bytes. */
   readonly rssMax: number;
+  /** The number of errors logged so far. */
   readonly errors: number;
 }
 
@@ -38,5 +39,5 @@ process.on('message', (message) => {
   process.send?.({ rssMax, errors } satisfies ServerReport);
   rssMax = 0;
 });
-// Nothing else would end this process after the test run is killed.
+// Without this, the process would outlive a test run that is killed.
 process.once('disconnect', () => process.exit());

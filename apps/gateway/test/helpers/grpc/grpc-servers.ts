@@ -21,35 +21,39 @@ export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
 export interface ServerOptions
   extends Partial<Pick<GatewayDeps, 'store' | 'authenticate' | 'readiness' | 'trustProxy'>>,
     Pick<GrpcServerOptions, 'hasFastPath'> {
-  /** Limits that replace the port's own, so that a test does not have to wait a minute. */
+  /** Replaces the port's limits, so that a test does not have to wait a minute. */
   readonly limits?: Partial<typeof http2Limits>;
 }
 
-/** Like {@link startGrpcServer}. Closes the server when the test has finished. */
+/** Like {@link startGrpcServer}, but closes the server when the test has finished. */
 export async function runGrpcServer(options?: ServerOptions): Promise<RunningServer> {
   const server = await startGrpcServer(options);
   onTestFinished(server.close);
   return server;
 }
 
-/** Like `openSession`. Closes the session when the test has finished. */
+/** Like `openSession`, but closes the session when the test has finished. */
 export function useSession(port: number): ClientHttp2Session {
   const session = openSession(port);
   onTestFinished(() => session.close());
   return session;
 }
 
-/** Like `openRawClient`. Closes the connection when the test has finished. */
+/** Like `openRawClient`, but closes the connection when the test has finished. */
 export async function useRawClient(port: number): Promise<RawClient> {
   const client = await openRawClient(port);
   onTestFinished(() => void client.socket.destroy());
   return client;
 }
 
-/** The gRPC port with orders in memory and fixed randomness and time: equal calls get equal bytes. */
-export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOptions = {}): Promise<RunningServer> {
+/** Starts the gRPC port with {@link fixedDeps}. */
+export async function startGrpcServer({
+  hasFastPath,
+  limits,
+  ...changedDeps
+}: ServerOptions = {}): Promise<RunningServer> {
   const { logger, calls, errors } = createMemoryLogger();
-  const deps: GatewayDeps = { ...fixedDeps(logger), ...own };
+  const deps: GatewayDeps = { ...fixedDeps(logger), ...changedDeps };
   const tls = grpcTls && { context: { cert: grpcTls.cert, key: grpcTls.key }, renew: () => {} };
   const options = { ...(hasFastPath === undefined ? {} : { hasFastPath }), limits: { ...http2Limits, ...limits }, tls };
   const server = createGrpcServer(deps, createOperations(deps), options);
@@ -57,7 +61,7 @@ export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOpt
   return { port, calls, errors, close: () => server.close() };
 }
 
-/** A store that creates no order until `release` is called. `entered` resolves when the first order waits. */
+/** A store that creates no order until `release` is called. `entered` resolves when the first creation is waiting. */
 export function blockedStore() {
   const [entered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const store = createInMemoryOrderStore();
@@ -70,31 +74,31 @@ export function blockedStore() {
 }
 
 /**
- * Makes ordinary calls on a new connection, one after the other. Returns the function that ends this and returns the
- * statuses of failed calls.
+ * Makes ordinary calls on a new connection, one after the other. The function returned stops them and returns the
+ * statuses of the failed calls.
  */
 export function makeCalls(port: number): () => Promise<unknown[]> {
   const session = openSession(port);
   const statuses: unknown[] = [];
-  let isOver = false;
-  const callOn = async () => {
+  let isStopped = false;
+  const callRepeatedly = async () => {
     do {
       const { trailers } = await sendCall(session, ordinaryCall(`ordinary-${statuses.length}`));
       statuses.push(trailers['grpc-status']);
       await sleep(10);
-    } while (!isOver);
+    } while (!isStopped);
   };
-  const calls = callOn();
+  const calls = callRepeatedly();
   return async () => {
-    isOver = true;
+    isStopped = true;
     await calls;
     session.close();
     return statuses.filter((status) => status !== '0');
   };
 }
 
-/** Runs the gRPC port beside a client that makes calls. All of them must succeed. */
-export async function whileCallsGoOn(
+/** Starts the gRPC port and runs `body` while another client makes ordinary calls. All of these must succeed. */
+export async function whileAnotherClientCalls(
   options: ServerOptions,
   body: (server: RunningServer) => Promise<void>,
 ): Promise<void> {

@@ -1,13 +1,12 @@
 import { type Authority, createAuthority } from '../certificates.ts';
 
-/** The certificate of the gRPC ports that a test file starts from now on, and what their clients trust. */
-export interface GrpcTls {
+interface GrpcTls {
   readonly cert: string;
   readonly key: string;
   readonly ca: string;
 }
 
-/** If absent, they do not use TLS. */
+/** The certificate of this test file's gRPC ports, and the authority that its clients trust. Absent without TLS. */
 export let grpcTls: GrpcTls | undefined;
 
 /** Makes the gRPC ports and clients of this test file use TLS from now on. */

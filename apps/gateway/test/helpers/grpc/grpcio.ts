@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** Debian's, which has Debian's python3-grpcio. */
+/** Debian's Python, because only it finds the Debian package python3-grpcio. */
 export const python = '/usr/bin/python3';
 
 /** Returns why programs with grpcio can't run on this machine, or `undefined` if they can. */

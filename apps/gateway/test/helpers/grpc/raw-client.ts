@@ -16,7 +16,7 @@ import {
 import { callHeaders, createOrderPath, frame, orderData } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
 
-// Calls of the gRPC port as frames, and a client that sends them as bytes.
+// gRPC calls as HTTP/2 frames, and a client that sends them as bytes.
 
 export const requestFields: Fields = {
   ':method': 'POST',
@@ -27,17 +27,17 @@ export const requestFields: Fields = {
   te: 'trailers',
 };
 
-export function headersFrame(streamId: number, fields: Fields = requestFields, set = flags.endStream): Buffer {
-  return http2Frame(frameTypes.headers, set | flags.endHeaders, streamId, headerBlock(fields));
+export function headersFrame(streamId: number, fields: Fields = requestFields, flag = flags.endStream): Buffer {
+  return http2Frame(frameTypes.headers, flag | flags.endHeaders, streamId, headerBlock(fields));
 }
 
-/** A request with a body, which follows. */
+/** The HEADERS frame of a request whose body follows. */
 export const beginFrame = (streamId: number) => headersFrame(streamId, requestFields, 0);
 
-/** The fields of a request, and this many further fields. */
+/** The fields of a request, and `count` additional ones. */
 export function withFields(count: number): Fields {
-  const furtherFields = Array.from({ length: count }, (_, index) => [`x-${index}`, 'x']);
-  return { ...requestFields, ...Object.fromEntries(furtherFields) };
+  const additionalFields = Array.from({ length: count }, (_, index) => [`x-${index}`, 'x']);
+  return { ...requestFields, ...Object.fromEntries(additionalFields) };
 }
 
 export const callFields: Fields = { ...requestFields, ...callHeaders };
@@ -55,13 +55,13 @@ export interface RawClient {
   readonly socket: Socket;
   /** All frames received so far. */
   readonly frames: readonly ReceivedFrame[];
-  /** Resolves when the server has ended the connection. */
+  /** Resolves when the server has closed the connection, or its half of it. */
   readonly closed: Promise<void>;
-  /** The first frame of this kind, or `undefined` if the connection ends before it. */
-  frame(isIt: (received: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
+  /** Resolves with the first frame that satisfies the predicate, or with `undefined` if the connection ends first. */
+  frame(predicate: (received: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
 }
 
-/** A connection on which the test writes bytes. It stays open when the server ends its half. */
+/** Opens a connection on which the test writes bytes. It stays open when the server closes its half. */
 export async function openRawClient(port: number): Promise<RawClient> {
   const address = { port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true };
   const socket = grpcTls ? connectTls({ ...address, ca: grpcTls.ca, ALPNProtocols: ['h2'] }) : connect(address);
@@ -88,16 +88,18 @@ export async function openRawClient(port: number): Promise<RawClient> {
     socket,
     frames,
     closed,
-    async frame(isIt) {
-      while (!isClosed && !frames.some(isIt)) {
+    async frame(predicate) {
+      while (!isClosed && !frames.some(predicate)) {
         await new Promise((resolve) => arrivals.addEventListener('frames', resolve, { once: true }));
       }
-      return frames.find(isIt);
+      return frames.find(predicate);
     },
   };
 }
 
-/** Resolves when the server has read everything that was written so far, with whether the connection is still open then. */
+/**
+ * Waits until the server has read everything written so far. Resolves with false if it closes the connection instead.
+ */
 export async function readByServer({ socket, frames, frame }: RawClient): Promise<boolean> {
   const payload = uint32(frames.length);
   socket.write(http2Frame(frameTypes.ping, 0, 0, Buffer.concat([payload, payload])));
@@ -106,7 +108,7 @@ export async function readByServer({ socket, frames, frame }: RawClient): Promis
   return (await frame(isAck)) !== undefined;
 }
 
-/** Resolves with the value of a promise, or with `undefined` after the time. */
+/** Resolves with the value of the promise, or with `undefined` after `timeMs`. */
 export function within<Value>(timeMs: number, promise: Promise<Value>): Promise<Value | undefined> {
   return Promise.race([promise, sleep(timeMs, undefined, { ref: false })]);
 }

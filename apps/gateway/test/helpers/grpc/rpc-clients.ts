@@ -43,7 +43,7 @@ export function rpcClients<Service extends DescService>(
   return rpcNames.map((name) => ({ name, client: createClient(service, transports[name]) }));
 }
 
-/** Connect clients that send calls without side effects as GET, one for each encoding, with and without compression. */
+/** Connect clients that send calls without side effects as GET: one for each pair of encoding and compression. */
 export function httpGetClients<Service extends DescService>(service: Service, { url }: Pick<RunningGateway, 'url'>) {
   const options = { baseUrl: url, httpVersion: '1.1', useHttpGet: true, compressMinBytes: 0 } as const;
   return [false, true].flatMap((useBinaryFormat) =>
@@ -57,7 +57,7 @@ export function httpGetClients<Service extends DescService>(service: Service, { 
   );
 }
 
-/** The status of a failed call, its error code, and the time to wait, if it has one. */
+/** Returns a failed call's status, its error code, and its retry delay if it has one. */
 export async function rpcErrorOf(call: Promise<unknown>) {
   const reason = call.then(
     () => new Error('it got a response'),

@@ -16,15 +16,15 @@ import type { Sender, SendResult } from '../../../src/delivery/send.ts';
 import { createSigningSecrets } from '../../../src/secrets/signing-secrets.ts';
 import { createMemoryLogger } from '../memory-logger.ts';
 
-// Two processes deliver one event with the gateway's code and PostgreSQL. Each waits before it claims, sends or
-// records, so that these steps can happen in every order. The receiver has no socket, which would not be a separate
-// step.
+// Two deliverers use the gateway's code and PostgreSQL to deliver one event. Each stops before it claims, sends or
+// records, so that these steps can happen in every order. The receiver is a function: a socket would add no step that
+// can be ordered.
 
 const database = useTestDatabase();
 const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
 const [oldUrl, newUrl] = ['https://shop.example/old', 'https://shop.example/new'];
 
-/** The responses of a receiver: it works, it closes the connection after it got the event, or it is gone. */
+/** The receiver's responses: it accepts the event, closes the connection after receiving it, or responds 410 (Gone). */
 const delivered: SendResult = { status: 204, text: 'HTTP 204' };
 export const broken: SendResult = { text: 'ECONNRESET' };
 export const gone: SendResult = { status: 410, text: 'HTTP 410' };
@@ -32,7 +32,7 @@ export const gone: SendResult = { status: 410, text: 'HTTP 410' };
 let endpoints: WebhookEndpoints;
 let writer: postgres.Sql;
 let deliverers: readonly Deliverer[];
-/** The responses that the receiver of the current schedule has given. */
+/** The receiver's responses in the current schedule. */
 let responses: SendResult[] = [];
 
 beforeAll(() => {
@@ -45,18 +45,18 @@ afterAll(async () => {
   await Promise.all([...(deliverers ?? []).map(({ close }) => close()), endpoints?.close(), writer?.end()]);
 });
 
-/** A step at which an attempt waits. */
+/** The step before which an attempt is stopped. */
 interface Gate {
   readonly name: 'sends' | 'records';
-  /** Makes the step. The receiver gives a response. */
+  /** Lets the attempt take the step. If the step is to send, the receiver returns this response. */
   readonly pass: (response: SendResult) => void;
-  /** The process dies instead. */
+  /** Simulates the death of the process before the step. */
   readonly die: () => void;
 }
 
 type Deliverer = ReturnType<typeof startDeliverer>;
 
-/** Starts a process that claims only on request, and stops before each step of an attempt. */
+/** Starts a deliverer that claims only on request, and stops before each step of an attempt. */
 function startDeliverer() {
   const { logger } = createMemoryLogger();
   const queue = openWebhookDeliveries({ url: database.url });
@@ -129,25 +129,25 @@ function startDeliverer() {
   };
 }
 
-/** What may happen to the endpoint during a delivery. */
+/** Changes to the endpoint during a delivery. */
 const changes = {
   'moves to another URL': (merchantId: AccountId, id: string) => endpoints.update(merchantId, id, { url: newUrl }),
   'is disabled': (merchantId: AccountId, id: string) => endpoints.update(merchantId, id, { status: 'disabled' }),
   'is removed': (merchantId: AccountId, id: string) => endpoints.remove(merchantId, id),
 };
 
-/** What happens during the schedules of one exploration. */
+/** The conditions of one exploration. */
 export interface Plan {
   readonly change?: keyof typeof changes;
-  /** The first response of the receiver, after which it works. */
+  /** The receiver's first response. It accepts the event when it is sent again. */
   readonly first?: SendResult;
 }
 
-/** A schedule: the steps so far, and the state that they lead to. */
+/** Starts a schedule with no steps taken. */
 async function startSchedule(merchantId: AccountId, { change, first = delivered }: Plan) {
   const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
   responses = [];
-  const left: Record<string, number> = {
+  const stepsLeft: Record<string, number> = {
     writes: 1,
     commits: 1,
     'a lease ends': 1,
@@ -155,7 +155,7 @@ async function startSchedule(merchantId: AccountId, { change, first = delivered 
     '2 claims': 2,
     '1 dies': 1,
   };
-  if (change !== undefined) left[change] = 1;
+  if (change !== undefined) stepsLeft[change] = 1;
   const isLeased = async () => (await rowOf(merchantId))?.state === 'leased';
   const endLease = () => database.sql`update webhook_deliveries set next_attempt_at = now() - interval '1 s'
     where merchant_id = ${merchantId} and next_attempt_at is not null`;
@@ -181,34 +181,35 @@ async function startSchedule(merchantId: AccountId, { change, first = delivered 
       const gates = deliverers.map((deliverer) => deliverer.gate()?.name);
       const leased = await isLeased();
       return Object.keys(steps).filter((name) => {
-        const [who, what] = name.split(' ') as [string, string];
-        if (name in left && left[name] === 0) return false;
-        if (name === 'commits') return left.writes === 0;
+        const [deliverer, step] = name.split(' ') as [string, string];
+        if (name in stepsLeft && stepsLeft[name] === 0) return false;
+        if (name === 'commits') return stepsLeft.writes === 0;
         if (name === 'a lease ends') return leased;
         if (name === '1 dies') return gates[0] !== undefined;
-        if (what === 'claims') return gates[Number(who) - 1] === undefined;
-        return what === 'sends' || what === 'records' ? gates[Number(who) - 1] === what : true;
+        if (step === 'claims') return gates[Number(deliverer) - 1] === undefined;
+        return step === 'sends' || step === 'records' ? gates[Number(deliverer) - 1] === step : true;
       });
     },
     async take(name: string) {
-      if (left[name] !== undefined) left[name] -= 1;
+      if (stepsLeft[name] !== undefined) stepsLeft[name] -= 1;
       await steps[name]?.();
       const row = await rowOf(merchantId);
       const isReceived = responses.some(({ status }) => status === 204);
-      if (row?.state === 'delivered' && !isReceived) throw new Error('it counts as delivered, but was never received');
+      if (row?.state === 'delivered' && !isReceived)
+        throw new Error('the event is marked delivered, but was never received');
     },
-    /** A text that is the same where the same can follow. */
+    /** Identifies the state: two schedules with the same key have the same possible continuations. */
     async key() {
       const [endpoint] = await database.sql`select url, disabled_at is not null as is_disabled,
         failing_since is not null as is_failing from webhook_endpoints where merchant_id = ${merchantId}`;
       const gates = deliverers.map((deliverer) => deliverer.gate()?.name);
-      return JSON.stringify([left, await rowOf(merchantId), endpoint, gates, responses]);
+      return JSON.stringify([stepsLeft, await rowOf(merchantId), endpoint, gates, responses]);
     },
-    /** Lets the second process continue alone. Then the event must have been delivered. */
+    /** Lets the second deliverer finish alone. Throws an error if the event is then not delivered. */
     async finish() {
       deliverers[0]?.gate()?.die();
-      if (left.writes === 1) await steps.writes?.();
-      if (left.commits === 1) await steps.commits?.();
+      if (stepsLeft.writes === 1) await steps.writes?.();
+      if (stepsLeft.commits === 1) await steps.commits?.();
       const [, survivor] = deliverers as [Deliverer, Deliverer];
       for (let attempt = 0; attempt < 5; attempt += 1) {
         while (survivor.gate() !== undefined) await survivor.pass(respond());
@@ -228,7 +229,7 @@ async function startSchedule(merchantId: AccountId, { change, first = delivered 
   };
 }
 
-/** A merchant's only delivery: `due`, `leased`, `delivered` or `given up`. */
+/** The row of a merchant's only delivery. Its state is `due`, `leased`, `delivered` or `given up`. */
 async function rowOf(merchantId: AccountId) {
   const [row] = await database.sql`
     select attempts, last_result, case when delivered_at is not null then 'delivered' when next_attempt_at is null
@@ -237,10 +238,7 @@ async function rowOf(merchantId: AccountId) {
   return row;
 }
 
-/**
- * Lets every step of two processes come next, in every state of one delivery. Rejects with the schedule that breaks a
- * promise.
- */
+/** Takes every possible next step in every state of one delivery. Rejects with the schedule that breaks a promise. */
 export async function exploreDeliveries(plan: Plan): Promise<{ readonly states: number; readonly schedules: number }> {
   const seen = new Set<string>();
   const open: string[][] = [[]];
@@ -268,7 +266,7 @@ export async function exploreDeliveries(plan: Plan): Promise<{ readonly states: 
   return { states: seen.size, schedules };
 }
 
-/** Creates merchants with an unpaid order and an endpoint each. */
+/** Creates merchants, each with an unpaid order and an endpoint. */
 async function createMerchants(): Promise<AccountId[]> {
   const merchantIds = await createMerchantsWithOrder(database.url, database.sql, 50);
   await database.sql`update orders set order_status = 'UN_PAID', cancelled_at = null`;

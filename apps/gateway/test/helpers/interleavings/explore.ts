@@ -1,88 +1,87 @@
 import type { ExecuteStatement } from '@order-gateway/domain/testing/in-memory-order-store';
 
-/** What happens to a statement, or to the process that made the last one. */
+/** A fault of the next statement, or the crash of the process that made the previous one. */
 type Fault = 'loses the response' | 'fails' | 'crashes';
 
-/** One step of a schedule: a task makes its next statement, or a fault. */
+/** One step of a schedule: a task executes its next statement, or has a fault. */
 interface Choice {
   readonly task: number;
   readonly fault?: Fault;
 }
 
 /** The state of a task at the end of a schedule. */
-interface Ran<Result> {
-  /** The positions of its first statement and its end in the schedule; infinite if it crashed or never began. */
+interface TaskRun<Result> {
+  /** The schedule positions of its first statement and its end. Infinite if it never started, or never ended. */
   readonly sentAt: number;
   readonly receivedAt: number;
-  /** The clock at both. */
+  /** The clock's time at these two positions. */
   readonly sentMs: number;
   readonly receivedMs: number;
   /** `undefined` if it crashed. */
   readonly result: Result | undefined;
 }
 
-/** What tasks share, made anew for each schedule. */
+/** The state that tasks share. Each schedule has a new one. */
 export interface World<Result> {
-  /** The tasks. All that a task does depends on its results of `execute`, and on the clock. */
+  /** A task must depend only on the results of `execute` and on the clock. */
   readonly tasks: readonly (() => Promise<Result>)[];
-  /** The number of tasks that can fail: the first ones. */
+  /** The number of tasks that can have faults: this many from the start of `tasks`. */
   readonly fallible: number;
-  /** Milliseconds: the clock that tasks read. */
+  /** The clock that tasks read, in milliseconds. */
   readonly clock: () => number;
-  /** A text that differs if anything differs that statements can see. */
+  /** Serializes everything that statements can read. */
   readonly contents: () => string;
-  /** Called at the end of each schedule: throws an error if a promise is broken. */
-  readonly check: (ran: readonly Ran<Result>[]) => void;
+  /** Called at the end of each schedule. Throws an error if a promise is broken. */
+  readonly check: (ran: readonly TaskRun<Result>[]) => void;
 }
 
 interface Task<Result> {
   readonly start: () => Promise<Result>;
   state: 'waiting' | 'running' | 'ended' | 'crashed';
-  /** The tasks that had ended before it began. */
+  /** The indexes of the tasks that had ended before it started. */
   before: readonly number[];
-  /** What it has read so far. */
+  /** The results it has read so far. */
   seen: string;
-  ran: Ran<Result>;
-  /** Executes the statement at which it waits. */
+  ran: TaskRun<Result>;
+  /** Executes the statement that it is waiting for. */
   pending: ((fault: Fault | undefined) => void) | undefined;
 }
 
-/** The database did not respond, whether it executed the statement or not. */
+/** The database did not respond. It may have executed the statement. */
 export class NoResponse extends Error {}
 
-/** What an exploration has covered. */
 export interface Explored {
-  /** Different states. */
+  /** The number of distinct states. */
   states: number;
-  /** Schedules with a checked end. Every other schedule leads to a state that was already reached. */
+  /** The number of schedules checked at their end. Every other schedule leads to a state already explored. */
   checked: number;
-  /** Schedules that lead through these states. */
+  /** The number of schedules that these states allow. */
   schedules: number;
 }
 
-/** The longest schedule: more statements mean that a task does not end. */
+/** The maximum length of a schedule. A longer one means that a task does not end. */
 const stepsMax = 100;
 
 /**
- * Runs tasks in every order of their statements, with at most `faultsMax` faults: a lost response, a failed statement, a crash
- * after a statement. A state that was reached before is not continued again. Rejects with the schedule that breaks a promise.
+ * Runs tasks in every order of their statements, with at most `faultsMax` faults. Explores each state once. Rejects
+ * with the schedule that breaks a promise.
  */
 export async function exploreAll<Result>(
   open: (execute: ExecuteStatement) => Promise<World<Result>>,
   { faultsMax, faults = ['loses the response', 'crashes'] }: { readonly faultsMax: number; readonly faults?: Fault[] },
-  /** Counts what is explored, together with earlier explorations. */
+  /** The counts of earlier explorations, to which this one adds. */
   explored: Explored = { states: 0, checked: 0, schedules: 0 },
 ): Promise<Explored> {
   const schedulesByKey = new Map<string, number>();
-  const repeat = async (path: readonly Choice[]) => {
+  const replay = async (path: readonly Choice[]) => {
     const run = await startRun(open, faultsMax, faults);
     for (const choice of path) await run.take(choice);
     return run;
   };
   const visit = async (run: Run<Result>, path: readonly Choice[]): Promise<number> => {
     const key = run.key();
-    const before = schedulesByKey.get(key);
-    if (before !== undefined) return before;
+    const known = schedulesByKey.get(key);
+    if (known !== undefined) return known;
     if (path.length > stepsMax) throw new Error(`the calls do not end after ${describe(path)}`);
     const choices = run.choices();
     let schedules = choices.length === 0 ? 1 : 0;
@@ -91,8 +90,8 @@ export async function exploreAll<Result>(
       explored.checked += 1;
     }
     for (const [index, choice] of choices.entries()) {
-      // The first choice continues this run, and each other one repeats it.
-      const next = index === 0 ? run : await repeat(path);
+      // The first choice continues this run. The others repeat its steps in a new run.
+      const next = index === 0 ? run : await replay(path);
       await next.take(choice);
       schedules += await visit(next, [...path, choice]);
     }
@@ -100,7 +99,7 @@ export async function exploreAll<Result>(
     schedulesByKey.set(key, schedules);
     return schedules;
   };
-  explored.schedules += await visit(await repeat([]), []);
+  explored.schedules += await visit(await replay([]), []);
   return explored;
 }
 
@@ -114,7 +113,7 @@ async function startRun<Result>(
   let current: Task<Result> | undefined;
   let [faultsLeft, position] = [faultsMax, 0];
   let failure: { readonly error: unknown } | undefined;
-  /** Resolves when the current task waits at a statement or has ended. */
+  /** Called when the current task waits at a statement or has ended. */
   let paused = () => {};
   const world = await open((name, statement) => {
     const task = current as Task<Result>;
@@ -132,16 +131,16 @@ async function startRun<Result>(
   const tasks = world.tasks.map(
     (start): Task<Result> => ({ start, state: 'waiting', before: [], seen: '', ran: never, pending: undefined }),
   );
-  const untilPaused = async (resume: () => void) => {
+  const runUntilPaused = async (resume: () => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     paused = resolve;
     resume();
     await promise;
   };
-  const begin = (task: Task<Result>) => {
+  const startTask = (task: Task<Result>) => {
     const before = tasks.flatMap(({ state }, index) => (state === 'ended' ? [index] : []));
     Object.assign(task, { state: 'running', before, ran: { ...never, sentAt: position, sentMs: world.clock() } });
-    return untilPaused(() => {
+    return runUntilPaused(() => {
       const end = (result: Result | undefined) => {
         task.state = 'ended';
         task.ran = { ...task.ran, receivedAt: position, receivedMs: world.clock(), result };
@@ -163,10 +162,10 @@ async function startRun<Result>(
         task.state = 'crashed';
         return;
       }
-      if (task.state === 'waiting') await begin(task);
+      if (task.state === 'waiting') await startTask(task);
       const { pending } = task;
       task.pending = undefined;
-      if (pending !== undefined) await untilPaused(() => pending(fault));
+      if (pending !== undefined) await runUntilPaused(() => pending(fault));
       if (failure !== undefined) throw failure.error;
     },
     choices(): Choice[] {
@@ -177,7 +176,7 @@ async function startRun<Result>(
         return [{ task }, ...(mayFail ? possible.map((fault) => ({ task, fault })) : [])];
       });
     },
-    /** A text that is the same where the same can follow and be checked. */
+    /** Identifies the state: runs with the same key have the same possible continuations and the same checks. */
     key(): string {
       const texts = tasks.map(({ state, before, seen, ran: { sentMs, receivedMs, result } }) => {
         const visible = state === 'ended' ? textOf([receivedMs, result]) : state === 'running' ? seen : '';

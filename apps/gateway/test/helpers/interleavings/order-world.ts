@@ -14,8 +14,9 @@ import { credentials, fixedDeps, merchant } from '../fixed-deps.ts';
 import { createMemoryLogger } from '../memory-logger.ts';
 import { NoResponse, type World } from './explore.ts';
 
-/** A call about the one order, by the name of its operation. */
+/** A call about the only order. */
 export interface SentCall {
+  /** The name of the RPC method, or `expire` for the payment page's simulated expiry. */
   readonly operation: string;
   readonly account: Account;
   readonly members: Readonly<Record<string, unknown>>;
@@ -27,13 +28,13 @@ type Store = OperationDeps['store'];
 const startMs = 1_790_000_000_000;
 const expiresAtMs = startMs + 90_000;
 
-/** When the customer paid: before the expiry. */
+/** The time at which the customer paid, before the expiry. */
 const paidAtMs = startMs + 1_000;
 
-/** The clock of the second gateway is ahead: by its clock the order has expired from the start. */
+/** The second gateway's clock is this far ahead. By that clock the order has expired from the start. */
 const aheadMs = 100_000;
 
-/** The clock's steps: past the expiry, and past the end of a lease. */
+/** The clock's steps: the first passes the order's expiry, the second the end of a lease. */
 const ticksMs = [95_000, 70_000];
 
 const leaseSeconds = 60;
@@ -41,7 +42,7 @@ const testMerchant: Merchant = { ...merchant, mode: 'test' };
 const orderToken = createOrderToken(merchant.id, (count) => new Uint8Array(count).fill(7));
 const plain = validOrderInput({ order_expires_at: formatTime(expiresAtMs), customer_locale: 'nl-NL' });
 
-/** A creation of the order, with other fields. */
+/** A call that creates the order, with some fields changed. */
 export function create(changes: Readonly<Record<string, unknown>> & { order_expires_at?: string } = {}): SentCall {
   const members = { ...plain, ...changes };
   const { order_checksum: _, order_expires_at: expiry, ...content } = members;
@@ -52,11 +53,11 @@ export function create(changes: Readonly<Record<string, unknown>> & { order_expi
 function contentOf(fields: Readonly<Record<string, unknown>>): string {
   const named = { ...plain };
   const differing = Object.entries(fields).filter(([name, value]) => named[name as keyof typeof named] !== value);
-  // The store has the fields in another order.
+  // Sorted because the store returns the fields in a different order.
   return differing.length === 0 ? 'the order' : JSON.stringify(differing.toSorted());
 }
 
-/** Every kind of call, each of one of two checkout systems where it is one's. */
+/** Every kind of call. Checkout systems 2 and 3 make the calls about payments. */
 export const calls: Readonly<Record<string, SentCall>> = {
   create: create(),
   'create another': create({ order_amount: 1, order_note: 'another' }),
@@ -111,7 +112,7 @@ function claim(operation: 'StartPayment' | 'EndPayment', id: number): SentCall {
   return { operation, account: checkout(id), members: { ...members, lease_seconds: leaseSeconds }, request };
 }
 
-/** The database as gateways see it: a statement without a response is `unavailable`. */
+/** The store as gateways see it: a statement without a response is `unavailable`, and merchants are in test mode. */
 function overLostResponses(store: Store): Store {
   return new Proxy(store, {
     get(target, name: keyof Store) {
@@ -128,7 +129,7 @@ function overLostResponses(store: Store): Store {
   });
 }
 
-/** The two gateways of a world. They are made once, because nothing in them changes but their store and their clock. */
+/** Two gateways for all worlds. Only their store and clock change, so they are created once. */
 function openGateways(world: () => { readonly store: Store; readonly nowMs: number }) {
   const store = new Proxy({} as Store, { get: (_, name: keyof Store) => world().store[name] });
   return [0, aheadMs].map((ms) => {
@@ -144,18 +145,19 @@ function openGateways(world: () => { readonly store: Store; readonly nowMs: numb
       const handled = await operations.get(operation)?.handle(members, caller);
       if (handled === undefined) throw new Error(`there is no operation ${operation}`);
       return handled.ok
-        ? responseTo(handled.value.outcome, handled.value.body, showsRefused.has(operation))
+        ? responseTo(handled.value.outcome, handled.value.body, operationsWithRefused.has(operation))
         : responseTo(handled.failure.kind, undefined);
     };
   });
 }
 
-/** Lets two gateways with different clocks handle calls about one order, which exists if `isCreated`. The clock may pass its expiry. */
+/** Two gateways with different clocks handle calls about one order, which already exists if `isCreated`. */
 export function orderWorld(
   sent: readonly SentCall[],
+  /** `ticks` is the number of clock steps that may happen between the statements. */
   { isCreated, ticks }: { readonly isCreated: boolean; readonly ticks: number },
 ) {
-  // Of all schedules only the latest is continued.
+  // Only the latest schedule is ever continued.
   let active: { readonly store: Store; nowMs: number };
   const gateways = openGateways(() => active);
   let first: Order | undefined;
@@ -178,16 +180,16 @@ export function orderWorld(
     };
     return {
       tasks: [
-        // The second gateway rejects a new order that expires so soon by its clock.
+        // Only the first gateway creates the order: by the second one's clock it has expired.
         ...sent.map((call, index) => async () => gateways[isCreated ? index % 2 : 0]?.(call)),
         ...ticksMs.slice(0, ticks).map((ms) => () => tick(ms)),
       ],
       fallible: sent.length,
       clock: () => world.nowMs,
       contents: memory.contents,
-      check(ran) {
+      check(taskRuns) {
         const calls = sent.flatMap((call, index): Call[] => {
-          const { sentAt, receivedAt, sentMs, receivedMs, result } = ran[index] as (typeof ran)[number];
+          const { sentAt, receivedAt, sentMs, receivedMs, result } = taskRuns[index] as (typeof taskRuns)[number];
           if (sentAt === Infinity) return [];
           const [receivedOrNever, toMs] = result === undefined ? [Infinity, Infinity] : [receivedAt, receivedMs];
           const during = { fromMs: sentMs, toMs };
@@ -206,7 +208,7 @@ export function orderWorld(
 
 const { logger } = createMemoryLogger();
 
-/** The fields of a stored order as they were sent. */
+/** A stored order's fields, as they were sent. */
 function storedContent({ fields, metadata }: Order) {
   const { order_checksum: _, order_amount: amount, ...texts } = fields;
   return { ...texts, order_amount: Number(amount) / 100, ...(metadata && { metadata }) };
@@ -224,10 +226,10 @@ function callerOf(account: Account): Caller<Merchant> {
   };
 }
 
-/** The operations whose responses contain the refused payments. */
-const showsRefused = new Set(['GetOrder', 'CancelOrder']);
+/** The operations whose responses contain refused payments. */
+const operationsWithRefused = new Set(['GetOrder', 'CancelOrder']);
 
-/** Failures after which a call may have had its effect. */
+/** Failures of a call that may have had its effect. */
 const unknownOutcomes = ['unavailable', 'overloaded', 'deadline_exceeded'];
 
 /** The response as the model sees it; `undefined` if its outcome is unknown. */
@@ -236,12 +238,12 @@ function responseTo(outcome: string, body: object | undefined, hasRefused = fals
   if (body === undefined) return { outcome };
   const { order = body, lease_ends_at: leaseEndsAt } = Object(body);
   const { order_status: status, payment_id: paymentId = null, refused_payments, order_token } = order;
-  const isWhole = order.mode !== undefined && !('merchant_name' in order);
+  const isCompleteOrder = order.mode !== undefined && !('merchant_name' in order);
   const refusedIds = (refused_payments ?? []).map((refused: { payment_id: string }) => refused.payment_id);
   const shown = {
     status,
     ...(order_token !== undefined && order_token !== '' && { identity: identityOf(order) }),
-    ...(isWhole && { paymentId, ...(hasRefused && { refusedIds }) }),
+    ...(isCompleteOrder && { paymentId, ...(hasRefused && { refusedIds }) }),
   };
   return { outcome, shown, ...(leaseEndsAt !== undefined && { leaseEndsAtMs: Date.parse(leaseEndsAt) }) };
 }
