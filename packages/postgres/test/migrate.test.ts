@@ -35,14 +35,14 @@ const tables = [
   'webhook_endpoints',
 ];
 
-/** The URL of an empty database, which exists until the end of the test. */
+/** Creates an empty database, which exists until the end of the test. Returns its URL. */
 async function createDatabase(): Promise<string> {
   const { url, drop } = await createTestDatabase();
   onTestFinished(drop);
   return url;
 }
 
-/** An empty database as {@link createDatabase} creates it, and a client of it with this many connections. */
+/** Creates an empty database as {@link createDatabase} does, and opens a client with at most `max` connections. */
 async function openDatabase(max: number) {
   const url = await createDatabase();
   const sql = postgres(url, { max, onnotice: () => {} });
@@ -67,7 +67,7 @@ test('a migration whose connection is lost fails with a reason, changes nothing,
     select pid from pg_stat_activity where application_name = 'order-gateway migration' and datname = current_database()
     and wait_event_type = 'Lock'`;
   const outcome = sql.begin(async (session) => {
-    // The last table: when the migration waits for its name, it has created all other tables.
+    // This is the last table: when the migration waits for its name, it has created all other tables.
     await session`create table orders (id int)`;
     const migrating = migrateDatabase(url).catch((error: unknown) => error);
     await expect.poll(waiting).toHaveLength(1);
@@ -169,7 +169,7 @@ test("what Drizzle's own migrator applied is kept, and recorded in the same way"
   await migrateDatabase(url);
   expect(await runQuery(url, 'select * from drizzle.__drizzle_migrations')).toEqual(done);
 
-  // It runs all migrations in one transaction, in which no index can be built concurrently.
+  // That migrator runs all migrations in one transaction, in which no index can be built concurrently.
   const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await cp(join(packageFolder, 'migrations'), folder, { recursive: true });
@@ -207,7 +207,7 @@ test('an index of a partitioned table is built on each partition', async () => {
   await migrateDatabase(url);
   await undoIndexes(url);
   await partition(url);
-  // As an interrupted attempt leaves it.
+  // An interrupted attempt leaves an index in this state.
   await runQuery(
     url,
     'create index orders_payment_orders_1 on orders_1 (merchant_id, payment_id) where payment_id is not null',
@@ -215,12 +215,12 @@ test('an index of a partitioned table is built on each partition', async () => {
   await runQuery(url, "update pg_index set indisvalid = false where indexrelid = 'orders_payment_orders_1'::regclass");
   await migrateDatabase(url);
   expect(await newIndexes(url)).toEqual(bothValid);
-  const ofPartitions = await runQuery(
+  const partitionIndexes = await runQuery(
     url,
     `select indrelid::regclass::text as table, indisvalid from pg_inherits join pg_index on indexrelid = inhrelid
      where inhparent = 'orders_payment'::regclass order by 1`,
   );
-  expect(ofPartitions).toEqual([0, 1, 2, 3].map((number) => ({ table: `orders_${number}`, indisvalid: true })));
+  expect(partitionIndexes).toEqual([0, 1, 2, 3].map((number) => ({ table: `orders_${number}`, indisvalid: true })));
 });
 
 test('the schema of an earlier checkout, whose migrations were generated again, is rejected with a reason', async () => {
@@ -251,7 +251,7 @@ test('partitions have the columns, keys and checks of the tables that they repla
   expect(await describe(url)).toEqual(before);
 });
 
-test('every unique key of a table with merchant_id holds it, except that of the payments, so that the tables can be sharded by it', async () => {
+test('every unique key of a table with merchant_id contains it, except that of the payments, so that the tables can be sharded by merchant_id', async () => {
   const url = await createDatabase();
   await migrateDatabase(url);
   const keys = await runQuery(
@@ -264,11 +264,11 @@ test('every unique key of a table with merchant_id holds it, except that of the 
   expect(keys).toEqual([{ key: 'payments_checkout_id_payment_id_pk', column_name: 'merchant_id' }]);
 });
 
-test('every statement of a migration is sent alone, as distributed tables need it, and in one transaction unless it builds an index', async () => {
+test('every statement of a migration is sent separately, as distributed tables require, and in one transaction unless it builds an index', async () => {
   const proxy = await startRecordingProxy(await createDatabase());
   onTestFinished(() => proxy.close());
   await migrateDatabase(proxy.url);
-  // The body of a function or block is one string.
+  // The body of a function or block is one string, which may contain semicolons.
   const texts = proxy.texts.map((text) =>
     text
       .replaceAll(/\$\$.*?\$\$/gs, "''")
@@ -281,8 +281,8 @@ test('every statement of a migration is sent alone, as distributed tables need i
   expect(texts.slice(0, first).filter((text) => changes.test(text))).toEqual([]);
   expect(texts.slice(first + 1).filter((text) => /^(begin|commit)/.test(text))).toEqual(['commit', 'begin', 'commit']);
   const between = texts.slice(texts.indexOf('commit'), texts.lastIndexOf('begin'));
-  const others = between.filter((text) => changes.test(text));
-  expect(others.map((text) => text.split('"')[0])).toEqual([
+  const separateChanges = between.filter((text) => changes.test(text));
+  expect(separateChanges.map((text) => text.split('"')[0])).toEqual([
     'create index concurrently ',
     'create index concurrently ',
   ]);
@@ -296,7 +296,7 @@ test('the committed migrations create the functions in the code', async () => {
 });
 
 test('the committed migrations lead to the schema in the code', async () => {
-  // The tool takes only folders below its own working directory.
+  // The tool accepts only folders below its own working directory.
   const out = await mkdtemp(join(packageFolder, 'node_modules', 'migrations-'));
   try {
     await cp(join(packageFolder, 'migrations'), out, { recursive: true });

@@ -11,14 +11,14 @@ import { accounts, orders } from '../src/schema.ts';
 /** Creates a merchant, and returns its id. */
 export async function createMerchantId(sql: postgres.Sql, name = 'Shop'): Promise<AccountId> {
   const clientId = `app_${randomBytes(12).toString('hex')}`;
-  const made = drizzle({ client: sql }).insert(accounts).values({ name, clientId });
-  const rows = await made.returning({ id: accounts.id });
+  const insertion = drizzle({ client: sql }).insert(accounts).values({ name, clientId });
+  const rows = await insertion.returning({ id: accounts.id });
   return rows[0]?.id as AccountId;
 }
 
 /**
- * Creates an order, which must be new, and returns it with its id. If a slow server misses the limits of the store, the
- * order is sent again, and may exist then.
+ * Creates an order, which must be new, and returns it with its id. If a slow server exceeds the time limits of the
+ * store, the order is sent again, and may then exist.
  */
 export async function createOrder(store: OrderStore, order: NewOrder, mayExist = false): Promise<Order> {
   const outcome = await store.create(order, 20_000);
@@ -27,7 +27,7 @@ export async function createOrder(store: OrderStore, order: NewOrder, mayExist =
   throw new Error(outcome.kind);
 }
 
-/** The number of a merchant's orders. */
+/** Returns the number of a merchant's orders. */
 export function countOrders(sql: postgres.Sql, merchantId: AccountId): Promise<number> {
   return drizzle({ client: sql }).$count(orders, eq(orders.merchantId, merchantId));
 }
@@ -39,7 +39,7 @@ export function openContractStore({
 }: OrderStoreOptions & { readonly sql: postgres.Sql }): OpenedOrderStore {
   const store = openOrderStore(options);
   const names = new Map<AccountId, string>();
-  const named = async () => {
+  const createNamedMerchant = async () => {
     const name = `Shop ${names.size + 1} 'é' 店`;
     const merchantId = await createMerchantId(sql, name);
     names.set(merchantId, name);
@@ -47,7 +47,7 @@ export function openContractStore({
   };
   return {
     store,
-    merchantIds: async () => [await named(), await named()],
+    merchantIds: async () => [await createNamedMerchant(), await createNamedMerchant()],
     countOrders: (merchantId) => countOrders(sql, merchantId),
     nameOf: (merchantId) => names.get(merchantId) ?? '',
     close: () => store.close(),

@@ -5,14 +5,14 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 export interface DatabaseProxy {
   /** The database's URL with the proxy's address. */
   readonly url: string;
-  /** Open sockets of both sides. */
+  /** The open sockets of both sides. */
   readonly sockets: ReadonlySet<Socket>;
   close(): Promise<void>;
 }
 
 /**
- * Accepts connections and opens one to the database for each. `join` passes the bytes on. The end of one side ends the
- * other.
+ * Accepts connections and opens one to the database for each. `join` forwards the bytes. If one side ends, the other
+ * side is ended too.
  */
 export async function startDatabaseProxy(
   databaseUrl: string,
@@ -24,12 +24,12 @@ export async function startDatabaseProxy(
   const server = createServer({ noDelay: true }, (client) => {
     const database = connect(Number(target.port), target.hostname);
     join(client, database);
-    for (const [one, other] of bothWays(client, database)) {
-      sockets.add(one);
-      one.on('error', () => {});
-      one.on('close', () => {
-        sockets.delete(one);
-        other.destroySoon();
+    for (const [socket, peer] of bothWays(client, database)) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        sockets.delete(socket);
+        peer.destroySoon();
       });
     }
   }).listen(port, '127.0.0.1');
@@ -47,7 +47,7 @@ export async function startDatabaseProxy(
   };
 }
 
-/** Passes everything on until it hangs. Then existing and new connections stay open, but receive no bytes. */
+/** Forwards everything until it hangs. Then existing and new connections stay open, but receive no bytes. */
 export async function startHangingProxy(databaseUrl: string) {
   let hangs = false;
   let opened = 0;
@@ -57,13 +57,13 @@ export async function startHangingProxy(databaseUrl: string) {
   });
   return {
     ...proxy,
-    /** Connections opened so far. */
+    /** The number of connections opened so far. */
     opened: () => opened,
     hang() {
       hangs = true;
       for (const socket of proxy.sockets) socket.unpipe().pause();
     },
-    /** New connections are passed on again. */
+    /** Forwards new connections again. */
     acceptAgain() {
       hangs = false;
     },
@@ -82,7 +82,7 @@ export async function startChangingProxy(databaseUrl: string, change: (chunk: Bu
   });
   return {
     ...proxy,
-    /** Chunks that the database has sent. */
+    /** The number of chunks that the database has sent. */
     received: () => received,
     /** Ends all connections, in an orderly way or by a reset. */
     disconnect(how: 'end' | 'reset') {
@@ -95,8 +95,8 @@ export async function startChangingProxy(databaseUrl: string, change: (chunk: Bu
 }
 
 /**
- * The first connection is cut at its first chunk, the next after one more, up to this; then again. A handshake has
- * fewer.
+ * The first connection is cut at its first chunk, and each later one after one chunk more, up to this number. Then the
+ * sequence repeats. A handshake has fewer chunks.
  */
 const chunksMax = 12;
 
@@ -122,7 +122,7 @@ export async function startCuttingProxy(databaseUrl: string) {
   });
   return {
     ...proxy,
-    /** Connections cut so far. */
+    /** The number of connections cut so far. */
     cuts: () => cuts,
     stopCutting() {
       isCutting = false;

@@ -3,8 +3,8 @@ import type postgres from 'postgres';
 import { expect } from 'vitest';
 
 /**
- * Runs what locks a merchant's orders `order-1` and `order-2`, in this order, and has PostgreSQL cancel its statement
- * because of a deadlock. Returns its result, or its error.
+ * Runs a function that locks a merchant's orders `order-1` and `order-2`, in this order, and makes PostgreSQL cancel
+ * its statement because of a deadlock. Returns the function's result or error.
  */
 export async function runIntoDeadlock(
   sql: postgres.Sql,
@@ -14,7 +14,7 @@ export async function runIntoDeadlock(
   const waiting = () => sql`select from pg_stat_activity
     where datname = current_database() and application_name = ${applicationName} and wait_event_type = 'Lock'`;
   const { running } = await sql.begin(async (session) => {
-    // So that PostgreSQL cancels the other session.
+    // With this timeout, PostgreSQL cancels the other session.
     await session`set local deadlock_timeout = '1min'`;
     const lock = (orderId: string) =>
       session`select from orders where merchant_id = ${merchantId} and order_id = ${orderId} for update`;

@@ -13,7 +13,7 @@ export function isOfMerchant({ text }: RecordedRun): boolean {
   return !/max\(service_order_id\)|pg_dist_/.test(text);
 }
 
-/** The first run of each statement about a merchant that {@link doMerchantOperations} has sent. */
+/** Returns the first run of each statement about a merchant that {@link doMerchantOperations} has sent. */
 export function merchantRuns(runs: readonly RecordedRun[]): RecordedRun[] {
   const byText = Map.groupBy(runs.filter(isOfMerchant), ({ text }) => text);
   return [...byText.values()].flatMap(([first]) => first ?? []);

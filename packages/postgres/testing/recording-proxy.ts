@@ -3,7 +3,7 @@ import { type DatabaseProxy, startDatabaseProxy } from './database-proxy.ts';
 /** A run of a prepared statement. */
 export interface RecordedRun {
   readonly text: string;
-  /** In the text format. */
+  /** The values in the text format. */
   readonly values: readonly (string | null)[];
 }
 
@@ -36,7 +36,7 @@ export async function startRecordingProxy(databaseUrl: string): Promise<Recordin
           texts.push(second);
           prepared.set(first, second);
         }
-        // A Bind names a portal and the statement.
+        // A Bind message names a portal and a statement.
         if (type === 'B') runs.push({ text: prepared.get(second) ?? '', values: valuesOf(body, first, second) });
         bytes = bytes.subarray(length);
         typeBytes = 1;
@@ -48,16 +48,16 @@ export async function startRecordingProxy(databaseUrl: string): Promise<Recordin
 }
 
 function valuesOf(body: Buffer, portal: string, statement: string): (string | null)[] {
-  let at = Buffer.byteLength(portal) + Buffer.byteLength(statement) + 2;
-  at += 2 + 2 * body.readInt16BE(at);
+  let offset = Buffer.byteLength(portal) + Buffer.byteLength(statement) + 2;
+  offset += 2 + 2 * body.readInt16BE(offset);
   const values: (string | null)[] = [];
-  const count = body.readInt16BE(at);
-  at += 2;
+  const count = body.readInt16BE(offset);
+  offset += 2;
   while (values.length < count) {
-    const length = body.readInt32BE(at);
-    at += 4;
-    values.push(length < 0 ? null : body.toString('utf8', at, at + length));
-    at += Math.max(0, length);
+    const length = body.readInt32BE(offset);
+    offset += 4;
+    values.push(length < 0 ? null : body.toString('utf8', offset, offset + length));
+    offset += Math.max(0, length);
   }
   return values;
 }

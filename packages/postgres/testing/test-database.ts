@@ -4,8 +4,8 @@ import { afterAll, beforeAll } from 'vitest';
 import { createMigratedDatabase } from './migrated-database.ts';
 
 /**
- * A migrated database for the tests of one file, with two connections. Exists from before the first test to after the
- * last.
+ * Provides a migrated database for the tests of one file, with two connections. It exists from before the first test
+ * until after the last.
  */
 export function useTestDatabase(create = createMigratedDatabase): { readonly url: string; readonly sql: postgres.Sql } {
   let database: TestDatabase | undefined;

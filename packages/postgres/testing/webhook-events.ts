@@ -19,20 +19,20 @@ export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, c
 }
 
 /**
- * Stores events of each merchant's order in one transaction, due for delivery to each endpoint (or to none that
- * exists), as changes of orders do. Returns their ids.
+ * Stores events of each merchant's order in one transaction, as changes of orders do. They are due for delivery to each
+ * endpoint, or to a missing endpoint if the merchant has none. Returns their ids.
  */
 export async function storeEvents(
   sql: postgres.Sql,
   merchantIds: readonly AccountId[],
-  each: number,
+  eventsPerMerchant: number,
 ): Promise<string[]> {
   const rows = await sql`
     with stored as (
       insert into events (merchant_id, event_id, type, created_at, order_id)
       select merchant_id, 'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(md5(random()::text), 19),
         'order.cancelled', now(), order_id
-      from orders cross join generate_series(1, ${each}) where merchant_id = any(${[...merchantIds]})
+      from orders cross join generate_series(1, ${eventsPerMerchant}) where merchant_id = any(${[...merchantIds]})
       returning merchant_id, event_id
     ), queued as (
       insert into webhook_deliveries (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)

@@ -18,8 +18,8 @@ afterAll(() => accounts?.close());
 
 const [soon, later] = [new Date('2098-01-31T12:00:00.000Z'), new Date('2099-01-31T12:00:00.000Z')];
 
-/** A merchant with one secret that never expires. */
-async function newClient(): Promise<{ clientId: string; first: number }> {
+/** Creates a merchant with one secret that never expires. */
+async function newAccount(): Promise<{ clientId: string; first: number }> {
   const { clientId } = await accounts.create('Shop');
   return { clientId, first: (await accounts.listSecrets(clientId))?.[0]?.id ?? 0 };
 }
@@ -28,16 +28,16 @@ function addSecret(clientId: string) {
   return accounts.addSecret(clientId, null);
 }
 
-test('the end of a secret is brought forward and never put off', async () => {
-  const { clientId, first } = await newClient();
+test('the end of a secret can be brought forward, but never postponed', async () => {
+  const { clientId, first } = await newAccount();
   expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', at: later });
   expect(await accounts.endSecret(clientId, first, soon)).toEqual({ kind: 'ends', at: soon });
   expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', at: soon });
   expect(await accounts.listSecrets(clientId)).toMatchObject([{ endsAt: soon }]);
 });
 
-test('a secret that has ended stays so, and makes no more secrets live than a client may have', async () => {
-  const { clientId, first } = await newClient();
+test('a secret that has ended stays ended, and does not let an account exceed its limit of live secrets', async () => {
+  const { clientId, first } = await newAccount();
   expect(await accounts.endSecret(clientId, first, null)).toMatchObject({ kind: 'ends' });
   const ended = await accounts.listSecrets(clientId);
   for (let count = 0; count < liveSecretsMax; count += 1) {
@@ -49,16 +49,16 @@ test('a secret that has ended stays so, and makes no more secrets live than a cl
   expect(await addSecret(clientId)).toEqual({ kind: 'too_many' });
 });
 
-test('operators who add secrets at the same time never exceed the limit of live ones', async () => {
-  const { clientId } = await newClient();
+test('operators who add secrets at the same time never exceed the limit of live secrets', async () => {
+  const { clientId } = await newAccount();
   for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
-  const another = openAccountAdmin({ url: database.url });
-  onTestFinished(() => another.close());
+  const otherAdmin = openAccountAdmin({ url: database.url });
+  onTestFinished(() => otherAdmin.close());
   const adding: ReturnType<AccountAdmin['addSecret']>[] = [];
   await database.sql.begin(async (session) => {
-    // The secrets are locked, so that both operators wait at the same point before either has added one.
+    // The secrets are locked, so that both operators wait at the same point before either has added a secret.
     await session`lock table client_secrets in exclusive mode`;
-    adding.push(addSecret(clientId), another.addSecret(clientId, null));
+    adding.push(addSecret(clientId), otherAdmin.addSecret(clientId, null));
     await expect
       .poll(
         () =>
@@ -70,13 +70,13 @@ test('operators who add secrets at the same time never exceed the limit of live 
 });
 
 test("another merchant's secret is unknown", async () => {
-  const [{ clientId }, other] = [await newClient(), await newClient()];
+  const [{ clientId }, other] = [await newAccount(), await newAccount()];
   expect(await accounts.endSecret(clientId, other.first, null)).toEqual({ kind: 'unknown_secret' });
   expect(await accounts.listSecrets(other.clientId)).toMatchObject([{ endsAt: null }]);
 });
 
 test('orders are created while a secret is being added to their merchant', async () => {
-  const { clientId } = await newClient();
+  const { clientId } = await newAccount();
   const store = openOrderStore({ url: database.url });
   onTestFinished(() => store.close());
   const [merchant] = await database.sql`select id::int from accounts where client_id = ${clientId}`;
@@ -102,5 +102,5 @@ test('a command waits longer for a busy server than a call does', async () => {
     await command.close();
     await proxy.close();
   });
-  expect(await command.listSecrets('nobody')).toBeUndefined();
+  expect(await command.listSecrets('app_unknown')).toBeUndefined();
 });

@@ -29,28 +29,31 @@ async function endFirstSecret(clientId: string): Promise<void> {
   await accounts.endSecret(clientId, first?.id ?? 0, null);
 }
 
-test('lookups made together each find their own client with exactly its live secrets', async () => {
-  const one = await accounts.create('One Secret');
-  const two = await accounts.create('Two Secrets');
-  const added = await addSecret(two.clientId, null);
-  const ending = await addSecret(two.clientId, later);
-  await endFirstSecret(two.clientId);
-  const none = await accounts.create('No Secret');
-  await endFirstSecret(none.clientId);
+test('concurrent lookups each find their own account with exactly its live secrets', async () => {
+  const withOneSecret = await accounts.create('One Secret');
+  const withTwoSecrets = await accounts.create('Two Secrets');
+  const added = await addSecret(withTwoSecrets.clientId, null);
+  const ending = await addSecret(withTwoSecrets.clientId, later);
+  await endFirstSecret(withTwoSecrets.clientId);
+  const withNoSecret = await accounts.create('No Secret');
+  await endFirstSecret(withNoSecret.clientId);
 
   const unknownIds = Array.from({ length: 3_000 }, () => createClientId(randomBytes));
-  const wanted = [...unknownIds, ...[two, one, none, one].map(({ clientId }) => clientId)];
-  const found = await Promise.all(wanted.map((clientId) => directory.findAccount(clientId)));
+  const clientIds = [
+    ...unknownIds,
+    ...[withTwoSecrets, withOneSecret, withNoSecret, withOneSecret].map(({ clientId }) => clientId),
+  ];
+  const found = await Promise.all(clientIds.map((clientId) => directory.findAccount(clientId)));
   expect(new Set(found.slice(0, unknownIds.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
-  const facts = found.slice(unknownIds.length).map((lookup) => {
+  const summaries = found.slice(unknownIds.length).map((lookup) => {
     if (lookup.kind !== 'found') return lookup.kind;
     const { account, secrets } = lookup.stored;
     return [account.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];
   });
-  const oneSecret = ['One Secret', new Map([[hashOf(one.clientSecret), null]])];
+  const oneSecret = ['One Secret', new Map([[hashOf(withOneSecret.clientSecret), null]])];
   const twoSecrets = new Map([
     [added, null],
     [ending, later.getTime()],
   ]);
-  expect(facts).toEqual([['Two Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
+  expect(summaries).toEqual([['Two Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
 });

@@ -20,9 +20,9 @@ async function logOf({ clientId }: Credentials) {
   return entries.map(({ actor, action, details }) => [actor, action, details]);
 }
 
-test('every change of an account is recorded once, with its actor and details, without a secret', async () => {
-  const client = await accounts.create('Shop', 'test');
-  const { clientId } = client;
+test('every change of an account is recorded once, with its actor and details but without a secret', async () => {
+  const credentials = await accounts.create('Shop', 'test');
+  const { clientId } = credentials;
   await accounts.setChecksumMode(clientId, 'required');
   await accounts.setDefaultLifetime(clientId, 60);
   await accounts.setDefaultLifetime(clientId, null);
@@ -38,7 +38,7 @@ test('every change of an account is recorded once, with its actor and details, w
   await endpoints.update(merchantId, endpointId, { url: 'https://other.example.com/hidden', status: 'disabled' });
   await endpoints.rotate(merchantId, endpointId, Uint8Array.of(2));
   await endpoints.remove(merchantId, endpointId);
-  const entries = await logOf(client);
+  const entries = await logOf(credentials);
   expect(entries).toEqual([
     ['alice', 'create', { name: 'Shop', kind: 'test' }],
     ['alice', 'checksum', { mode: 'required' }],
@@ -80,13 +80,13 @@ test('the log is read in pages, and names the system user by default', async () 
 test.each(["update audit_log set actor = 'x'", 'delete from audit_log', 'truncate audit_log'])(
   'the log rejects: %s',
   async (text) => {
-    const client = await accounts.create('Logged');
+    const credentials = await accounts.create('Logged');
     await expect(database.sql.unsafe(text)).rejects.toThrow('entries of audit_log are never changed');
-    expect(await logOf(client)).toHaveLength(1);
+    expect(await logOf(credentials)).toHaveLength(1);
   },
 );
 
-test('an account that is disabled again keeps the time of the first', async () => {
+test('an account that is disabled again keeps the time at which it was first disabled', async () => {
   const { clientId } = await accounts.create('Shop');
   const disabledAt = async () => {
     await accounts.disable(clientId);

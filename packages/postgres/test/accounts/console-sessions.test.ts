@@ -46,7 +46,7 @@ async function actionsOf(clientId: string): Promise<unknown[]> {
   return log.slice(1).map(({ actor, action, details }) => [actor, action, details]);
 }
 
-test('a link signs in once, even if two people use it at the same time', async () => {
+test('a link works once, even if two people use it at the same time', async () => {
   const clientId = await newMerchant();
   const link = await newLink(clientId, 'Ada', 'read');
   const digests = [newDigest(), newDigest()];
@@ -80,7 +80,7 @@ test.each([
   expect(await sessions.list(digest, enoughMs)).toEqual({ kind: 'done', value: [] });
 });
 
-test('a use of a session extends the hour', async () => {
+test('the use of a session extends the hour after which it ends', async () => {
   const digest = await signIn(await newMerchant());
   const sinceUse = async () => {
     const [row] = await database.sql`
@@ -93,7 +93,7 @@ test('a use of a session extends the hour', async () => {
   expect(await sinceUse()).toBe(true);
 });
 
-test('a merchant has at most 20 sessions: the one used least recently ends', async () => {
+test('a merchant has at most 20 sessions: the least recently used one ends', async () => {
   const clientId = await newMerchant();
   const digests: Uint8Array[] = [];
   for (let count = 0; count < consoleLimits.sessionsMax; count += 1) digests.push(await signIn(clientId));
@@ -103,7 +103,7 @@ test('a merchant has at most 20 sessions: the one used least recently ends', asy
   expect([await isLive(first), await isLive(second), await isLive(latest)]).toEqual([true, false, true]);
 });
 
-test('disabling a merchant ends its sessions permanently, and those of no other merchant', async () => {
+test('disabling a merchant permanently ends its own sessions, but not those of other merchants', async () => {
   const [clientId, otherId] = [await newMerchant(), await newMerchant()];
   const [digest, other] = [await signIn(clientId), await signIn(otherId)];
   await accounts.disable(clientId);
@@ -111,7 +111,7 @@ test('disabling a merchant ends its sessions permanently, and those of no other 
   expect([await isLive(digest), await isLive(other)]).toEqual([false, true]);
 });
 
-test('a manager lists, ends and invites, within its own merchant', async () => {
+test('a manager lists sessions, ends them and invites colleagues, but only of the same merchant', async () => {
   const [clientId, otherId] = [await newMerchant(), await newMerchant()];
   const [manager, clerk, other] = [
     await signIn(clientId, 'Ada'),
@@ -147,7 +147,7 @@ test('a manager lists, ends and invites, within its own merchant', async () => {
   ]);
 });
 
-test('only a live manager records actions and changes settings, under the name of the session', async () => {
+test('only a live session of a manager records actions and changes settings, under the name of the manager', async () => {
   const clientId = await newMerchant();
   const [manager, clerk] = [await signIn(clientId, 'Ada'), await signIn(clientId, 'Bob', 'read')];
   const action = { name: 'order.cancel', details: { order_id: '1' } };

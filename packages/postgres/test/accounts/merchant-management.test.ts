@@ -17,7 +17,7 @@ afterAll(() => Promise.all([management?.close(), accounts?.close()]));
 
 const createTarget = () => createManagedTarget(database.url, database.sql, false);
 
-/** Everything that the merchant's calls can change. */
+/** Returns everything that the merchant's calls can change. */
 async function stateOf({ merchantId, clientId }: ManagedTarget): Promise<unknown> {
   const { sql } = database;
   return [
@@ -29,7 +29,7 @@ async function stateOf({ merchantId, clientId }: ManagedTarget): Promise<unknown
   ];
 }
 
-/** The id of the secret in the credentials. */
+/** Selects the id of the secret in the credentials. */
 const firstSecretOf = (merchantId: number) =>
   database.sql`(select min(id)::int as id from client_secrets where account_id = ${merchantId})`;
 
@@ -42,7 +42,7 @@ const endings = {
 };
 
 describe.each(Object.entries(managementChanges))('%s', (_name, change) => {
-  test('changes something, under the name of the caller', async () => {
+  test('makes its change under the name of the caller', async () => {
     const target = await createTarget();
     const before = await accounts.log({ clientId: target.clientId, after: 0, limit: 100 });
     const outcome = await management.perform(target, (managed) => change(managed, target), enoughMs);
@@ -51,21 +51,24 @@ describe.each(Object.entries(managementChanges))('%s', (_name, change) => {
     expect(entries.slice(before.length).map(({ actor }) => actor)).toEqual([target.clientId]);
   });
 
-  test.each(Object.entries(endings))('changes nothing after it is checked, for a %s', async (_ended, end) => {
-    const target = await createTarget();
-    let before: unknown;
-    const outcome = await management.perform(
-      target,
-      async (managed) => {
-        await end(target);
-        before = await stateOf(target);
-        return change(managed, target);
-      },
-      enoughMs,
-    );
-    expect(outcome).toEqual({ kind: 'unauthenticated' });
-    expect(await stateOf(target)).toEqual(before);
-  });
+  test.each(Object.entries(endings))(
+    'changes nothing for a %s, even if this happens after the first check',
+    async (_ended, end) => {
+      const target = await createTarget();
+      let before: unknown;
+      const outcome = await management.perform(
+        target,
+        async (managed) => {
+          await end(target);
+          before = await stateOf(target);
+          return change(managed, target);
+        },
+        enoughMs,
+      );
+      expect(outcome).toEqual({ kind: 'unauthenticated' });
+      expect(await stateOf(target)).toEqual(before);
+    },
+  );
 
   test('waits for a concurrent revocation of the secret, and then changes nothing', async () => {
     const target = await createTarget();
@@ -81,19 +84,19 @@ describe.each(Object.entries(managementChanges))('%s', (_name, change) => {
   });
 });
 
-test.each(Object.entries(endings))('a %s is refused before any work', async (_name, end) => {
+test.each(Object.entries(endings))('a %s is rejected before any work', async (_name, end) => {
   const target = await createTarget();
   await end(target);
-  const outcome = await management.perform(target, () => Promise.reject(new Error('it worked')), enoughMs);
+  const outcome = await management.perform(target, () => Promise.reject(new Error('the work was performed')), enoughMs);
   expect(outcome).toEqual({ kind: 'unauthenticated' });
 });
 
-test('a secret revokes itself', async () => {
+test('a secret can revoke itself', async () => {
   const target = await createTarget();
-  const [own] = await firstSecretOf(target.merchantId);
+  const [ownSecret] = await firstSecretOf(target.merchantId);
   const outcome = await management.perform(
     target,
-    (managed) => managed.endSecret(target.clientId, own?.id, null, { keepsLast: true }),
+    (managed) => managed.endSecret(target.clientId, ownSecret?.id, null, { keepsLast: true }),
     enoughMs,
   );
   expect(outcome).toMatchObject({ kind: 'done', value: { kind: 'ends' } });
@@ -101,10 +104,10 @@ test('a secret revokes itself', async () => {
 
 test('a revocation waits for a change that has already checked the secret', async () => {
   const target = await createTarget();
-  const [own] = await firstSecretOf(target.merchantId);
+  const [ownSecret] = await firstSecretOf(target.merchantId);
   const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
   const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>();
-  // The insert of the second entry waits for the first one.
+  // The audit log entry of the change waits until the test releases the lock.
   const { sql } = database;
   await sql`create or replace function wait_here() returns trigger language plpgsql as
     'begin perform pg_advisory_xact_lock(42); return new; end'`;
@@ -120,7 +123,7 @@ test('a revocation waits for a change that has already checked the secret', asyn
     sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   const added = management.perform(target, (managed) => managed.addSecret(target.clientId, null), enoughMs);
   await expect.poll(locked).toHaveLength(1);
-  const revoked = accounts.endSecret(target.clientId, own?.id, null);
+  const revoked = accounts.endSecret(target.clientId, ownSecret?.id, null);
   await expect.poll(locked).toHaveLength(2);
   commit();
   await holding;

@@ -131,7 +131,7 @@ test.each([
   await expect(as('order_gateway', text)).rejects.toThrow(/permission denied|must be owner/);
 });
 
-test("the role that reads can do what the operators' view does", async () => {
+test("the reader role can do what the operators' console does", async () => {
   const url = database.urlAs('order_gateway_reader');
   const [accounts, endpoints] = [openAccountAdmin({ url }), openWebhookEndpoints({ url })];
   onTestFinished(async () => void (await Promise.all([accounts.close(), endpoints.close()])));
@@ -147,7 +147,7 @@ test("the role that reads can do what the operators' view does", async () => {
   expect(await endpoints.readBacklog(merchantId, failing?.endpointId ?? '', 10)).toMatchObject({ waiting: 0 });
 });
 
-test('the role that reads sees no secret, no data of a customer and no link, and changes nothing', async () => {
+test('the reader role sees no secret, no customer data and no link, and can change nothing', async () => {
   await as(
     'order_gateway_reader',
     'select order_id, order_amount, order_status from orders join accounts on id = merchant_id',

@@ -17,7 +17,7 @@ import { enableTls } from '../../testing/enable-tls.ts';
 import { type SelfSigned, selfSigned } from '../../testing/self-signed.ts';
 
 const host = 'localhost';
-/** Resolves to this machine, but is not one of its addresses. */
+/** Reaches this machine, but does not count as a local address. */
 const remoteHost = '0.0.0.0';
 const certificate = selfSigned(host);
 const clientsProgram = fileURLToPath(new URL('./reconnecting-clients.ts', import.meta.url));
@@ -37,13 +37,13 @@ afterAll(async () => {
 });
 
 function urlWith(url: string, query: string, hostname = host): string {
-  const own = new URL(url);
-  own.hostname = hostname;
-  own.search = query;
-  return own.href;
+  const changed = new URL(url);
+  changed.hostname = hostname;
+  changed.search = query;
+  return changed.href;
 }
 
-/** Whether the connection of this URL uses TLS, as the database sees it. */
+/** Whether the connection of this URL uses TLS, according to the database. */
 async function usesTls(url: string): Promise<unknown> {
   const client = openClient({ url, applicationName: 'tls' }, (db) => db);
   try {
@@ -64,11 +64,11 @@ test.each([
   'sslmode=prefer',
   'ssl=require',
   'sslmode=require&sslnegotiation=direct',
-])('with %s the connection uses TLS, whatever authority signed the certificate', async (query) => {
+])('with %s, the connection uses TLS, regardless of which authority signed the certificate', async (query) => {
   expect(await usesTls(urlWith(secure.url, query))).toBe(true);
 });
 
-test.each(['', 'ssl=', 'sslmode=', 'sslmode=disable'])('with "%s" the connection is not encrypted', async (query) => {
+test.each(['', 'ssl=', 'sslmode=', 'sslmode=disable'])('with "%s", the connection is not encrypted', async (query) => {
   expect(await usesTls(urlWith(secure.url, query))).toBe(false);
 });
 
@@ -98,7 +98,10 @@ test('verify-full accepts a trusted certificate for the host and rejects one for
   await expect.poll(() => reasonOf(usesTls(url))).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
 });
 
-/** The parameter `sslrootcert` with a file that holds the certificate, which exists until the end of the test. */
+/**
+ * Returns the parameter `sslrootcert` with a file that contains the certificate. The file exists until the end of the
+ * test.
+ */
 async function rootFile({ cert }: SelfSigned): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-root-certificate-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -132,25 +135,28 @@ test('without sslmode, only a host that is not local must have a valid certifica
 test.each([
   ['', false],
   ['?sslmode=disable', true],
-])('with "%s" a server without TLS that asks for the password in plain text gets it: %s', async (query, gets) => {
-  const received: Buffer[] = [];
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.on('data', (chunk: Buffer) => {
-      received.push(chunk);
-      const isTlsRequest = chunk.length === 8;
-      // AuthenticationCleartextPassword (PostgreSQL manual, 54.7).
-      if (received.length <= 2) socket.write(isTlsRequest ? 'N' : Buffer.of(0x52, 0, 0, 0, 8, 0, 0, 0, 3));
-      else socket.destroy();
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  await failureOf(usesTls(`postgres://someone:open-sesame@${remoteHost}:${port}/orders${query}`));
-  expect(received.length).toBeGreaterThan(0);
-  expect(Buffer.concat(received).includes('open-sesame')).toBe(gets);
-});
+])(
+  'with "%s", a server without TLS that asks for the password in plain text receives it: %s',
+  async (query, isSent) => {
+    const received: Buffer[] = [];
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (chunk: Buffer) => {
+        received.push(chunk);
+        const isTlsRequest = chunk.length === 8;
+        // AuthenticationCleartextPassword (PostgreSQL manual, 54.7).
+        if (received.length <= 2) socket.write(isTlsRequest ? 'N' : Buffer.of(0x52, 0, 0, 0, 8, 0, 0, 0, 3));
+        else socket.destroy();
+      });
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    await failureOf(usesTls(`postgres://someone:open-sesame@${remoteHost}:${port}/orders${query}`));
+    expect(received.length).toBeGreaterThan(0);
+    expect(Buffer.concat(received).includes('open-sesame')).toBe(isSent);
+  },
+);
 
 test('a database without TLS is used with prefer and gives a clear error with require', async () => {
   expect(await usesTls(urlWith(plain.url, 'sslmode=prefer'))).toBe(false);
@@ -171,7 +177,7 @@ test('no socket stays open to a host that rejects TLS after the next host is use
   await expect.poll(() => proxy.sockets.size).toBe(0);
 });
 
-test('of several hosts, those that cannot be reached, reject TLS or have no valid certificate are skipped', async () => {
+test('hosts that cannot be reached, reject TLS or have no valid certificate are skipped', async () => {
   const { port } = new URL(secure.url);
   const other = await startTestServer();
   onTestFinished(other.stop);
@@ -190,7 +196,7 @@ test.each([
   [1, 'end'],
   [1, 'reset'],
 ] as const)(
-  'a server that closes the connection after %i bytes, by %s, fails a statement before its deadline',
+  'if a server closes the connection after %i bytes, by %s, the statement fails before its deadline',
   async (count, how) => {
     const proxy = await startChangingProxy(secure.url, (chunk) => chunk.subarray(0, count));
     onTestFinished(() => proxy.close());
@@ -203,14 +209,14 @@ test.each([
   },
 );
 
-test('a server that resets the connection with its last byte of the TLS handshake fails a statement', async () => {
+test('if a server resets the connection with its last byte of the TLS handshake, the statement fails', async () => {
   const proxy = await startChangingProxy(secure.url, (chunk) => {
     if (proxy.received() === 2) queueMicrotask(() => proxy.disconnect('reset'));
     return chunk;
   });
   onTestFinished(() => proxy.close());
   const error = await failureOf(usesTls(urlWith(proxy.url, 'sslmode=require')));
-  // The driver misses it, so the deadline ends the statement.
+  // The driver does not notice the reset, so the deadline ends the statement.
   expect(statementFailure(error)).toBe('unavailable');
 });
 

@@ -39,7 +39,7 @@ async function connectionsOf(applicationName: string): Promise<number> {
   return Number(row?.count);
 }
 
-/** The sockets that this process opens to the port of a URL, until the end of the test. */
+/** Records the sockets that this process opens to the port of a URL, until the end of the test. */
 function watchSockets(url: string): Socket[] {
   const opened: Socket[] = [];
   const port = Number(new URL(url).port);
@@ -116,7 +116,7 @@ test('connections cut at any moment leave no statement hanging and no connection
   expect(failed).toBeGreaterThan(cutsMin);
 
   proxy.stopCutting();
-  // Some of them may not have noticed the last cut yet.
+  // Some clients may not have noticed the last cut yet.
   for (const { echo } of clients) await expect.poll(() => echo('one')).toEqual(['one']);
   failed = 0;
   await Promise.all(clients.flatMap((client) => Array.from({ length: callsPerClient }, () => call(client, 'calm'))));
@@ -126,7 +126,7 @@ test('connections cut at any moment leave no statement hanging and no connection
   await expect.poll(() => connectionsOf('flapping')).toBe(0);
 });
 
-test('a connection that cannot be made is unavailable at once', async () => {
+test('if no connection can be opened, statements are unavailable at once', async () => {
   // The folder of a Unix socket, which does not exist while its server is down.
   vi.stubEnv('PGHOST', '/no/such/folder');
   onTestFinished(() => void vi.unstubAllEnvs());
@@ -136,20 +136,20 @@ test('a connection that cannot be made is unavailable at once', async () => {
   }
 });
 
-test('of several hosts the first that accepts the connection is used, and no statement waits beyond its deadline', async () => {
+test('the first of several hosts that accepts the connection is used, and no statement waits beyond its deadline', async () => {
   const { host } = new URL(server.url);
   const clientOf = (hosts: string) => openTestClient(server.url.replace(host, hosts), 'hosts');
   expect([...(await clientOf(`127.0.0.1:1,${host}`).run(selectOne))]).toEqual([{ one: 1 }]);
   expect(await failureOf(clientOf('127.0.0.1:1,127.0.0.1:2').run(selectOne))).toBe('timeout');
 });
 
-test('of several hosts, one whose session does not match the URL is skipped', async () => {
+test('a host whose session does not match the URL is skipped', async () => {
   const other = await startTestServer();
   onTestFinished(() => other.stop());
   for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
   await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');
-  const own = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' });
-  const url = `${own.href.replace(own.host, `${new URL(other.url).host},${own.host}`)}?target_session_attrs=read-write`;
+  const writerUrl = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' });
+  const url = `${writerUrl.href.replace(writerUrl.host, `${new URL(other.url).host},${writerUrl.host}`)}?target_session_attrs=read-write`;
   const client = openTestClient(url, 'read-write');
   const readOnly = () =>
     client.run((db) => db.execute(sql`show default_transaction_read_only`)).catch(statementFailure);
@@ -157,7 +157,7 @@ test('of several hosts, one whose session does not match the URL is skipped', as
   expect(await readOnly()).toMatchObject([{ default_transaction_read_only: 'off' }]);
 });
 
-test('a server that closes every new connection fails a statement at its first attempt', async () => {
+test('if a server closes every new connection, a statement fails at the first attempt', async () => {
   let attempts = 0;
   const closing = createServer((socket) => {
     attempts += 1;
@@ -177,10 +177,10 @@ test('a statement sent after the server has ended the connection is unavailable,
   const client = openTestClient(proxy.url, 'ended');
   await client.run(selectOne);
   const [socket] = sockets as [Socket];
-  // Long enough that the driver writes it at once.
+  // The statement is so long that the driver writes it at once.
   const long = sql.raw(`select '${'x'.repeat(2_000)}'`);
   const failure = once(socket, 'end').then(() => failureOf(client.run((db) => db.execute(long))));
-  for (const one of proxy.sockets) one.end();
+  for (const proxySocket of proxy.sockets) proxySocket.end();
   expect(await failure).toBe('unavailable');
   expect([...(await client.run(selectOne))]).toEqual([{ one: 1 }]);
 });
@@ -258,12 +258,12 @@ test('rows of a statement that fails later are not in the next result', async ()
   const client = openTestClient(server.url, 'carry over');
   const failsAtTheThirdRow = sql`select 1 / (3 - number) from generate_series(1, 5) number`;
   await expect(client.run((db) => db.execute(failsAtTheThirdRow))).rejects.toThrow();
-  const [first, ...others] = await client.run(selectOne);
-  expect([first, others]).toEqual([{ one: 1 }, []]);
+  const [first, ...furtherRows] = await client.run(selectOne);
+  expect([first, furtherRows]).toEqual([{ one: 1 }, []]);
 });
 
 describe('connection events', () => {
-  /** Two clients that share their events. */
+  /** Opens two clients that share their events. */
   async function openTwoClients(url: string) {
     const changes: ConnectionChange[] = [];
     const connectionEvents = createConnectionEvents((change) => changes.push(change));
@@ -321,9 +321,11 @@ describe('connection events', () => {
 });
 
 test('a statement whose commit stopped waiting for its standby is not acknowledged', async () => {
-  const own = await startTestServer();
-  onTestFinished(() => own.stop());
-  const { url } = await own.createDatabase((one) => runQuery(one, 'create table kept (id int)').then(() => {}));
+  const syncServer = await startTestServer();
+  onTestFinished(() => syncServer.stop());
+  const { url } = await syncServer.createDatabase((databaseUrl) =>
+    runQuery(databaseUrl, 'create table kept (id int)').then(() => {}),
+  );
   await runQuery(url, "alter system set synchronous_standby_names = 'no_standby'");
   await runQuery(url, 'select pg_reload_conf()');
   const client = openTestClient(url, 'unreplicated');

@@ -28,14 +28,14 @@ function openTestClient(url: string, probe = createServerProbe(url)): DatabaseCl
 const pid = (client: DatabaseClient<PostgresJsDatabase>) =>
   client.run((db) => db.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`)).then(([row]) => row?.pid);
 
-/** How a statement failed, and why. */
+/** Returns how and why a statement failed. */
 const failure = (running: Promise<unknown>) =>
   running.then(
     () => undefined,
     (error: unknown) => ({ outcome: statementFailure(error), reason: redact(error).message }),
   );
 
-/** The result of a probe. The deadline of a statement has another reason. */
+/** The failure that a probe causes. A missed deadline has a different reason. */
 const gone = { outcome: 'unavailable', reason: 'the database server no longer responds' };
 const stuck = { outcome: 'unavailable', reason: 'the database waits for its synchronous standby, or for a disk' };
 
@@ -95,7 +95,7 @@ describe('a server that hangs', () => {
   });
 });
 
-test('of several hosts that are all down none is waited for until the deadline, or flooded', async () => {
+test('if all hosts are down, statements fail before their deadline, and no host is flooded', async () => {
   let attempts = 0;
   const closing = createServer((socket) => {
     attempts += 1;
@@ -107,7 +107,7 @@ test('of several hosts that are all down none is waited for until the deadline, 
   const client = openTestClient(`postgres://${host},${host}/gateway`);
   const start = performance.now();
   expect(await failure(pid(client))).toEqual(gone);
-  // Ten statements per second, and a probe.
+  // There are at most ten attempts per second, and a probe.
   expect(attempts).toBeLessThan((performance.now() - start) / 100 + 5);
 });
 
@@ -135,26 +135,26 @@ test('a server that accepts no more connections counts as running', async () => 
 });
 
 describe('while a commit waits for its synchronous standby', () => {
-  /** A server on which commits wait, except in sessions opened with its `local` URL. */
+  /** Starts a server on which commits wait, except in sessions opened with its `local` URL. */
   const startWaitingServer = async () => {
-    const own = await startTestServer();
-    onTestFinished(() => own.stop());
+    const waitingServer = await startTestServer();
+    onTestFinished(() => waitingServer.stop());
     const setStandby = async (name: string) => {
-      await runQuery(own.url, `alter system set synchronous_standby_names = '${name}'`);
-      await runQuery(own.url, 'select pg_reload_conf()');
-      const shown = () => runQuery(own.url, 'show synchronous_standby_names');
+      await runQuery(waitingServer.url, `alter system set synchronous_standby_names = '${name}'`);
+      await runQuery(waitingServer.url, 'select pg_reload_conf()');
+      const shown = () => runQuery(waitingServer.url, 'show synchronous_standby_names');
       await expect.poll(shown).toEqual([{ synchronous_standby_names: name }]);
     };
-    const local = Object.assign(new URL(own.url), { search: '?synchronous_commit=local' }).href;
+    const local = Object.assign(new URL(waitingServer.url), { search: '?synchronous_commit=local' }).href;
     await runQuery(local, 'create table kept (id int)');
     await setStandby('no_standby');
-    return { url: own.url, local, goOn: () => setStandby('') };
+    return { url: waitingServer.url, local, endWait: () => setStandby('') };
   };
   const insertWith = (client: DatabaseClient<PostgresJsDatabase>) => () =>
     client.run((db) => db.execute(sql`insert into kept values (1)`));
 
-  test('no further session is opened, and then the same one continues', async () => {
-    const { url, local, goOn } = await startWaitingServer();
+  test('no further session is opened, and the same one continues afterwards', async () => {
+    const { url, local, endWait } = await startWaitingServer();
     const client = openTestClient(url);
     const ownPid = await pid(client);
     const insert = insertWith(client);
@@ -162,21 +162,21 @@ describe('while a commit waits for its synchronous standby', () => {
     for (let attempt = 0; attempt < 100; attempt += 1) expect(await failure(insert())).toEqual(stuck);
     const sessions = "select pid from pg_stat_activity where application_name = 'probed'";
     expect(await runQuery(local, sessions)).toEqual([{ pid: ownPid }]);
-    await goOn();
+    await endWait();
     await expect.poll(() => pid(client).catch(() => undefined)).toBe(ownPid);
     // The statements after the first were never sent.
     expect(await runQuery(local, 'select count(*)::int as stored from kept')).toEqual([{ stored: 1 }]);
   });
 
-  test('and its response is lost, the connection is replaced', async () => {
-    const { url, goOn } = await startWaitingServer();
+  test('if its response is lost, the connection is replaced', async () => {
+    const { url, endWait } = await startWaitingServer();
     const proxy = await startHangingProxy(url);
     onTestFinished(() => proxy.close());
     const client = openTestClient(proxy.url);
     expect(await failure(insertWith(client)())).toEqual(stuck);
     proxy.hang();
     proxy.acceptAgain();
-    await goOn();
+    await endWait();
     await expect.poll(() => pid(client).catch(() => undefined)).toBeGreaterThan(0);
   });
 });

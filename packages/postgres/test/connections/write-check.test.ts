@@ -21,10 +21,10 @@ async function check(url = database.url): Promise<string | undefined> {
   }
 }
 
-/** A URL with other settings of the session. */
+/** Returns a URL with a setting of the session. */
 const withSetting = (setting: string, url = database.url) => Object.assign(new URL(url), { search: setting }).href;
 
-test('a database that can store an order passes, with no more privileges than the insert needs, and stores nothing', async () => {
+test('the check passes if the database can store an order, needs only the privileges of the insert, and stores nothing', async () => {
   await database.sql`create role clerk login password 'clerk'`;
   onTestFinished(() => database.sql`drop owned by clerk; drop role clerk`.simple().then(() => {}));
   const url = database.url.replace(/\/\/[^@]*@/, '//clerk:clerk@');
@@ -34,7 +34,7 @@ test('a database that can store an order passes, with no more privileges than th
   expect(await database.sql`select from orders`).toHaveLength(0);
 });
 
-test.each(['access exclusive', 'share'])('a table locked in %s mode fails', async (mode) => {
+test.each(['access exclusive', 'share'])('the check fails if the table is locked in %s mode', async (mode) => {
   const locking = postgres(database.url, { max: 1 });
   onTestFinished(() => locking.end());
   await locking.unsafe(`begin; lock table orders in ${mode} mode`);
@@ -43,19 +43,19 @@ test.each(['access exclusive', 'share'])('a table locked in %s mode fails', asyn
   expect(await check()).toBeUndefined();
 });
 
-test('a read-only session fails', async () => {
+test('the check fails in a read-only session', async () => {
   expect(await check(withSetting('default_transaction_read_only=on'))).toBe('the database is read-only');
 });
 
-test('a full disk fails the check, which writes to it', async () => {
+test('the check fails if the disk is full, because it writes to the disk', async () => {
   expect(await check(withSetting('temp_file_limit=100kB'))).toContain('53400');
 });
 
-test('a database that does not respond fails', async () => {
+test('the check fails if the database cannot be reached', async () => {
   expect(await check('postgres://127.0.0.1:1/gateway')).toBe('no connection to the database: ECONNREFUSED');
 });
 
-test('a missing synchronous standby fails the check after the deadline', async () => {
+test('the check fails at its deadline if the synchronous standby is missing', async () => {
   const server = await startTestServer();
   onTestFinished(() => server.stop());
   await migrateDatabase(server.url);

@@ -37,7 +37,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     return store;
   };
 
-  test('a payment whose process died before it changed the order is recorded when it is reported again, for that order only', async () => {
+  test('if a process dies before a payment changes its order, the payment is recorded when it is reported again, but only for that order', async () => {
     const store = openStore();
     const merchantId = await createMerchantId(database.sql);
     const [order, other] = [
@@ -167,7 +167,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     expect(tasks.filter((count) => count === 1).length).toBeGreaterThanOrEqual(14);
   });
 
-  /** A merchant on each of the two workers, and one in another shard of the first. */
+  /** Returns a merchant on each of the two workers, and one in another shard of the first. */
   const placedMerchants = async () => {
     const placed = Map.groupBy(
       await Promise.all(Array.from({ length: 16 }, () => createMerchantId(database.sql).then(placementOf))),
@@ -185,7 +185,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     return { merchantId, shard: row?.shardid, port: row?.nodeport };
   };
   const orderIds = Array.from({ length: 20 }, (_, index) => `order-${index}`);
-  /** The first order of a session takes longest. */
+  /** Opens the sessions of a store, because the first order of each session takes longest. */
   const connect = async (store: OrderStore, merchants: readonly { readonly merchantId: AccountId }[]) => {
     for (const { merchantId } of merchants) await createOrder(store, sampleOrder(merchantId));
   };
@@ -197,7 +197,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     );
   const kindsOf = (outcomes: readonly { readonly kind: string }[]) => [...new Set(outcomes.map(({ kind }) => kind))];
 
-  test('a batch is of the merchants of one server, until the server of one of them changes', async () => {
+  test('a batch contains only merchants of one server, and orders are still created after one of them has moved', async () => {
     const proxy = await startRecordingProxy(database.url);
     onTestFinished(() => proxy.close());
     const store = openOrderStore({ url: proxy.url, isDistributed: true });
@@ -213,15 +213,15 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
         .filter(({ merchantId }) => merchantsOf(run).includes(merchantId))
         .map(({ port }) => port),
     );
-    expect(ports.map((one) => new Set(one).size).filter((count) => count !== 1)).toEqual([]);
-    expect(ports.some((one) => one.length === 2)).toBe(true);
+    expect(ports.map((portsOfBatch) => new Set(portsOfBatch).size).filter((count) => count !== 1)).toEqual([]);
+    expect(ports.some((portsOfBatch) => portsOfBatch.length === 2)).toBe(true);
 
     await database.sql`select citus_move_shard_placement(${neighbour.shard}, '127.0.0.1', ${neighbour.port}, '127.0.0.1', ${other.port}, 'block_writes')`;
     expect(kindsOf(await createAll(store, [first, neighbour], 'after-'))).toEqual(['created']);
     expect(kindsOf(await createAll(store, [first, neighbour], 'after-'))).toEqual(['exists']);
   });
 
-  test('while a server hangs, orders of merchants on others are created', async () => {
+  test('while a server hangs, orders of merchants on other servers are created', async () => {
     const store = openStore();
     const { first, other } = await placedMerchants();
     await connect(store, [first, other]);
@@ -229,10 +229,10 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const server = cluster.workers.find(({ port }) => port === first.port);
     server?.hang();
     onTestFinished(() => server?.resume());
-    const ofFirst = createAll(store, [first], 'meanwhile-');
+    const creationsOfFirst = createAll(store, [first], 'meanwhile-');
     expect(kindsOf(await createAll(store, [other], 'meanwhile-'))).toEqual(['created']);
     expect(kindsOf(await createAll(store, [other], 'before-'))).toEqual(['exists']);
-    expect(kindsOf(await ofFirst)).toEqual(['unavailable']);
+    expect(kindsOf(await creationsOfFirst)).toEqual(['unavailable']);
     server?.resume();
     await expect.poll(async () => kindsOf(await createAll(store, [first], 'later-'))).toEqual(['exists']);
   });
@@ -251,24 +251,24 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     });
   });
 
-  test('one shard answers each statement of a merchant', async () => {
+  test('each statement of a merchant runs on one shard', async () => {
     const proxy = await startRecordingProxy(database.url);
     onTestFinished(() => proxy.close());
     await doMerchantOperations(proxy.url, database.sql, true);
     const functions = await database.sql`select proname from pg_proc where 'merchant_id' = any(proargnames)`;
     const names = [...(await distributedTables()), ...functions.map(({ proname }) => proname)];
     const isDistributed = new RegExp(`\\b(${names.join('|')})\\b`);
-    const others: string[] = [];
+    const onOtherShards: string[] = [];
     for (const run of merchantRuns(proxy.runs)) {
       if (!isDistributed.test(run.text)) continue;
       const tasks = await tasksOf(database.url, run);
-      if (tasks.join() !== '1') others.push(`${tasks.join()}: ${run.text}`);
+      if (tasks.join() !== '1') onOtherShards.push(`${tasks.join()}: ${run.text}`);
     }
-    expect(others).toEqual([]);
+    expect(onOtherShards).toEqual([]);
   });
 });
 
-/** The number of tasks of each query that the coordinator sends to workers for a statement. */
+/** Returns the number of tasks of each query that the coordinator sends to workers for a statement. */
 async function tasksOf(url: string, { text, values }: RecordedRun): Promise<number[]> {
   return withSession(url, async (session) => {
     await session.unsafe(`prepare recorded as ${text}`);

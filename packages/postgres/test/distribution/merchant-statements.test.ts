@@ -6,7 +6,7 @@ import { useTestDatabase } from '../../testing/test-database.ts';
 
 const database = useTestDatabase();
 
-test('each statement of an operation names the merchant at every mention of a table that Citus distributes by it', async () => {
+test('each statement of an operation specifies the merchant for every mention of a table that Citus distributes by merchant', async () => {
   const proxy = await startRecordingProxy(database.url);
   onTestFinished(() => proxy.close());
   await doMerchantOperations(proxy.url, database.sql, false);
@@ -23,7 +23,7 @@ test('each statement of an operation names the merchant at every mention of a ta
     const mentions = text.matchAll(new RegExp(`(from|join|update|into) ${anyTable}`, 'g')).toArray();
     for (const [, , table = ''] of mentions) mentioned.add(table);
     const reads = mentions.filter(([mention]) => !mention.startsWith('into'));
-    // A join by the column of another table has that table's constant.
+    // A join by the column of another table takes over the constant of that table.
     const constant = new RegExp(`\\bmerchant_id"? = (${merchant}|${anyTable}\\."merchant_id")`, 'g');
     const named = text.match(constant)?.length ?? 0;
     expect.soft(named, text).toBeGreaterThanOrEqual(reads.length);

@@ -13,11 +13,14 @@ const openStore = useOrderStores(database);
 const sessions: postgres.Sql[] = [];
 afterAll(() => Promise.all(sessions.map((session) => session.end())));
 
-/** Every interleaving of the writers' two steps, up to their names: each begins after the previous ones. */
+/**
+ * Yields every interleaving of the two steps of each writer. Each writer begins after the previous ones, because their
+ * names do not matter.
+ */
 function* schedulesOf(writers: number, done: readonly number[] = []): Generator<readonly number[]> {
   if (done.length === 2 * writers) yield done;
   for (let writer = 0; writer < writers; writer += 1) {
-    const steps = done.filter((one) => one === writer).length;
+    const steps = done.filter((doneWriter) => doneWriter === writer).length;
     const isNext = writer === 0 || done.includes(writer - 1);
     if (steps < 2 && isNext) yield* schedulesOf(writers, [...done, writer]);
   }
@@ -43,19 +46,19 @@ test('pages read between any two steps of three writers miss no event and repeat
         return seen;
       };
     };
-    const [often, seldom] = readers.map(follow) as [() => Promise<string[]>, () => Promise<string[]>];
+    const [readOften, readSeldom] = readers.map(follow) as [() => Promise<string[]>, () => Promise<string[]>];
     for (const [step, index] of schedule.entries()) {
       const session = sessions[index] as postgres.Sql;
       if (schedule.indexOf(index) === step) {
         await session`begin`;
         await session`select change_order(${merchantId}, ${orderIds[index] ?? ''}, 'UN_PAID', 'CANCELLED', 'order.cancelled', null, null, null, now())`;
       } else await session`commit`;
-      await often();
-      if (step % 2 === 1) await seldom();
+      await readOften();
+      if (step % 2 === 1) await readSeldom();
     }
-    for (const read of [often, seldom]) for (let page = 0; page < orderIds.length; page += 1) await read();
-    const seen = await often();
+    for (const read of [readOften, readSeldom]) for (let page = 0; page < orderIds.length; page += 1) await read();
+    const seen = await readOften();
     expect(seen.toSorted(), String(schedule)).toEqual(orderIds);
-    expect(await seldom(), String(schedule)).toEqual(seen);
+    expect(await readSeldom(), String(schedule)).toEqual(seen);
   }
 });

@@ -56,15 +56,15 @@ async function storeSlowly(order: Order, during: () => Promise<void>): Promise<v
   });
 }
 
-test('readers of several processes see each event once and in one order while changes commit', async () => {
+test('readers of several processes see each event once and in the same order while changes commit', async () => {
   const [writer, ...readers] = [openStore(), openStore(), openStore(), openStore()] as const;
   const [merchantId, orders] = await createOrders(writer, 300);
   const following = readers.map((reader) => follow(reader, merchantId, (seen) => seen >= orders.length));
   await Promise.all(orders.map((order) => cancel(writer, order)));
 
-  const [first = [], ...others] = await Promise.all(following);
+  const [first = [], ...otherFeeds] = await Promise.all(following);
   expect(first.toSorted()).toEqual(orders.map(({ fields }) => fields.order_id).toSorted());
-  for (const other of others) expect(other).toEqual(first);
+  for (const feed of otherFeeds) expect(feed).toEqual(first);
 });
 
 test('an event of a change that commits late delays no other event, and appears after the cursor that passed it', async () => {
@@ -82,7 +82,7 @@ test('an event of a change that commits late delays no other event, and appears 
   expect(orderIdsOf(await read(store, merchantId))).toEqual([early, late].map(({ fields }) => fields.order_id));
 });
 
-test('readers that wait for the feed of another process assign no position twice', async () => {
+test('readers that wait for the feed, which another process has locked, assign no position twice', async () => {
   const readers = [openStore(), openStore()] as const;
   const [merchantId, orders] = await createOrders(readers[0], 5);
   for (const order of orders) await cancel(readers[0], order);
@@ -101,7 +101,7 @@ test('readers that wait for the feed of another process assign no position twice
   }
 });
 
-test('a cursor expires with its event, and where its event has another position, as after a restore', async () => {
+test('a cursor expires if its event is deleted or, as after a restore, has a different position', async () => {
   const store = openStore();
   const [merchantId, orders] = await createOrders(store, 2);
   for (const order of orders) await cancel(store, order);
@@ -132,16 +132,17 @@ test('a first read of many events assigns positions in bounded steps, and a filt
   expect(after).toEqual({ position: 2_500, eventId: `evt_${'2500'.padStart(32, '0')}` });
 });
 
-test('new events are found after the positions of merchants, with and without a position', async () => {
+test('new events after the positions of merchants are found, whether or not they have a position', async () => {
   const store = openStore();
-  const [one, [order] = []] = await createOrders(store, 1);
-  const [other] = await createOrders(store, 0);
+  const [merchantId, [order] = []] = await createOrders(store, 1);
+  const [idleMerchantId] = await createOrders(store, 0);
   if (order === undefined) throw new Error('no order');
-  const find = (position: number) => store.findNewEvents(new Map([one, other].map((id) => [id, position])));
+  const find = (position: number) =>
+    store.findNewEvents(new Map([merchantId, idleMerchantId].map((id) => [id, position])));
   expect(await find(0)).toEqual(new Set());
   await cancel(store, order);
-  expect(await find(0)).toEqual(new Set([one]));
-  const [event] = eventsOf(await read(store, one));
-  expect(await find(0)).toEqual(new Set([one]));
+  expect(await find(0)).toEqual(new Set([merchantId]));
+  const [event] = eventsOf(await read(store, merchantId));
+  expect(await find(0)).toEqual(new Set([merchantId]));
   expect(await find(event?.position ?? 0)).toEqual(new Set());
 });

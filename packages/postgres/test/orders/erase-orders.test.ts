@@ -50,8 +50,8 @@ async function stored({ merchantId, fields }: Order): Promise<Order> {
   return found.order;
 }
 
-/** Returns the contents of all tables of the database as text. */
-async function everything(): Promise<string> {
+/** Returns the contents of all tables of the database as one text. */
+async function allData(): Promise<string> {
   const { sql } = database;
   const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
   const rows = await Promise.all(tables.map(({ name }) => sql`select entry::text as text from ${sql(name)} entry`));
@@ -76,12 +76,12 @@ test('an order is erased once: its personal fields are gone, and all other data 
     orderStatus: 'PAID' as const,
   };
   expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
-  const others = await create(merchantId, { order_id: 'another' }, Date.now(), { cart: '17' });
-  expect(await everything()).toMatch(/erased-order-note.*erased@mail|erased@mail.*erased-order-note/);
+  const otherOrder = await create(merchantId, { order_id: 'another' }, Date.now(), { cart: '17' });
+  expect(await allData()).toMatch(/erased-order-note.*erased@mail|erased@mail.*erased-order-note/);
 
   expect(await erase({ by: 'order', clientId, orderId: 'one' })).toBe(1);
   expect(await erase({ by: 'order', clientId, orderId: 'one' })).toBe(0);
-  expect(await everything()).not.toMatch(/erased-|erased@|123 4567/);
+  expect(await allData()).not.toMatch(/erased-|erased@|123 4567/);
   expect(await stored(order)).toEqual({
     ...paid,
     erasedDigest: expect.any(Uint8Array),
@@ -91,9 +91,9 @@ test('an order is erased once: its personal fields are gone, and all other data 
   expect(Buffer.from((await stored(order)).erasedDigest ?? [])).toEqual(
     Buffer.from(erasureDigest(key, merchantId, order.fields)),
   );
-  expect(await stored(others)).toEqual(others);
+  expect(await stored(otherOrder)).toEqual(otherOrder);
   const listed = await store.list(merchantId, { metadata: { cart: '17' }, limit: 5 }, enoughMs);
-  expect(listed).toMatchObject({ kind: 'found', orders: [others] });
+  expect(listed).toMatchObject({ kind: 'found', orders: [otherOrder] });
   expect(await database.sql`select from order_metadata where merchant_id = ${merchantId}`).toHaveLength(1);
   expect(await store.create(sampleOrder(merchantId, { order_id: 'one' }), enoughMs)).toMatchObject({ kind: 'exists' });
 });
@@ -101,14 +101,14 @@ test('an order is erased once: its personal fields are gone, and all other data 
 test('orders with an e-mail address are erased for all merchants, ignoring case', async () => {
   const [first, second] = [await newMerchant(), await newMerchant()];
   const email = 'Noor@Erase.example';
-  const meant = await Promise.all([
+  const matching = await Promise.all([
     create(first.merchantId, { order_id: 'a', customer_email: email }),
     create(first.merchantId, { order_id: 'b', customer_email: email.toLowerCase() }),
     create(second.merchantId, { order_id: 'a', customer_email: email.toUpperCase() }),
   ]);
   const other = await create(second.merchantId, { order_id: 'b', customer_email: 'noor@erase.example.com' });
   expect(await erase({ by: 'email', email: 'noor@erase.example' })).toBe(3);
-  for (const order of meant) expect((await stored(order)).fields.customer_email).toBe('');
+  for (const order of matching) expect((await stored(order)).fields.customer_email).toBe('');
   expect((await stored(other)).erasedDigest).toBeNull();
 });
 
@@ -141,7 +141,7 @@ test.each<ErasureTarget>([
   expect(await runIntoDeadlock(database.sql, deadlocked, () => erase(target))).toBe(2);
 });
 
-test('the audit log has the actor, the merchant and the number of erased orders, but no customer data', async () => {
+test('the audit log records the actor, the merchant and the number of erased orders, but no customer data', async () => {
   const { clientId, merchantId } = await newMerchant();
   await create(merchantId, { order_id: 'logged', customer_email: 'logged@mail.example' });
   await erase({ by: 'order', clientId, orderId: 'logged' });

@@ -25,14 +25,14 @@ beforeAll(() => {
 
 type Listed = Awaited<ReturnType<OrderStore['list']>>;
 
-/** The statuses that an outcome shows. */
+/** Returns the statuses that an outcome shows. */
 function shown(outcome: CreateOutcome | Omit<LinkLookup, 'merchant'> | Listed): readonly OrderStatus[] {
   if ('order' in outcome) return [outcome.order.orderStatus];
   if ('orders' in outcome) return outcome.orders.map(({ orderStatus }) => orderStatus);
   throw new Error(outcome.kind);
 }
 
-/** Every read that shows the status of an order, and what it shows of one that is cancelled. */
+/** Every read that shows the status of an order, and what it shows for a cancelled order. */
 const reads: readonly [string, (order: Order) => Promise<readonly OrderStatus[]>, readonly OrderStatus[]][] = [
   [
     'findByOrderId',
@@ -56,7 +56,7 @@ const reads: readonly [string, (order: Order) => Promise<readonly OrderStatus[]>
   ],
 ];
 
-async function orderEndingIn(ms: number): Promise<Order> {
+async function orderExpiringIn(ms: number): Promise<Order> {
   const merchantId = await createMerchantId(database.sql);
   return createOrder(store, { ...sampleOrder(merchantId), expiresAtMs: Date.now() + ms });
 }
@@ -69,7 +69,7 @@ async function stored({ merchantId }: Order): Promise<unknown> {
   return row;
 }
 
-/** A transaction that has executed a statement about an order, until its end. */
+/** Begins a transaction and executes a statement about an order in it. Returns a function that ends the transaction. */
 async function begin(statement: string, { merchantId }: Order): Promise<(end: 'commit' | 'rollback') => Promise<void>> {
   const session = await database.sql.reserve();
   onTestFinished(() => session.release());
@@ -79,7 +79,10 @@ async function begin(statement: string, { merchantId }: Order): Promise<(end: 'c
 
 const cancel = "update orders set order_status = 'CANCELLED', cancelled_at = now() where merchant_id = $1";
 
-/** Waits until a client of the store waits for a lock. `create` inserts first, which waits for the change too. */
+/**
+ * Waits until a client of the store waits for a lock. `create` first inserts the order, which also waits for the
+ * change.
+ */
 function untilBlocked(client: 'orders' | 'expiries' = 'expiries'): Promise<void> {
   const blocked = () => database.sql`
     select from pg_stat_activity
@@ -87,18 +90,21 @@ function untilBlocked(client: 'orders' | 'expiries' = 'expiries'): Promise<void>
   return expect.poll(blocked, { timeout: enoughMs }).toHaveLength(1);
 }
 
-test.each(reads)('%s shows no order as expired that a change in flight cancels', async (name, read, cancelled) => {
-  const order = await orderEndingIn(-1_000);
-  const end = await begin(cancel, order);
-  const reading = read(order);
-  await untilBlocked(name === 'create' ? 'orders' : 'expiries');
-  await end('commit');
-  expect(await reading).toEqual(cancelled);
-  expect(await stored(order)).toEqual({ status: 'CANCELLED', events: [] });
-});
+test.each(reads)(
+  '%s does not show an order as expired that a change in flight cancels',
+  async (name, read, cancelled) => {
+    const order = await orderExpiringIn(-1_000);
+    const end = await begin(cancel, order);
+    const reading = read(order);
+    await untilBlocked(name === 'create' ? 'orders' : 'expiries');
+    await end('commit');
+    expect(await reading).toEqual(cancelled);
+    expect(await stored(order)).toEqual({ status: 'CANCELLED', events: [] });
+  },
+);
 
-test.each(reads)('%s shows an order as expired that is stored as expired, with its event', async (name, read) => {
-  const order = await orderEndingIn(-1_000);
+test.each(reads)('%s shows an order as expired only after storing that, with its event', async (name, read) => {
+  const order = await orderExpiringIn(-1_000);
   const end = await begin(cancel, order);
   const reading = Promise.all([read(order), read(order), read(order)]);
   await untilBlocked(name === 'create' ? 'orders' : 'expiries');
@@ -107,8 +113,8 @@ test.each(reads)('%s shows an order as expired that is stored as expired, with i
   expect(await stored(order)).toEqual({ status: 'EXPIRED', events: ['order.expired'] });
 });
 
-test('a cancellation that waits past the end and a lookup after the end agree', async () => {
-  const order = await orderEndingIn(500);
+test('a cancellation that waits past the expiry and a lookup after the expiry agree', async () => {
+  const order = await orderExpiringIn(500);
   const end = await begin('select from orders where merchant_id = $1 for update', order);
   const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: Date.now() };
   const changing = store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
@@ -122,7 +128,7 @@ test('a cancellation that waits past the end and a lookup after the end agree', 
   expect(await stored(order)).toMatchObject({ status });
 });
 
-test('a list stores the expiry of the orders on its page only', async () => {
+test('a list stores the expiry of only those orders that are on its page', async () => {
   const merchantId = await createMerchantId(database.sql);
   const past = Date.now() - 1_000;
   const orders = [past, null, past, past + 3_600_000, past].map((expiresAtMs, index) => ({
@@ -138,8 +144,8 @@ test('a list stores the expiry of the orders on its page only', async () => {
   expect(expired.map(({ order_id }) => order_id)).toEqual(['listed-2', 'listed-4']);
 });
 
-test('a lookup that waits for a change in flight ends with its connection or in time, and delays no other', async () => {
-  const [blocked, other] = [await orderEndingIn(-1_000), await orderEndingIn(3_600_000)];
+test('a lookup that waits for a change in flight ends with its connection or at its deadline, and delays no other lookup', async () => {
+  const [blocked, other] = [await orderExpiringIn(-1_000), await orderExpiringIn(3_600_000)];
   const end = await begin(cancel, blocked);
   const reading = store.findByToken(blocked.orderToken, enoughMs);
   await untilBlocked();

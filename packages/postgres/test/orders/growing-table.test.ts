@@ -12,19 +12,19 @@ const runsUntilCached = 6;
 
 const database = useTestDatabase();
 
-// As in the first minute of a database, but for as long as the test takes.
+// The table stays without statistics, as in the first minute of a database.
 beforeAll(() => database.sql`alter table orders set (autovacuum_enabled = false)`);
 
 test('orders are found, listed and changed by index even if the table was empty at the first lookup', async () => {
   const store = openOrderStore({ url: database.url });
   const merchantId = await createMerchantId(database.sql);
   const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'first' }));
-  // From a state in which the order is not: the statement finds the order and changes nothing.
+  // The change is from a state that the order is not in, so the statement finds the order but changes nothing.
   const stale = {
     transition: transitions.payLate,
     order: { ...order, payment: { checkoutId: null, paymentId: 'p', paidAtMs: 1 } },
   };
-  const findEveryWay = async () => [
+  const runEveryStatement = async () => [
     await store.create(sampleOrder(merchantId, { order_id: 'first' }), enoughMs),
     await store.findByOrderId(merchantId, 'first', enoughMs),
     await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs),
@@ -38,24 +38,24 @@ test('orders are found, listed and changed by index even if the table was empty 
     await store.list(merchantId, { limit: 20, currency: 'JPY' }, enoughMs),
     await store.listEvents(merchantId, { limit: 20 }, enoughMs),
   ];
-  for (let run = 0; run < runsUntilCached; run += 1) await findEveryWay();
+  for (let run = 0; run < runsUntilCached; run += 1) await runEveryStatement();
   const orderIds = Array.from({ length: 2_000 }, (_, index) => `order-${index}`);
   const orders = await Promise.all(
     orderIds.map((order_id) => createOrder(store, sampleOrder(merchantId, { order_id }))),
   );
   // A batch of orders at the end of the table, so small that a scan of the table never pays.
   const latest = orders.slice(-4);
-  const ways: readonly ((order: Order) => Promise<{ readonly kind: string }>)[] = [
-    (one) => store.findByOrderId(merchantId, one.fields.order_id, enoughMs),
-    (one) => store.findByServiceOrderId(merchantId, one.serviceOrderId, enoughMs),
-    (one) => store.findByToken(one.orderToken, enoughMs),
+  const lookups: readonly ((order: Order) => Promise<{ readonly kind: string }>)[] = [
+    ({ fields }) => store.findByOrderId(merchantId, fields.order_id, enoughMs),
+    ({ serviceOrderId }) => store.findByServiceOrderId(merchantId, serviceOrderId, enoughMs),
+    ({ orderToken }) => store.findByToken(orderToken, enoughMs),
     ({ fields: { order_id } }) => store.create(sampleOrder(merchantId, { order_id }), enoughMs),
   ];
-  for (const way of ways) {
-    const kinds = (await Promise.all(latest.map(way))).map(({ kind }) => kind);
+  for (const lookup of lookups) {
+    const kinds = (await Promise.all(latest.map(lookup))).map(({ kind }) => kind);
     expect(new Set(kinds).difference(new Set(['found', 'exists']))).toEqual(new Set());
   }
-  expect((await findEveryWay()).map(({ kind }) => kind)).toEqual([
+  expect((await runEveryStatement()).map(({ kind }) => kind)).toEqual([
     ...['exists', 'found', 'found', 'unknown', 'found'],
     ...['conflict', 'found', 'found', 'found', 'found', 'found', 'found'],
   ]);
@@ -122,7 +122,7 @@ test('a page of orders in one currency reads a limited number of orders and cont
   await store.close();
   await expect.poll(connectionsOfStores).toBe(0);
   expect([found, pages]).toEqual([[rare], 4]);
-  // Each order once, and what was found.
+  // Each order is read once, and the found ones once more.
   expect((await rowsRead('orders')) - before).toBeLessThan(3_100);
 });
 
@@ -131,7 +131,7 @@ test('counting by day reads the newest orders, and no more than its limit', asyn
   const store = openOrderStore({ url: database.url });
   const { orderToken } = await createOrder(store, sampleOrder(merchantId, { order_id: 'copied' }));
   const startMs = Date.now();
-  // Of three statuses, by turns.
+  // The copies alternate between three statuses.
   await database.sql`
     insert into orders select (jsonb_populate_record(orders, jsonb_build_object(
       'service_order_id', service_order_id + n, 'order_id', 'copy-' || n, 'created_at', to_timestamp(${startMs / 1_000}) - n * interval '1 s',
@@ -145,7 +145,7 @@ test('counting by day reads the newest orders, and no more than its limit', asyn
   await expect.poll(connectionsOfStores).toBe(0);
   expect(counted.days.reduce((sum, { created }) => sum + created, 0)).toBe(countedOrdersMax);
   expect(counted.cutOffMs).toBe(startMs - countedOrdersMax * 1_000);
-  // One order more of each range, and a few for other statements.
+  // One more order per range is read, and a few rows for other statements.
   expect((await rowsRead('orders')) - before).toBeLessThan(countedOrdersMax + 100);
 });
 
@@ -187,14 +187,14 @@ async function connectionsOfStores(): Promise<number> {
   return rows.length;
 }
 
-/** Rows of a table that were read, as reported by connections that have ended. */
+/** Returns the number of rows of a table that were read, as reported by connections that have ended. */
 async function rowsRead(table: string): Promise<number> {
   const [row] = await database.sql`
     select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relname = ${table}`;
   return row?.rows;
 }
 
-/** Rows read by sequential scans, as reported by connections that have ended. */
+/** Returns the number of rows read by sequential scans, as reported by connections that have ended. */
 async function rowsReadByScans(): Promise<number> {
   const [row] = await database.sql`select seq_tup_read::int as rows from pg_stat_user_tables where relname = 'orders'`;
   return row?.rows;

@@ -5,13 +5,13 @@ import { createMerchantId } from '../../testing/contract-store.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
-const ordersMade = 1_000_000;
+const orderCount = 1_000_000;
 const limit = 20;
 
 const database = useTestDatabase();
 
-/** Every thousandth order is paid, so that one status is rare, and every order has a pair of metadata that all have. */
-async function makeOrders(merchantId: number): Promise<void> {
+/** Every thousandth order is paid, so that one status is rare. All orders have one pair of metadata in common. */
+async function insertOrders(merchantId: number): Promise<void> {
   await database.sql`
     insert into orders (merchant_id, service_order_id, order_token, order_status, created_at, order_id, order_amount,
       order_currency, order_note, service_type, customer_name, customer_email, customer_phone, customer_address_line1,
@@ -22,7 +22,7 @@ async function makeOrders(merchantId: number): Promise<void> {
       'line 1', '', 'city', 'state', 'country', '1015', 'checksum', 'https://shop.example.com', '',
       case when n % 1000 = 0 then now() end, case when n % 1000 = 0 then 'p-' || n end,
       jsonb_build_object('channel', 'web') || case when n % 1000 = 0 then '{ "campaign": "spring" }' else '{}' end::jsonb
-    from generate_series(1, ${ordersMade}::int) n`;
+    from generate_series(1, ${orderCount}::int) n`;
   await database.sql`
     insert into order_metadata
     select merchant_id, sha256(convert_to(pair.key || '=' || pair.value, 'UTF8')), created_at, service_order_id
@@ -30,12 +30,12 @@ async function makeOrders(merchantId: number): Promise<void> {
   await database.sql`analyze orders, order_metadata`;
 }
 
-test('a page of a million orders takes the same time at any position, and however rare its status or metadata is', async () => {
+test('a page of a million orders takes the same time at any position, regardless of how rare its status or metadata is', async () => {
   const merchantId = await createMerchantId(database.sql);
-  await makeOrders(merchantId);
+  await insertOrders(merchantId);
   const store = openOrderStore({ url: database.url });
   const positionOf = (page: number): OrderPosition => {
-    const serviceOrderId = ordersMade - page * limit + 1;
+    const serviceOrderId = orderCount - page * limit + 1;
     return { serviceOrderId, createdAtMs: (1_795_000_000 + serviceOrderId) * 1_000 };
   };
   const medianMs = async (filter: Partial<OrderFilter>): Promise<number> => {
@@ -62,7 +62,7 @@ test('a page of a million orders takes the same time at any position, and howeve
   };
   process.stdout.write(`median ms of a page: ${JSON.stringify(medians)}\n`);
   await store.close();
-  // With two pairs, it looks up to 1,000 orders up in an index.
+  // With two pairs, a page looks up as many as 1,000 orders in an index.
   const { 'two pairs': twoPairs, ...others } = medians;
   for (const ms of Object.values(others)) expect(ms).toBeLessThan(10);
   expect(twoPairs).toBeLessThan(50);

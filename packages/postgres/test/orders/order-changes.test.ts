@@ -15,10 +15,10 @@ const openStore = useOrderStores(database);
 
 const newMerchantId = () => createMerchantId(database.sql);
 
-test('processes that sweep at the same time store each expiry once, and leave other unpaid orders alone', async () => {
+test('processes that sweep at the same time store each expiry once, and do not change other unpaid orders', async () => {
   const merchantId = await newMerchantId();
-  const racers = [openStore(), openStore(), openStore()];
-  const [store] = racers as [PostgresOrderStore];
+  const sweepers = [openStore(), openStore(), openStore()];
+  const [store] = sweepers as [PostgresOrderStore];
   const now = Date.now();
   const orders = Array.from({ length: 1_400 }, (_, index): Order => {
     const expiresAtMs = index < 1_200 ? now - 1_000 : index < 1_300 ? now + 3_600_000 : null;
@@ -26,15 +26,15 @@ test('processes that sweep at the same time store each expiry once, and leave ot
   });
   await Promise.all(orders.map((order) => store.create(order, enoughMs)));
 
-  const sweep = async (racer: PostgresOrderStore): Promise<number> => {
-    const { count, isDone } = await racer.expire();
-    return isDone ? count : count + (await sweep(racer));
+  const sweep = async (sweeper: PostgresOrderStore): Promise<number> => {
+    const { count, isDone } = await sweeper.expire();
+    return isDone ? count : count + (await sweep(sweeper));
   };
-  const swept = await Promise.all(racers.map(sweep));
+  const swept = await Promise.all(sweepers.map(sweep));
 
-  // A sweep does not repeat what the sweep before it has stored, so another one finds the remaining orders.
-  const left = await sweep(store);
-  expect(swept.reduce((sum, count) => sum + count, left)).toBe(1_200);
+  // A sweep skips what a concurrent sweep has stored, so another sweep may find remaining orders.
+  const remaining = await sweep(store);
+  expect(swept.reduce((sum, count) => sum + count, remaining)).toBe(1_200);
   expect(await database.sql`select order_status, count(*)::int from orders group by 1 order by 1`).toEqual([
     { order_status: 'EXPIRED', count: 1_200 },
     { order_status: 'UN_PAID', count: 200 },
@@ -45,7 +45,7 @@ test('processes that sweep at the same time store each expiry once, and leave ot
   expect(await sweep(store)).toBe(0);
 });
 
-test('a sweep that a lock holds up too long fails, so that it is logged', async () => {
+test('a sweep that waits too long for a lock fails, so that this is logged', async () => {
   const alterDatabase = `alter database ${new URL(database.url).pathname.slice(1)}`;
   onTestFinished(async () => void (await database.sql.unsafe(`${alterDatabase} reset lock_timeout`)));
   await database.sql.unsafe(`${alterDatabase} set lock_timeout = '50ms'`);
@@ -59,7 +59,7 @@ test('a sweep that a lock holds up too long fails, so that it is logged', async 
   expect(await store.expire()).toStrictEqual({ count: 1, isDone: true });
 });
 
-test('a sweep that another session deadlocks with is not done', async () => {
+test('a sweep that deadlocks with another session is not done', async () => {
   const store = openStore();
   const merchantId = await newMerchantId();
   for (const index of [1, 2]) {
@@ -72,7 +72,7 @@ test('a sweep that another session deadlocks with is not done', async () => {
   expect(await store.expire()).toStrictEqual({ count: 2, isDone: true });
 });
 
-test('a change queues a delivery of its event to each enabled endpoint that takes the type', async () => {
+test('a change queues a delivery of its event to each enabled endpoint that accepts the type', async () => {
   const store = openStore();
   const [active, disabled, without] = [await newMerchantId(), await newMerchantId(), await newMerchantId()];
   await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, disabled_at, event_types) values
@@ -116,14 +116,14 @@ test('events are deleted after 30 days, with their deliveries', async () => {
 
   expect(await store.deleteOldEvents()).toStrictEqual({ count: 500, isDone: false });
   expect(await store.deleteOldEvents()).toStrictEqual({ count: 200, isDone: true });
-  const left = await database.sql`select
+  const kept = await database.sql`select
     (select count(*)::int from events where merchant_id = ${merchantId}) as events,
     (select count(*)::int from webhook_deliveries where merchant_id = ${merchantId}) as deliveries`;
-  expect(left).toEqual([{ events: 10, deliveries: 10 }]);
+  expect(kept).toEqual([{ events: 10, deliveries: 10 }]);
 });
 
 test.each(['FOO', 'PAID', 'CANCELLED'])(
-  'the database rejects the status %s without what belongs to it',
+  'the database rejects the status %s without the values that it requires',
   async (status) => {
     const order = sampleOrder(await newMerchantId());
     await openStore().create(order, enoughMs);
@@ -132,25 +132,26 @@ test.each(['FOO', 'PAID', 'CANCELLED'])(
   },
 );
 
-test('a sweep and a read never store an expiry below a lease that was taken since they saw the order', async () => {
+test('a sweep and a read never store the expiry of an order that was claimed after they read it', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const order = { ...sampleOrder(merchantId), expiresAtMs: Date.now() - 1_000 };
   await store.create(order, enoughMs);
   const attempt = { checkoutId: merchantId, attemptId: 'a-1' };
-  // The claim's statement started before the expiry, which is its clock. It holds the row and commits last.
-  let racing: Promise<unknown>[] = [];
+  // The claim uses the time at which its statement started, which is before the expiry. It locks the row and commits
+  // last.
+  let pending: Promise<unknown>[] = [];
   await database.sql.begin(async (session) => {
     await session`
       update orders set lease_checkout_id = ${merchantId}, lease_attempt_id = 'a-1', lease_ends_at = now() + interval '1 hour'
       where merchant_id = ${merchantId} and order_id = ${order.fields.order_id}`;
-    racing = [store.expire(), store.findByOrderId(merchantId, order.fields.order_id, enoughMs)];
+    pending = [store.expire(), store.findByOrderId(merchantId, order.fields.order_id, enoughMs)];
     const waiting = () => database.sql`
       select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
     await expect.poll(async () => (await waiting()).length, { timeout: enoughMs }).toBe(2);
   });
 
-  const found = await Promise.all(racing);
+  const found = await Promise.all(pending);
   expect(found).toMatchObject([
     { count: 0 },
     { order: { orderStatus: 'UN_PAID', lease: { ...attempt, isLive: true } } },
@@ -180,7 +181,7 @@ test('an order shows its latest 20 refused payments, and all of them are stored'
   expect(stored).toEqual({ count: 25 });
 });
 
-test('the event of each refused payment shows it as the last, even of those refused at the same time', async () => {
+test('the event of each refused payment shows it as the last one, even if several are refused at the same time', async () => {
   const store = openStore();
   const order = sampleOrder(await newMerchantId());
   const { merchantId, fields } = order;

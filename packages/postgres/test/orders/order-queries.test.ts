@@ -51,14 +51,14 @@ test('a lookup that waits for a lock ends at its deadline', async () => {
   expect(await store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
 });
 
-test('lookups over the queue limit are overloaded at once', async () => {
-  // A separate store: the other one's connections may still run statements of the test before.
+test('lookups beyond the queue limit are overloaded at once', async () => {
+  // A separate store is used, because the connections of the shared one may still run statements of the previous test.
   const idle = openStore();
   const outcomes = await Promise.all(
     Array.from({ length: 3_000 }, () => idle.findByToken(stored.orderToken, enoughMs)),
   );
   const overloaded = outcomes.filter(({ kind }) => kind === 'overloaded');
-  // Two batches of 16 leave before the queue is full.
+  // Two batches of 16 are sent before the queue is full.
   expect(overloaded.length).toBe(3_000 - 1_024 - 2 * 16);
   expect(outcomes.filter(({ kind }) => kind === 'found').length).toBe(1_024 + 2 * 16);
 });
@@ -85,5 +85,5 @@ test('killed connections are unavailable and then replaced', async () => {
   }
   expect(kinds.difference(new Set(['found', 'unavailable'])).size).toBe(0);
   await expect.poll(() => store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
-  // A statement on a connection that is lost without notice ends after 5 s.
+  // If a connection is lost without notice, its statement ends after 5 s.
 });

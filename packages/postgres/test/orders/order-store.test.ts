@@ -29,24 +29,26 @@ const countOrders = (merchantId: AccountId) => countOrdersOf(database.sql, merch
 
 /** Returns the kind of each outcome, or the message of its error. */
 function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string[]> {
-  return Promise.all(creating.map((one) => one.then(({ kind }) => kind).catch((error: Error) => error.message)));
+  return Promise.all(
+    creating.map((creation) => creation.then(({ kind }) => kind).catch((error: Error) => error.message)),
+  );
 }
 
 describeOrderStore('the PostgreSQL order store', async () => openContractStore(database));
 
-test('two stores that race for the same order_ids store one order each and return it to every call', async () => {
+test('two stores that create the same order_ids at the same time store one order per order_id and return it to every call', async () => {
   const merchantId = await newMerchantId();
-  const racers = [openStore(), openStore()];
+  const stores = [openStore(), openStore()];
   const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
-  const calls = racers.flatMap((store) =>
+  const calls = stores.flatMap((store) =>
     orderIds.map(async (orderId) => {
       const order = sampleOrder(merchantId, { order_id: orderId });
       return { orderId, order, outcome: await store.create(order, enoughMs) };
     }),
   );
-  const answers = await Promise.all(calls);
+  const results = await Promise.all(calls);
   for (const orderId of orderIds) {
-    const pair = answers.filter((answer) => answer.orderId === orderId);
+    const pair = results.filter((result) => result.orderId === orderId);
     const created = pair.filter(({ outcome }) => outcome.kind === 'created');
     const exists = pair.flatMap(({ outcome }) => (outcome.kind === 'exists' ? [outcome.order] : []));
     expect([created.length, exists.length]).toEqual([1, 1]);
@@ -88,7 +90,7 @@ test('ids that turn out to be in use are replaced by a new block, and no call fa
   const merchantId = await newMerchantId();
   const store = openStore();
   const { serviceOrderId } = await created(store, merchantId, 'first');
-  // The rest of the block.
+  // These orders use the rest of the block.
   await database.sql`
     insert into orders
     select (json_populate_record(o, json_build_object('service_order_id', n, 'order_id', 'taken ' || n))).*
@@ -100,7 +102,7 @@ test('ids that turn out to be in use are replaced by a new block, and no call fa
   for (const order of orders) expect(order.serviceOrderId).toBeGreaterThan(serviceOrderId + idBlockSize);
 });
 
-test('no id is assigned twice, over all merchants and processes, although the sequence was set back', async () => {
+test('no id is assigned twice, across all merchants and processes, even if the sequence is set back', async () => {
   const merchantIds = await Promise.all(Array.from({ length: 4 }, () => newMerchantId()));
   const before = [openStore(), openStore()];
   const createSome = (stores: PostgresOrderStore[], name: string) =>
@@ -117,7 +119,7 @@ test('no id is assigned twice, over all merchants and processes, although the se
   expect(new Set(orders.map(({ serviceOrderId }) => serviceOrderId)).size).toBe(160);
 });
 
-test('an id far above the sequence stops no process, and the sequence never goes back', async () => {
+test('an id far above the sequence stops no process, and the sequence never moves back', async () => {
   const merchantId = await newMerchantId();
   const { serviceOrderId: usual } = await created(openStore(), merchantId, 'usual');
   const far = usual + 1e14;
@@ -129,7 +131,7 @@ test('an id far above the sequence stops no process, and the sequence never goes
   const creating = [1, 2, 3, 4].map((number) => created(openStore(), merchantId, `far-${number}`));
   const waiting = () => session`select from pg_locks where locktype = 'advisory' and not granted`;
   await expect.poll(waiting).toHaveLength(creating.length);
-  // Another process was first.
+  // Another process has moved the sequence first.
   await session`select setval('service_order_id_blocks', ${moved})`;
   await session`select pg_advisory_unlock(${skipLock})`;
   const blocks = (await Promise.all(creating)).map(({ serviceOrderId }) => Math.ceil(serviceOrderId / idBlockSize));
@@ -137,7 +139,7 @@ test('an id far above the sequence stops no process, and the sequence never goes
   expect(Math.min(...blocks)).toBeGreaterThan(moved);
 });
 
-test('the ids of a lost connection are not used again, because the next one may lead to another server', async () => {
+test('the ids of a lost connection are not used again, because the next connection may lead to another server', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const first = await created(store, merchantId, 'first');
@@ -146,14 +148,14 @@ test('the ids of a lost connection are not used again, because the next one may 
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'order-gateway orders' and datname = current_database()`;
-  const again = async () => (await store.create(sampleOrder(merchantId, { order_id: 'third' }), enoughMs)).kind;
-  await expect.poll(again).toBe('exists');
+  const sendAgain = async () => (await store.create(sampleOrder(merchantId, { order_id: 'third' }), enoughMs)).kind;
+  await expect.poll(sendAgain).toBe('exists');
   const third = await store.findByOrderId(merchantId, 'third', enoughMs);
   if (third.kind !== 'found') throw new Error(third.kind);
   expect(third.order.serviceOrderId).toBeGreaterThan(end?.block * idBlockSize);
 });
 
-test('an order is created although an existing one in its batch could not be read', async () => {
+test('an order is created even if an existing order in its batch cannot be read', async () => {
   const merchantId = await newMerchantId();
   await database.sql`create role writer login password 'writer'`;
   await database.sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
@@ -168,7 +170,7 @@ test('an order is created although an existing one in its batch could not be rea
   expect(outcomes).toEqual([expect.stringContaining('permission denied for table orders'), 'created']);
 });
 
-test('an order is created only by its own row, even if the database sends an extra response', async () => {
+test('an order counts as created only if its own row is returned, even if the database sends an extra response', async () => {
   const merchantId = await newMerchantId();
   let isDoubled = false;
   const proxy = await startChangingProxy(database.url, (chunk) => {
@@ -208,11 +210,11 @@ test.each([
   'after $kills backend kills under $processes stores no acknowledged order is lost and no call hangs',
   async ({ kills, processes }) => {
     const merchantId = await newMerchantId();
-    const racers = Array.from({ length: processes }, () =>
+    const stores = Array.from({ length: processes }, () =>
       openStore({ limits: { ...queueLimits.orders, batchMax: 4 } }),
     );
     const create = (orderId: string, index: number) =>
-      (racers[index % processes] ?? openStore()).create(sampleOrder(merchantId, { order_id: orderId }), enoughMs);
+      (stores[index % processes] ?? openStore()).create(sampleOrder(merchantId, { order_id: orderId }), enoughMs);
     const acknowledged: string[] = [];
     const unknown: string[] = [];
     let killed = 0;
@@ -243,16 +245,16 @@ test.each([
     const stored = new Set(rows.map(({ id }) => id));
     expect(acknowledged.filter((orderId) => !stored.has(orderId))).toEqual([]);
     expect(unknown.length).toBeGreaterThan(0);
-    // A merchant sends the same order_id again until it gets an outcome. Once may not be enough, as the last
-    // connections were killed just now.
-    const again = async (orderId: string, index: number) => {
+    // A merchant sends the same order_id again until it gets an outcome. One attempt may not be enough, because the
+    // last connections have only just been killed.
+    const sendAgain = async (orderId: string, index: number) => {
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const { kind } = await create(orderId, index);
         if (kind !== 'unavailable') return kind;
       }
       return 'unavailable';
     };
-    const outcomes = new Set(await Promise.all(unknown.map(again)));
+    const outcomes = new Set(await Promise.all(unknown.map(sendAgain)));
     expect(outcomes.difference(new Set(['created', 'exists']))).toEqual(new Set());
     expect(await countOrders(merchantId)).toBe(acknowledged.length + unknown.length);
   },

@@ -13,7 +13,7 @@ const openStore = useOrderStores(database);
 
 describeOrderStore('the PostgreSQL order store on hash partitions', async () => openContractStore(database));
 
-test('ids that turn out to be in use are replaced: a partition has another name for their key', async () => {
+test('ids that turn out to be in use are replaced, although their key has a different name in each partition', async () => {
   const merchantId = await createMerchantId(database.sql);
   const store = openStore();
   await store.create(sampleOrder(merchantId, { order_id: 'first' }), enoughMs);

@@ -22,7 +22,7 @@ beforeAll(async () => {
 const create = (merchantId: AccountId, orderId: string) =>
   createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
 
-test('scanOrders returns all orders with the prefix over several pages, and no others', async () => {
+test('scanOrders returns all orders with the prefix over several pages, and no other orders', async () => {
   const orderIds = Array.from({ length: 4_050 }, (_, index) => `run_%-${index}`);
   const stored = await Promise.all(orderIds.map((orderId) => create(shop, orderId)));
   for (const other of ['run_%', 'run_x-1', 'RUN_%-1', 'a run_%-1']) await create(shop, other);
@@ -44,7 +44,7 @@ test('scanOrders closes its connection when its reader stops early', async () =>
   await expect.poll(async () => (await open()).length).toBe(0);
 });
 
-test('scanEvents returns the events about orders with the prefix over several pages by their ids, and no others', async () => {
+test('scanEvents returns the events about orders with the prefix over several pages, in the order of their ids, and no other events', async () => {
   const { sql } = database;
   const insert = (merchantId: AccountId, prefix: string, count: number) => sql`
     insert into events (merchant_id, event_id, type, created_at, order_id)

@@ -17,7 +17,7 @@ let deliveries: WebhookDeliveries;
 
 const tables = ['webhook_deliveries', 'events', 'orders'];
 
-// With so few orders, PostgreSQL would read all of them for a claim once it has counted them.
+// Without statistics, because PostgreSQL would read all of these few orders for a claim once it has counted them.
 beforeAll(async () => {
   for (const table of tables) await database.sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`);
 });
@@ -41,12 +41,12 @@ const endpoints = () => {
   return opened;
 };
 
-/** Merchants with an endpoint and events that are due. */
-async function merchantsWithEvents(count: number, each: number): Promise<AccountId[]> {
+/** Creates merchants, each with an endpoint and events that are due. */
+async function merchantsWithEvents(count: number, eventsPerMerchant: number): Promise<AccountId[]> {
   const merchantIds = await createMerchantsWithOrder(database.url, database.sql, count);
   const admin = endpoints();
   for (const merchantId of merchantIds) await admin.create(merchantId, { url, signingSecret: first });
-  await storeEvents(database.sql, merchantIds, each);
+  await storeEvents(database.sql, merchantIds, eventsPerMerchant);
   return merchantIds;
 }
 
@@ -57,8 +57,8 @@ async function setUrl(merchantId: AccountId, newUrl: string): Promise<void> {
   await admin.update(merchantId, oldest?.endpointId ?? '', { url: newUrl, status: 'enabled' });
 }
 
-function claim(filter: Partial<ClaimFilter> = {}, from = deliveries) {
-  return from.claim({
+function claim(filter: Partial<ClaimFilter> = {}, queue = deliveries) {
+  return queue.claim({
     failing: false,
     perEndpoint: 4,
     inFlight: new Map(),
@@ -67,7 +67,7 @@ function claim(filter: Partial<ClaimFilter> = {}, from = deliveries) {
   });
 }
 
-/** The oldest endpoint of a merchant. */
+/** Returns the oldest endpoint of a merchant. */
 async function endpointOf(merchantId: AccountId): Promise<EndpointKey> {
   const [endpoint] = await endpoints().list(merchantId);
   if (endpoint === undefined) throw new Error('there is no endpoint');
@@ -77,7 +77,7 @@ async function endpointOf(merchantId: AccountId): Promise<EndpointKey> {
 /** Returns the number of deliveries of each merchant. */
 function countsOf(claimed: readonly ClaimedDelivery[]): Record<number, number> {
   const groups = Map.groupBy(claimed, ({ merchantId }) => merchantId);
-  return Object.fromEntries([...groups].map(([merchantId, own]) => [merchantId, own.length]));
+  return Object.fromEntries([...groups].map(([merchantId, group]) => [merchantId, group.length]));
 }
 
 async function rowOf({ merchantId, event }: ClaimedDelivery) {
@@ -88,19 +88,19 @@ async function rowOf({ merchantId, event }: ClaimedDelivery) {
   return row;
 }
 
-async function only(claimed: Promise<readonly ClaimedDelivery[]>): Promise<ClaimedDelivery> {
+async function onlyDelivery(claimed: Promise<readonly ClaimedDelivery[]>): Promise<ClaimedDelivery> {
   const [delivery, ...others] = await claimed;
   if (delivery === undefined || others.length > 0) throw new Error('not exactly one delivery');
   return delivery;
 }
 
-/** Makes all pending deliveries due. The time is before now(), which may be rounded up. */
+/** Makes all pending deliveries due. The time is earlier than now(), because now() may be rounded up. */
 const passTime = () =>
   database.sql`update webhook_deliveries set next_attempt_at = now() - interval '1 s' where next_attempt_at is not null`;
 
-test('a claimed delivery has its event, its order and its endpoint, and belongs to its process for the lease', async () => {
+test('a claimed delivery has its event, its order and its endpoint, and belongs to its process until the lease ends', async () => {
   const [merchantId] = await merchantsWithEvents(1, 1);
-  const delivery = await only(claim());
+  const delivery = await onlyDelivery(claim());
   expect(delivery).toMatchObject({
     merchantId,
     mode: 'live',
@@ -111,7 +111,8 @@ test('a claimed delivery has its event, its order and its endpoint, and belongs 
   expect(delivery.event.eventId).toMatch(/^evt_[0-9a-f]{32}$/);
   expect(Math.abs(delivery.event.createdAtMs - Date.now())).toBeLessThan(60_000);
   expect(await claim()).toEqual([]);
-  // Longer than the 15 s of an attempt; a killed process's delivery is repeated in less than a minute.
+  // The lease is longer than the 15 s of an attempt. If a process is killed, its delivery is repeated in less than a
+  // minute.
   const { due_in } = (await rowOf(delivery)) ?? {};
   expect(due_in).toBeGreaterThan(16);
   expect(due_in).toBeLessThan(30);
@@ -120,21 +121,21 @@ test('a claimed delivery has its event, its order and its endpoint, and belongs 
 test('the deliveries of one event to two endpoints are claimed and recorded separately', async () => {
   const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [AccountId];
   const admin = endpoints();
-  const [one, other] = [
+  const [goneId, otherId] = [
     await admin.create(merchantId, { url, signingSecret: first }),
     await admin.create(merchantId, { url, signingSecret: second }),
   ];
   await storeEvents(database.sql, [merchantId], 1);
   const claimed = await claim();
-  expect(claimed.map(({ endpointId }) => endpointId).toSorted()).toEqual([one, other].toSorted());
-  const failed = claimed.find(({ endpointId }) => endpointId === one);
-  if (failed === undefined) throw new Error('it was not claimed');
+  expect(claimed.map(({ endpointId }) => endpointId).toSorted()).toEqual([goneId, otherId].toSorted());
+  const failed = claimed.find(({ endpointId }) => endpointId === goneId);
+  if (failed === undefined) throw new Error('the delivery was not claimed');
   await deliveries.record(failed, { kind: 'endpoint_gone', text: 'HTTP 410' });
   const states = await database.sql`select endpoint_id, last_result, disabled_at is not null as is_disabled
     from webhook_deliveries join webhook_endpoints using (merchant_id, endpoint_id) where merchant_id = ${merchantId}`;
   expect(Object.fromEntries(states.map((row) => [row.endpoint_id, [row.last_result, row.is_disabled]]))).toEqual({
-    [`${one}`]: ['HTTP 410', true],
-    [`${other}`]: [null, false],
+    [`${goneId}`]: ['HTTP 410', true],
+    [`${otherId}`]: [null, false],
   });
 });
 
@@ -142,7 +143,7 @@ test('a delivery that is not due is not claimed', async () => {
   const [merchantId] = await merchantsWithEvents(1, 2);
   const [later] = await database.sql`update webhook_deliveries set next_attempt_at = now() + interval '1 hour'
     where event_id = (select min(event_id) from webhook_deliveries where merchant_id = ${merchantId ?? 0}) returning event_id`;
-  expect((await only(claim())).event.eventId).not.toBe(later?.event_id);
+  expect((await onlyDelivery(claim())).event.eventId).not.toBe(later?.event_id);
 });
 
 test('an endpoint has no more deliveries in flight than allowed, including earlier ones', async () => {
@@ -156,7 +157,7 @@ test('an endpoint has no more deliveries in flight than allowed, including earli
   });
 });
 
-test('a limit is spread over claims, and each claim starts after the last merchant of the previous one', async () => {
+test('a limit splits deliveries into several claims, each of which starts after the last endpoint of the previous one', async () => {
   const [a, b, c] = (await merchantsWithEvents(3, 4)) as [AccountId, AccountId, AccountId];
   expect(countsOf(await claim({ limit: 5 }))).toEqual({ [a]: 4, [b]: 1 });
   expect(countsOf(await claim({ limit: 5, after: await endpointOf(b) }))).toEqual({ [c]: 4 });
@@ -164,15 +165,15 @@ test('a limit is spread over claims, and each claim starts after the last mercha
   expect(countsOf(await claim({ limit: 5 }))).toEqual({ [b]: 3 });
 });
 
-test('processes that claim at the same time share the deliveries, and none gets one twice', async () => {
+test('processes that claim at the same time share the deliveries, and no delivery is claimed twice', async () => {
   await merchantsWithEvents(20, 20);
   const processes = Array.from({ length: 4 }, () => openWebhookDeliveries({ url: database.url }));
   onTestFinished(async () => {
-    await Promise.all(processes.map((one) => one.close()));
+    await Promise.all(processes.map((process) => process.close()));
   });
   const claimed: ClaimedDelivery[] = [];
   for (let round = 0; round < 30; round += 1) {
-    const all = await Promise.all(processes.map((one) => claim({ limit: 7 }, one)));
+    const all = await Promise.all(processes.map((process) => claim({ limit: 7 }, process)));
     claimed.push(...all.flat());
   }
   while (claimed.length < 400) claimed.push(...(await claim({ perEndpoint: 20, limit: 400 })));
@@ -186,23 +187,23 @@ test('a claim does not wait for a delivery that another session has locked', asy
   await database.sql.begin(async (session) => {
     const [locked] = await session`select event_id from webhook_deliveries
       where next_attempt_at is not null order by next_attempt_at limit 1 for update`;
-    expect((await only(claim())).event.eventId).not.toBe(locked?.event_id);
+    expect((await onlyDelivery(claim())).event.eventId).not.toBe(locked?.event_id);
   });
 });
 
 test('a delivered event is done', async () => {
   await merchantsWithEvents(1, 1);
-  const delivery = await only(claim());
+  const delivery = await onlyDelivery(claim());
   await deliveries.record(delivery, { kind: 'delivered', text: 'HTTP 204' });
   expect(await rowOf(delivery)).toEqual({ attempts: 1, last_result: 'HTTP 204', is_delivered: true, due_in: null });
 });
 
-test('a failed attempt is repeated after its pause, and makes its endpoint a failing one until one succeeds', async () => {
+test('a failed attempt is repeated after its pause, and its endpoint counts as failing until an attempt succeeds', async () => {
   const [merchantId] = await merchantsWithEvents(1, 1);
   const isFailing = async () =>
     (await database.sql`select failing_since from webhook_endpoints where merchant_id = ${merchantId ?? 0}`)[0]
       ?.failing_since !== null;
-  const failed = await only(claim());
+  const failed = await onlyDelivery(claim());
   await deliveries.record(failed, { kind: 'retry', afterSeconds: 300, text: 'HTTP 500' });
   const row = await rowOf(failed);
   expect(row).toMatchObject({ attempts: 1, last_result: 'HTTP 500', is_delivered: false });
@@ -211,9 +212,9 @@ test('a failed attempt is repeated after its pause, and makes its endpoint a fai
   expect(await isFailing()).toBe(true);
   await passTime();
   expect(await claim()).toEqual([]);
-  const again = await only(claim({ failing: true }));
-  expect(again.attempt).toBe(2);
-  await deliveries.record(again, { kind: 'delivered', text: 'HTTP 200' });
+  const secondAttempt = await onlyDelivery(claim({ failing: true }));
+  expect(secondAttempt.attempt).toBe(2);
+  await deliveries.record(secondAttempt, { kind: 'delivered', text: 'HTTP 200' });
   expect(await isFailing()).toBe(false);
 });
 
@@ -235,21 +236,21 @@ test('results that arrive together are stored together', async () => {
 
 test('a delivery that is given up is not claimed again', async () => {
   await merchantsWithEvents(1, 1);
-  const delivery = await only(claim());
+  const delivery = await onlyDelivery(claim());
   await deliveries.record(delivery, { kind: 'given_up', text: 'HTTP 500' });
   await passTime();
   expect(await claim({ failing: true })).toEqual([]);
   expect(await rowOf(delivery)).toEqual({ attempts: 1, last_result: 'HTTP 500', is_delivered: false, due_in: null });
 });
 
-test('an endpoint that is gone is disabled, and its pending deliveries are claimed without one, to be given up', async () => {
+test('an endpoint that is gone is disabled, and its pending deliveries are claimed without an endpoint, to be given up', async () => {
   const [merchantId] = await merchantsWithEvents(1, 6);
   const [gone] = await claim();
   if (gone === undefined) throw new Error('nothing was claimed');
   await deliveries.record(gone, { kind: 'endpoint_gone', text: 'HTTP 410' });
   await passTime();
   expect(await claim()).toEqual([]);
-  // A merchant has no limit here, because nothing is sent.
+  // The limit per endpoint does not apply here, because nothing is sent.
   const rest = await claim({ failing: true, perEndpoint: 1 });
   expect(rest.map(({ endpoint }) => endpoint)).toEqual(Array.from({ length: 5 }));
   await setUrl(merchantId as AccountId, url);
@@ -273,7 +274,7 @@ test('an endpoint that is gone stays disabled after any outcome of the attempts 
 
 test('a result from the previous URL does not affect the new one', async () => {
   const [merchantId] = await merchantsWithEvents(1, 1);
-  const delivery = await only(claim());
+  const delivery = await onlyDelivery(claim());
   await setUrl(merchantId as AccountId, `${url}/new`);
   await deliveries.record(delivery, { kind: 'endpoint_gone', text: 'HTTP 410' });
   expect(
@@ -283,21 +284,21 @@ test('a result from the previous URL does not affect the new one', async () => {
 
 test('the result of a claim whose lease has ended changes nothing', async () => {
   await merchantsWithEvents(1, 1);
-  const late = await only(claim());
+  const late = await onlyDelivery(claim());
   await passTime();
-  const current = await only(claim());
+  const current = await onlyDelivery(claim());
   await deliveries.record(late, { kind: 'given_up', text: 'late' });
   expect(await rowOf(current)).toMatchObject({ attempts: 2, last_result: null });
   expect((await rowOf(current))?.due_in).toBeGreaterThan(16);
 });
 
-test('for a day after a rotation a delivery has both secrets', async () => {
+test('for a day after a rotation, a delivery has both secrets', async () => {
   const [merchantId] = (await merchantsWithEvents(1, 1)) as [AccountId];
   const { endpointId } = await endpointOf(merchantId);
   expect(await endpoints().rotate(merchantId, endpointId, second)).toBe(true);
   const secrets = async () => {
     await passTime();
-    return (await only(claim())).endpoint?.signingSecrets.map((secret) => [...secret]);
+    return (await onlyDelivery(claim())).endpoint?.signingSecrets.map((secret) => [...secret]);
   };
   expect(await secrets()).toEqual([[2], [1]]);
   await database.sql`update webhook_endpoints set previous_ends_at = previous_ends_at - interval '23 hours 59 minutes'`;
@@ -306,7 +307,7 @@ test('for a day after a rotation a delivery has both secrets', async () => {
   expect(await secrets()).toEqual([[2]]);
 });
 
-test('the oldest due delivery to a working endpoint is overdue, one to a failing endpoint is not', async () => {
+test('the oldest due delivery to a working endpoint is overdue, but one to a failing endpoint is not', async () => {
   expect(await deliveries.overdueSeconds()).toBe(0);
   await merchantsWithEvents(2, 1);
   await database.sql`update webhook_deliveries set next_attempt_at = now() - interval '90 seconds'`;
@@ -315,14 +316,14 @@ test('the oldest due delivery to a working endpoint is overdue, one to a failing
   expect(await deliveries.overdueSeconds()).toBe(0);
 });
 
-test('while the database is not reachable nothing is claimed, and nothing is known to be overdue', async () => {
+test('while the database is unreachable, nothing is claimed, and the overdue time is unknown', async () => {
   const unreachable = openWebhookDeliveries({ url: 'postgres://u:p@127.0.0.1:1/x' });
   onTestFinished(() => unreachable.close());
   expect(await claim({}, unreachable)).toEqual([]);
   expect(await unreachable.overdueSeconds()).toBeUndefined();
 });
 
-test('a claim reads few rows for any number of deliveries, events and orders of its merchant', async () => {
+test('a claim reads few rows, regardless of the number of deliveries, events and orders of its merchant', async () => {
   const [busy, other] = (await merchantsWithEvents(2, 1)) as [AccountId, AccountId];
   await database.sql`
     insert into orders select (o).* from (

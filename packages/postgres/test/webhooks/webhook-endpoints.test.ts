@@ -48,7 +48,7 @@ test('a client id without a merchant, and that of a checkout system, are not fou
   expect([await endpoints.find('app_x'), await endpoints.find('chk_1')]).toEqual([undefined, undefined]);
 });
 
-test('an endpoint with another URL that is enabled again keeps its secrets', async () => {
+test('an endpoint that gets a new URL and is enabled again keeps its secrets', async () => {
   const { merchantId, clientId } = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
   await database.sql`update webhook_endpoints set disabled_at = now(), failing_since = now() where merchant_id = ${merchantId}`;
@@ -96,10 +96,10 @@ test("an unknown event, and another merchant's, are not queued", async () => {
   ]).toEqual([false, false]);
 });
 
-test('a merchant has at most 5 endpoints, for any number of processes that add them at the same time', async () => {
+test('a merchant has at most 5 endpoints, even if several processes add them at the same time', async () => {
   const { merchantId } = await newMerchant();
   const processes = Array.from({ length: 4 }, () => openWebhookEndpoints({ url: database.url }));
-  onTestFinished(async () => void (await Promise.all(processes.map((one) => one.close()))));
+  onTestFinished(async () => void (await Promise.all(processes.map((process) => process.close()))));
   const created = await Promise.all(
     Array.from({ length: 20 }, (_, index) => processes[index % 4]?.create(merchantId, endpoint)),
   );
@@ -155,13 +155,13 @@ test("the deliveries of an order's events are listed, and each page reads a limi
     scannedTo: undefined,
   });
   await storeEvent('late');
-  // Of the events since the order was created, and a few minutes before.
+  // Only the events since the creation of the order, and a few minutes before, are read.
   await database.sql`update orders set created_at = now() + interval '1 hour' where order_id = 'late' and merchant_id = ${merchantId}`;
   await database.sql`delete from events where event_id like 'evt_f%'`;
   expect(await pageOf('late')).toEqual({ deliveries: [], scannedTo: undefined });
 });
 
-test('deliveries that failed since a time are queued again: given up or waiting, neither delivered nor in flight', async () => {
+test('deliveries that failed since a time and were given up or wait are queued again, but none that was delivered or is in flight', async () => {
   const { merchantId } = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
   const [givenUp, waiting, delivered, inFlight, earlier, untried] = (await storeEvents(
@@ -169,9 +169,9 @@ test('deliveries that failed since a time are queued again: given up or waiting,
     [merchantId],
     6,
   )) as [string, string, string, string, string, string];
-  const attempted = (ids: readonly string[], set: string) =>
+  const attempted = (ids: readonly string[], assignments: string) =>
     database.sql.unsafe(
-      `update webhook_deliveries set attempts = 3, last_attempt_at = now(), ${set} where event_id = any($1)`,
+      `update webhook_deliveries set attempts = 3, last_attempt_at = now(), ${assignments} where event_id = any($1)`,
       [[...ids]],
     );
   await attempted([givenUp, earlier], 'next_attempt_at = null');
