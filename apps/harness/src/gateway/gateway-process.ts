@@ -53,8 +53,8 @@ export async function setWebhook(settings: GatewaySettings, clientId: string, ur
   return JSON.parse(stdout).signing_secret;
 }
 
-/** A start with migrations takes a second here and several on a busy machine. */
-const readyTimeoutMs = 60_000;
+/** For a gateway that hangs: a start with migrations takes a second, but more than a minute on an overloaded machine. */
+const readyTimeoutMs = 300_000;
 /** The characters at the end of the output that are shown when a gateway fails to start or exits unexpectedly. */
 const outputShownMax = 4_000;
 

@@ -73,7 +73,7 @@ test('a full disk ends the run with a report of the calls so far, and it does no
     response.writeHead(201).end(JSON.stringify({ ...order, created_at: 'now', order_status: 'UN_PAID' }));
   });
   const given = ['--http', `http://127.0.0.1:${await listen(server)}`, '--grpc', '127.0.0.1:1'];
-  const args = [...given, '--rate', '100', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
+  const args = [...given, '--rate', '20', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
   // No file may grow beyond 16 of the shell's blocks: the journal is full after some seconds.
   const limited = spawn('sh', ['-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, program, ...args], {
     env: environment(client),
@@ -82,7 +82,7 @@ test('a full disk ends the run with a report of the calls so far, and it does no
   onTestFinished(() => void limited.kill('SIGKILL'));
   const [stdout] = await Promise.all([text(limited.stdout), once(limited, 'exit')]);
   expect(stdout).toMatch(/^The run ended early: (?:the journal took \d+ of \d+ bytes|EFBIG)/);
-  expect(stdout).toMatch(/done +\d{2,} /);
+  expect(stdout).toMatch(/done +[1-9]/);
   expect(Number(/pending at the end +(\d+)/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(5);
   expect(limited.exitCode).toBe(1);
 });
