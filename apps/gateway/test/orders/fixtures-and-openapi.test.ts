@@ -1,8 +1,8 @@
 import { type Credentials, liveSecretsMax } from '@order-gateway/domain/accounts';
 import { endpointsMax } from '@order-gateway/domain/webhooks';
 import { carrierOf, type FixtureCall, loadFixtures, operations } from '@order-gateway/fixtures';
-import { isCarried, type Merchants, sendFixture, waits } from '@order-gateway/fixtures/replay';
-import { openClients } from '@order-gateway/fixtures/wire';
+import { differences, isCarried, type Merchants, sendFixture, waits } from '@order-gateway/fixtures/replay';
+import { type CallResponse, openClients } from '@order-gateway/fixtures/wire';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { exampleOrder } from '../../src/reference/example-order.ts';
 import { openApi } from '../../src/reference/openapi.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 
-// Compares the fixtures with the OpenAPI document. Both state what the gateway accepts and returns.
+// Sends the fixtures, and compares them and the responses with the OpenAPI document.
 
 const { fixtures, validOrder } = await loadFixtures();
 
@@ -132,9 +132,14 @@ describe('the fixtures over JSON', () => {
 
   const returned = new Set<string>();
 
-  test.each(sent.map((fixture) => [fixture.file, fixture] as const))('conform: %s', async (file, fixture) => {
+  test.each(sent.map((fixture) => [fixture.file, fixture] as const))('pass and conform: %s', async (file, fixture) => {
     const target = { clients, merchants, orderId: `conforms-${file}.`, validOrder };
-    for await (const { call, outgoing, response } of sendFixture(fixture, 'json', target)) {
+    let first: CallResponse | undefined;
+    for await (const sentCall of sendFixture(fixture, 'json', target)) {
+      const { call, outgoing, response } = sentCall;
+      const context = { sent: sentCall.sent, first, secrets: [], baseUrl: gateway.baseUrl, nowMs: Date.now() };
+      expect(differences(sentCall.expect, response, context)).toEqual([]);
+      first ??= response;
       if (carrierOf(call.operation, call.via ?? 'json') !== 'json') continue;
       if (response.kind !== 'http') throw new Error('there was no response');
       const mediaType = response.headers['content-type']?.split(';')[0] ?? '';
