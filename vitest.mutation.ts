@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { testsOf } from './vitest.base.ts';
 
-// The unit tests that `tools/mutation.ts` names. Stryker starts Vitest itself and can't choose a mode.
+// The tests that `tools/mutation.ts` names. Stryker starts Vitest itself and can't choose a mode.
+// The mode `unit` starts no PostgreSQL: the command has started one.
 export default defineConfig(async (env) => {
   const tests = await testsOf(import.meta.dirname)({ ...env, mode: 'unit' });
   // The links in node_modules lead to the original packages, not to the changed ones.
@@ -14,6 +15,6 @@ export default defineConfig(async (env) => {
   return {
     ...tests,
     resolve: { alias },
-    test: { ...tests.test, include: [process.env.MUTATION_TESTS ?? ''], reporters: [] },
+    test: { ...tests.test, include: process.env.MUTATION_TESTS?.split(' ') ?? [], reporters: [] },
   };
 });

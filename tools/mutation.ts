@@ -1,21 +1,38 @@
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
+import { setup } from '../packages/dev-postgres/testing/global-setup.ts';
 
-/** Folders, the percentage of changes that their tests must find, and where these tests are. */
-const targets: Readonly<Record<string, { readonly percent: number; readonly tests: string }>> = {
-  // The fixtures state the rules of fields.
+/**
+ * Folders, the percentage of changes that their tests must find, and the names of the files with these tests, without
+ * `.test.ts`. The tests must run the changed code in their own process.
+ */
+const targets: Readonly<Record<string, { readonly percent: number; readonly tests: readonly string[] }>> = {
   'packages/domain/src': {
     percent: 95,
-    tests: '{packages/{domain,fixtures}/src/**/*,apps/gateway/test/orders/fixtures-in-memory}',
+    // The fixtures state the rules of fields.
+    tests: ['packages/{domain,fixtures}/src/**/*', 'apps/gateway/test/orders/fixtures-in-memory'],
   },
-  'packages/order-model/src': { percent: 85, tests: 'packages/order-model/src/**/*' },
-  // These tests of calls use a store in memory.
+  'packages/order-model/src': { percent: 85, tests: ['packages/order-model/src/**/*'] },
   'apps/gateway/src/operations': {
     percent: 85,
-    tests: 'apps/gateway/{src/operations/**/*,test/orders/{fixtures-in-memory,create-order.unavailable}}',
+    tests: [
+      'apps/gateway/src/operations/**/*',
+      'apps/gateway/test/orders/{fixtures-in-memory,fixtures-and-openapi,create-order.unavailable,list-events}',
+      'apps/gateway/test/webhooks/{webhook-endpoints,client-secrets}',
+      'apps/gateway/test/payments/brand',
+    ],
   },
-  'apps/gateway/src/intake': { percent: 85, tests: 'apps/gateway/src/intake/**/*' },
-  'apps/harness/src/audit': { percent: 85, tests: 'apps/harness/src/audit/**/*' },
+  'apps/gateway/src/intake': {
+    percent: 85,
+    tests: [
+      'apps/gateway/src/intake/**/*',
+      'apps/gateway/test/intake/{order-of-checks,overload,unauthenticated-calls}',
+      'apps/gateway/test/http/{http-requests,client-timeout}',
+      'apps/gateway/test/grpc/{grpc-errors,http2-attacks,http2-bounds}',
+      'apps/gateway/test/orders/{fixtures-in-memory,list-events}',
+    ],
+  },
+  'apps/harness/src/audit': { percent: 85, tests: ['apps/harness/src/audit/**/*', 'apps/harness/test/audit-orders'] },
 };
 
 const usage = `Usage: pnpm test:mutation FOLDER [FILE...]
@@ -34,22 +51,28 @@ if (target === undefined) {
 }
 
 const { percent, tests } = target;
-process.env.MUTATION_TESTS = `${tests}.test.ts`;
+process.env.MUTATION_TESTS = tests.map((name) => `${name}.test.ts`).join(' ');
 
-await new Stryker({
-  mutate: files.length > 0 ? files : [`${folder}/**/*.ts`, '!**/*.test.ts'],
-  testRunner: 'vitest',
-  plugins: ['@stryker-mutator/vitest-runner'],
-  vitest: { configFile: 'vitest.mutation.ts', related: false },
-  // A change of a constant that a module computes while it loads needs a run of all tests.
-  ignoreStatic: true,
-  // Stryker would read this file with an API that TypeScript 7 does not have. Vitest does not need it.
-  tsconfigFile: 'none',
-  tempDirName: '.build/mutation',
-  reporters: ['clear-text', 'progress-append-only'],
-  clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
-  concurrency: 2,
-  // A test that starts slowly on a busy machine must not count as a change that makes it run for ever.
-  timeoutMS: 10_000,
-  thresholds: { high: percent, low: percent, break: percent },
-}).runMutationTest();
+// Some tests need PostgreSQL. All workers share this server, which survives them.
+const stopPostgres = await setup();
+try {
+  await new Stryker({
+    mutate: files.length > 0 ? files : [`${folder}/**/*.ts`, '!**/*.test.ts'],
+    testRunner: 'vitest',
+    plugins: ['@stryker-mutator/vitest-runner'],
+    vitest: { configFile: 'vitest.mutation.ts', related: false },
+    // A change of a constant that a module computes while it loads needs a run of all tests.
+    ignoreStatic: true,
+    // Stryker would read this file with an API that TypeScript 7 does not have. Vitest does not need it.
+    tsconfigFile: 'none',
+    tempDirName: '.build/mutation',
+    reporters: ['clear-text', 'progress-append-only'],
+    clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
+    concurrency: 2,
+    // A test that starts slowly on a busy machine must not count as a change that makes it run for ever.
+    timeoutMS: 10_000,
+    thresholds: { high: percent, low: percent, break: percent },
+  }).runMutationTest();
+} finally {
+  await stopPostgres?.();
+}
