@@ -72,9 +72,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     connectionEvents,
     meter: metrics.meter,
     probe: createServerProbe(config.databaseUrl),
+    isDistributed: config.hasCitus,
   };
   const directory = openAccountDirectory(database);
-  const store = openOrderStore({ ...database, limits: limits.orders, isDistributed: config.hasCitus });
+  const store = openOrderStore({ ...database, limits: limits.orders });
   const writeCheck = openWriteCheck(database);
   const consoleSessions = config.console ? openConsoleSessions(database) : undefined;
   const management = config.selfService ? openMerchantManagement(database) : undefined;
@@ -127,7 +128,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     tracing: config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler),
     callLog: createCallLog(logger),
   };
-  const deliveries = openWebhookDeliveries({ ...database, isDistributed: config.hasCitus });
+  const deliveries = openWebhookDeliveries(database);
   observeHealth(metrics.meter, {
     isReady: deps.readiness.isReady,
     webhookOverdueSeconds: deliveries.overdueSeconds,

@@ -9,12 +9,6 @@ import { openOrderChanges } from './orders/writes/order-changes.ts';
 import { type CreationOptions, openCreations, openDistributedCreations } from './orders/writes/order-creations.ts';
 import { openSweeps, type Sweeps } from './orders/writes/sweeps.ts';
 
-/** The options of a store. */
-export interface OrderStoreOptions extends CreationOptions {
-  /** Whether merchants may be on different servers. */
-  readonly isDistributed?: boolean | undefined;
-}
-
 /** An order store with its connections. */
 export interface PostgresOrderStore
   extends OrderStore,
@@ -27,12 +21,11 @@ export interface PostgresOrderStore
 }
 
 /** Stores orders in PostgreSQL. */
-export function openOrderStore({ limits, isDistributed = false, ...database }: OrderStoreOptions): PostgresOrderStore {
-  const openOrderCreations = isDistributed ? openDistributedCreations : openCreations;
-  const creations = openOrderCreations({ ...database, limits });
-  const { expireOrder, ...changes } = openOrderChanges({ ...database, isDistributed });
+export function openOrderStore(database: CreationOptions): PostgresOrderStore {
+  const creations = database.isDistributed ? openDistributedCreations(database) : openCreations(database);
+  const { expireOrder, ...changes } = openOrderChanges(database);
   const sweeps = openSweeps(database);
-  const queries = openOrderQueries({ ...database, isDistributed }, expireOrder);
+  const queries = openOrderQueries(database, expireOrder);
   const lists = openOrderLists(database, expireOrder);
   const counts = openOrderCounts(database);
   const feed = openEventFeed(database);

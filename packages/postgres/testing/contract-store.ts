@@ -5,7 +5,8 @@ import type { OpenedOrderStore } from '@order-gateway/domain/testing/order-store
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
-import { type OrderStoreOptions, openOrderStore } from '../src/order-store.ts';
+import { openOrderStore } from '../src/order-store.ts';
+import type { CreationOptions } from '../src/orders/writes/order-creations.ts';
 import { accounts, orders } from '../src/schema.ts';
 
 /** Creates a merchant, and returns its id. */
@@ -36,7 +37,7 @@ export function countOrders(sql: postgres.Sql, merchantId: AccountId): Promise<n
 export function openContractStore({
   sql,
   ...options
-}: OrderStoreOptions & { readonly sql: postgres.Sql }): OpenedOrderStore {
+}: CreationOptions & { readonly sql: postgres.Sql }): OpenedOrderStore {
   const store = openOrderStore(options);
   const names = new Map<AccountId, string>();
   const createNamedMerchant = async () => {

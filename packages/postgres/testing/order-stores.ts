@@ -1,11 +1,12 @@
 import { afterAll } from 'vitest';
-import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import type { CreationOptions } from '../src/orders/writes/order-creations.ts';
 
 /** Returns a function that opens order stores on a database. All are closed after the tests of the file. */
-export function useOrderStores(database: Pick<OrderStoreOptions, 'url'>) {
+export function useOrderStores(database: Pick<CreationOptions, 'url'>) {
   const stores: PostgresOrderStore[] = [];
   afterAll(() => Promise.all(stores.map((store) => store.close())));
-  return (options: Partial<OrderStoreOptions> = {}): PostgresOrderStore => {
+  return (options: Partial<CreationOptions> = {}): PostgresOrderStore => {
     const store = openOrderStore({ url: database.url, ...options });
     stores.push(store);
     return store;

@@ -51,6 +51,8 @@ export interface DatabaseOptions {
   readonly meter?: Meter | undefined;
   /** Looks for the server of a statement without a response. Absent: only the statement's deadline ends it. */
   readonly probe?: ServerProbe | undefined;
+  /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
+  readonly isDistributed?: boolean | undefined;
 }
 
 /** How a connection to the database is opened. */

@@ -76,14 +76,9 @@ export type WebhookDeliveries = ReturnType<typeof openWebhookDeliveries>;
 
 type Statements = ReturnType<typeof prepareDeliveries>;
 
-/** The options of the queue. */
-export interface WebhookDeliveriesOptions extends DatabaseOptions {
-  /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
-  readonly isDistributed?: boolean | undefined;
-}
-
 /** Opens the queue. Any number of processes may work on it. */
-export function openWebhookDeliveries({ isDistributed = false, ...options }: WebhookDeliveriesOptions) {
+export function openWebhookDeliveries(options: DatabaseOptions) {
+  const { isDistributed } = options;
   const client = openClient(
     { ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun },
     prepareDeliveries,

@@ -15,7 +15,7 @@ const keys = {
  * The two statements that find orders by a key: `one` for a single key, and `batch` for an array. For one key, `one`
  * costs the server half as much, and on Citus it involves only one server.
  */
-export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, isDistributed: boolean) {
+export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, isDistributed = false) {
   const column: AnyPgColumn = keys[key];
   const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
   const values = sql`${sql.placeholder('values')}::${sql.raw(column.getSQLType())}[]`;

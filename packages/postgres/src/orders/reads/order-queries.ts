@@ -74,16 +74,8 @@ interface PaymentKey {
   readonly paymentId: string;
 }
 
-interface OrderQueriesOptions extends DatabaseOptions {
-  /**
-   * Whether merchants may be on different servers. Each batch then concerns one merchant, so that a lost server does
-   * not make the lookups of other merchants fail.
-   */
-  readonly isDistributed: boolean;
-}
-
 /** Finds orders in PostgreSQL. */
-export function openOrderQueries(options: OrderQueriesOptions, expireOrder: ExpireOrder): OrderQueries {
+export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOrder): OrderQueries {
   const clients = openClients(options, 'lookups');
   const queue = createLookups(options, { name: 'lookups', clients }, readMerchants);
   const pageClients = openClients(options, 'pages');
@@ -149,7 +141,7 @@ function byToken(token: OrderToken): Lookup {
   return { by: 'orderToken', merchantId: merchantIdOf(token), value: token };
 }
 
-function openClients(options: OrderQueriesOptions, name: 'lookups' | 'pages'): DatabaseClient<Statements>[] {
+function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): DatabaseClient<Statements>[] {
   const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
   return Array.from({ length: queueLimits[name].connections }, () =>
     openClient(connection, (db) => prepareStatements(db, options)),
@@ -158,7 +150,7 @@ function openClients(options: OrderQueriesOptions, name: 'lookups' | 'pages'): D
 
 /** Lookups that arrive together share a prepared statement, which uses one index. */
 function createLookups(
-  { meter, isDistributed }: OrderQueriesOptions,
+  { meter, isDistributed }: DatabaseOptions,
   queue: {
     readonly name: 'lookups' | 'pages';
     readonly clients: readonly DatabaseClient<Statements>[];
@@ -170,12 +162,13 @@ function createLookups(
     meter,
     batchMax: queueLimits.lookups.batchMax,
     waitingMax: queueLimits[queue.name].waitingMax,
+    // Each batch then concerns one merchant, so that a lost server does not make the lookups of other merchants fail.
     ...(isDistributed && { ownerOf: ({ merchantId }: Lookup) => merchantId, separatesOwners: true }),
     run: (client, batch) => findBatch(client, batch, findMerchants),
   });
 }
 
-function prepareStatements(db: PostgresJsDatabase, { isDistributed }: OrderQueriesOptions) {
+function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOptions) {
   const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
   const paid = alias(orders, 'paid');
   const paidLast = db

@@ -31,11 +31,6 @@ export interface OrderChanges
   readonly expireOrder: ExpireOrder;
 }
 
-interface OrderChangesOptions extends DatabaseOptions {
-  /** Whether an order and its payment may be on different servers. */
-  readonly isDistributed: boolean;
-}
-
 type Statements = ReturnType<typeof prepareStatements>;
 
 /** Changes one order. Returns a row if the order was changed. */
@@ -49,7 +44,7 @@ interface ChangedRow {
 type RowOutcome = ChangeOutcome<Partial<LeaseEnd>>;
 
 /** Changes the states of orders in PostgreSQL. One transaction stores the change, its event and its deliveries. */
-export function openOrderChanges({ isDistributed, ...options }: OrderChangesOptions): OrderChanges {
+export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const open = (name: string) =>
     openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
   const openQueue = (name: 'changes' | 'expiries') =>
@@ -88,7 +83,8 @@ export function openOrderChanges({ isDistributed, ...options }: OrderChangesOpti
     async (statements) => {
       const { alone, withPayment } = statements[kind];
       const isClaim = payment !== null && payment.checkoutId !== null;
-      if (isClaim && !isDistributed) return changed(await withPayment.execute(values));
+      // An order and its payment may be on different servers.
+      if (isClaim && !options.isDistributed) return changed(await withPayment.execute(values));
       if (isClaim && !(await claimPayment(statements, values))) return [];
       return changed(await alone.execute(values));
     };

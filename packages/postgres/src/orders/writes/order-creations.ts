@@ -42,6 +42,7 @@ const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight
 /** How many times a batch is inserted if its ids are in use. The second block is checked when it is reserved. */
 const insertAttemptsMax = 3;
 
+/** How an order store is opened. */
 export interface CreationOptions extends DatabaseOptions {
   /** Replaces the bounds of {@link queueLimits}. */
   readonly limits?: { readonly batchMax: number; readonly waitingMax: number } | undefined;
