@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OrderSchema } from '@order-gateway/contract/gateway/v1/order_pb';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { pageLimit } from '@order-gateway/domain/requests';
 import { callTimeoutMs } from '../limits.ts';
@@ -7,27 +8,8 @@ import type { OrderRecord } from '../operations/orders.ts';
 import { filtersIn } from './orders.ts';
 import { failurePage, type Page, type Response, storedResult, type Visit } from './visit.ts';
 
-/** The members of the order record. */
-const columns = [
-  'service_order_id',
-  'created_at',
-  'order_id',
-  'order_status',
-  'order_token',
-  'payment_link',
-  'mode',
-  'order_amount',
-  'order_currency',
-  'order_note',
-  'service_type',
-  'order_expires_at',
-  'paid_at',
-  'payment_id',
-  'cancelled_at',
-  'payment_in_progress_until',
-  'refused_payments',
-  'metadata',
-] as const satisfies readonly (keyof OrderRecord)[];
+/** The members of the order record, in the contract's order. */
+const columns = OrderSchema.fields.map(({ jsonName }) => jsonName as keyof OrderRecord);
 
 /** Spreadsheets read UTF-8 only with it. */
 const byteOrderMark = '\ufeff';
