@@ -16,10 +16,12 @@ import {
 import { storageFailure } from './retry-after.ts';
 
 /** A merchant that manages its own endpoints, secrets or brand. */
-interface Manager extends Caller<Merchant> {
+export interface Manager extends Caller<Merchant> {
   /** Performs work on the merchant's settings, within the time limit of the call. */
   manage<Value>(work: (managed: Managed) => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>>;
 }
+
+export type ManagementHandler = (members: Members, manager: Manager) => Promise<Result<Reply, Failure>>;
 
 const reserved: Failure = {
   kind: 'permission_denied',
@@ -33,9 +35,9 @@ const reserved: Failure = {
 export function managementOperations<Methods extends Readonly<Record<string, DescMethod>>>(
   { management }: Pick<OperationDeps, 'management'>,
   service: { readonly method: Methods },
-  handlers: Handlers<Methods, (members: Members, manager: Manager) => Promise<Result<Reply, Failure>>>,
+  handlers: Handlers<Methods, ManagementHandler>,
 ): Operation[] {
-  const entries = Object.entries<(members: Members, manager: Manager) => Promise<Result<Reply, Failure>>>(handlers);
+  const entries = Object.entries<ManagementHandler>(handlers);
   const operations = entries.map(([name, handle]): [string, Operation['handle']] => [
     name,
     async (members, caller) =>

@@ -18,7 +18,7 @@ import {
 } from '@order-gateway/domain/webhooks';
 import { type AllowedAddresses, urlProblem } from '../network/ip-address.ts';
 import { newSigningSecret } from '../secrets/signing-secrets.ts';
-import { managementOperations, notFound, readId } from './management.ts';
+import { type ManagementHandler, type Manager, managementOperations, notFound, readId } from './management.ts';
 import type { Members, Operation, OperationDeps, Reply, Success } from './operation.ts';
 
 type WebhookDeps = Pick<OperationDeps, 'management' | 'signingSecrets' | 'webhookAddresses' | 'ping'>;
@@ -53,11 +53,9 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
       });
     },
 
-    async getWebhookEndpoint(members, { account, manage }) {
-      const id = readEndpointId(members);
-      if (!id.ok) return id;
-      return manage(async (managed) => endpointReply(await findEndpoint(managed, account.id, id.value)));
-    },
+    getWebhookEndpoint: ofEndpoint((id, { account, manage }) =>
+      manage(async (managed) => endpointReply(await findEndpoint(managed, account.id, id))),
+    ),
 
     async listWebhookEndpoints(members, { account, manage }) {
       const parsed = parseCompleteList(members);
@@ -68,9 +66,7 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
       });
     },
 
-    async updateWebhookEndpoint(members, { account, manage }) {
-      const id = readEndpointId(members);
-      if (!id.ok) return id;
+    updateWebhookEndpoint: ofEndpoint(async (id, { account, manage }, members) => {
       const parsed = parseEndpoint(members, false);
       if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
       const settings = parsed.value;
@@ -78,23 +74,19 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
       if (notAllowed !== undefined) return failed(notAllowed);
       const isChange = Object.values(settings).some((value) => value !== undefined);
       return manage(async (managed) => {
-        if (isChange) await managed.update(account.id, id.value, settings);
-        return endpointReply(await findEndpoint(managed, account.id, id.value));
+        if (isChange) await managed.update(account.id, id, settings);
+        return endpointReply(await findEndpoint(managed, account.id, id));
       });
-    },
+    }),
 
-    async deleteWebhookEndpoint(members, { account, manage }) {
-      const id = readEndpointId(members);
-      if (!id.ok) return id;
-      return manage(async (managed) =>
-        (await managed.remove(account.id, id.value)) ? success({ body: {}, outcome: 'ok' }) : endpointNotFound,
-      );
-    },
+    deleteWebhookEndpoint: ofEndpoint((id, { account, manage }) =>
+      manage(async (managed) =>
+        (await managed.remove(account.id, id)) ? success({ body: {}, outcome: 'ok' }) : endpointNotFound,
+      ),
+    ),
 
-    async pingWebhookEndpoint(members, { account, manage }) {
-      const id = readEndpointId(members);
-      if (!id.ok) return id;
-      const found = await manage((managed) => findEndpoint(managed, account.id, id.value));
+    pingWebhookEndpoint: ofEndpoint(async (id, { account, manage }) => {
+      const found = await manage((managed) => findEndpoint(managed, account.id, id));
       if (!found.ok) return found;
       const { url, signingSecret, previousSecret } = found.value.endpoint;
       const secret = signingSecrets?.decrypt(account.id, signingSecret);
@@ -104,67 +96,65 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
       if (!sent.ok) return sent;
       const { status = 0, text } = sent.value;
       return success({ body: { delivered: status >= 200 && status < 300, result: text }, outcome: 'ok' });
-    },
+    }),
 
-    async rotateWebhookSecret(members, { account, manage }) {
-      const id = readEndpointId(members);
-      if (!id.ok) return id;
+    rotateWebhookSecret: ofEndpoint(async (id, { account, manage }) => {
       if (signingSecrets === undefined) return notConfigured;
       const { secret, stored } = newSigningSecret(signingSecrets, account.id);
       return manage(async (managed) => {
-        if (!(await managed.rotate(account.id, id.value, stored))) return endpointNotFound;
-        return endpointReply(await findEndpoint(managed, account.id, id.value), 'ok', secret);
+        if (!(await managed.rotate(account.id, id, stored))) return endpointNotFound;
+        return endpointReply(await findEndpoint(managed, account.id, id), 'ok', secret);
       });
-    },
+    }),
 
-    async listWebhookDeliveries(members, { account, manage }) {
-      const id = readEndpointId(members);
-      if (!id.ok) return id;
-      const parsed = parseDeliveryList(account.id, id.value, members);
+    listWebhookDeliveries: ofEndpoint(async (id, { account, manage }, members) => {
+      const parsed = parseDeliveryList(account.id, id, members);
       if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
       const { filter, cursorAfter } = parsed.value;
       return manage(async (managed) => {
-        const found = await findEndpoint(managed, account.id, id.value);
+        const found = await findEndpoint(managed, account.id, id);
         if (!found.ok) return found;
         const limit = filter.limit + 1;
-        const { deliveries, scannedTo } = await managed.pageOfDeliveries(account.id, id.value, { ...filter, limit });
+        const { deliveries, scannedTo } = await managed.pageOfDeliveries(account.id, id, { ...filter, limit });
         const page = deliveries.slice(0, filter.limit);
         const end = deliveries.length > filter.limit ? page.at(-1) : scannedTo;
         const body = { deliveries: page.map(deliveryResponse), next_cursor: end && cursorAfter(end) };
         return success({ body, outcome: 'ok' });
       });
-    },
+    }),
 
-    async redeliverWebhook(members, { account, manage }) {
-      const id = readEndpointId(members);
-      if (!id.ok) return id;
+    redeliverWebhook: ofEndpoint(async (id, { account, manage }, members) => {
       const eventId = readId(members, 'event_id', eventIdForm, 'event');
       if (!eventId.ok) return eventId;
       return manage(async (managed) => {
-        const found = await findEnabledEndpoint(managed, account.id, id.value);
+        const found = await findEnabledEndpoint(managed, account.id, id);
         if (!found.ok) return found;
-        const isQueued = await managed.redeliver(account.id, id.value, eventId.value);
+        const isQueued = await managed.redeliver(account.id, id, eventId.value);
         return isQueued ? success({ body: {}, outcome: 'accepted' }) : failed(notFound('event'));
       });
-    },
+    }),
 
-    async redeliverFailedWebhooks(members, { account, manage }) {
-      const id = readEndpointId(members);
-      if (!id.ok) return id;
+    redeliverFailedWebhooks: ofEndpoint(async (id, { account, manage }, members) => {
       const since = parseFailedSince(members.failed_since);
       if (!since.ok) return failed({ kind: 'invalid_request', errors: since.failure });
       return manage(async (managed) => {
-        const found = await findEnabledEndpoint(managed, account.id, id.value);
+        const found = await findEnabledEndpoint(managed, account.id, id);
         if (!found.ok) return found;
-        const count = await managed.redeliverFailed(account.id, id.value, new Date(since.value));
+        const count = await managed.redeliverFailed(account.id, id, new Date(since.value));
         return success({ body: { queued: count, has_more: count === redeliveredMax }, outcome: 'accepted' });
       });
-    },
+    }),
   });
 }
 
-function readEndpointId(members: Members): Result<string, Failure> {
-  return readId(members, 'id', endpointIdForm, 'webhook_endpoint');
+/** Returns the handler of a method on one endpoint. `handle` gets the endpoint's id. */
+function ofEndpoint(
+  handle: (id: string, manager: Manager, members: Members) => Promise<Result<Reply, Failure>>,
+): ManagementHandler {
+  return async (members, manager) => {
+    const id = readId(members, 'id', endpointIdForm, 'webhook_endpoint');
+    return id.ok ? handle(id.value, manager, members) : id;
+  };
 }
 
 /** Returns the failure of a request whose URL the gateway may not call. */
