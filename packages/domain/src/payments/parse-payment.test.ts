@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { orderCurrencyCodes } from '../money/currency.ts';
 import { formatAmount, NumberText } from '../money/money.ts';
 import { parseOrder } from '../orders/parse-order.ts';
-import { type PaymentInput, parseAttempt, parsePayment, paymentFieldNames } from './parse-payment.ts';
+import { type PaymentInput, parseAttempt, parsePayment } from './parse-payment.ts';
 
 const valid = {
   order_token: 'a token',
@@ -61,7 +61,9 @@ describe('parsePayment', () => {
   });
 
   it('never throws, and returns what was sent or an error for each invalid field', () => {
-    const input = fc.dictionary(fc.constantFrom(...paymentFieldNames), anyValue, { noNullPrototype: true });
+    const input = fc.dictionary(fc.constantFrom(...Object.keys(valid), 'attempt_id'), anyValue, {
+      noNullPrototype: true,
+    });
     fc.assert(
       fc.property(input, (changes) => {
         const sent: PaymentInput = { ...valid, ...changes };

@@ -1,57 +1,23 @@
 import type { AmountHundredths } from '../money/money.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
-import { checkField, checkPrecision, missing } from '../requests/check-field.ts';
+import { absentIfEmpty, checkField, checkPrecision, errorsIn, missing } from '../requests/check-field.ts';
 import type { BrokenRule, FieldError, TextRule } from '../requests/field-rules.ts';
 import { checkTime } from '../requests/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';
-
-/** The fields of a payment that a checkout system reports, in the order in which errors are listed. */
-export const paymentFieldNames = [
-  'order_token',
-  'payment_id',
-  'paid_at',
-  'order_amount',
-  'order_currency',
-  'attempt_id',
-] as const;
-
-/** One of {@link paymentFieldNames}. */
-export type PaymentFieldName = (typeof paymentFieldNames)[number];
 
 /**
  * A payment as an API received it: any values under the names of the fields. The amount has the form that `OrderInput`
  * describes.
  */
-export type PaymentInput = Readonly<Partial<Record<PaymentFieldName, unknown>>>;
-
-/** The valid fields of a payment. */
-export interface PaymentFields {
-  /** Any text. A text that is not the token of a payment link finds no order. */
-  readonly orderToken: string;
-  readonly paymentId: string;
-  /**
-   * When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see
-   * `order-states.ts`.
-   */
-  readonly paidAtMs: number;
-  readonly amount: AmountHundredths;
-  readonly currency: string;
-  /** The attempt that took the payment; absent if the payment was not started by StartPayment. */
-  readonly attemptId: string | undefined;
-}
+export type PaymentInput = Readonly<
+  Partial<Record<'order_token' | 'payment_id' | 'paid_at' | 'order_amount' | 'order_currency' | 'attempt_id', unknown>>
+>;
 
 /** How long a payment attempt claims an order, in seconds. */
 export const leaseSeconds = { min: 60, max: 3_600, byDefault: 900 } as const;
 
 /** A payment attempt as an API received it: any values under the names of the fields. */
 export type AttemptInput = Readonly<Partial<Record<'order_token' | 'attempt_id' | 'lease_seconds', unknown>>>;
-
-/** The valid fields of a payment attempt. */
-export interface AttemptFields {
-  readonly orderToken: string;
-  readonly attemptId: string;
-  readonly leaseSeconds: number;
-}
 
 /** The rule for payment_id and attempt_id. */
 export const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
@@ -61,7 +27,7 @@ export const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin
  * as missing, because Protobuf does not distinguish it from an absent one. Returns the fields, or an error for each
  * invalid one. Never throws.
  */
-export function parsePayment(input: PaymentInput): Result<PaymentFields, readonly FieldError<PaymentFieldName>[]> {
+export function parsePayment(input: PaymentInput) {
   const values = {
     order_token: checkToken(input.order_token),
     payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
@@ -72,30 +38,31 @@ export function parsePayment(input: PaymentInput): Result<PaymentFields, readonl
   };
   const tooPrecise = checkPrecision(values.order_amount, values.order_currency);
   const checked = { ...values, order_amount: tooPrecise ?? values.order_amount };
-  const errors = paymentFieldNames.flatMap((field) => {
-    const value = checked[field];
-    return typeof value === 'object' ? [{ field, ...value }] : [];
-  });
+  const errors = errorsIn(checked);
   if (errors.length > 0) return failed(errors);
   return success({
+    /** Any text. A text that is not the token of a payment link finds no order. */
     orderToken: checked.order_token as string,
     paymentId: checked.payment_id as string,
+    /**
+     * When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see
+     * `order-states.ts`.
+     */
     paidAtMs: checked.paid_at as number,
     amount: checked.order_amount as AmountHundredths,
     currency: checked.order_currency as string,
+    /** The attempt that took the payment; absent if the payment was not started by StartPayment. */
     attemptId: (checked.attempt_id as string) || undefined,
   });
 }
 
 /** Checks the fields of a payment attempt, as {@link parsePayment} does. Without lease_seconds the default applies. */
-export function parseAttempt(input: AttemptInput): Result<AttemptFields, readonly FieldError<string>[]> {
+export function parseAttempt(input: AttemptInput) {
   const orderToken = checkToken(input.order_token);
   const attemptId = checkField(paymentIdRule, absentIfEmpty(input.attempt_id));
   const seconds = checkLeaseSeconds(input.lease_seconds);
   const checked = { order_token: orderToken, attempt_id: attemptId, lease_seconds: seconds };
-  const errors = Object.entries(checked).flatMap(([field, value]) =>
-    typeof value === 'object' ? [{ field, ...value }] : [],
-  );
+  const errors = errorsIn(checked);
   if (errors.length > 0) return failed(errors);
   return success({
     orderToken: orderToken as string,
@@ -128,8 +95,4 @@ function checkToken(value: unknown) {
 
 function checkRequiredTime(value: unknown) {
   return value === undefined || value === null ? missing : checkTime(value);
-}
-
-function absentIfEmpty(value: unknown): unknown {
-  return value === '' ? undefined : value;
 }

@@ -10,7 +10,7 @@ import {
   NumberText,
   parseAmount,
 } from '../money/money.ts';
-import { type BrokenRule, type FieldRule, textError } from './field-rules.ts';
+import { type BrokenRule, type FieldError, type FieldRule, textError } from './field-rules.ts';
 
 /** The error of a required field that is absent. */
 export const missing: BrokenRule = { code: 'missing', message: 'is required' };
@@ -48,4 +48,18 @@ export function checkPrecision(amount: unknown, currency: unknown): BrokenRule |
   if (minorUnit === undefined || fitsMinorUnit(amount as AmountHundredths, minorUnit)) return undefined;
   const decimals = minorUnit === 0 ? 'no' : `at most ${minorUnit}`;
   return { code: 'too_precise', message: `must have ${decimals} decimals in this currency` };
+}
+
+/** Returns `undefined` for an empty text, which Protobuf does not distinguish from an absent one. */
+export function absentIfEmpty(value: unknown): unknown {
+  return value === '' ? undefined : value;
+}
+
+/** Returns an error for each field whose check returned a broken rule instead of a value. */
+export function errorsIn<Field extends string>(checked: Readonly<Record<Field, unknown>>): FieldError<Field>[] {
+  return Object.entries<unknown>(checked).flatMap(([field, value]) =>
+    typeof value === 'object' && value !== null && 'code' in value
+      ? [{ field: field as Field, ...(value as BrokenRule) }]
+      : [],
+  );
 }

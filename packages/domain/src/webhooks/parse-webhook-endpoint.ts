@@ -1,5 +1,5 @@
 import { type EventType, eventTypes } from '../orders/order-states.ts';
-import { checkField, missing } from '../requests/check-field.ts';
+import { absentIfEmpty, checkField, errorsIn, missing } from '../requests/check-field.ts';
 import { type FieldError, urlRule } from '../requests/field-rules.ts';
 import { checkTime, timeMaxMs } from '../requests/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';
@@ -25,13 +25,10 @@ export function parseEndpoint(
   input: EndpointInput,
   isNew: boolean,
 ): Result<EndpointSettings, readonly FieldError<string>[]> {
-  const url = isAbsent(input.url) && !isNew ? undefined : checkField(urlRule, textOrAbsent(input.url));
+  const url = isAbsent(input.url) && !isNew ? undefined : checkField(urlRule, absentIfEmpty(input.url));
   const types = checkTypes(input.event_types);
   const status = isAbsent(input.status) ? undefined : checkStatus(input.status);
-  const errors: FieldError<string>[] = [];
-  for (const [field, value] of Object.entries({ url, event_types: types, status })) {
-    if (isBroken(value)) errors.push({ field, ...value });
-  }
+  const errors = errorsIn({ url, event_types: types, status });
   if (errors.length > 0) return failed(errors);
   return success({ url, eventTypes: types, status } as EndpointSettings);
 }
@@ -69,12 +66,4 @@ function checkStatus(value: unknown) {
 
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null || value === '';
-}
-
-function textOrAbsent(value: unknown): unknown {
-  return value === '' ? undefined : value;
-}
-
-function isBroken(value: unknown): value is Omit<FieldError, 'field'> {
-  return typeof value === 'object' && value !== null && 'code' in value;
 }
