@@ -94,22 +94,12 @@ async function createDemoMerchant(
   return credentials;
 }
 
-/** An order of the demo merchant that can be paid. */
-export interface DemoOrder {
-  readonly orderId: string;
-  readonly paymentLink: string;
-}
-
 /**
- * Creates the demo order. A later start finds the order, or creates another if it can no longer be paid. Returns
+ * Creates the demo order, which can be paid. A later start finds the order, or creates another if it can no longer be paid. Returns
  * `undefined` if that fails, because the gateway can run without the order. `url` is the address at which this process
  * can reach the HTTP port.
  */
-export async function createDemoOrder(
-  url: string,
-  { clientId, clientSecret }: Credentials,
-  baseUrl: BaseUrl,
-): Promise<DemoOrder | undefined> {
+export async function createDemoOrder(url: string, { clientId, clientSecret }: Credentials, baseUrl: BaseUrl) {
   try {
     for (const orderId of ['demo-1000', `demo-${Date.now()}`]) {
       const response = await fetch(`${url}/order`, {
@@ -119,7 +109,7 @@ export async function createDemoOrder(
         signal: AbortSignal.timeout(10_000),
       });
       const { order_status, payment_link } = Object(await response.json());
-      if (order_status === 'UN_PAID') return { orderId, paymentLink: payment_link };
+      if (order_status === 'UN_PAID') return { orderId, paymentLink: String(payment_link) };
     }
   } catch {
     // Handled like an error response.
@@ -131,7 +121,7 @@ export async function createDemoOrder(
 export function demoBanner(
   { clientId, clientSecret, signingSecret }: DemoMerchant,
   baseUrl: BaseUrl,
-  order: DemoOrder | undefined,
+  order: Awaited<ReturnType<typeof createDemoOrder>>,
 ): string {
   const payStep = `Pay the order ${order?.orderId}: open its payment link and click "Simulate a payment".
      No money moves, and the page that stands in for a shop shows what a shop receives:

@@ -6,30 +6,23 @@ import type { BaseUrl } from '@order-gateway/domain/links';
 import { formatTime } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
-import { type Caller, type Members, type Operation, type OperationDeps, operationsOf } from './operation.ts';
+import {
+  type Caller,
+  type Members,
+  type Operation,
+  type OperationDeps,
+  operationsOf,
+  type Reply,
+} from './operation.ts';
 import { orderRecord } from './orders.ts';
 import { retryAfter, storageFailure } from './retry-after.ts';
 
-type ListEventsDeps = Pick<OperationDeps, 'store' | 'eventWatch'>;
+type EventDeps = Pick<OperationDeps, 'store' | 'eventWatch' | 'baseUrl'>;
 
-export function eventOperations(deps: ListEventsDeps & Pick<OperationDeps, 'baseUrl'>): Operation[] {
+export function eventOperations(deps: EventDeps): Operation[] {
   return operationsOf(EventService, {
-    async listEvents(members, caller: Caller<Merchant>) {
-      const page = await listEvents(deps, caller, members);
-      if (!page.ok) return page;
-      const { nextCursor, waitSeconds } = page.value;
-      const events = page.value.events.map((event) => eventResponse(event, caller.account.mode, deps.baseUrl()));
-      const preferenceApplied = waitSeconds > 0 ? `wait=${waitSeconds}` : undefined;
-      return success({ body: { events, next_cursor: nextCursor }, outcome: 'ok', preferenceApplied });
-    },
+    listEvents: (members, caller: Caller<Merchant>) => listEvents(deps, caller, members),
   });
-}
-
-interface ListedEvents {
-  readonly events: readonly OrderEvent[];
-  readonly nextCursor: string;
-  /** The preferred wait for a first event, in seconds, if the call was allowed to wait; otherwise 0. */
-  readonly waitSeconds: number;
 }
 
 /**
@@ -38,14 +31,21 @@ interface ListedEvents {
  * event, the call continues the scan while there is time.
  */
 async function listEvents(
-  { store, eventWatch }: ListEventsDeps,
+  { store, eventWatch, baseUrl }: EventDeps,
   caller: Caller<Merchant>,
   input: Members,
-): Promise<Result<ListedEvents, Failure>> {
-  const { id } = caller.account;
+): Promise<Result<Reply, Failure>> {
+  const { id, mode } = caller.account;
   const parsed = parseEventList(id, input);
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
   const { filter, cursorAfter } = parsed.value;
+  /** `waitMs` is the preferred wait for a first event if the call was allowed to wait, and otherwise 0. */
+  const pageOf = (events: readonly OrderEvent[], after: EventPosition, waitMs = caller.waitMs) =>
+    success<Reply>({
+      body: { events: events.map((event) => eventResponse(event, mode, baseUrl())), next_cursor: cursorAfter(after) },
+      outcome: 'ok',
+      preferenceApplied: waitMs > 0 ? `wait=${waitMs / 1_000}` : undefined,
+    });
   const endsAt = performance.now() + caller.waitMs;
   for (let { after } = filter; ; ) {
     const listed = await store.listEvents(id, { ...filter, after }, caller.timeLeftMs());
@@ -53,18 +53,17 @@ async function listEvents(
     if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
     const { events, scannedTo, isCut = false } = listed;
     after = scannedTo ?? after;
-    const page = { events, nextCursor: cursorAfter(after), waitSeconds: caller.waitMs / 1_000 };
-    if (events.length > 0) return success(page);
+    if (events.length > 0) return pageOf(events, after);
     if (isCut) {
-      if (caller.timeLeftMs() < callTimeoutMs / 2) return success(page);
+      if (caller.timeLeftMs() < callTimeoutMs / 2) return pageOf([], after);
       continue;
     }
     const timeoutMs = endsAt - performance.now();
-    if (timeoutMs <= 0) return success(page);
-    if (!eventWatch.hasCapacity(id)) return success({ ...page, waitSeconds: 0 });
+    if (timeoutMs <= 0) return pageOf([], after);
+    if (!eventWatch.hasCapacity(id)) return pageOf([], after, 0);
     const position = after;
     const hasEvents = await caller.pause((signal) => eventWatch.hasEventsAfter(id, position, { timeoutMs, signal }));
-    if (!hasEvents) return success(page);
+    if (!hasEvents) return pageOf([], after);
   }
 }
 
@@ -83,11 +82,7 @@ export interface Watcher {
  */
 export type WatchEvents = ReturnType<typeof createWatchEvents>;
 
-export function createWatchEvents({
-  store,
-  eventWatch,
-  baseUrl,
-}: Pick<OperationDeps, 'store' | 'eventWatch' | 'baseUrl'>) {
+export function createWatchEvents({ store, eventWatch, baseUrl }: EventDeps) {
   const streams = new Map<AccountId, number>();
 
   async function* watch(

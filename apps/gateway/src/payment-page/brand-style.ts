@@ -16,27 +16,20 @@ const contrastMin = 4.5;
 /** The colour of a page without a brand. */
 export const defaultColor = '#1d4ed8';
 
-interface BrandColors {
-  readonly accent: string;
-  readonly onAccent: string;
-  readonly link: string;
-  readonly linkInDark: string;
-}
-
 // Deriving the colours takes a twentieth of a page's CPU time.
-const derivedColors = new Map<string, BrandColors>();
+const derivedColors = new Map<string, ReturnType<typeof deriveColors>>();
 const derivedColorsMax = 1_000;
 
 /**
  * The colours derived from a merchant's colour: text on it is black or white, whichever has the better contrast, which is
  * always sufficient. As the colour of a text, it is darkened or lightened until the text is readable on the card.
  */
-export function brandColors(color: string): BrandColors {
+export function brandColors(color: string) {
   if (derivedColors.size > derivedColorsMax) derivedColors.clear();
   return derivedColors.getOrInsertComputed(color, deriveColors);
 }
 
-function deriveColors(color: string): BrandColors {
+function deriveColors(color: string) {
   const rgb = rgbOf(color);
   const onAccent = contrast(rgb, white) >= contrast(rgb, black) ? white : black;
   return {
