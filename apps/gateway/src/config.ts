@@ -17,28 +17,28 @@ interface Variable<Value> {
   readonly name: string;
   readonly help: string;
   /** The default, as the help text describes it. */
-  readonly standard: string;
-  readonly standardValue: Value | undefined;
-  /** The rule for valid values. It completes the error message `NAME must be …`. */
+  readonly defaultText: string;
+  readonly defaultValue: Value | undefined;
+  /** The rule for valid values. It follows the name in the error message, such as `must be a port`. */
   readonly rule: string;
   readonly parse: (text: string) => Value | undefined;
 }
 
-/** Defines a variable without a default value. `standard` describes what happens if it is not set. */
+/** Defines a variable without a default value. `defaultText` describes what happens if it is not set. */
 function optional<Value>(
   name: string,
-  standard: string,
+  defaultText: string,
   help: string,
   rule: string,
   parse: Variable<Value>['parse'],
 ): Variable<Value> {
-  return { name, help, standard, standardValue: undefined, rule, parse };
+  return { name, help, defaultText, defaultValue: undefined, rule, parse };
 }
 
-/** Defines a variable whose default value is what the text `standard` parses to. */
-function standard<Value>(...variable: Parameters<typeof optional<Value>>) {
+/** Defines a variable whose default value is the parsed `defaultText`. */
+function withDefault<Value>(...variable: Parameters<typeof optional<Value>>) {
   const [, text, , , parse] = variable;
-  return { ...optional(...variable), standardValue: parse(text) as Value };
+  return { ...optional(...variable), defaultValue: parse(text) as Value };
 }
 
 /** The values of `OTEL_TRACES_SAMPLER` in OpenTelemetry's specification. */
@@ -82,15 +82,15 @@ function choice<const Value>(values: Readonly<Record<string, Value>>) {
   return [`must be ${rule}`, (text: string) => (Object.hasOwn(values, text) ? values[text] : undefined)] as const;
 }
 
-/** All variables, keyed by the names under which the code uses their values. docs/operations.md explains them. */
+/** All variables, keyed by the names under which the code uses their values. .env.example describes them. */
 const variables = {
-  host: standard('HOST', '127.0.0.1', 'the address to listen on', 'must be an address or a host name', (text) =>
+  host: withDefault('HOST', '127.0.0.1', 'the address to listen on', 'must be an address or a host name', (text) =>
     /\s/.test(text) ? undefined : text,
   ),
-  httpPort: standard('HTTP_PORT', '8080', 'the port of the JSON API and the pages; 0 selects a free one', ...port),
-  grpcPort: standard('GRPC_PORT', '9090', 'the port of gRPC; 0 selects a free one', ...port),
-  adminPort: standard('ADMIN_PORT', '9464', 'the port of /metrics for Prometheus; 0 selects a free one', ...port),
-  workers: standard(
+  httpPort: withDefault('HTTP_PORT', '8080', 'the port of the JSON API and the pages; 0 selects a free one', ...port),
+  grpcPort: withDefault('GRPC_PORT', '9090', 'the port of gRPC; 0 selects a free one', ...port),
+  adminPort: withDefault('ADMIN_PORT', '9464', 'the port of /metrics for Prometheus; 0 selects a free one', ...port),
+  workers: withDefault(
     'WORKERS',
     '1',
     'the number of processes that share both ports, or auto for one per core',
@@ -112,9 +112,9 @@ const variables = {
   databaseUrl: optional('DATABASE_URL', 'an embedded PostgreSQL', 'postgres://...', ...databaseUrl),
   dataDir: {
     ...optional('DATA_DIR', '.data/', "the embedded PostgreSQL's data", 'must be a folder', (text) => resolve(text)),
-    standardValue: defaultDataDir,
+    defaultValue: defaultDataDir,
   },
-  migrate: standard('MIGRATE', 'on', 'off: never changes the schema, so run pnpm migrate first', ...onOrOff),
+  migrate: withDefault('MIGRATE', 'on', 'off: never changes the schema, so run pnpm migrate first', ...onOrOff),
   checkoutTemplate: optional(
     'CHECKOUT_URL',
     'no button',
@@ -156,7 +156,7 @@ const variables = {
     '1: also sends webhooks over http and to private addresses, for development',
     ...choice<AllowedAddresses>({ 0: 'public', 1: 'any' }),
   ),
-  selfService: standard(
+  selfService: withDefault(
     'SELF_SERVICE',
     'on',
     'off: only operators manage webhook endpoints, client secrets and brands, not merchants over the API',
@@ -178,7 +178,7 @@ const variables = {
   ),
   openIdClientId: optional('OIDC_CLIENT_ID', 'none', "the gateway's client id at the provider", ...anyText),
   openIdClientSecret: optional('OIDC_CLIENT_SECRET', 'none', 'the secret of this client', ...anyText),
-  operatorConsole: standard(
+  operatorConsole: withDefault(
     'OPERATOR_CONSOLE',
     'off',
     "on: serves the operators' view on ADMIN_PORT; requires SECRETS_KEY",
@@ -220,7 +220,7 @@ const variables = {
     (text) => parseTrustProxy(text) && text,
   ),
   /** Calls are logged at level info, and those that fail with a 5xx status at level error. */
-  logLevel: standard(
+  logLevel: withDefault(
     'LOG_LEVEL',
     'info',
     'error, warn or info',
@@ -234,14 +234,14 @@ const variables = {
     'must be an http or https URL',
     (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
   ),
-  samplerName: standard(
+  samplerName: withDefault(
     'OTEL_TRACES_SAMPLER',
     'parentbased_traceidratio',
     'which calls are traced, as in OpenTelemetry',
     `must be one of ${samplerNames.join(', ')}`,
     (text) => samplerNames.find((name) => name === text),
   ),
-  sampledShare: standard(
+  sampledShare: withDefault(
     'OTEL_TRACES_SAMPLER_ARG',
     '1',
     'the share of calls that are traced, 0 to 1',
@@ -272,7 +272,7 @@ Options:
 
 Variables:
 ${Object.values(variables)
-  .map(({ name, help, standard }) => nameAndMeaning(name, `${help} (${standard})`, 26))
+  .map(({ name, help, defaultText }) => nameAndMeaning(name, `${help} (${defaultText})`, 26))
   .join('\n')}
 
 DATABASE_URL_FILE, OIDC_CLIENT_SECRET_FILE, OPERATOR_DATABASE_URL_FILE and
@@ -312,7 +312,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 type Values = {
   readonly [Key in keyof typeof variables]:
     | Exclude<ReturnType<(typeof variables)[Key]['parse']>, undefined>
-    | (typeof variables)[Key]['standardValue'];
+    | (typeof variables)[Key]['defaultValue'];
 };
 
 /** The values of the variables that {@link startUsage} explains. */
@@ -324,11 +324,11 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
  */
 export function readConfig(env: Environment) {
   const problems: string[] = [];
-  const read = <Value>({ name, parse, rule, standardValue }: Variable<Value>): Value | undefined => {
+  const read = <Value>({ name, parse, rule, defaultValue }: Variable<Value>): Value | undefined => {
     try {
       const isSecret = secretNames.includes(name);
       const text = isSecret ? readSecret(env, name) : env[name];
-      if (text === undefined || text === '') return standardValue;
+      if (text === undefined || text === '') return defaultValue;
       const value = parse(text);
       if (value !== undefined) return value;
       problems.push(`${name} ${rule}${isSecret ? '' : `, not ${shown(text)}`}`);
@@ -337,7 +337,7 @@ export function readConfig(env: Environment) {
       else if (error instanceof ConnectionUrlError) problems.push(`${name} ${error.message}`);
       else throw error;
     }
-    return standardValue;
+    return defaultValue;
   };
   const entries = Object.entries<Variable<unknown>>(variables).map(([key, variable]) => [key, read(variable)]);
   const {

@@ -64,8 +64,8 @@ export function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: 
 }
 
 /**
- * Twice the 5 seconds within which the sweep stores an expiry. Until then, the stored status counts as the order's
- * status.
+ * The sweep stores an expiry every second, but takes longer on a busy machine. Until then, the stored status counts as
+ * the order's status.
  */
 const sweptWithinMs = 10_000;
 

@@ -58,8 +58,8 @@ type Replays = DatabaseClient<ReturnType<typeof prepareFindBy>>;
 /**
  * Orders that arrive together share one insert and its commit; every call gets its outcome after that commit. One
  * statement creates an order, without a transaction around it. A second statement reads the order only if its merchant
- * already had one with the same order_id, because a single statement that does both misses rows that another session
- * has just committed. `server` is the server of a Citus cluster that stores all of the orders.
+ * already had one with the same order_id. One statement could not do both, because it does not see rows that were
+ * committed after it began. `server` is the server of a Citus cluster that stores all of the orders.
  */
 export function openCreations(
   { limits = queueLimits.orders, ...database }: CreationOptions,
@@ -209,7 +209,7 @@ async function insertBatch(
   try {
     const inserted = await insert(statements, orders, isDistributed);
     // An order counts as created only if its own id is returned, because the driver has returned rows of other
-    // statements (issue 1120).
+    // statements (postgres.js issue 1120).
     return { orders, created: new Set(inserted.map(({ serviceOrderId }) => serviceOrderId)) };
   } catch (error) {
     if (attempts === 1 || !isDuplicate(error)) throw error;

@@ -79,7 +79,7 @@ function changeFunction(
   name: string,
   parameters: Readonly<Record<string, string>>,
   define: (value: (parameter: string) => SQL) => {
-    /** A query for the time of the change, which the statements after it call {@link changedAt}. Absent: now. */
+    /** A query for the time of the change. Later statements read it as {@link changedAt}. Absent: now. */
     readonly time?: SQL;
     /** An update of orders that returns their `order_id`. */
     readonly update: SQLWrapper;
