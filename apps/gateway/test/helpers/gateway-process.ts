@@ -206,7 +206,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** The resident memory of a process, in MiB. Linux only. */
-export function residentMiB(pid: number | undefined, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+function residentMiB(pid: number | undefined, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
   const kib = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Math.round(Number(kib) / 1_024);
 }

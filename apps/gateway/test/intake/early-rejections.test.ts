@@ -14,7 +14,7 @@ const gateway = useGateway();
 
 const grpcHeaders = () => ({ ...gateway.headers, 'content-type': 'application/grpc' });
 
-test('an announced size above the limit is rejected before credentials, over gRPC too', async () => {
+test('over gRPC, an announced size above the limit is rejected before the credentials are checked', async () => {
   const headers = { 'content-type': 'application/grpc', 'content-length': '70005' };
   const session = useSession(gateway.grpcPort);
   const { trailers } = await sendCall(session, { headers, chunks: [], ends: false });
@@ -31,7 +31,7 @@ test.each([
   ['no credentials, over Connect', createOrderPath, ['x-client-secret: none'], 401],
   ['an unknown path', '/nowhere', [], 404],
   ['another method', '/health/live', [], 405],
-])('Expect: 100-continue gets the final status at once: %s', async (_, path, fields, status) => {
+])('a request with Expect: 100-continue is rejected without its body: %s', async (_, path, fields, status) => {
   const replaced = fields.map((field) => field.slice(0, field.indexOf(':') + 1));
   const lines = postHead(gateway, path, ...expectation)
     .trimEnd()
@@ -77,7 +77,7 @@ async function postMessage(contentType: string, body: Uint8Array, headers: Recor
 
 const invalidMessage = Buffer.from([0x0a, 0xff]);
 
-test('a message that is not valid Protobuf is the fault of the client in every protocol', async () => {
+test('invalid Protobuf is an error of the client in every protocol', async () => {
   const overConnect = await postMessage('application/proto', invalidMessage);
   expect([overConnect.status, JSON.parse(overConnect.text)]).toMatchObject([400, { code: 'invalid_argument' }]);
   const overGrpcWeb = await postMessage('application/grpc-web+proto', frame(invalidMessage));
@@ -95,7 +95,7 @@ test('a message that is not valid Protobuf is the fault of the client in every p
   expect(gateway.errors).toEqual([]);
 });
 
-test('Connect in JSON may be compressed, and is read as strictly as it is otherwise', async () => {
+test('Connect in JSON may be compressed, and is read as strictly as without compression', async () => {
   const order = JSON.stringify(validOrderInput({ order_id: 'compressed' }));
   const gzip = { 'content-encoding': 'gzip' };
   const created = await postMessage('application/json', gzipSync(order), gzip);

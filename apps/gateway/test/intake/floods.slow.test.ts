@@ -7,26 +7,26 @@ import { fileURLToPath } from 'node:url';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
-import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FloodOptions, FloodReport } from '../helpers/attacks/flood-process.ts';
 import {
   endLater,
   endProcesses,
-  type GatewayProcess,
+  type GatewayWithMerchant,
   peakResidentMiB,
   processSeconds,
-  startProcess,
+  startOnNewDatabase,
 } from '../helpers/gateway-process.ts';
 import { frame, openSession, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { createOrder, credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
-// Merchants beside floods of clients without credentials. The figures are printed: they depend on the machine.
+// Merchants that make calls during floods of calls from others. The latencies are only printed, because they depend on
+// the machine.
 
 const merchants = 20;
 const callsPerSecond = 20;
 const floodMs = 12_000;
-/** Merchants that make their first call during a flood, on a new connection. */
+/** The interval between the first calls of new merchants, each on a new connection. */
 const newMerchantEveryMs = 250;
 
 interface Sample {
@@ -38,45 +38,37 @@ interface Sample {
 
 type Flood = Pick<FloodOptions, 'kind' | 'connections'> & { readonly isAuthenticated?: boolean };
 
-let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
-let gateway: GatewayProcess;
+let gateway: GatewayWithMerchant;
 let ordinary: Credentials[];
 let fresh: Credentials[];
-let flooder: Credentials;
 let orderToken: string;
 
 beforeAll(async () => {
-  database = await createMigratedDatabase();
-  gateway = await startProcess({ DATABASE_URL: database.url });
-  const accounts = openAccountAdmin({ url: database.url });
+  gateway = await startOnNewDatabase();
+  const accounts = openAccountAdmin({ url: gateway.databaseUrl });
   const create = (count: number) =>
     Promise.all(Array.from({ length: count }, (_, index) => accounts.create(`Shop ${index}`)));
   ordinary = await create(merchants);
-  [flooder] = (await create(1)) as [Credentials];
   fresh = await create((floods.length * floodMs) / newMerchantEveryMs);
   await accounts.close();
-  ({ order_token: orderToken } = await createOrder({ url: gateway.url, credentials: flooder }, 'page'));
+  ({ order_token: orderToken } = await createOrder(gateway, 'page'));
 });
 
 afterAll(async () => {
   for (const agent of agents) agent?.destroy();
   for (const session of sessions) session?.destroy();
   await endProcesses();
-  await database?.drop();
 });
 
-/** Creates an order, or looks for one that does not exist. Returns the failure. */
-async function callJson(agent: Agent, credentials: Credentials, isLookUp: boolean): Promise<string | undefined> {
+/** Creates an order, or looks up one that does not exist. Returns the failure. */
+async function callJson(agent: Agent, credentials: Credentials, isLookup: boolean): Promise<string | undefined> {
   const options = { agent, headers: credentialHeaders(credentials), signal: AbortSignal.timeout(10_000) };
-  const calling = isLookUp
+  const order = validOrderInput({ order_id: `${performance.now()}` });
+  const calling = isLookup
     ? sendRequest(`${gateway.url}/order/unknown`, options)
-    : sendRequest(
-        `${gateway.url}/order`,
-        { ...options, method: 'POST' },
-        validOrderInput({ order_id: `${performance.now()}` }),
-      );
+    : sendRequest(`${gateway.url}/order`, { ...options, method: 'POST' }, order);
   const { status, body } = await calling.catch(({ message }: Error) => ({ status: 0, body: message }));
-  return status === (isLookUp ? 404 : 201) ? undefined : `${status} ${body}`;
+  return status === (isLookup ? 404 : 201) ? undefined : `${status} ${body}`;
 }
 
 async function callGrpc(
@@ -89,7 +81,7 @@ async function callGrpc(
   return trailers['grpc-status'] === '0' ? undefined : `grpc-status ${trailers['grpc-status']}, stream ${closed}`;
 }
 
-/** Those of the ordinary merchants stay open from test to test. */
+/** The connections of the ordinary merchants stay open from test to test. */
 const agents: (Agent | undefined)[] = [];
 const sessions: (ClientHttp2Session | undefined)[] = [];
 
@@ -100,14 +92,14 @@ function newAgent(index: number): Agent {
 }
 
 function openedSession(index: number): ClientHttp2Session {
-  const last = sessions[index];
-  if (last !== undefined && !last.closed && !last.destroyed) return last;
+  const previous = sessions[index];
+  if (previous !== undefined && !previous.closed && !previous.destroyed) return previous;
   const session = openSession(gateway.grpcPort);
   sessions[index] = session;
   return session;
 }
 
-/** Ordinary merchants, half of them over gRPC, and new ones, until the time is over. Latencies count from the planned start. */
+/** Makes the calls of the ordinary merchants, half of them over gRPC, and those of new merchants, for `floodMs`. */
 async function runMerchants(): Promise<Sample[]> {
   const samples: Promise<Sample>[] = [];
   const measure = (isNew: boolean, call: () => Promise<string | undefined>) => {
@@ -145,7 +137,7 @@ async function runMerchants(): Promise<Sample[]> {
 async function startFlood(options: Flood) {
   const all: FloodOptions = {
     ...options,
-    credentials: options.isAuthenticated ? flooder : undefined,
+    credentials: options.isAuthenticated ? gateway.credentials : undefined,
     httpPort: gateway.httpPort,
     grpcPort: gateway.grpcPort,
     orderToken,
@@ -155,8 +147,8 @@ async function startFlood(options: Flood) {
   endLater(child);
   const report = async (): Promise<FloodReport> => {
     child.send('report');
-    const [answer] = await once(child, 'message');
-    return answer;
+    const [message] = await once(child, 'message');
+    return message;
   };
   await expect.poll(async () => (await report()).opened, { interval: 500 }).toBeGreaterThanOrEqual(options.connections);
   await sleep(1_000);
@@ -196,18 +188,18 @@ const floods: readonly (readonly [name: string, flood: Flood | undefined])[] = [
     "a merchant's 500 connections that send chunked bodies of 64 KB",
     { kind: 'chunked bodies', connections: 500, isAuthenticated: true },
   ],
-  ['500 connections that do not end bodies of 64 KB', { kind: 'incomplete bodies', connections: 500 }],
+  ['500 connections that never finish bodies of 64 KB', { kind: 'incomplete bodies', connections: 500 }],
   [
-    "a merchant's 500 connections that do not end bodies of 64 KB",
+    "a merchant's 500 connections that never finish bodies of 64 KB",
     { kind: 'incomplete bodies', connections: 500, isAuthenticated: true },
   ],
   [
-    "a merchant's 500 connections that do not end chunked bodies",
+    "a merchant's 500 connections that never finish chunked bodies",
     { kind: 'incomplete chunked bodies', connections: 500, isAuthenticated: true },
   ],
-  ['500 gRPC connections that end no message', { kind: 'incomplete messages', connections: 500 }],
+  ['500 gRPC connections that never finish a message', { kind: 'incomplete messages', connections: 500 }],
   [
-    "a merchant's 500 gRPC connections that end no message",
+    "a merchant's 500 gRPC connections that never finish a message",
     { kind: 'incomplete messages', connections: 500, isAuthenticated: true },
   ],
   ['500 gRPC connections with 15 KB of metadata in each call', { kind: 'metadata', connections: 500 }],
@@ -217,7 +209,7 @@ const floods: readonly (readonly [name: string, flood: Flood | undefined])[] = [
   ],
   ['16 loops of 480 resets', { kind: 'resets', connections: 16 }],
   ['4 loops of messages in frames of one byte', { kind: 'tiny frames', connections: 4 }],
-  ['more idle sockets than both ports hold', { kind: 'idle', connections: 19_000 }],
+  ['more idle sockets than both ports accept', { kind: 'idle', connections: 19_000 }],
 ];
 
 test.each(floods)('20 merchants at 20 calls per second beside %s', async (name, flood) => {
@@ -236,8 +228,8 @@ test.each(floods)('20 merchants at 20 calls per second beside %s', async (name, 
       `in the gateway: ${percentiles(logged)}; ${Math.round((100 * cpu * 1_000) / floodMs)} % of a core, ${memoryMiB} MiB, ` +
       `${lines.length} log lines; flood: ${JSON.stringify(report ?? {})}\n`,
   );
-  // The memory that docs/scaling.md gives a process, after all earlier floods. A call fails if the machine is slow for
-  // seconds.
+  // docs/scaling.md allows a process this much memory, here after all earlier floods. Some calls fail if the machine is
+  // slow for seconds.
   expect(memoryMiB).toBeLessThan(1_024);
   const failures = samples.flatMap(({ failure }) => failure ?? []);
   expect(failures.length / samples.length, failures.slice(0, 10).join('; ')).toBeLessThan(0.005);

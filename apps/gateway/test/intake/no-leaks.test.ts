@@ -7,8 +7,8 @@ import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from '../h
 import { rpcClients, rpcNames } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
 
-// No response may contain these texts: a card number, a secret, an e-mail address.
-const delicate = ['4111111111111111', `sk_${'Q7'.repeat(21)}z`, 'private.person@example.com'];
+// No response may contain these texts: a card number, a secret, and an e-mail address.
+const sensitiveTexts = ['4111111111111111', `sk_${'Q7'.repeat(21)}z`, 'private.person@example.com'];
 
 const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && name !== 'service_type');
 
@@ -20,7 +20,7 @@ afterAll(endProcesses);
 
 type Send = (orderId: string, fields: Record<string, string>) => Promise<string>;
 
-/** All that a client sees: status, headers, body. */
+/** Returns all that a client receives: status, headers and body. */
 const overJson: Send = async (orderId, fields) => {
   const response = await postOrder(gateway, validOrderInput({ order_id: orderId, ...fields }));
   return `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}`;
@@ -30,12 +30,12 @@ function overRpc(protocol: string): Send {
   return async (orderId, fields) => {
     const found = rpcClients(OrderService, gateway).find(({ name }) => name === protocol);
     if (found === undefined) throw new Error(`there is no client for ${protocol}`);
-    let seen = '';
-    const answer = await found.client
+    let received = '';
+    const message = await found.client
       .createOrder(orderMessage(orderId, fields), {
         headers: credentialHeaders(gateway.credentials),
         onHeader: (headers) => {
-          seen += JSON.stringify([...headers]);
+          received += JSON.stringify([...headers]);
         },
       })
       .catch((error: unknown) => {
@@ -45,7 +45,7 @@ function overRpc(protocol: string): Send {
         );
         return { rawMessage, texts, metadata: [...metadata] };
       });
-    return seen + JSON.stringify(answer, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+    return received + JSON.stringify(message, (_, value) => (typeof value === 'bigint' ? String(value) : value));
   };
 }
 
@@ -54,11 +54,11 @@ const protocols: readonly (readonly [string, Send])[] = [
   ...rpcNames.map((name) => [name, overRpc(name)] as const),
 ];
 
-test.each(protocols)('over %s no field of an order is in a response', async (protocol, send) => {
+test.each(protocols)('over %s, no response contains a field of the order', async (protocol, send) => {
   for (const field of textFields) {
-    // The response to a stored order echoes its order_id; what errors do with one is tested below.
+    // The response to a stored order echoes its order_id. The next test covers errors.
     if (field === 'order_id') continue;
-    for (const [index, value] of delicate.entries()) {
+    for (const [index, value] of sensitiveTexts.entries()) {
       const orderId = `leak-${protocol}-${field}-${index}`;
       // Unchanged, invalid, and in conflict with a stored order.
       for (const text of [value, `${value}\u0000`, `${value}${'x'.repeat(3_000)}`]) {
@@ -70,28 +70,26 @@ test.each(protocols)('over %s no field of an order is in a response', async (pro
   }
 });
 
-test.each(protocols)('over %s a rejected order_id is not in the response', async (_, send) => {
-  for (const value of delicate) {
+test.each(protocols)('over %s, no error contains the order_id', async (_, send) => {
+  for (const value of sensitiveTexts) {
     for (const text of [`${value}\u0000`, `${value}${'x'.repeat(128)}`])
       expect(await send(text, {})).not.toContain(value);
     await send(value, {});
     // In conflict with the order that is stored under it.
-    expect(await send(value, { order_note: 'another' })).not.toContain(value);
+    expect(await send(value, { order_note: 'different' })).not.toContain(value);
   }
 });
 
-test('a checksum that does not verify echoes the canonical text and nothing else', async () => {
-  const answer = await overJson('leak-checksum', {
-    order_note: delicate[0] ?? '',
-    order_checksum: `v1=${'0'.repeat(64)}`,
-  });
-  expect(answer).toContain('"canonical_text"');
-  expect(answer).toContain(delicate[0]);
-  expect(answer).not.toContain(gateway.credentials.clientSecret);
+test('the response to a wrong checksum contains the canonical text, but not the secret', async () => {
+  const [text = ''] = sensitiveTexts;
+  const response = await overJson('leak-checksum', { order_note: text, order_checksum: `v1=${'0'.repeat(64)}` });
+  expect(response).toContain('"canonical_text"');
+  expect(response).toContain(text);
+  expect(response).not.toContain(gateway.credentials.clientSecret);
 });
 
-test('requests that break in other ways tell nothing either', async () => {
-  for (const value of delicate) {
+test('responses to other invalid requests reveal nothing either', async () => {
+  for (const value of sensitiveTexts) {
     const headers = { 'x-client-id': value, 'x-client-secret': value, 'x-request-id': `${value}@` };
     for (const body of [
       `{"order_note": ${value}}`,
@@ -104,15 +102,15 @@ test('requests that break in other ways tell nothing either', async () => {
       const rejected = await postOrder(gateway, body, headers);
       expect(`${JSON.stringify([...rejected.headers])}${await rejected.text()}`).not.toContain(value);
     }
-    const nowhere = await fetch(`${gateway.url}/${value}?card=${value}`);
-    expect(await nowhere.text()).not.toContain(value);
+    const notFound = await fetch(`${gateway.url}/${value}?card=${value}`);
+    expect(await notFound.text()).not.toContain(value);
   }
 });
 
-test('no log line holds anything that was sent, except the order_id of a stored order', async () => {
-  const callsSent = protocols.length * (textFields.length - 1) * delicate.length * 5;
+test('no log line contains anything that was sent, except the order_id of a stored order', async () => {
+  const callsSent = protocols.length * (textFields.length - 1) * sensitiveTexts.length * 5;
   await expect.poll(() => gateway.lines.length).toBeGreaterThan(callsSent);
   const log = gateway.lines.map((line) => JSON.stringify({ ...JSON.parse(line), order_id: undefined })).join('\n');
-  for (const value of [...delicate, gateway.credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])
+  for (const value of [...sensitiveTexts, gateway.credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])
     expect(log).not.toContain(value);
 });

@@ -26,25 +26,25 @@ test('a call over the rate limit is rejected in every protocol before its body a
     postHead(gateway, createOrderPath, ...announced).replace('application/json', 'application/grpc-web+proto'),
   ];
   const session = useSession(gateway.grpcPort);
-  // One call uses up this second's only turn. A second later, another one may be made.
-  const answers: string[] = [];
+  // The first call uses up the limit for a second. On a slow machine, some of the next calls are made after that.
+  const responses: string[] = [];
   const rejections = async () => {
     await (await postOrder(gateway)).text();
-    answers.push(...(await Promise.all(overHttp.map((text) => exchange(gateway, text)))));
+    responses.push(...(await Promise.all(overHttp.map((text) => exchange(gateway, text)))));
     const headers = { ...callHeaders, ...gateway.headers };
     const { trailers } = await sendCall(session, { headers, chunks: [], ends: false });
-    answers.push(`gRPC ${trailers['grpc-status']}`);
-    return answers;
+    responses.push(`gRPC ${trailers['grpc-status']}`);
+    return responses;
   };
   await expect.poll(rejections).toContain('gRPC 8');
   await expect.poll(rejections).toContainEqual(expect.stringMatching(/^HTTP\/1.1 200 .*grpc-status: 8/s));
-  const rejected = answers.filter((answer) => answer.startsWith('HTTP/1.1 429'));
+  const rejected = responses.filter((response) => response.startsWith('HTTP/1.1 429'));
   expect(rejected).toContainEqual(expect.stringContaining('application/problem+json'));
   expect(rejected).toContainEqual(expect.stringContaining('resource_exhausted'));
 });
 
-/** Both ports with two merchants, on a store that finishes orders when the test lets it. */
-async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, more: Partial<GatewayDeps> = {}) {
+/** Runs both ports for two merchants, on a store that creates an order only when the test finishes it. */
+async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replaced: Partial<GatewayDeps> = {}) {
   const { logger } = createMemoryLogger();
   const other = { ...credentials, clientId: createClientId((count) => new Uint8Array(count).fill(8)) };
   const merchants = new Map<string | undefined, Merchant>([
@@ -63,7 +63,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, more: 
     store: { ...fixed.store, create },
     authenticate: async ({ clientId }) => ({ ok: true, value: merchants.get(clientId) ?? merchant }),
     admission: createAdmission({ oldestOrderMs: () => 0, limits }),
-    ...more,
+    ...replaced,
   };
   const operations = createOperations(deps);
   const [http, grpc] = [createHttpServer(deps, operations, ''), createGrpcServer(deps, operations)];
@@ -76,7 +76,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, more: 
     other,
     pending,
     finishAll: () => pending.splice(0).forEach((finish) => void finish()),
-    /** Starts a call over gRPC, and cancels it when it waits for the store. */
+    /** Starts a call over gRPC, and cancels it while it waits for the store. */
     cancel: async () => {
       const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
       stream.on('error', () => {});
@@ -97,7 +97,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, more: 
   };
 }
 
-test('if one merchant takes everything, another still gets its share as calls end', async () => {
+test('if one merchant uses all capacity, another merchant still gets its share as calls end', async () => {
   const gateway = await runFullGateway(8);
   const { pending, json, grpc, other, finishAll } = gateway;
   const heavy = [...Array.from({ length: 4 }, () => json(credentials)), ...[1, 2, 3, 4].map(() => grpc(credentials))];
@@ -117,7 +117,7 @@ test('if one merchant takes everything, another still gets its share as calls en
 test.each([
   ['overloaded', 503, 14],
   ['rate_limited', 429, 8],
-])('%s is sent after a pause', async (code, status, grpcStatus) => {
+])('the error %s is sent after a pause', async (code, status, grpcStatus) => {
   const paused: (() => void)[] = [];
   const rejectionPause = () => new Promise<void>((resolve) => paused.push(resolve));
   const rateLimit = () => (code === 'rate_limited' ? 1 : undefined);
@@ -131,7 +131,7 @@ test.each([
   expect(statuses.toSorted()).toEqual([status, grpcStatus].toSorted());
 });
 
-test('a call that its client cancels makes room', async () => {
+test('a cancelled call frees its capacity', async () => {
   const { pending, json, cancel, finishAll } = await runFullGateway(1);
   await cancel();
   const statuses: number[] = [];
@@ -145,16 +145,16 @@ test('a call that its client cancels makes room', async () => {
   await expect.poll(() => statuses).toContain(201);
 });
 
-test('calls above those at work wait for their turn, until their deadline', async () => {
+test('if all slots are active, further calls wait for one, until their deadline', async () => {
   const { pending, json, grpc, other, finishAll } = await runFullGateway(8, 2);
-  const begun = [json(credentials), grpc(credentials)];
+  const active = [json(credentials), grpc(credentials)];
   await expect.poll(() => pending.length).toBe(2);
   expect(await grpc(credentials, { 'grpc-timeout': '50m' })).toBe(4);
   const waiting = [json(credentials), grpc(credentials)];
   const ordinary = json(other);
   await expect.poll(() => pending.length).toBe(3);
-  const statuses = Promise.all([...begun, ...waiting, ordinary]);
-  // Both begin only once other calls have ended.
+  const statuses = Promise.all([...active, ...waiting, ordinary]);
+  // The waiting calls start only after other calls have ended.
   finishAll();
   await expect.poll(() => pending.length).toBe(2);
   finishAll();

@@ -10,11 +10,11 @@ import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
 // Tests whether the time of a rejection reveals what is wrong with the credentials.
 
-/** How many calls of each kind are made at a time, in random order. */
+/** The number of calls with each kind of credentials in a test. */
 const callsOfKind = 20_000;
 const callers = 64;
 
-/** Above this value, two times certainly differ (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
+/** Above this t, two times differ with certainty (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
 const tMax = 4.5;
 
 const gateway = useGateway();
@@ -36,7 +36,7 @@ afterAll(() => directory?.close());
 const wrongSecret = () => createClientSecret(randomBytes);
 const repeated = { clientId: createClientId(randomBytes), clientSecret: wrongSecret() };
 
-/** Every other kind is compared with the first one. */
+/** The first kind is compared with each of the other kinds. */
 const kinds: Readonly<Record<string, () => Credentials>> = {
   'an unknown id': () => ({ clientId: createClientId(randomBytes), clientSecret: wrongSecret() }),
   'the same unknown id again': () => repeated,
@@ -62,11 +62,11 @@ async function measure(reject: (credentials: Credentials, caller: number) => Pro
   return times;
 }
 
-/** Welch's t of the two, below the 90th percentile of both together: what is above is the machine's noise (as dudect does). */
-function welchT(one: readonly number[], other: readonly number[]): number {
-  const all = [...one, ...other].sort((a, b) => a - b);
+/** Welch's t of two samples. Like dudect, ignores times above the 90th percentile of both, which are noise of the machine. */
+function welchT(first: readonly number[], second: readonly number[]): number {
+  const all = [...first, ...second].sort((a, b) => a - b);
   const limit = all[Math.floor(all.length * 0.9)] ?? 0;
-  const [a, b] = [one, other].map((times) => {
+  const [a, b] = [first, second].map((times) => {
     const below = times.filter((time) => time < limit);
     const mean = below.reduce((sum, time) => sum + time, 0) / below.length;
     const variance = below.reduce((sum, time) => sum + (time - mean) ** 2, 0) / (below.length - 1);
@@ -76,32 +76,32 @@ function welchT(one: readonly number[], other: readonly number[]): number {
   return (a.mean - b.mean) / Math.sqrt(a.error + b.error);
 }
 
-function expectOneTime(of: string, [first = [], ...others]: readonly number[][]): void {
+function expectEqualTimes(where: string, [first = [], ...others]: readonly number[][]): void {
   const ts = others.map((times) => welchT(first, times));
   const report = ts.map((t, index) => `${Object.keys(kinds)[index + 1]} ${t.toFixed(1)}`).join(', ');
-  process.stdout.write(`${of}: t of an unknown id and ${report}\n`);
+  process.stdout.write(`${where}: t of an unknown id and ${report}\n`);
   for (const t of ts) expect(Math.abs(t), report).toBeLessThan(tMax);
 }
 
-test('in the process', async () => {
+test('all rejections take the same time in the process', async () => {
   const authenticate = createAuthenticate({ directory, now: Date.now, monotonicNow: () => performance.now() });
   const times = await measure(async (credentials) => {
     expect((await authenticate(credentials, 60_000)).ok).toBe(false);
   });
-  expectOneTime('in the process', times);
+  expectEqualTimes('in the process', times);
 });
 
-test('over HTTP', async () => {
+test('all rejections take the same time over HTTP', async () => {
   const agent = new Agent({ keepAlive: true });
   const times = await measure(async (credentials) => {
     const { status } = await sendRequest(`${gateway.url}/orders`, { agent, headers: credentialHeaders(credentials) });
     expect(status).toBe(401);
   });
   agent.destroy();
-  expectOneTime('over HTTP', times);
+  expectEqualTimes('over HTTP', times);
 });
 
-test('over gRPC', async () => {
+test('all rejections take the same time over gRPC', async () => {
   const sessions = Array.from({ length: callers }, () => openSession(gateway.grpcPort));
   const call = ordinaryCall('any');
   const times = await measure(async (credentials, caller) => {
@@ -111,5 +111,5 @@ test('over gRPC', async () => {
     expect((await sendCall(session, { ...call, headers })).trailers['grpc-status']).toBe('16');
   });
   for (const session of sessions) session.close();
-  expectOneTime('over gRPC', times);
+  expectEqualTimes('over gRPC', times);
 });

@@ -18,7 +18,7 @@ const unknownClient = () => ({
   credentials: { clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) },
 });
 
-test('pages beyond their limit are rate_limited, as a page or as JSON; health and merchants are not', async () => {
+test('pages above their limit are rate_limited, as a page or as JSON; health checks and merchants are not', async () => {
   const created = await postOrder(gateway);
   expect(created.status).toBe(201);
   const { order_token } = await answerOf(created);
@@ -34,7 +34,7 @@ test('pages beyond their limit are rate_limited, as a page or as JSON; health an
   expect((await callJson(gateway, 'GET', `/order/${validOrderInput().order_id}`)).status).toBe(200);
 });
 
-test('forms that arrive slowly take no slot from the pages', async () => {
+test('a form that arrives slowly takes no slot that a page needs', async () => {
   const served = await runGateway({ unauthenticatedLimits: { ...unauthenticatedLimits, inFlightMax: 1 } });
   const { order_token } = await answerOf(await postOrder(served));
   const head = `POST /payment/${order_token}/simulate HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n`;
@@ -42,7 +42,7 @@ test('forms that arrive slowly take no slot from the pages', async () => {
   expect((await fetch(`${served.url}/payment/${order_token}`)).status).toBe(200);
 });
 
-test('failed authentications beyond their limit are rate_limited in every protocol', async () => {
+test('failed authentications above their limit are rate_limited in every protocol', async () => {
   const response = await postOrder(unknownClient());
   expect(response.status).toBe(429);
   expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
@@ -52,11 +52,11 @@ test('failed authentications beyond their limit are rate_limited in every protoc
   expect(trailers['grpc-status']).toBe('8');
 });
 
-test('merchants are served beside failed authentications beyond the limit, their first call too', async () => {
+test('while many authentications fail, merchants are served, even on their first call', async () => {
   const flood = Array.from({ length: 200 }, () => postOrder(unknownClient()));
   const served = await runGateway({ unauthenticatedLimits: { ...unauthenticatedLimits, rejectedPerSecond: 0 } });
-  const alsoHere = Array.from({ length: 50 }, () => postOrder({ ...unknownClient(), url: served.url }));
+  const secondFlood = Array.from({ length: 50 }, () => postOrder({ ...unknownClient(), url: served.url }));
   expect((await postOrder(served)).status).toBe(201);
   expect((await postOrder(gateway, validOrderInput({ order_id: 'beside' }))).status).toBe(201);
-  for (const { status } of await Promise.all([...flood, ...alsoHere])) expect(status).toBe(429);
+  for (const { status } of await Promise.all([...flood, ...secondFlood])) expect(status).toBe(429);
 });

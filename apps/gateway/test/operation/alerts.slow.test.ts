@@ -21,7 +21,7 @@ const cannotRun = mustSkip('alerts of a real Prometheus', missing('prometheus') 
 
 afterEach(endProcesses);
 
-/** Runs Prometheus with the files of deploy/, scraping every second. Returns the names of the alerts that fire. */
+/** Runs Prometheus with the files of deploy/, scraping every second. The returned function gets the names of firing alerts. */
 async function startPrometheus(target: string): Promise<() => Promise<string[]>> {
   const folder = await temporaryFolder();
   const [port] = await freePorts(1);
@@ -33,7 +33,7 @@ async function startPrometheus(target: string): Promise<() => Promise<string[]>>
     join(folder, 'prometheus.yml'),
     (config ?? '').replace('scrape_interval: 15s', seconds).replace('127.0.0.1:9464', target),
   );
-  // alerts.test.yml tests how long a cause must last.
+  // alerts.test.yml tests how long a cause must last before its alert fires.
   await writeFile(join(folder, 'alerts.yml'), (alerts ?? '').replaceAll(/for: \d+m/g, 'for: 2s'));
   const args = ['--config.file', 'prometheus.yml', '--storage.tsdb.path', 'data'];
   const child = spawn('prometheus', [...args, '--web.listen-address', `127.0.0.1:${port}`], { cwd: folder });
@@ -56,7 +56,7 @@ async function startPrometheus(target: string): Promise<() => Promise<string[]>>
 }
 
 test.skipIf(cannotRun)(
-  'behind HAProxy a bug, stopped webhooks and a database that is down fire their alerts',
+  'behind HAProxy, the alerts fire for a bug, for late webhooks and for a stopped database',
   async () => {
     const server = await startTestServer();
     let isDown = false;
@@ -64,16 +64,15 @@ test.skipIf(cannotRun)(
     const { url: databaseUrl } = await server.createDatabase(migrateDatabase);
     const credentials = await createMerchant(databaseUrl, 'Shop');
     await giveSigningSecret(databaseUrl, credentials.clientId, 'https://shop.example.com');
-    // Without SECRETS_KEY it delivers nothing.
+    // Without SECRETS_KEY, the gateway delivers no webhooks.
     const gateway = await startProcess({ DATABASE_URL: databaseUrl });
-    const { metrics_url: metricsUrl } = JSON.parse(gateway.lines.find((line) => line.includes('"ready"')) ?? '{}');
     const [http = 0, grpc = 0] = await freePorts(2);
     const ports = { http: gateway.httpPort, grpc: gateway.grpcPort };
     await runProxy('haproxy', { http, grpc, gateways: [ports, ports] });
     const url = `http://127.0.0.1:${http}`;
     const create = (orderId: string) => postOrder({ url, credentials }, validOrderInput({ order_id: orderId }));
     await expect.poll(async () => (await create('first').catch(() => undefined))?.status).toBeLessThan(300);
-    const firing = await startPrometheus(new URL(metricsUrl).host);
+    const firing = await startPrometheus(new URL(gateway.metricsUrl).host);
     await expect.poll(firing).toEqual([]);
 
     const sql = postgres(databaseUrl, { max: 1, onnotice() {} });

@@ -1,28 +1,19 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
-import { readText } from '../../../../tools/test-resources.ts';
-import { endLater, endProcesses, environment, newClusterDir } from '../helpers/gateway-process.ts';
+import { endProcesses, launch, newClusterDir } from '../helpers/gateway-process.ts';
 import { exchange, statusesOf } from '../helpers/raw-http.ts';
 
 afterEach(endProcesses);
 
 /** Starts a gateway that writes its log to `stdout`. */
 async function startWith(stdout: 'pipe' | number) {
-  const child = spawn(process.execPath, ['src/main.ts'], {
-    cwd: join(import.meta.dirname, '../..'),
-    env: environment({ DATA_DIR: await newClusterDir() }),
-    stdio: ['ignore', stdout, 'pipe'],
-  });
-  endLater(child);
-  const stderr = readText(child.stderr as Readable);
-  // The banner on standard error is written once the gateway is ready; the line that says so may be lost.
+  const { child, stderr } = launch(['src/main.ts'], { DATA_DIR: await newClusterDir() }, stdout);
+  // The banner on standard error appears when the gateway is ready. The log line about that may be lost.
   const address = () => /The gateway is running at (\S+)\. Press/.exec(stderr())?.[1] ?? '';
   await expect.poll(address).not.toBe('');
   const url = address();
@@ -42,9 +33,7 @@ async function startWith(stdout: 'pipe' | number) {
   };
 }
 
-/**
- * Sends hundreds of calls, each with a log line of at least 200 characters, a few at a time, so that none has to wait.
- */
+/** Sends calls in small groups, so that none has to wait. Each call has a log line of at least 200 characters. */
 async function sendCalls(url: string, hundreds = 1): Promise<void> {
   const httpPort = Number(new URL(url).port);
   const calls = Array.from({ length: 25 }, (_, number) => {
@@ -56,7 +45,7 @@ async function sendCalls(url: string, hundreds = 1): Promise<void> {
     expect(statusesOf(await exchange({ httpPort }, calls.join('')))).toEqual(calls.map(() => '200'));
 }
 
-test('a file gets every log line, the last ones too', async () => {
+test('a file gets every log line, including the last ones', async () => {
   const path = join(await newClusterDir(), 'log');
   const file = await open(path, 'a');
   const gateway = await startWith(file.fd);
@@ -64,17 +53,16 @@ test('a file gets every log line, the last ones too', async () => {
   expect(await gateway.end()).toBe(0);
   await file.close();
   const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
-  const facts = lines.map((line) => JSON.parse(line));
-  expect(facts.filter(({ code }) => code === 'ok')).toHaveLength(100);
-  const messages = facts.map(({ msg }) => msg);
-  expect(facts.find(({ msg }) => msg === 'ready')).toMatchObject({ version: manifest.version });
-  expect(messages).toContain('stopping');
+  const entries = lines.map((line) => JSON.parse(line));
+  expect(entries.filter(({ code }) => code === 'ok')).toHaveLength(100);
+  expect(entries.find(({ msg }) => msg === 'ready')).toMatchObject({ version: manifest.version });
+  expect(entries.map(({ msg }) => msg)).toContain('stopping');
 });
 
 const alwaysFull = '/dev/full';
 const noFullDisk = existsSync(alwaysFull) ? undefined : `this machine has no ${alwaysFull}`;
 
-test.skipIf(mustSkip('a log on a full disk', noFullDisk))('a full disk loses log lines and nothing else', async () => {
+test.skipIf(mustSkip('a log on a full disk', noFullDisk))('on a full disk, only log lines are lost', async () => {
   const full = await open(alwaysFull, 'w');
   const gateway = await startWith(full.fd);
   await sendCalls(gateway.url);
@@ -84,7 +72,7 @@ test.skipIf(mustSkip('a log on a full disk', noFullDisk))('a full disk loses log
   await full.close();
 });
 
-test('a reader of the log that has stopped blocks neither responses nor the stop', async () => {
+test('if the reader of the log stops reading, neither responses nor the stop are blocked', async () => {
   const gateway = await startWith('pipe');
   // The pipe is not read. On Linux it is a pair of sockets, which hold 208 KiB (socket(7), wmem_default).
   await sendCalls(gateway.url, 15);
@@ -92,7 +80,7 @@ test('a reader of the log that has stopped blocks neither responses nor the stop
   expect(await gateway.end()).toBe(0);
 });
 
-test('closed standard output and standard error lose log lines and nothing else', async () => {
+test('if standard output and standard error are closed, only log lines are lost', async () => {
   const gateway = await startWith('pipe');
   gateway.stopReading();
   await sendCalls(gateway.url);

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import {
   postgresPid,
 } from '../helpers/gateway-process.ts';
 
-// A gateway that npx and pnpm started, as in the README. Each of the two is a process with its own shell below it.
+// A gateway started by npx and pnpm, as in the README. Each of the two is a process with a shell as its child.
 
 afterEach(endProcesses);
 
@@ -40,7 +40,7 @@ async function startWith(command: string, args: readonly string[]) {
 /** The process that runs the gateway on a data folder. */
 async function gatewayPid(dataDir: string): Promise<number> {
   const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
-  const runsIt = (pid: number) => {
+  const isGateway = (pid: number) => {
     try {
       return (
         /^\S*node\0.*src\/main\.ts\0$/.test(readCommand(pid)) &&
@@ -50,8 +50,7 @@ async function gatewayPid(dataDir: string): Promise<number> {
       return false;
     }
   };
-  const [pid = Number.NaN] = pids.filter(runsIt);
-  return pid;
+  return pids.find(isGateway) ?? Number.NaN;
 }
 
 const npx = ['npx', ['-c', `${pnpm} start`]] as const;
@@ -79,10 +78,10 @@ function readCommand(pid: number): string {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
 }
 
-test.skipIf(skip)('the end of a shell that left npx in the background does not stop the gateway', async () => {
+test.skipIf(skip)('the end of a shell that started npx in the background does not stop the gateway', async () => {
   const [command, [option, script]] = npx;
   const shell = await startWith('sh', ['-c', `${command} ${option} "$0" & echo $!`, script]);
-  await ended(shell.child);
+  if (shell.child.exitCode === null) await once(shell.child, 'exit');
   const npxPid = Number(shell.stdout().split('\n')[0]);
   expect(packageManagerStarts(shell.pid).at(-1)?.parent).toBe(npxPid);
   process.kill(npxPid, 'SIGTERM');
@@ -90,7 +89,7 @@ test.skipIf(skip)('the end of a shell that left npx in the background does not s
 });
 
 test.skipIf(skip)('a gateway in its own session is not stopped with the package manager', async () => {
-  // As setsid(1) does, which is not on every machine.
+  // `detached` does the same as setsid(1), which some machines lack.
   const options = "{ detached: true, stdio: 'inherit' }";
   const script = `require('node:child_process').spawn('node', ['apps/gateway/src/main.ts'], ${options})`;
   const { pid } = await startWith('npx', ['-c', `node -e "${script}"`]);
@@ -98,7 +97,3 @@ test.skipIf(skip)('a gateway in its own session is not stopped with the package 
   process.kill(pid, 'SIGTERM');
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode === null) await once(child, 'exit');
-}

@@ -12,13 +12,13 @@ test('no byte is returned twice, for any size of request', () => {
   }
 });
 
-test('random bytes are those of the system, not of Math.random', () => {
+test('random bytes come from the system, not from Math.random', () => {
   const source = join(import.meta.dirname, '../../src/secrets/random-bytes.ts');
   const script = `import { createRandomBytes } from ${JSON.stringify(source)};
     console.log(Math.random(), Buffer.from(createRandomBytes()(32)).toString('hex'));`;
-  const run = () =>
-    execFileSync(process.execPath, ['--random-seed=1', '--input-type=module', '--eval', script], { encoding: 'utf8' });
-  const [first, second] = [run().split(' '), run().split(' ')];
+  const args = ['--random-seed=1', '--input-type=module', '--eval', script];
+  const run = () => execFileSync(process.execPath, args, { encoding: 'utf8' }).split(' ');
+  const [first, second] = [run(), run()];
   expect(second[0]).toBe(first[0]);
   expect(second[1]).not.toBe(first[1]);
 });

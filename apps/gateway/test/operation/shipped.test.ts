@@ -15,7 +15,8 @@ import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, runProgram } from '../helpers/gateway-process.ts';
 
-// The image, compose.yaml, the manifests of Kubernetes and the systemd unit, as far as they can be checked without a container engine.
+// The image, compose.yaml, the Kubernetes manifests and the systemd unit, as far as they can be checked without a container
+// engine.
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../../../..');
 const read = (path: string) => readFile(join(root, path), 'utf8');
@@ -32,7 +33,7 @@ const resources = manifests.flat().map((document) => document.toJS());
 const pods = resources.flatMap(({ spec }) => spec.template?.spec ?? (spec.containers ? spec : []));
 const unit = await read('deploy/systemd/order-gateway.service');
 
-/** The command that builds the image. */
+/** The command that installs the packages in the image. */
 const [, install = ''] = /^RUN --mount=\S+ (.+)$/m.exec(containerfile) ?? [];
 
 /** The arguments of an instruction in JSON form. */
@@ -43,14 +44,14 @@ const migrateCommand: string[] = compose.services.migrate.command;
 
 afterAll(endProcesses);
 
-/** Whether .dockerignore includes a file in the image: the last pattern that matches it or a folder above it decides. */
+/** Whether .dockerignore includes a file in the image. The last pattern that matches it or a folder above it decides. */
 function isShipped(path: string, patterns: readonly string[]): boolean {
   const matches = (glob: string) => matchesGlob(path, glob) || matchesGlob(path, `${glob}/**`);
   const last = patterns.findLast((pattern) => matches(pattern.replace('!', '')));
   return last === undefined || last.startsWith('!');
 }
 
-/** A folder with the content of the image, installed by the command that builds the image. */
+/** Creates a folder with the content of the image, installed by the image's own command. */
 async function buildImage(): Promise<string> {
   const image = await temporaryFolder();
   const patterns = (await read('.dockerignore')).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -91,8 +92,9 @@ test('the image has production dependencies only, migrates, starts, is healthy, 
     let metricsUrl = '';
     for await (const line of createInterface({ input: child.stdout })) {
       const { msg, metrics_url } = JSON.parse(line);
-      if (msg === 'ready') metricsUrl = metrics_url;
-      if (msg === 'ready') break;
+      if (msg !== 'ready') continue;
+      metricsUrl = metrics_url;
+      break;
     }
     const [probe = '', ...probeArguments] = healthCheck;
     const probeOptions = (port: string) => ({ cwd: image, env: { PATH: process.env.PATH, ADMIN_PORT: port } });
@@ -115,7 +117,7 @@ test('the Containerfile is valid and has the versions of the checkout', async ()
   expect(containerfile).toMatch(/^USER 1000:1000$/m);
 });
 
-test('every variable of the files is one of .env.example', async () => {
+test('every variable in these files is listed in .env.example', async () => {
   const exampleNames = [...(await read('.env.example')).matchAll(/^# ([A-Z_]+)=/gm)].map(([, name]) => name);
   const used = [
     ...Object.keys(compose.services.gateway.environment),
@@ -127,7 +129,7 @@ test('every variable of the files is one of .env.example', async () => {
   expect(used.filter((name) => !name.startsWith('NODE_') && !exampleNames.includes(name))).toEqual([]);
 });
 
-test('every path and command of compose.yaml exists, and its PostgreSQL is the tested one', async () => {
+test('every path and command in compose.yaml exists, and its PostgreSQL has the tested version', async () => {
   const { gateway, migrate, postgres, prometheus, grafana } = compose.services;
   const { DATABASE_URL: ownerUrl, ...migrateEnvironment } = migrate.environment;
   const { DATABASE_URL: url, ...environment } = gateway.environment;
@@ -175,7 +177,7 @@ test.skipIf(mustSkip('the roles of compose.yaml', missing('psql')))(
   },
 );
 
-test('the manifests of Kubernetes select the pods, name their ports and run programs of the image', async () => {
+test('the Kubernetes manifests select the pods, name their ports and run programs of the image', async () => {
   const kinds = Object.fromEntries(resources.map((resource) => [resource.kind, resource]));
   const { Deployment: deployment, PodMonitor: monitor, NetworkPolicy: policy } = kinds;
   const services = resources.filter(({ kind }) => kind === 'Service');
@@ -211,8 +213,8 @@ test('the manifests of Kubernetes select the pods, name their ports and run prog
   expect(gateway.readinessProbe.httpGet).toEqual({ path: '/health/ready', port: 'http' });
   expect(gateway.startupProbe.grpc.port).toBe(ports.get('grpc'));
   for (const { containers, volumes } of pods) {
-    const [{ command: own = command, image, env, volumeMounts, securityContext }] = containers;
-    expect([command, migrateCommand, ['sleep', 'infinity']]).toContainEqual(own);
+    const [{ command: podCommand = command, image, env, volumeMounts, securityContext }] = containers;
+    expect([command, migrateCommand, ['sleep', 'infinity']]).toContainEqual(podCommand);
     expect(image.split(':')[0]).toBe(kustomization.images[0].name);
     expect(volumeMounts[0].name).toBe(volumes[0].name);
     for (const { name, value } of env)
@@ -221,8 +223,8 @@ test('the manifests of Kubernetes select the pods, name their ports and run prog
   }
 });
 
-test('the manifests of Kubernetes have only fields and types of its API', async () => {
-  // The types know neither the Prometheus operator's PodMonitor nor which texts a field may have.
+test('the Kubernetes manifests have only fields and types of the Kubernetes API', async () => {
+  // The types include neither the PodMonitor of the Prometheus operator nor the values that a text may have.
   const declarations = resources
     .filter(({ apiVersion }) => apiVersion !== 'monitoring.coreos.com/v1')
     .map((resource, index) => {
@@ -258,7 +260,7 @@ test.skipIf(mustSkip('the systemd unit', missing('systemd-analyze')))(
     await writeFile(file, unit.replaceAll(node, JSON.stringify(process.execPath)));
     const { stderr } = await run('systemd-analyze', ['verify', file]);
     expect(stderr).toBe('');
-    // 0 is closed, 10 is open; the program fails above the threshold, here 2.0.
+    // The exposure level ranges from 0.0 to 10.0. The program fails above the threshold, here 2.0.
     await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', file]);
   },
 );

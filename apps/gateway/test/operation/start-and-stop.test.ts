@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
@@ -12,11 +11,10 @@ import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';
 import { stopTimeoutMs } from '../../src/start/process.ts';
 import {
-  endLater,
   endProcesses,
-  environment,
   type GatewayProcess,
   isAlive,
+  launch,
   newClusterDir,
   newDatabase,
   newDataDir,
@@ -51,19 +49,19 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(await created.json()).toMatchObject(stored);
 });
 
-test('gateways restart a PostgreSQL that exits, with all orders, and no process remains after the last one stops', async () => {
+test('gateways restart a PostgreSQL that exits, keep all orders, and leave no process when the last one stops', async () => {
   const dataDir = await newClusterDir();
   const starter = await startProcess({ DATA_DIR: dataDir });
   const joined = await startProcess({ DATA_DIR: dataDir });
   const credentials = await starter.demoCredentials();
   let orders = 0;
-  const created: { order: object; answer: object }[] = [];
+  const created: { order: object; body: object }[] = [];
   const createOne = async ({ url }: GatewayProcess) => {
     const order = validOrderInput({ order_id: `order-${orders++}` });
     const response = await postOrder({ url, credentials }, order);
-    const answer = (await response.json()) as object;
-    if (response.status === 201) created.push({ order, answer });
-    else expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
+    const body = (await response.json()) as object;
+    if (response.status === 201) created.push({ order, body });
+    else expect(body).toMatchObject({ status: 503, code: 'unavailable' });
   };
   const restarts = () =>
     [starter, joined].flatMap(({ lines }) => lines.filter((line) => line.includes('PostgreSQL restarted'))).length;
@@ -74,7 +72,7 @@ test('gateways restart a PostgreSQL that exits, with all orders, and no process 
   for (const [index, signal] of (['SIGKILL', 'SIGINT'] as const).entries()) {
     const killed = pid;
     process.kill(killed, signal);
-    // One of them restarts it, and the other shares it.
+    // One gateway restarts PostgreSQL, and the other one shares it.
     const restarted = async () => {
       await Promise.all([createOne(starter), createOne(joined)]);
       pid = await postgresPid(dataDir).catch(() => killed);
@@ -87,11 +85,11 @@ test('gateways restart a PostgreSQL that exits, with all orders, and no process 
       await expect.poll(() => createOne(gateway).then(() => created.length)).toBeGreaterThan(before);
     }
   }
-  for (const { order, answer } of created) {
-    const again = await postOrder({ url: starter.url, credentials }, order);
-    const { payment_link: _, ...facts } = await answerOf(again);
-    expect(again.status).toBe(200);
-    expect(answer).toMatchObject(facts);
+  for (const { order, body } of created) {
+    const replayed = await postOrder({ url: starter.url, credentials }, order);
+    const { payment_link: _, ...stored } = await answerOf(replayed);
+    expect(replayed.status).toBe(200);
+    expect(body).toMatchObject(stored);
   }
   starter.child.kill('SIGTERM');
   expect(await starter.exited).toBe(0);
@@ -102,7 +100,7 @@ test('gateways restart a PostgreSQL that exits, with all orders, and no process 
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
-test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0 after the drain delay', async () => {
+test('SIGTERM lets a request in flight finish, stops PostgreSQL, and ends the gateway with 0 after the drain delay', async () => {
   const dataDir = await newClusterDir();
   const drainDelayMs = 500;
   const gateway = await startProcess({ DATA_DIR: dataDir, DRAIN_DELAY_MS: String(drainDelayMs) });
@@ -110,22 +108,22 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
   const pid = await postgresPid(dataDir);
   const body = JSON.stringify(validOrderInput());
   const socket = connect(gateway.httpPort, '127.0.0.1');
-  const answer = textOf(socket);
+  const response = textOf(socket);
   socket.write(postHead({ credentials }, '/order', `content-length: ${body.length}`) + body.slice(0, 100));
-  // A response on another connection shows that the first one's headers have been read by now.
+  // When another connection gets a response, the gateway has read the headers on the first one.
   await postOrder({ url: gateway.url, credentials }, '{}');
   const stoppedAt = performance.now();
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   socket.write(body.slice(100));
-  expect(statusesOf(await answer)).toEqual(['201']);
+  expect(statusesOf(await response)).toEqual(['201']);
   expect(await gateway.exited).toBe(0);
   expect(performance.now() - stoppedAt).toBeGreaterThan(drainDelayMs);
-  // Polled, because the process stays listed until the system has reaped it.
+  // The process stays listed until the system has reaped it.
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
-test('SIGTERM fails health checks first, requests are accepted for the drain delay, and a second signal ends it', async () => {
+test('after SIGTERM, health checks fail, requests are served for the drain delay, and a second signal ends the gateway', async () => {
   const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: '600000' });
   const health = grpcClient(Health, gateway);
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
@@ -139,18 +137,14 @@ test('SIGTERM fails health checks first, requests are accepted for the drain del
 });
 
 test.for([
-  // The first start creates its cluster, and the second start finds one.
+  // The gateway creates its cluster, and the command finds one.
   ['the gateway', 'src/main.ts', [], newDataDir],
   ['a merchant command', 'src/cli/merchant.ts', ['create', '--name', 'Shop'], newClusterDir],
 ] as const)('no process remains after %s gets SIGTERM while PostgreSQL starts', async (program, { skip }) => {
   const [, script, args, newFolder] = program;
   const dataDir = await newFolder();
-  const child = spawn(process.execPath, [script, ...args], {
-    cwd: join(import.meta.dirname, '../..'),
-    env: environment({ DATA_DIR: dataDir }),
-    stdio: 'ignore',
-  });
-  endLater(child);
+  const { child } = launch([script, ...args], { DATA_DIR: dataDir });
+  child.stdout?.resume();
   const exit = once(child, 'exit');
   // On a busy machine, a command may have ended by then.
   const started = () => child.exitCode ?? postgresPid(dataDir).catch(() => 'none');
@@ -164,7 +158,7 @@ test.for([
   await expect(postgresPid(dataDir)).rejects.toThrow();
 });
 
-test('a merchant can be created while the gateway runs and while it does not, and works at once', async () => {
+test('a merchant can be created whether or not the gateway runs, and can create orders immediately', async () => {
   const dataDir = await newClusterDir();
   const createMerchantNamed = (name: string) =>
     runProgram('src/cli/merchant.ts', ['create', '--name', name, '--json'], { DATA_DIR: dataDir });
@@ -185,7 +179,7 @@ test.each([
   ['https://pay.example.com', 'on', false],
   ['http://localhost:8080', 'on', false],
 ])(
-  'with BASE_URL=%s and CONSOLE=%s, a warning that merchants cannot sign in is logged: %s',
+  'with BASE_URL=%s and CONSOLE=%s, the log warns that merchants cannot sign in: %s',
   async (BASE_URL, CONSOLE, isWarning) => {
     const { lines } = await startOnNewDatabase({ BASE_URL, CONSOLE });
     expect(lines.some((line) => line.includes('sign in to the console without TLS'))).toBe(isWarning);
@@ -205,7 +199,7 @@ test.each([
       ]
     : []),
 ])(
-  'with HOST=%s both ports and the base URL match the ready line, and an unsafe address is a warning',
+  'with HOST=%s, both ports and the base URL work as the ready line says, and the log warns of an unsafe address',
   async (HOST, host, baseHost) => {
     const gateway = await startOnNewDatabase({ HOST });
     const { credentials } = gateway;
@@ -248,7 +242,7 @@ test('an unusable host, an unreachable database and a wrong configuration are re
   expect(reported).toEqual(Object.keys(variables));
 });
 
-test('a start whose database goes away after its schema was checked prints one line', async () => {
+test('a start that loses its database after checking the schema prints one line', async () => {
   const { databaseUrl } = await newDatabase();
   const { hostname, port } = new URL(databaseUrl);
   let connections = 0;
@@ -267,9 +261,9 @@ test('a start whose database goes away after its schema was checked prints one l
   expect(connections).toBeGreaterThan(1);
 });
 
-test('a start that cannot store its demo merchant exits before the ports open, and stops PostgreSQL', async () => {
+test('a start that cannot store its demo merchant exits before it opens a port, and stops PostgreSQL', async () => {
   const dataDir = await newClusterDir();
-  // A folder in place of the file.
+  // The file can't be read, because a folder is in its place.
   await mkdir(join(dataDir, 'demo-merchant.json'));
   const { code, stdout, stderr } = await runProgram('src/main.ts', [], { DATA_DIR: dataDir });
   expect([code, stdout]).toEqual([1, '']);

@@ -1,34 +1,23 @@
-import { spawn } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { withSession } from '@order-gateway/dev-postgres/testing';
 import { afterEach, expect, test } from 'vitest';
 import { listen, readText } from '../../../../tools/test-resources.ts';
-import {
-  endLater,
-  endProcesses,
-  environment,
-  newClusterDir,
-  newDatabase,
-  runProgram,
-} from '../helpers/gateway-process.ts';
+import { endProcesses, launch, newClusterDir, newDatabase, runProgram } from '../helpers/gateway-process.ts';
 
 // What a start prints to standard error if it fails or has to wait.
 
 afterEach(endProcesses);
 
-/** Starts a program. Returns what it has written to each stream so far. */
-function launch(script: string, args: readonly string[], variables: Parameters<typeof environment>[0]) {
-  const child = spawn(process.execPath, [script, ...args], {
-    cwd: join(import.meta.dirname, '../..'),
-    env: environment(variables),
-  });
-  endLater(child);
-  return { child, stdout: readText(child.stdout), stderr: readText(child.stderr) };
+/** Starts the gateway. Returns what it has written to each stream so far. */
+function launchGateway(variables: Parameters<typeof launch>[1]) {
+  const { child, stderr } = launch(['src/main.ts'], variables);
+  return { stderr, stdout: readText(child.stdout as Readable) };
 }
 
-test('all ports in use are reported together, the best known first', async () => {
+test('all ports in use are reported together, the HTTP port first', async () => {
   const { databaseUrl } = await newDatabase();
   const [HTTP_PORT, GRPC_PORT, ADMIN_PORT] = await Promise.all([1, 2, 3].map(() => listen(createServer())));
   const ports = { HTTP_PORT: `${HTTP_PORT}`, GRPC_PORT: `${GRPC_PORT}`, ADMIN_PORT: `${ADMIN_PORT}` };
@@ -45,7 +34,7 @@ test.each([
   ...(process.platform === 'linux' ? [['that cannot exist', '/proc/x/y', 'ENOENT']] : []),
   ['below a file', join(import.meta.filename, 'x'), 'ENOTDIR'],
   ['that is a file', import.meta.filename, 'ENOTDIR'],
-])('a DATA_DIR %s is one line', async (_, folder, code) => {
+])('a DATA_DIR %s is reported in one line', async (_, folder, code) => {
   const reason = `the folder ${folder} can't be used (${code}): set DATA_DIR to another folder`;
   const { code: exitCode, stderr } = await runProgram('src/main.ts', [], { DATA_DIR: folder });
   expect([exitCode, stderr]).toEqual([1, `The embedded PostgreSQL did not start: ${reason}\n`]);
@@ -56,22 +45,20 @@ test.each([
   ['src/cli/merchant.ts', ['list']],
 ])('%s names the database that it waits for', async (script, args) => {
   const port = await listen(createServer());
-  const { child, stderr } = launch(script, args, {
-    DATABASE_URL: `postgres://u:geheim@127.0.0.1:${port}/x`,
-    MIGRATE: 'off',
-  });
+  const variables = { DATABASE_URL: `postgres://u:geheim@127.0.0.1:${port}/x`, MIGRATE: 'off' };
+  const { child, stderr } = launch([script, ...args], variables);
   await expect.poll(stderr).toContain(`Waiting for the database 127.0.0.1:${port}/x.\n`);
-  // A stop would wait for the database too.
+  // An orderly stop would wait for the database too.
   child.kill('SIGKILL');
 });
 
-test('a start that waits for the migration of another process says so', async () => {
+test('a start reports that it waits for the migration of another process', async () => {
   const { databaseUrl } = await newDatabase();
   const { pathname, host } = new URL(databaseUrl);
   const { stdout, stderr } = await withSession(databaseUrl, async (session) => {
     // The lock of migrateDatabase.
     await session.unsafe("select pg_advisory_lock(x'6f72646572'::bigint)");
-    const started = launch('src/main.ts', [], { DATABASE_URL: databaseUrl });
+    const started = launchGateway({ DATABASE_URL: databaseUrl });
     await expect.poll(started.stderr).toContain(`Waiting for the migration of the database ${host}${pathname}.\n`);
     return started;
   });
@@ -79,12 +66,12 @@ test('a start that waits for the migration of another process says so', async ()
   expect(stderr()).not.toContain('error');
 });
 
-test('a start that waits for the embedded PostgreSQL says so', async () => {
+test('a start reports that it waits for the embedded PostgreSQL', async () => {
   const dataDir = await newClusterDir();
-  // As if another process had just started it.
+  // With this file, another process appears to have just started PostgreSQL.
   const pidFile = join(dataDir, 'postgres/cluster/postmaster.pid');
   await writeFile(pidFile, '', { mode: 0o666 });
-  const { stdout, stderr } = launch('src/main.ts', [], { DATA_DIR: dataDir });
+  const { stdout, stderr } = launchGateway({ DATA_DIR: dataDir });
   await expect.poll(stderr).toContain(`Waiting for the embedded PostgreSQL in ${dataDir}.\n`);
   await rm(pidFile);
   await expect.poll(stdout).toContain('"ready"');

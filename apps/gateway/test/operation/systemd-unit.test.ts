@@ -14,7 +14,7 @@ import { readText, temporaryFolder } from '../../../../tools/test-resources.ts';
 import { createAuthority, noCertificates } from '../helpers/certificates.ts';
 import { endLater, endProcesses } from '../helpers/gateway-process.ts';
 
-// The unit without systemd: its command runs as another user, with copies of the files that LoadCredential names.
+// Runs the unit without systemd: its command, as another user, with copies of the files that LoadCredential names.
 
 afterEach(endProcesses);
 
@@ -23,10 +23,7 @@ const read = (path: string) => readFile(join(root, path), 'utf8');
 const unit = await read('deploy/systemd/order-gateway.service');
 const guide = await read('docs/install.md');
 
-/**
- * The user of the service: `nobody` if root runs the tests, because root can read everything; otherwise the user of the
- * tests.
- */
+/** The user of the service. If root runs the tests, this is `nobody`, because root can read everything. */
 const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
 const mayRead = (path: string) =>
   promisify(execFile)('cat', [path], { ...user, cwd: '/' }).then(
@@ -37,23 +34,23 @@ const reason = (await mayRead(join(root, 'apps/gateway/src/main.ts')))
   ? noCertificates
   : 'another user cannot read the checkout';
 
-/** Where systemd puts the credentials of the unit. */
+/** The folder in which systemd puts the credentials of the unit. */
 const systemdFolder = '/run/credentials/order-gateway.service';
 
 /** The values of a setting of the unit. */
 const settingsOf = (name: string) =>
   [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-/** Runs the block of the guide that contains a text, with the operator's files in the current folder. */
+/** Runs the block of the guide that contains `part`, in a folder with the operator's files. */
 async function runGuide(part: string, etc: string, cwd: string): Promise<void> {
   const blocks = [...guide.matchAll(/```sh\n([^`]*)```/g)].map(([, block = '']) => block);
   const script = blocks.find((block) => block.includes(part))?.replaceAll('/etc/order-gateway', etc) ?? 'exit 1';
   await promisify(execFile)('sh', ['-ec', script.replace(/^systemctl .*$/gm, '')], { cwd });
 }
 
-/** What systemd does for LoadCredential: a copy of a file, or of each file of a folder, that only the service's user can read. */
+/** Copies each file, or all files of a folder, for the service's user only, as systemd does for LoadCredential. */
 async function loadCredentials(etc: string): Promise<string> {
-  // The folder of temporary files of a test run is closed to other users.
+  // Other users can't read the folder for temporary files of a test run.
   const { path: folder, remove } = await mkdtempDisposable('/tmp/credentials-');
   onTestFinished(remove);
   for (const setting of settingsOf('LoadCredential')) {
@@ -86,7 +83,7 @@ async function startUnit(etc: string) {
 }
 
 test.skipIf(mustSkip('the unit with TLS', reason))(
-  "the unit's user reaches the database over TLS and serves TLS with the files of the installation guide",
+  'the unit connects to the database over TLS and serves TLS, with the files of the installation guide',
   async () => {
     const server = await startTestServer();
     onTestFinished(server.stop);
@@ -95,7 +92,7 @@ test.skipIf(mustSkip('the unit with TLS', reason))(
     const authority = createAuthority();
     onTestFinished(authority.remove);
     const { certFile, keyFile } = authority.issue('gateway');
-    // What an operator has, and /etc/order-gateway after the second section of the guide.
+    // The files that an operator has, and /etc/order-gateway after the second section of the guide.
     const certificates = await temporaryFolder();
     await copyFile(tls.get('sslrootcert') ?? '', join(certificates, 'database-ca.crt'));
     await copyFile(certFile, join(certificates, 'cert.pem'));

@@ -7,13 +7,13 @@ import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
 
-// The notifications to systemd, without a systemd that runs as process 1.
+// The notifications to systemd. A script takes the place of systemd.
 
 afterEach(endProcesses);
 
 /**
- * The socket of systemd, which Node.js can't open. Prints each notification; systemd-notify uses a barrier to confirm its
- * arrival.
+ * Opens the socket of systemd, which Node.js can't do, and prints each notification. systemd-notify also sends a barrier,
+ * to learn that its notification has arrived.
  */
 const receiver = `
 import socket, sys
@@ -26,7 +26,7 @@ while True:
 `;
 
 test.skipIf(mustSkip('notifications to systemd', missing('systemd-notify') ?? missing('python3'))).each(['1', '2'])(
-  'with WORKERS=%s systemd is notified once that the gateway is ready, and that it stops',
+  'with WORKERS=%s, systemd is notified once when the gateway is ready, and once when it stops',
   async (WORKERS) => {
     const socket = join(await temporaryFolder(), 'notify');
     const systemd = spawn('python3', ['-c', receiver, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -37,7 +37,7 @@ test.skipIf(mustSkip('notifications to systemd', missing('systemd-notify') ?? mi
 
     const gateway = await startOnNewDatabase({ NOTIFY_SOCKET: socket, WORKERS });
     await expect.poll(() => notifications).toEqual(['bound', 'READY=1']);
-    // A reload: without TLS it changes nothing.
+    // SIGHUP reloads certificates. Without TLS, it has no effect.
     gateway.child.kill('SIGHUP');
     expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
     gateway.child.kill('SIGTERM');

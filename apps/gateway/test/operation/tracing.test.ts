@@ -48,7 +48,7 @@ async function startCollector() {
   return { spans, resources, url: `http://127.0.0.1:${await listen(server)}` };
 }
 
-test('a call is a span of the trace that its client began, and its log line has the trace id', async () => {
+test("a call is a span in its client's trace, and its log line has the trace id", async () => {
   const collector = await startCollector();
   const gateway = await startOnNewDatabase({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -89,7 +89,7 @@ test('a call is a span of the trace that its client began, and its log line has 
   });
 });
 
-test("OpenTelemetry's variables name the service and choose the sampler, and what fails has the status of an error", async () => {
+test('OTEL_ variables name the service and choose the sampler, and the spans of a failed call have the error status', async () => {
   const collector = await startCollector();
   const gateway = await startOnNewDatabase({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,

@@ -10,7 +10,7 @@ import {
 } from '../helpers/gateway-process.ts';
 import { createOrder, postOrder, postPayment } from '../helpers/send-order.ts';
 
-// Rules that hold for any number of processes, shown with two on one database.
+// Rules that hold for any number of processes, tested with two processes on one database.
 
 let databaseUrl: string;
 let gateways: readonly [GatewayProcess, GatewayProcess];
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(endProcesses);
 
-/** The status of a merchant's order at each process. */
+/** Sends an order to each process. Returns the statuses. */
 function statusesWith(clientSecret: string): Promise<number[]> {
   const calls = gateways.map(({ url }) => postOrder({ url, credentials: { ...credentials, clientSecret } }));
   return Promise.all(calls.map(async (call) => (await call).status));
@@ -34,12 +34,12 @@ async function merchant(...args: string[]): Promise<string> {
   return stdout;
 }
 
-test('a secret works in every process as soon as it is added, and in none a second after it was revoked', async () => {
+test('a secret works in every process as soon as it is added, and in no process a second after it is revoked', async () => {
   expect((await statusesWith(credentials.clientSecret)).sort()).toEqual([200, 201]);
   const { id, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
   expect(await statusesWith(added)).toEqual([200, 200]);
 
-  // Keeps using it, because the processes forget an idle merchant.
+  // Keeps using the secret, because the processes forget an idle merchant.
   let revoking = true;
   const inUse = (async () => {
     while (revoking) await Promise.all([statusesWith(added), sleep(50)]);

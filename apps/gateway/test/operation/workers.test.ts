@@ -39,12 +39,10 @@ afterAll(endProcesses);
 
 const four = [0, 1, 2, 3];
 
-/** Returns the process ids of a gateway's workers. */
-function workersOf({ child }: GatewayProcess): number[] {
-  return childrenOf(child.pid ?? 0);
-}
+/** The process ids of a gateway's workers. */
+const workersOf = ({ child }: GatewayProcess) => childrenOf(child.pid ?? 0);
 
-/** A connection on which orders are created one after the other. */
+/** Opens a connection. The returned function creates an order on it. */
 function openConnection() {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
@@ -70,7 +68,7 @@ function createOn(connections: ReturnType<typeof openConnections>, name: string,
   return Promise.all(connections.map((create, index) => create(`${name}-${index}`, sendBody)));
 }
 
-/** The workers that served these calls. */
+/** The numbers of the workers that served the calls of {@link createOn}. */
 function workersThatServed(name: string): Promise<number[]> {
   const lineOf = (index: number) => gateway.lines.find((line) => line.includes(`"request_id":"${name}-${index}"`));
   return Promise.all(
@@ -83,25 +81,20 @@ function workersThatServed(name: string): Promise<number[]> {
 
 const { SERVING, NOT_SERVING } = HealthCheckResponse_ServingStatus;
 
-/** Watches the health of both workers, each on a separate connection. Returns a function that gives their next statuses. */
+/** Watches the health of both workers, each on its own connection. The returned function gets their next statuses. */
 function watchHealth(started: GatewayProcess): () => Promise<HealthCheckResponse_ServingStatus[]> {
-  const watches = [0, 1].map(() => {
-    return grpcClient(Health, started).watch({})[Symbol.asyncIterator]();
-  });
+  const watches = [0, 1].map(() => grpcClient(Health, started).watch({})[Symbol.asyncIterator]());
   return async () => {
     const results = await Promise.all(watches.map((watch) => watch.next()));
     return results.map(({ value }) => (value as HealthCheckResponse).status);
   };
 }
 
-async function scrape(): Promise<string> {
-  const { metrics_url } = JSON.parse(gateway.lines.find((line) => line.includes('"ready"')) ?? '');
-  return (await fetch(metrics_url)).text();
-}
+const scrape = async () => (await fetch(gateway.metricsUrl)).text();
 
 const bothAreUp = 'order_gateway_worker_up{worker="1"} 1\norder_gateway_worker_up{worker="2"} 1\n';
 
-test('connections to both ports are divided among the workers, and one page has the metrics of all', async () => {
+test('connections to both ports are divided among the workers, and one page has the metrics of all workers', async () => {
   const connections = openConnections();
   const viaHttp = await createOn(connections, 'http');
   const viaGrpc = await Promise.all(
@@ -121,7 +114,7 @@ test('connections to both ports are divided among the workers, and one page has 
   const counts = [
     ...page.matchAll(/^order_gateway_call_duration_seconds_count\{.*"CreateOrder".*,worker="[12]"\} (\d+)$/gm),
   ];
-  // This includes the order of the banner.
+  // The last one is the order that the start creates for its banner.
   expect(counts.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(4 + 4 + 4 + 1);
   expect(page).toContain(bothAreUp);
   expect(page.match(/^# TYPE order_gateway_memory_bytes /gm)).toHaveLength(1);
@@ -130,14 +123,14 @@ test('connections to both ports are divided among the workers, and one page has 
 test('a worker that is killed is replaced, and only its own connections are lost', async () => {
   const connections = openConnections();
   await createOn(connections, 'before');
-  // Waits for the lines before the worker is killed, because unwritten lines would be lost.
+  // Waits for the log lines before it kills the worker, because unwritten lines would be lost.
   const before = await workersThatServed('before');
   const [pid = Number.NaN] = workersOf(gateway);
   process.kill(pid, 'SIGKILL');
   const lineWith = (message: string) => gateway.lines.find((line) => line.includes(`"msg":"${message}"`));
   await expect.poll(() => lineWith('worker ended')).toContain('"signal":"SIGKILL"');
   const killed: number = JSON.parse(lineWith('worker ended') ?? '').worker;
-  // Clients open a lost connection again, and the other worker serves it.
+  // A client whose connection was lost opens a new one, which the other worker serves.
   expect((await createOn(connections, 'after')).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
   const after = await workersThatServed('after');
   expect(after.filter((_, index) => before[index] !== killed)).toEqual(before.filter((worker) => worker !== killed));
@@ -148,7 +141,7 @@ test('a worker that is killed is replaced, and only its own connections are lost
   expect(await scrape()).toContain(bothAreUp);
 });
 
-test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and exits with 0', async () => {
+test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and ends with 0', async () => {
   const processes = [await postgresPid(dataDir), ...workersOf(gateway)];
   const sendBodies = Promise.withResolvers<void>();
   const inFlight = createOn(openConnections(), 'in-flight', sendBodies.promise);
@@ -159,7 +152,7 @@ test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and 
   sendBodies.resolve();
   expect((await inFlight).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
   expect(await gateway.exited).toBe(0);
-  // Polled, because a process stays listed until the system has reaped it.
+  // A process stays listed until the system has reaped it.
   await expect.poll(() => processes.filter(isAlive)).toEqual([]);
 });
 

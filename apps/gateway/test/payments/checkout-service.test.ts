@@ -6,33 +6,17 @@ import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { giveSigningSecret, scrape, useGateway } from '../helpers/running-gateway.ts';
-import { answerOf, createOrder, postJson, postOrder } from '../helpers/send-order.ts';
+import { createOrder, postJson, postPayment } from '../helpers/send-order.ts';
 
 // Behaviour of ResolvePaymentLink and RecordPayment that no fixture shows.
 
 const gateway = useGateway();
 
-const input = validOrderInput();
-const paidAt = new Date().toISOString();
-
-function payment(orderToken: string, changes: Record<string, unknown> = {}) {
-  return {
-    orderToken,
-    paymentId: `pay-${orderToken}`,
-    paidAt,
-    orderAmount: input.order_amount,
-    orderCurrency: input.order_currency,
-    ...changes,
-  };
-}
-
-test('a refused payment is an event and is counted, and the log says which checkout system sent it', async () => {
+test('a refused payment is an event and is counted, and the log says which checkout system reported it', async () => {
   const end = new Date(Date.now() + 120_000).toISOString();
   const { order_token } = await createOrder(gateway, 'expiring', { order_expires_at: end });
-  const late = grpcClient(CheckoutService, gateway).recordPayment(payment(order_token, { paidAt: end }), {
-    headers: gateway.checkout.headers,
-  });
-  expect(await rpcErrorOf(late)).toEqual({ code: Code.FailedPrecondition, reason: 'order_expired' });
+  const refused = await postPayment(gateway.checkout, order_token, { paid_at: end });
+  expect([refused.status, await refused.json()]).toMatchObject([400, { code: 'failed_precondition' }]);
   expect(await runQuery(gateway.databaseUrl, "select type from events where order_id = 'expiring'")).toEqual([
     { type: 'order.payment_refused' },
   ]);
@@ -41,43 +25,38 @@ test('a refused payment is an event and is counted, and the log says which check
   expect(refusals.map(([, labels, count]) => [labels, count]).filter(([, count]) => count !== '0')).toEqual([
     ['code="order_expired",mode="live"', '1'],
   ]);
-  // There is one for each code and mode from the start, so that the first refused payment is an increase.
+  // Each code and mode has a counter from the start, so that the first refused payment is an increase.
   expect(refusals).toHaveLength(8);
 });
 
-test('the return is signed if the merchant has a signing secret, with the current status', async () => {
-  const { clientId, clientSecret } = await gateway.accounts.create('Signing Shop');
-  const secret = await giveSigningSecret(gateway.databaseUrl, clientId);
-  const shop = { url: gateway.url, credentials: { clientId, clientSecret } };
-  const { order_token, service_order_id } = await answerOf(await postOrder(shop, validOrderInput({ order_id: 'a|b' })));
+test('the return URL of a merchant with a signing secret is signed, with the current status', async () => {
+  const shop = await gateway.newMerchant();
+  const secret = await giveSigningSecret(gateway.databaseUrl, shop.credentials.clientId);
+  const { order_token: orderToken, service_order_id } = await createOrder(shop, 'a|b');
+  const { headers } = gateway.checkout;
+  const { order_amount: orderAmount, order_currency: orderCurrency } = validOrderInput();
+  const payment = { orderToken, paymentId: 'paid', paidAt: new Date().toISOString(), orderAmount, orderCurrency };
   for (const { name, client } of rpcClients(CheckoutService, gateway)) {
-    const { order } = await client.resolvePaymentLink(
-      { orderToken: order_token },
-      { headers: gateway.checkout.headers },
-    );
+    const { order } = await client.resolvePaymentLink({ orderToken }, { headers });
     const signed = { order_id: 'a|b', service_order_id, order_status: name === 'grpc' ? 'UN_PAID' : 'PAID' };
     expect(await verifyReturn(order?.returnUrl ?? '', secret), name).toMatchObject(signed);
-    const paid = await client.recordPayment(payment(order_token), { headers: gateway.checkout.headers });
-    expect(await verifyReturn(paid.order?.returnUrl ?? '', secret), name).toMatchObject({
-      ...signed,
-      order_status: 'PAID',
-    });
+    const paid = await client.recordPayment(payment, { headers });
+    const signedAsPaid = { ...signed, order_status: 'PAID' };
+    expect(await verifyReturn(paid.order?.returnUrl ?? '', secret), name).toMatchObject(signedAsPaid);
   }
 });
 
 test('while a payment is in progress, every protocol says when the lease ends', async () => {
-  const { order_token } = await createOrder(gateway, 'claimed');
+  const { order_token: orderToken } = await createOrder(gateway, 'claimed');
+  const { headers } = gateway.checkout;
   const started = await grpcClient(CheckoutService, gateway).startPayment(
-    { orderToken: order_token, attemptId: 'a-1', leaseSeconds: 3_600 },
-    { headers: gateway.checkout.headers },
+    { orderToken, attemptId: 'a-1', leaseSeconds: 3_600 },
+    { headers },
   );
   expect(Math.abs(Date.parse(started.leaseEndsAt) - Date.now() - 3_600_000)).toBeLessThan(600_000);
   for (const { name, client } of rpcClients(CheckoutService, gateway)) {
-    const other = client.startPayment(
-      { orderToken: order_token, attemptId: 'a-2' },
-      { headers: gateway.checkout.headers },
-    );
-    const { code, reason, retryDelayMs = 0 } = await rpcErrorOf(other);
+    const rejected = client.startPayment({ orderToken, attemptId: 'a-2' }, { headers });
+    const { code, reason, retryDelayMs = 0 } = await rpcErrorOf(rejected);
     expect([name, code, reason]).toEqual([name, Code.Aborted, 'payment_in_progress']);
     expect(Math.abs(retryDelayMs - 3_600_000), name).toBeLessThan(600_000);
   }

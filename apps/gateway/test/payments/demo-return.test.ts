@@ -10,7 +10,7 @@ const open = async (url: string) => {
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/** The address at which the customer returns from a paid order. */
+/** Pays an order. Returns the URL that the customer returns to. */
 async function returnOf(paymentLink: string): Promise<URL> {
   return new URL((await pressPay(paymentLink)).headers.get('location') ?? '');
 }
@@ -21,7 +21,7 @@ async function returnOfDemoOrder(): Promise<URL> {
   return returnOf(order?.paymentLink ?? '');
 }
 
-test('GET /demo/return: 200 with what a shop receives, and a valid signature, also after a rotation', async () => {
+test('GET /demo/return shows what a shop receives, with a valid signature, even after a rotation', async () => {
   const { status, headers, text } = await open((await returnOfDemoOrder()).href);
   expect(status).toBe(200);
   expect(Object.fromEntries(headers)).toMatchObject({
@@ -42,7 +42,7 @@ test.each([
   ['service_order_id', '1e999', 'Not valid'],
   ['signature', `v1=${'0'.repeat(64)}`, 'Not valid'],
   ['signature', null, 'Not signed'],
-])('GET /demo/return with the %s %j: a page that trusts nothing and says %s', async (name, value, label) => {
+])('GET /demo/return with the %s %j says %s and does not thank the customer', async (name, value, label) => {
   const changed = await returnOfDemoOrder();
   if (value === null) changed.searchParams.delete(name);
   else changed.searchParams.set(name, value);
@@ -50,7 +50,7 @@ test.each([
   expect([status, text.includes(`>${label}<`), text.includes('Thank you')]).toEqual([200, true, false]);
 });
 
-test('GET /demo/return shows markup of any parameter as text, and without parameters nothing is trusted', async () => {
+test('GET /demo/return shows markup in any parameter as text, and says Valid to no invalid return', async () => {
   const markup = `"><script>alert(1)</script><b a='`;
   const names = ['order_id', 'service_order_id', 'order_status', 'signed_at', 'signature'];
   const hostile = new URLSearchParams(names.map((name) => [name, markup]));
@@ -60,11 +60,10 @@ test('GET /demo/return shows markup of any parameter as text, and without parame
   }
 });
 
-test('GET /demo/return trusts no return of another merchant', async () => {
-  const credentials = await gateway.accounts.create('Other Shop', 'test');
-  await giveSigningSecret(gateway.databaseUrl, credentials.clientId);
-  const overrides = { return_url: `${gateway.baseUrl}/demo/return` };
-  const { payment_link } = await createOrder({ url: gateway.url, credentials }, 'other-1', overrides);
+test("GET /demo/return does not accept another merchant's signature", async () => {
+  const other = await gateway.newMerchant('Other Shop', 'test');
+  await giveSigningSecret(gateway.databaseUrl, other.credentials.clientId);
+  const { payment_link } = await createOrder(other, 'other-1', { return_url: `${gateway.baseUrl}/demo/return` });
   expect((await open((await returnOf(payment_link)).href)).text).toContain('>Not valid<');
 });
 

@@ -17,13 +17,13 @@ interface Page {
   readonly text: string;
 }
 
-async function getPage(at: RunningGateway, token: string, headers: Record<string, string> = {}): Promise<Page> {
-  const response = await fetch(`${at.url}/payment/${token}`, { headers, signal: AbortSignal.timeout(60_000) });
+async function getPage({ url }: RunningGateway, token: string, headers: Record<string, string> = {}): Promise<Page> {
+  const response = await fetch(`${url}/payment/${token}`, { headers, signal: AbortSignal.timeout(60_000) });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-async function newToken(at: RunningGateway, overrides: Record<string, unknown> = {}): Promise<string> {
-  return (await createOrder(at, `page-${Math.random()}`, overrides)).order_token;
+async function newToken(merchant: RunningGateway): Promise<string> {
+  return (await createOrder(merchant, `page-${Math.random()}`)).order_token;
 }
 
 const unknownToken = 'A'.repeat(32);
@@ -34,7 +34,7 @@ function withoutDate(headers: Headers | undefined): Record<string, string> {
 }
 
 describe('GET /payment/{order_token}', () => {
-  test('200: the payment link of a new order shows merchant, amount, note and return link', async () => {
+  test('200: the payment link of a new order shows merchant, amount, note and return link, and changes nothing', async () => {
     const order = validOrderInput({ order_id: 'shown', return_url: 'https://shop.example.com/back?cart=5&x=%20#top' });
     const created = await answerOf(await postOrder(gateway, order));
     const response = await fetch(created.payment_link);
@@ -45,6 +45,7 @@ describe('GET /payment/{order_token}', () => {
     }
     const back = `https://shop.example.com/back?cart=5&x=%20&order_id=shown&service_order_id=${created.service_order_id}&order_status=UN_PAID#top`;
     expect(page).toContain(`href="${back.replaceAll('&', '&amp;')}"`);
+    expect((await callJson(gateway, 'GET', '/order/shown')).body).toMatchObject(created);
   });
 
   test('200: shows neither the customer’s data nor the token, in any language or format', async () => {
@@ -68,7 +69,7 @@ describe('GET /payment/{order_token}', () => {
     expect((await getPage(gateway, `${order_token}?lang=pl`, french)).text).toContain('<html lang="pl"');
   });
 
-  test('200: links to the checkout, or without one sends the customer back to the merchant', async () => {
+  test('200: links to the checkout; without one, it sends the customer back to the merchant', async () => {
     const without = await getPage(gateway, await newToken(gateway));
     expect(without.text).toContain(
       'Online payment is not available on this page. Go back to <bdi>Test Shop</bdi> to pay.',
@@ -79,7 +80,7 @@ describe('GET /payment/{order_token}', () => {
     expect(text).not.toContain('not available');
   });
 
-  test('200: Accept: application/json returns the same facts as JSON', async () => {
+  test('200: Accept: application/json returns the same data as JSON', async () => {
     const orderId = 'as "json"';
     const created = await createOrder(withCheckout, orderId);
     const { text, headers } = await getPage(withCheckout, created.order_token, { accept: 'application/json' });
@@ -100,12 +101,6 @@ describe('GET /payment/{order_token}', () => {
     expect(JSON.parse(other.text).checkout_url).toBeNull();
   });
 
-  test('200: needs no credentials and changes nothing', async () => {
-    const created = await createOrder(gateway, 'unchanged');
-    await getPage(gateway, created.order_token);
-    expect((await callJson(gateway, 'GET', '/order/unchanged')).body).toMatchObject(created);
-  });
-
   test('405 for methods other than GET and HEAD; HEAD has no body', async () => {
     const address = `${gateway.url}/payment/${await newToken(gateway)}`;
     const head = await fetch(address, { method: 'HEAD' });
@@ -123,7 +118,7 @@ describe('GET /payment/{order_token}', () => {
 });
 
 describe('GET /payment/{order_token}/qr.svg', () => {
-  test('200: the payment link as an SVG that other sites may show, and no cache keeps', async () => {
+  test('200: the payment link as an SVG that other sites may embed and no cache may store', async () => {
     const created = await createOrder(withCheckout, 'qr');
     const { status, headers, text } = await getPage(withCheckout, `${created.order_token}/qr.svg`);
     expect([status, headers.get('content-type'), text]).toEqual([
@@ -135,7 +130,7 @@ describe('GET /payment/{order_token}/qr.svg', () => {
     expect([headers.get('cache-control'), headers.get('x-robots-tag')]).toEqual(['no-store', 'noindex, nofollow']);
   });
 
-  test('404: the page of an unknown link; 405 for other methods', async () => {
+  test('404: the page for an unknown link; 405 for other methods', async () => {
     for (const token of [unknownToken, 'x', '%ff', '%2F']) {
       const { status, text } = await getPage(gateway, `${token}/qr.svg`);
       expect([status, text]).toEqual([404, (await getPage(gateway, unknownToken)).text]);
@@ -149,10 +144,10 @@ describe('GET /payment/{order_token}/qr.svg', () => {
 describe('GET /payment/{order_token} of an unknown link', () => {
   test('404: the page is the same whether or not the token is well-formed or can be decoded', async () => {
     const browser = { accept: 'text/html', 'accept-language': 'de', 'x-request-id': 'same' };
-    for (const at of [gateway, withCheckout]) {
+    for (const served of [gateway, withCheckout]) {
       const invalid = ['x', '', '%00', '%ff', '%zz', '<script>', '%F0%9F%98%80', 'x'.repeat(2_000)];
       const tokens = [unknownToken, ...['A', '/', '%'].map((end) => unknownToken + end), ...invalid];
-      const [first, ...others] = await Promise.all(tokens.map((token) => getPage(at, token, browser)));
+      const [first, ...others] = await Promise.all(tokens.map((token) => getPage(served, token, browser)));
       expect([first?.status, first?.text]).toEqual([404, expect.stringContaining(pageTexts.de.unknownTitle)]);
       for (const { status, text, headers } of others) {
         expect([status, text]).toEqual([404, first?.text]);
@@ -171,7 +166,7 @@ describe('GET /payment/{order_token} of an unknown link', () => {
 });
 
 describe('GET /payment/{order_token}: every response', () => {
-  test('has headers against caches, referrers, search engines, frames and scripts', async () => {
+  test('forbids caches, referrers, search engines, frames and scripts in its headers', async () => {
     const token = await newToken(gateway);
     const responses = await Promise.all([
       getPage(gateway, token),

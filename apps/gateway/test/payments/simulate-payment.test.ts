@@ -1,25 +1,19 @@
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pageTexts } from '../../src/payment-page/localization.ts';
-import { type RunningGateway, useGateway } from '../helpers/running-gateway.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postJson } from '../helpers/send-order.ts';
 
 const origin = 'https://pay.gateway.test';
 
 const gateway = useGateway({ mode: 'test', baseUrl: `${origin}/eu` });
-let live: Pick<RunningGateway, 'url' | 'credentials'>;
-beforeAll(async () => {
-  live = { url: gateway.url, credentials: await gateway.accounts.create('Live Shop') };
-});
 
-/** Creates an order and returns its token. */
-async function newToken(orderId: string, at = live, overrides = {}): Promise<string> {
-  return (await createOrder(at, orderId, overrides)).order_token;
+/** Creates a test order and returns its token. */
+async function newToken(orderId: string, overrides = {}): Promise<string> {
+  return (await createOrder(gateway, orderId, overrides)).order_token;
 }
 
-const newTestToken = (orderId: string, overrides?: object) => newToken(orderId, gateway, overrides);
-
-/** Sends the form of a page as a client without a browser does, or with the headers of one. */
+/** Sends the form of a page, without the headers of a browser unless `headers` has them. */
 async function simulate(token: string, body: string, headers: Record<string, string> = {}, method = 'POST') {
   const response = await fetch(`${gateway.url}/payment/${token}/simulate`, {
     method,
@@ -58,9 +52,9 @@ async function simulateInJson(token: string, body: string, headers: Record<strin
 }
 
 describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
-  test('303: pays the order in full and leads to the return link', async () => {
+  test('303: pays the order in full, once, and leads to the return link each time', async () => {
     const before = Date.now();
-    const token = await newTestToken('paid');
+    const token = await newToken('paid');
     const { status, headers, text } = await simulate(token, 'outcome=pay');
     const record = await find('paid');
     expect([status, text]).toEqual([303, '']);
@@ -69,21 +63,14 @@ describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
     );
     expect(record).toMatchObject({ order_status: 'PAID', payment_id: expect.stringMatching(/^test_[0-9A-Za-z]{24}$/) });
     expect(Date.parse(record.paid_at)).toBeGreaterThanOrEqual(before);
+    const second = await simulate(token, 'outcome=pay');
+    expect([second.status, second.headers.get('location')]).toEqual([303, headers.get('location')]);
+    expect(await find('paid')).toEqual(record);
     expect(await eventsOf('paid')).toEqual(['order.paid']);
   });
 
-  test('303: a second payment changes nothing and leads to the same link', async () => {
-    const token = await newTestToken('paid-twice');
-    const first = await simulate(token, 'outcome=pay');
-    const record = await find('paid-twice');
-    const second = await simulate(token, 'outcome=pay');
-    expect([second.status, second.headers.get('location')]).toEqual([303, first.headers.get('location')]);
-    expect(await find('paid-twice')).toEqual(record);
-    expect(await eventsOf('paid-twice')).toEqual(['order.paid']);
-  });
-
-  test('303: of many concurrent payments one counts, and all lead to the return link', async () => {
-    const token = await newTestToken('paid-at-once');
+  test('303: one of many concurrent payments counts, and all lead to the return link', async () => {
+    const token = await newToken('paid-at-once');
     const all = await Promise.all(Array.from({ length: 20 }, () => simulate(token, 'outcome=pay')));
     const locations = all.map(({ status, headers }) => `${status} ${headers.get('location')}`);
     expect(new Set(locations)).toEqual(new Set([expect.stringMatching(/^303 .*&order_status=PAID$/)]));
@@ -93,9 +80,9 @@ describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
   test.each([
     ['EXPIRED', 'expiredText', 'order_expired', expire],
     ['CANCELLED', 'cancelledText', 'order_cancelled', cancel],
-  ] as const)('409: the page of an order that is %s', async (orderStatus, sentence, code, close) => {
-    const token = await newTestToken(orderStatus);
-    await close(orderStatus);
+  ] as const)('409: the page of an order that is %s', async (orderStatus, sentence, code, endOrder) => {
+    const token = await newToken(orderStatus);
+    await endOrder(orderStatus);
     for (const outcome of ['pay', 'decline']) {
       const requestId = `${orderStatus}-${outcome}`;
       const { status, text } = await simulate(token, `outcome=${outcome}`, { 'x-request-id': requestId });
@@ -112,7 +99,7 @@ describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
 
 describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
   test('200: shows the page again with a notice, and the order can still be paid', async () => {
-    const token = await newTestToken('declined');
+    const token = await newToken('declined');
     const { status, text } = await simulate(token, 'outcome=decline', { 'accept-language': 'fr' });
     expect(status).toBe(200);
     for (const shown of [pageTexts.fr.declined, pageTexts.fr.pay, `action="/eu/payment/${token}/simulate"`]) {
@@ -126,7 +113,7 @@ describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
   });
 
   test('409: the page of a paid order, without a notice', async () => {
-    const token = await newTestToken('declined-late');
+    const token = await newToken('declined-late');
     await simulate(token, 'outcome=pay');
     const { status, text } = await simulate(token, 'outcome=decline');
     expect([status, text.includes(pageTexts.en.declined), text.includes('<form')]).toEqual([409, false, false]);
@@ -139,7 +126,7 @@ describe('POST /payment/{order_token}/simulate with outcome=expire', () => {
     '200: an order with the expiry %s expires now, once',
     async (order_expires_at) => {
       const orderId = `expired-now-${order_expires_at !== undefined}`;
-      const token = await newTestToken(orderId, { order_expires_at });
+      const token = await newToken(orderId, { order_expires_at });
       for (const _ of ['first', 'again']) {
         const { status, text } = await simulate(token, 'outcome=expire');
         expect([status, text.includes(pageTexts.en.expired), text.includes('<form')]).toEqual([200, true, false]);
@@ -154,10 +141,10 @@ describe('POST /payment/{order_token}/simulate with outcome=expire', () => {
   test.each([
     ['PAID', (token: string) => simulate(token, 'outcome=pay')],
     ['CANCELLED', () => cancel('not-expired-CANCELLED')],
-  ] as const)('409: an order that is %s does not expire', async (orderStatus, close) => {
+  ] as const)('409: an order that is %s does not expire', async (orderStatus, endOrder) => {
     const orderId = `not-expired-${orderStatus}`;
-    const token = await newTestToken(orderId);
-    await close(token);
+    const token = await newToken(orderId);
+    await endOrder(token);
     const asJson = await simulateInJson(token, 'outcome=expire');
     expect(asJson).toMatchObject({ status: 409, body: { order_status: orderStatus } });
   });
@@ -168,10 +155,10 @@ describe('POST /payment/{order_token}/simulate with outcome=pay_late', () => {
     ['UN_PAID', 'order_expired', ['order.expired'], () => {}],
     ['PAID', 'order_already_paid', ['order.paid'], (token: string) => simulate(token, 'outcome=pay')],
     ['CANCELLED', 'order_cancelled', ['order.cancelled'], () => cancel('late-CANCELLED')],
-  ] as const)('409: of an order that is %s a payment is refused, once', async (status, code, events, close) => {
+  ] as const)('409: a payment of an order that is %s is refused, once', async (status, code, events, endOrder) => {
     const orderId = `late-${status}`;
-    const token = await newTestToken(orderId);
-    await close(token);
+    const token = await newToken(orderId);
+    await endOrder(token);
     for (const _ of ['first', 'again']) {
       expect(await simulateInJson(token, 'outcome=pay_late')).toMatchObject({ status: 409 });
     }
@@ -183,9 +170,9 @@ describe('POST /payment/{order_token}/simulate with outcome=pay_late', () => {
 });
 
 test('409: while a payment is in progress, the form simulates nothing and the page says so', async () => {
-  const token = await newTestToken('in-progress');
-  const body = JSON.stringify({ order_token: token, attempt_id: 'a-1' });
-  await postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', body);
+  const token = await newToken('in-progress');
+  const attempt = { order_token: token, attempt_id: 'a-1' };
+  await postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', attempt);
   for (const outcome of ['pay', 'decline', 'expire', 'pay_late']) {
     const { status, text } = await simulate(token, `outcome=${outcome}`);
     expect([status, text.includes(pageTexts.en.inProgressText), text.includes('<form')]).toEqual([409, true, false]);
@@ -199,7 +186,7 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
     'a form of the media type %s: 415, and the order is not paid',
     async (type) => {
       const orderId = `form-${type.length}`;
-      const token = await newTestToken(orderId);
+      const token = await newToken(orderId);
       const form = '--x\r\ncontent-disposition: form-data; name="outcome"\r\n\r\npay\r\n--x--\r\n';
       const body = type.startsWith('multipart') ? form : 'outcome=pay';
       expect(await simulateInJson(token, body, { 'content-type': type })).toMatchObject({
@@ -221,7 +208,7 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
     '{"outcome":"pay"}',
     'outcome%00=pay',
   ])('400: the body %j', async (body) => {
-    const token = await newTestToken(`invalid-${body.length}`);
+    const token = await newToken(`invalid-${body.length}`);
     const { status, text, headers } = await simulate(token, body);
     expect([status, headers.get('content-type')]).toEqual([400, expect.stringContaining('application/problem+json')]);
     expect(JSON.parse(text)).toMatchObject({
@@ -231,15 +218,15 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
   });
 
   test('413: a body of more than 64 KiB', async () => {
-    const { status, text } = await simulate(await newTestToken('large'), `outcome=pay&x=${'x'.repeat(65_536)}`);
+    const { status, text } = await simulate(await newToken('large'), `outcome=pay&x=${'x'.repeat(65_536)}`);
     expect([status, JSON.parse(text)]).toMatchObject([413, { code: 'body_too_large' }]);
   });
 
-  test('404: a live order is as unknown as no order', async () => {
-    const unknown = await fetch(`${gateway.url}/payment/unknown`);
-    const page = await unknown.text();
-    const tokens = [await newToken('live'), 'A'.repeat(32), 'x', '%F0%9F%98%80', '%2F'];
-    for (const token of tokens) {
+  test('404: a live order gets the same response as an unknown one', async () => {
+    const live = await gateway.newMerchant();
+    const { order_token } = await createOrder(live, 'live');
+    const page = await (await fetch(`${gateway.url}/payment/unknown`)).text();
+    for (const token of [order_token, 'A'.repeat(32), 'x', '%F0%9F%98%80', '%2F']) {
       for (const body of ['outcome=pay', 'outcome=decline', 'outcome=x']) {
         const { status, text } = await simulate(token, body);
         expect([status, text], token).toEqual([404, page]);
@@ -251,7 +238,7 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
   });
 
   test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'QUERY'])('405: %s with any body', async (method) => {
-    const token = await newTestToken(`by-${method}`);
+    const token = await newToken(`by-${method}`);
     for (const body of ['outcome=pay', 'x'.repeat(70_000)]) {
       const { status, headers } = await simulate(token, body, {}, method);
       expect([status, headers.get('allow')]).toEqual([405, 'POST']);
@@ -281,18 +268,18 @@ describe('POST /payment/{order_token}/simulate from a browser', () => {
     [403, { origin: `${origin}/eu` }],
   ])('%i with %o', async (expected, headers) => {
     const orderId = `from-${Math.random()}`;
-    const { status, text } = await simulate(await newTestToken(orderId), 'outcome=pay', headers);
+    const { status, text } = await simulate(await newToken(orderId), 'outcome=pay', headers);
     expect(status).toBe(expected);
     expect(await find(orderId)).toMatchObject({ order_status: expected === 303 ? 'PAID' : 'UN_PAID' });
     if (expected !== 403) return;
     expect(text).toContain(pageTexts.en.rejectedTitle);
-    const asJson = await simulateInJson(await newTestToken(`${orderId}-json`), 'outcome=pay', headers);
+    const asJson = await simulateInJson(await newToken(`${orderId}-json`), 'outcome=pay', headers);
     expect(asJson).toMatchObject({ status: 403, body: { code: 'permission_denied' } });
   });
 });
 
-test('every response has the headers of the page; if there is a form, form-action allows the return', async () => {
-  const token = await newTestToken('headers');
+test('every response has the headers of the page, and form-action allows the return only if there is a form', async () => {
+  const token = await newToken('headers');
   const declined = await simulate(token, 'outcome=decline');
   const furtherResponses = [
     await simulate(token, 'outcome=x'),
@@ -314,8 +301,8 @@ test('every response has the headers of the page; if there is a form, form-actio
   for (const { headers } of furtherResponses) expect(formActionOf(headers)).toBe("'none'");
 });
 
-test('logs one line for each, without the token', async () => {
-  const token = await newTestToken('logged');
+test('logs one line per call, without the token', async () => {
+  const token = await newToken('logged');
   await simulate(token, 'outcome=pay', { 'x-request-id': 'simulated' });
   await expect.poll(() => callOf('simulated')).toMatchObject({ code: 'ok' });
   expect(JSON.stringify(gateway.calls)).not.toContain(token);

@@ -1,30 +1,25 @@
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AccountId } from '@order-gateway/domain/accounts';
-import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
-import { runQuery } from '@order-gateway/postgres/testing/run-query';
+import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/testing/webhook-events';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
-import postgres from 'postgres';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
-import { endProcesses, residentMiB, startProcess } from '../helpers/gateway-process.ts';
-import { testSecretsKey } from '../helpers/running-gateway.ts';
+import { endProcesses, sampleMemory, startProcess } from '../helpers/gateway-process.ts';
+import { testSecretsKey, testSecretsKeyText } from '../helpers/running-gateway.ts';
 import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
+const database = useTestDatabase();
 afterAll(endProcesses);
 
 const events = 10_000;
 const kinds = { hanging: 30, failing: 20, healthy: 50 };
-/** Events of every merchant are stored together, this often. */
+/** The interval between statements, each of which stores an event of every merchant. */
 const storeEveryMs = 250;
 
-test('10,000 events to 100 endpoints, of which 30 hang and 20 return 500, reach the healthy ones within 2 s', async () => {
-  const database = await createMigratedDatabase();
-  const sql = postgres(database.url, { max: 2, onnotice: () => {} });
-  onTestFinished(async () => {
-    await sql.end({ timeout: 1 });
-    await database.drop();
-  });
+test('events reach 50 healthy endpoints within 2 s, while 30 endpoints hang and 20 return 500', async () => {
+  const { sql } = database;
   const merchantIds = await createMerchantsWithOrder(database.url, sql, 100);
   const kindOf = new Map(
     merchantIds.map((merchantId, index): [AccountId, keyof typeof kinds] => [
@@ -32,13 +27,13 @@ test('10,000 events to 100 endpoints, of which 30 hang and 20 return 500, reach 
       index % 10 < 3 ? 'hanging' : index % 10 < 5 ? 'failing' : 'healthy',
     ]),
   );
-  const answers: Record<keyof typeof kinds, (response: ServerResponse) => void> = {
+  const responders: Record<keyof typeof kinds, (response: ServerResponse) => void> = {
     hanging: () => {},
     failing: (response) => void response.writeHead(500).end(),
     healthy: (response) => void response.writeHead(204).end(),
   };
   const receiver = await runWebhookReceiver({
-    respond: ({ path }, response) => answers[path.slice(1).split('-')[0] as keyof typeof kinds](response),
+    respond: ({ path }, response) => responders[path.slice(1).split('-')[0] as keyof typeof kinds](response),
   });
   const endpoints = openWebhookEndpoints({ url: database.url });
   const secrets = createSigningSecrets([testSecretsKey]);
@@ -49,26 +44,22 @@ test('10,000 events to 100 endpoints, of which 30 hang and 20 return 500, reach 
   await endpoints.close();
   const gateway = await startProcess({
     DATABASE_URL: database.url,
-    SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
+    SECRETS_KEY: testSecretsKeyText,
     WEBHOOK_ALLOW_PRIVATE: '1',
   });
 
-  const memory: number[] = [];
-  const watching = setInterval(() => memory.push(residentMiB(gateway.child.pid)), 500);
-  onTestFinished(() => clearInterval(watching));
+  const memory = sampleMemory(gateway.child, 500);
   const storedAtMs = new Map<string, number>();
   for (let stored = 0; stored < events; stored += merchantIds.length) {
     const startedAtMs = performance.now();
     for (const eventId of await storeEvents(sql, merchantIds, 1)) storedAtMs.set(eventId, startedAtMs);
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, storeEveryMs - (performance.now() - startedAtMs))));
+    await sleep(Math.max(0, storeEveryMs - (performance.now() - startedAtMs)));
   }
   const healthyEvents = (events * kinds.healthy) / 100;
   const pending = async () => {
-    const [row] = await runQuery(
-      database.url,
-      `select count(*)::int as count from webhook_deliveries d join webhook_endpoints e using (merchant_id)
-        where e.url like '%/healthy-%' and d.delivered_at is null`,
-    );
+    const [row] = await sql`
+      select count(*)::int as count from webhook_deliveries d join webhook_endpoints e using (merchant_id)
+        where e.url like '%/healthy-%' and d.delivered_at is null`;
     return row?.count;
   };
   await expect.poll(pending, { interval: 500 }).toBe(0);

@@ -27,7 +27,7 @@ afterAll(() => endpoints?.close());
 const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)] as const;
 const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
 
-/** Delivers until the test has finished. */
+/** Starts a delivery that runs until the test has finished. */
 function startDelivery(retryPause: typeof retryPauseSeconds = () => 0, timeoutMs = webhookLimits.attemptTimeoutMs) {
   const { logger, errors } = createMemoryLogger();
   const delivery = startWebhookDelivery({
@@ -42,7 +42,7 @@ function startDelivery(retryPause: typeof retryPauseSeconds = () => 0, timeoutMs
   });
   const close = async () => {
     await delivery.close();
-    // A delivery that is pending after a test must not be made in the next.
+    // The next test must not make a delivery that is still pending.
     await database.sql`update webhook_deliveries set next_attempt_at = null`;
     expect(errors).toEqual([]);
   };
@@ -59,7 +59,7 @@ const respondWith =
     response.writeHead(status).end();
   };
 
-/** A merchant with an endpoint at its own receiver. */
+/** Creates a merchant with an endpoint at its own receiver. */
 async function newMerchant(
   respond?: Respond,
 ): Promise<{ merchantId: AccountId; endpointId: string; receiver: WebhookReceiver }> {
@@ -88,7 +88,7 @@ async function stateOf(merchantId: AccountId) {
   return { attempts, lastResult, isDelivered: deliveredAt !== null, isPending: nextAttemptAt !== null };
 }
 
-/** The message, verified as merchants do. */
+/** Verifies a message as merchants do, and returns it. */
 function verified({ headers, body }: ReceivedWebhook, secret = first): unknown {
   return new Webhook(formatSigningSecret(secret)).verify(body, headers as Record<string, string>);
 }
@@ -98,7 +98,7 @@ test('the pauses after failed attempts are 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 
   expect(seconds).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400, undefined]);
 });
 
-test('an event is delivered once, signed as Standard Webhooks says, with its order', async () => {
+test('an event is delivered once, with its order, signed according to Standard Webhooks', async () => {
   const { merchantId, receiver } = await newMerchant();
   const eventId = await storeEvent(merchantId);
   startDelivery();
@@ -121,7 +121,7 @@ test('an event is delivered once, signed as Standard Webhooks says, with its ord
   expect(() => verified(request, second)).toThrow();
 });
 
-test('an attempt without a 2xx is repeated with the same id and a new timestamp and signature', async () => {
+test('an attempt without a 2xx status is repeated with the same id and a valid signature', async () => {
   const { merchantId, receiver } = await newMerchant(respondWith(500, 302, 204));
   await storeEvent(merchantId);
   startDelivery();
@@ -133,18 +133,18 @@ test('an attempt without a 2xx is repeated with the same id and a new timestamp 
 test('after a failed attempt, the next one waits for its scheduled pause', async () => {
   const { merchantId, receiver } = await newMerchant(respondWith(500));
   await storeEvent(merchantId);
-  const asked: number[] = [];
+  const failedAttempts: number[] = [];
   startDelivery((attempt) => {
-    asked.push(attempt);
+    failedAttempts.push(attempt);
     return attempt < 3 ? 0 : 3_600;
   });
-  const dueIn = async () => {
+  const secondsToNext = async () => {
     const [row] = await database.sql`select extract(epoch from next_attempt_at - now())::float as seconds
       from webhook_deliveries where merchant_id = ${merchantId}`;
     return row?.seconds;
   };
-  await expect.poll(dueIn).toBeGreaterThan(3_000);
-  expect([asked, receiver.received.length]).toEqual([[1, 2, 3], 3]);
+  await expect.poll(secondsToNext).toBeGreaterThan(3_000);
+  expect([failedAttempts, receiver.received.length]).toEqual([[1, 2, 3], 3]);
 });
 
 test('after the last attempt a delivery is given up', async () => {
@@ -156,11 +156,11 @@ test('after the last attempt a delivery is given up', async () => {
   expect(receiver.received).toHaveLength(2);
 });
 
-test('a secret that was stored with another key is reported, and nothing is sent', async () => {
+test('nothing is sent if the signing secret was stored with another key, and the result says so', async () => {
   const { merchantId, endpointId, receiver } = await newMerchant();
-  const other = createSigningSecrets([new Uint8Array(32).fill(8)]);
+  const otherKey = createSigningSecrets([new Uint8Array(32).fill(8)]);
   await endpoints.remove(merchantId, endpointId);
-  await endpoints.create(merchantId, { url: receiver.url, signingSecret: other.encrypt(merchantId, first) });
+  await endpoints.create(merchantId, { url: receiver.url, signingSecret: otherKey.encrypt(merchantId, first) });
   await storeEvent(merchantId);
   startDelivery(() => 3_600);
   const lastResult = 'the signing secret was stored with another SECRETS_KEY';
@@ -180,7 +180,7 @@ test('an orderly stop lets attempts in flight finish', async () => {
   expect(await stateOf(merchantId)).toMatchObject({ isDelivered: true });
 });
 
-test('a stop ends in time, and another process makes the deliveries that it cut off', async () => {
+test('a stop cuts off attempts that take too long, and keeps their deliveries for another process', async () => {
   const { promise: isReceived, resolve: receive } = Promise.withResolvers<ServerResponse>();
   const { merchantId, receiver } = await newMerchant((_, response) => receive(response));
   await storeEvent(merchantId);
@@ -197,19 +197,19 @@ test('endpoints that hang or fail do not delay other endpoints, and get few atte
   const failing = await Promise.all(Array.from({ length: 4 }, () => newMerchant(respondWith(500))));
   const healthy = await Promise.all(Array.from({ length: 8 }, () => newMerchant()));
   const all = [...hanging, ...failing, ...healthy].map(({ merchantId }) => merchantId);
-  // More than one endpoint may have in flight.
-  const each = webhookLimits.perEndpoint + 4;
-  await storeEvents(database.sql, all, each);
+  // An endpoint may not have as many in flight.
+  const eventsPerMerchant = webhookLimits.perEndpoint + 4;
+  await storeEvents(database.sql, all, eventsPerMerchant);
   // No hanging attempt ends during the test.
   startDelivery(() => 3_600, 600_000);
   const delivered = () => healthy.reduce((count, { receiver }) => count + receiver.received.length, 0);
-  await expect.poll(delivered).toBe(healthy.length * each);
+  await expect.poll(delivered).toBe(healthy.length * eventsPerMerchant);
   for (const { receiver } of hanging) {
     expect(receiver.received.length).toBeLessThanOrEqual(webhookLimits.perEndpoint);
   }
 });
 
-test('any number of failing endpoints together get only a part of the attempts', async () => {
+test('failing endpoints, however many, get only a part of the attempts in flight', async () => {
   const hanging = await runWebhookReceiver({ respond: () => {} });
   const failing = await createMerchantsWithOrder(database.url, database.sql, webhookLimits.failingAttemptsMax + 20);
   await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, failing_since)
@@ -227,7 +227,7 @@ test('any number of failing endpoints together get only a part of the attempts',
   expect(hanging.received.length).toBe(webhookLimits.failingAttemptsMax);
 });
 
-test('an endpoint with a slow attempt gets no other until that has ended', async () => {
+test('an endpoint with a slow attempt gets no other attempt until that one has ended', async () => {
   const { merchantId, receiver } = await newMerchant(() => {});
   const other = await newMerchant();
   await storeEvent(merchantId);

@@ -14,11 +14,11 @@ function newSender(options: SenderOptions) {
   return sender;
 }
 
-const toPrivate = { allowedAddresses: 'any' } as const;
+const toAny = { allowedAddresses: 'any' } as const;
 
 test('a request is sent as it was given, and the status is its result', async () => {
   const receiver = await runWebhookReceiver();
-  const result = await newSender(toPrivate).send(`${receiver.url}?a=b`, { 'webhook-id': 'evt_1' }, '{"name":"Zoë"}');
+  const result = await newSender(toAny).send(`${receiver.url}?a=b`, { 'webhook-id': 'evt_1' }, '{"name":"Zoë"}');
   expect(result).toEqual({ status: 204, text: 'HTTP 204' });
   expect(receiver.received).toMatchObject([
     {
@@ -30,9 +30,9 @@ test('a request is sent as it was given, and the status is its result', async ()
   ]);
 });
 
-test('requests one after the other share a connection', async () => {
+test('successive requests share a connection', async () => {
   const receiver = await runWebhookReceiver();
-  const sender = newSender(toPrivate);
+  const sender = newSender(toAny);
   for (let count = 0; count < 5; count += 1) await sender.send(receiver.url, {}, '{}');
   expect(receiver.connections()).toBe(1);
 });
@@ -42,11 +42,11 @@ test('a redirect is the result and is not followed', async () => {
   const receiver = await runWebhookReceiver({
     respond: (_, response) => void response.writeHead(307, { location: target.url }).end(),
   });
-  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toEqual({ status: 307, text: 'HTTP 307' });
+  expect(await newSender(toAny).send(receiver.url, {}, '{}')).toEqual({ status: 307, text: 'HTTP 307' });
   expect(target.connections()).toBe(0);
 });
 
-test('an endpoint that does not respond, or responds byte by byte, is given up in time', async () => {
+test('an endpoint that does not respond, or responds byte by byte, is abandoned in time', async () => {
   const silent = await runWebhookReceiver({ respond: () => {} });
   const trickling = await runWebhookReceiver({
     respond(_, response) {
@@ -55,16 +55,16 @@ test('an endpoint that does not respond, or responds byte by byte, is given up i
     },
   });
   const sendWithin = (timeoutMs: number, { url }: WebhookReceiver) =>
-    newSender({ ...toPrivate, timeoutMs }).send(url, {}, '{}');
+    newSender({ ...toAny, timeoutMs }).send(url, {}, '{}');
   expect(await sendWithin(100, silent)).toEqual({ text: 'no response within 0.1 s' });
-  // Until the first byte arrives in time, however slow this machine is.
+  // The timeout doubles until the first byte arrives in time, which takes longer on a slow machine.
   let attempts = 0;
   const sendAgain = () => sendWithin(100 * 2 ** attempts++, trickling);
   await expect.poll(sendAgain).toEqual({ status: 200, text: 'HTTP 200' });
 });
 
-test('a host whose name is never resolved is given up in time', async () => {
-  const sender = newSender({ ...toPrivate, resolve: () => new Promise(() => {}), timeoutMs: 300 });
+test('a host name that never resolves is abandoned in time', async () => {
+  const sender = newSender({ ...toAny, resolve: () => new Promise(() => {}), timeoutMs: 300 });
   expect(await sender.send('http://shop.example/hook', {}, '{}')).toEqual({ text: 'no response within 0.3 s' });
 });
 
@@ -72,12 +72,12 @@ test.each([
   ['IPv4', async () => ['192.0.2.1'], () => new Promise<string[]>(() => {}), ['192.0.2.1']],
   ['IPv6', () => Promise.reject(new Error('ENODATA')), () => sleep(20, ['2001:db8::1']), ['2001:db8::1']],
   ['both', async () => ['192.0.2.1'], async () => ['2001:db8::1'], ['192.0.2.1', '2001:db8::1']],
-])('a host of which name servers answer for %s is resolved', async (_, resolve4, resolve6, addresses) => {
+])('a host name resolves if name servers respond for %s', async (_, resolve4, resolve6, addresses) => {
   const resolve = createResolve({ resolve4, resolve6 });
   expect((await resolve('shop.example')).map(({ address }) => address)).toEqual(addresses);
 });
 
-test('a host that no name server knows is not resolved', async () => {
+test('a host name that no name server knows does not resolve', async () => {
   const unknown = () => Promise.reject(new Error('ENOTFOUND'));
   const resolve = createResolve({ resolve4: unknown, resolve6: unknown });
   await expect(resolve('shop.example')).rejects.toThrow('ENOTFOUND');
@@ -94,40 +94,40 @@ test('a large response is cut off', async () => {
       send();
     },
   });
-  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toMatchObject({ status: 200 });
-  // The kernel buffers more on both sides.
+  expect(await newSender(toAny).send(receiver.url, {}, '{}')).toMatchObject({ status: 200 });
+  // The kernels of both sides buffer further bytes.
   expect(sent).toBeLessThan(webhookLimits.responseBytesMax + 20_000_000);
 });
 
 test.each([
   ['nothing listens', undefined, 'ECONNREFUSED'],
-  ['it closes the connection', '', 'ECONNRESET'],
-  ['it does not speak HTTP', 'SSH-2.0-OpenSSH\r\n', 'HPE_INVALID_CONSTANT'],
+  ['the server closes the connection', '', 'ECONNRESET'],
+  ['the server does not speak HTTP', 'SSH-2.0-OpenSSH\r\n', 'HPE_INVALID_CONSTANT'],
   [
-    'it switches to another protocol',
+    'the server switches to another protocol',
     'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
     'connection closed',
   ],
-])('%s', async (_, greeting, text) => {
+])('the result names the error if %s', async (_, greeting, text) => {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => socket.end(greeting ?? ''));
   });
   const port = await listen(server);
   if (greeting === undefined) server.close();
-  expect(await newSender(toPrivate).send(`http://127.0.0.1:${port}/`, {}, '{}')).toEqual({ text });
+  expect(await newSender(toAny).send(`http://127.0.0.1:${port}/`, {}, '{}')).toEqual({ text });
 });
 
-test('over TLS the certificate must be valid', async () => {
+test('over TLS, the certificate must be valid', async () => {
   const tls = selfSigned('localhost');
   const receiver = await runWebhookReceiver({ tls });
-  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toEqual({ text: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  expect(await newSender(toAny).send(receiver.url, {}, '{}')).toEqual({ text: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   const usual = getCACertificates();
   setDefaultCACertificates([tls.cert]);
   onTestFinished(() => setDefaultCACertificates(usual));
-  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toEqual({ status: 204, text: 'HTTP 204' });
+  expect(await newSender(toAny).send(receiver.url, {}, '{}')).toEqual({ status: 204, text: 'HTTP 204' });
   const elsewhere = receiver.url.replace('localhost', '127.0.0.1');
-  expect(await newSender(toPrivate).send(elsewhere, {}, '{}')).toEqual({ text: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+  expect(await newSender(toAny).send(elsewhere, {}, '{}')).toEqual({ text: 'ERR_TLS_CERT_ALTNAME_INVALID' });
 });
 
 const rejected = { text: 'address not allowed' };
@@ -135,14 +135,14 @@ const rejected = { text: 'address not allowed' };
 test.each([
   ...['127.0.0.1', '127.1', '2130706433', '0.0.0.0', '10.0.0.1', '169.254.169.254'],
   ...['[::1]', '[::ffff:127.0.0.1]', '[::ffff:10.0.0.1]', '[64:ff9b::7f00:1]'],
-])('https://%s is not connected to', async (host) => {
+])('does not connect to https://%s', async (host) => {
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   const { port } = new URL(receiver.url);
   expect(await newSender({ allowedAddresses: 'public' }).send(`https://${host}:${port}/`, {}, '{}')).toEqual(rejected);
   expect(receiver.connections()).toBe(0);
 });
 
-test('connects to this machine over http if allowed, but not to other private addresses', async () => {
+test('connects to this machine over http if that is allowed, but not to other private addresses', async () => {
   const receiver = await runWebhookReceiver();
   const sender = newSender({ allowedAddresses: 'loopback' });
   const { port } = new URL(receiver.url);
@@ -155,12 +155,12 @@ test('connects to this machine over http if allowed, but not to other private ad
   );
 });
 
-test('a public URL without TLS is not connected to', async () => {
+test('does not connect to a public URL without TLS', async () => {
   expect(await newSender({ allowedAddresses: 'public' }).send('http://8.8.8.8/', {}, '{}')).toEqual(rejected);
 });
 
 test.each(['127.0.0.1', '169.254.169.254', '::1', '::ffff:127.0.0.1'])(
-  'a name that resolves to %s is not connected to',
+  'does not connect to a name that resolves to %s',
   async (address) => {
     const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
     const resolve = async () => [{ address, family: address.includes(':') ? 6 : 4 }];
@@ -170,7 +170,7 @@ test.each(['127.0.0.1', '169.254.169.254', '::1', '::ffff:127.0.0.1'])(
   },
 );
 
-test('of the addresses of a name only the public ones are connected to', async () => {
+test('connects only to the public addresses of a name', async () => {
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   const resolve = async () => [
     { address: '127.0.0.1', family: 4 },
@@ -184,7 +184,7 @@ test('of the addresses of a name only the public ones are connected to', async (
   expect(receiver.connections()).toBe(0);
 });
 
-test('a name that changes its address from lookup to lookup is never connected to at a private one', async () => {
+test('does not connect to the private address of a name that first resolves to a public one', async () => {
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   let lookups = 0;
   const resolve = async () => {
@@ -194,13 +194,13 @@ test('a name that changes its address from lookup to lookup is never connected t
   const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
   const url = receiver.url.replace('localhost', 'shop.example');
   await sender.send(url, {}, '{}');
-  // There is one lookup per connection, so the address that was checked is the one that is used.
+  // There is one lookup per connection, so the address that was checked is also used.
   expect(lookups).toBe(1);
   expect(await sender.send(url, {}, '{}')).toEqual(rejected);
   expect([lookups, receiver.connections()]).toEqual([2, 0]);
 });
 
-test('localhost is not connected to without the system resolving it', async () => {
+test('does not connect to localhost, because public names are not resolved by the system', async () => {
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   const result = await newSender({ allowedAddresses: 'public', timeoutMs: 5_000 }).send(receiver.url, {}, '{}');
   expect(result.status).toBeUndefined();

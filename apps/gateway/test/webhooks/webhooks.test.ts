@@ -2,25 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
 import { endProcesses, newDatabase, startOnNewDatabase, startProcess } from '../helpers/gateway-process.ts';
-import { giveSigningSecret, testSecretsKey } from '../helpers/running-gateway.ts';
+import { giveSigningSecret, testSecretsKeyText } from '../helpers/running-gateway.ts';
 import { cancelNewOrder, createOrder } from '../helpers/send-order.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 afterAll(endProcesses);
 
-const variables = { SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'), WEBHOOK_ALLOW_PRIVATE: '1' };
+const orderIdOf = ({ body }: ReceivedWebhook): string => JSON.parse(body).data.order_id;
 
-function orderIdOf({ body }: ReceivedWebhook): string {
-  return JSON.parse(body).data.order_id;
-}
-
-test('a delivery survives kill -9 of the gateway at any step', async () => {
+test('no delivery is lost if the gateway is killed with kill -9', async () => {
   const { databaseUrl, credentials } = await newDatabase();
   const receiver = await runWebhookReceiver({
-    // Long enough for a kill while an attempt is in flight.
+    // The pause is long enough to kill the gateway while an attempt is in flight.
     respond: (_, response) => void setTimeout(() => response.writeHead(204).end(), 20),
   });
   await giveSigningSecret(databaseUrl, credentials.clientId, receiver.url);
+  const variables = { SECRETS_KEY: testSecretsKeyText, WEBHOOK_ALLOW_PRIVATE: '1' };
   const start = () => startProcess({ DATABASE_URL: databaseUrl, ...variables });
   const orderIds = [0, 30].map((delayMs) => `killed-after-${delayMs}`);
   for (const orderId of orderIds) {
@@ -30,7 +27,7 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
     gateway.child.kill('SIGKILL');
     await gateway.exited;
   }
-  // The leases of the killed processes end.
+  // Ends the leases of the killed processes.
   await runQuery(
     databaseUrl,
     `update webhook_deliveries set next_attempt_at = now() where next_attempt_at is not null`,
@@ -43,7 +40,7 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
   expect(ids.size).toBe(orderIds.length);
 });
 
-test('with DATABASE_URL and without SECRETS_KEY the gateway runs, and reports that no webhooks are sent', async () => {
+test('with DATABASE_URL but without SECRETS_KEY, the gateway runs and logs that it sends no webhooks', async () => {
   const gateway = await startOnNewDatabase();
   expect((await createOrder(gateway, 'no-key')).order_status).toBe('UN_PAID');
   expect(gateway.lines.join('\n')).toContain(
