@@ -5,7 +5,7 @@ import { listen, replay } from './listen.ts';
 import type { EventType } from './types.ts';
 import { version } from './version.ts';
 
-// The only file that needs Node.js.
+// Only this file needs Node.js. The other files use web APIs, which other runtimes have too.
 
 const usage = `Usage: order-gateway-client listen --forward-to URL [options]
 
@@ -14,19 +14,19 @@ Reads the merchant's events and posts each one to URL, signed like a webhook.
 Options:
   --forward-to URL   where to post the events, such as http://localhost:3000
   --types LIST       only these types, such as order.paid,order.expired
-  --replay EVENT_ID  post this event once, and end
+  --replay EVENT_ID  post this event once, and exit
   -h, --help         show this help
   -V, --version      show the version
 
 Environment: CLIENT_ID, CLIENT_SECRET, BASE_URL, and optionally SIGNING_SECRET
 (whsec_...).
-Exit codes: 0 ended; 1 it failed; 2 an argument is wrong.`;
+Exit codes: 0 success; 1 failure; 2 an argument is invalid.`;
 
 function randomSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
 }
 
-/** Returns the text to print, if the arguments ask for the help or the version, or else the options of `listen`. */
+/** Returns the help or the version if the arguments ask for it, or else the options of `listen`. */
 function readArguments() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -41,13 +41,13 @@ function readArguments() {
   if (values.help) return usage;
   if (values.version) return version;
   const { 'forward-to': forwardTo = '', types, replay } = values;
-  if (positionals.join() !== 'listen') throw new TypeError('The command is listen');
+  if (positionals.join() !== 'listen') throw new TypeError('The only command is listen');
   if (!/^https?:\/\//i.test(forwardTo)) throw new TypeError('--forward-to must be an http or https URL');
   const { BASE_URL = '', CLIENT_ID = '', CLIENT_SECRET = '', SIGNING_SECRET = randomSecret() } = process.env;
   const client = createClient({ baseUrl: BASE_URL, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
   // Not validated here: the gateway rejects unknown types and lists the valid ones.
-  const list = types?.split(',') as EventType[] | undefined;
-  return { client, forwardTo, types: list, eventId: replay, secret: SIGNING_SECRET };
+  const eventTypes = types?.split(',') as EventType[] | undefined;
+  return { client, forwardTo, types: eventTypes, eventId: replay, secret: SIGNING_SECRET };
 }
 
 async function main(): Promise<void> {
@@ -61,10 +61,10 @@ async function main(): Promise<void> {
     return;
   }
   if (typeof options === 'string') return print(options);
-  const { eventId, ...others } = options;
-  print(`Signing secret: ${others.secret}`);
+  const { eventId, ...listenOptions } = options;
+  print(`Signing secret: ${listenOptions.secret}`);
   try {
-    await (eventId === undefined ? listen({ ...others, print }) : replay(eventId, { ...others, print }));
+    await (eventId === undefined ? listen({ ...listenOptions, print }) : replay(eventId, { ...listenOptions, print }));
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);
     process.exitCode = 1;

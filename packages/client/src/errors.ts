@@ -3,7 +3,7 @@ import type { ErrorCode, FieldError } from './types.ts';
 /** The gateway, or a proxy in front of it, returned an error. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
-  /** The error code to branch on. `unknown` if the response is not the gateway's, such as an error page of a proxy. */
+  /** The error code to branch on. `unknown` if the response is not from the gateway, such as a proxy's error page. */
   readonly code: ErrorCode | 'unknown';
   /** The HTTP status. */
   readonly status: number;
@@ -13,11 +13,11 @@ export class GatewayError extends Error {
   readonly errors: readonly FieldError[];
   /** The fields in which the orders of an `order_id_conflict` differ; otherwise empty. */
   readonly fields: readonly string[];
-  /** The wait that the gateway asks for, in seconds. */
+  /** How long the gateway asks you to wait before you retry, in seconds. */
   readonly retryAfterSeconds: number | undefined;
   /**
-   * Whether a failed call may have taken effect: the order may exist although `createOrder` failed, or may be cancelled although
-   * `cancelOrder` failed. Then call it again with the same order. Always false for lookups and lists.
+   * Whether a failed call may have taken effect: the order may exist although `createOrder` failed, or may be cancelled
+   * although `cancelOrder` failed. If so, repeat the call with the same order. Always false for lookups and lists.
    */
   readonly outcomeUnknown: boolean;
 
@@ -37,7 +37,7 @@ export class GatewayError extends Error {
 /** No complete response arrived: the connection failed or `timeoutMs` passed. `cause` is the error of `fetch`. */
 export class GatewayNetworkError extends Error {
   override readonly name = 'GatewayNetworkError';
-  /** As in {@link GatewayError}. */
+  /** Whether the call may have taken effect, as in {@link GatewayError}. */
   readonly outcomeUnknown: boolean;
 
   /** Constructed by this package only. */

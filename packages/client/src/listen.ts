@@ -21,7 +21,7 @@ export interface ListenOptions {
 /** The maximum number of events on a page, and how long the gateway waits for the first one. */
 const page = { limit: 100, waitSeconds: 20 } as const;
 
-/** The time limit for a response from the local program, the same that the gateway applies to an endpoint. */
+/** The time limit for a response from the local program. The gateway applies the same limit to an endpoint. */
 const forwardTimeoutMs = 15_000;
 
 /** The pause after an empty page, in case the gateway did not wait. */

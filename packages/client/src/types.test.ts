@@ -4,10 +4,9 @@ import type * as orders from '@order-gateway/contract/gateway/v1/order_pb';
 import type * as orderService from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type * as webhooks from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import type { MerchantMode } from '@order-gateway/domain/accounts';
-import type * as orderStates from '@order-gateway/domain/events';
+import type * as domainEvents from '@order-gateway/domain/events';
 import type { FailureCode } from '@order-gateway/domain/failure';
-import type * as order from '@order-gateway/domain/orders';
-import type * as orderFields from '@order-gateway/domain/orders';
+import type * as domainOrders from '@order-gateway/domain/orders';
 import type * as fieldRules from '@order-gateway/domain/requests';
 import { expectTypeOf, test } from 'vitest';
 import type {
@@ -34,20 +33,20 @@ import type {
   WebhookEndpointChange,
 } from './types.ts';
 
-// Checked by tsc: nothing happens when they run.
+// The compiler checks these expectations. At run time, the tests do nothing.
 
-/** `createdAt` as `created_at`, the name of the field in the contract and in JSON. */
+/** Converts `createdAt` to `created_at`, the name of the field in the contract and in JSON. */
 type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name;
 
-/** The names of the fields of a message, but for some. */
-type FieldsOf<Message, Others extends string = never> = Exclude<
+/** The names of a message's fields, except those in `Omitted`. */
+type FieldsOf<Message, Omitted extends string = never> = Exclude<
   SnakeCase<Exclude<keyof Message & string, '$typeName' | '$unknown'>>,
-  Others
+  Omitted
 >;
 
-test('the members of orders and brands are the fields of the contract', () => {
+test('orders and brands have the members that the contract has as fields', () => {
   expectTypeOf<keyof CreatedOrder>().toEqualTypeOf<FieldsOf<orderService.CreateOrderResponse>>();
   expectTypeOf<keyof Order>().toEqualTypeOf<FieldsOf<orders.Order>>();
   expectTypeOf<keyof RefusedPayment>().toEqualTypeOf<FieldsOf<orders.RefusedPayment>>();
@@ -55,10 +54,10 @@ test('the members of orders and brands are the fields of the contract', () => {
   expectTypeOf<SnakeCase<keyof OrderFilter>>().toEqualTypeOf<FieldsOf<orderService.ListOrdersRequest, 'cursor'>>();
   expectTypeOf<keyof Brand>().toEqualTypeOf<FieldsOf<brands.Brand>>();
   expectTypeOf<keyof BrandChange>().toEqualTypeOf<FieldsOf<brands.UpdateBrandRequest>>();
-  expectTypeOf<RefusalCode>().toEqualTypeOf<order.RefusalCode>();
+  expectTypeOf<RefusalCode>().toEqualTypeOf<domainOrders.RefusalCode>();
 });
 
-test('the members of endpoints and secrets are the fields of the contract', () => {
+test('endpoints and secrets have the members that the contract has as fields', () => {
   expectTypeOf<keyof NewWebhookEndpoint>().toEqualTypeOf<FieldsOf<webhooks.CreateWebhookEndpointRequest>>();
   expectTypeOf<keyof WebhookEndpointChange>().toEqualTypeOf<FieldsOf<webhooks.UpdateWebhookEndpointRequest, 'id'>>();
   expectTypeOf<keyof SignedWebhookEndpoint>().toEqualTypeOf<FieldsOf<webhooks.WebhookEndpoint>>();
@@ -70,18 +69,18 @@ test('the members of endpoints and secrets are the fields of the contract', () =
   expectTypeOf<keyof NewClientSecret>().toEqualTypeOf<FieldsOf<ClientSecret>>();
 });
 
-test('the statuses and service types are those of the contract', () => {
+test('statuses and service types have the values of the contract', () => {
   expectTypeOf<OrderStatus | 'ORDER_STATUS_UNSPECIFIED'>().toEqualTypeOf<keyof typeof orders.OrderStatus>();
   expectTypeOf<ServiceType | 'SERVICE_TYPE_UNSPECIFIED'>().toEqualTypeOf<keyof typeof orders.ServiceType>();
 });
 
-test('the values are those of the gateway', () => {
-  // Only CheckoutService returns these.
+test('codes and other enumerations have the values of the domain', () => {
+  // Only CheckoutService returns the two codes that are excluded.
   expectTypeOf<ErrorCode>().toEqualTypeOf<Exclude<FailureCode, 'payment_mismatch' | 'payment_id_conflict'>>();
   expectTypeOf<FieldErrorCode>().toEqualTypeOf<fieldRules.FieldErrorCode>();
-  expectTypeOf<OrderStatus>().toEqualTypeOf<order.OrderStatus>();
-  expectTypeOf<ServiceType>().toEqualTypeOf<orderFields.ServiceType>();
-  expectTypeOf<EventType>().toEqualTypeOf<orderStates.EventType>();
+  expectTypeOf<OrderStatus>().toEqualTypeOf<domainOrders.OrderStatus>();
+  expectTypeOf<ServiceType>().toEqualTypeOf<domainOrders.ServiceType>();
+  expectTypeOf<EventType>().toEqualTypeOf<domainEvents.EventType>();
   expectTypeOf<Mode>().toEqualTypeOf<MerchantMode>();
-  expectTypeOf<keyof NewOrder | 'order_checksum'>().toEqualTypeOf<orderFields.RequestFieldName>();
+  expectTypeOf<keyof NewOrder | 'order_checksum'>().toEqualTypeOf<domainOrders.RequestFieldName>();
 });

@@ -1,5 +1,4 @@
 /**
- * The version of this package, repeated from package.json because a module that is published in both formats can't
- * import it.
+ * The version of this package. Repeated from package.json, which the build cannot include because it is outside `src`.
  */
 export const version = '1.0.0';

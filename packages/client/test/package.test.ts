@@ -10,7 +10,7 @@ import manifest from '../package.json' with { type: 'json' };
 const packageFolder = join(import.meta.dirname, '..');
 const run = promisify(execFile);
 
-/** A project that installed the packed package. */
+/** The folder of a project in which the packed package is installed. */
 let project: string;
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'client-package-'));
@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(join(packageFolder, 'dist'), { recursive: true, force: true });
 });
 
-/** Every version of Node.js in the PATH: the project's own and the machine's. */
+/** The commands of all versions of Node.js in the PATH, by version. */
 function installedNodes(): Map<string, string> {
   const commands = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'));
   const found = commands.filter((command) => existsSync(command));
@@ -50,8 +50,16 @@ test('the package contains JavaScript, types, README and licence, and no tests o
   const files = await readdir(join(project, 'node_modules/@order-gateway/client'), { recursive: true });
   const isBuilt = (file: string) => /^dist\/(?:[a-z-]+\/)?[a-z-]+(\.d\.ts|\.js)$/.test(file);
   expect(files.filter(isBuilt)).toEqual(expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']));
-  const others = ['LICENSE', 'README.md', 'dist', 'dist/calls', 'dist/package.json', 'dist/signatures', 'package.json'];
-  expect(files.filter((file) => !isBuilt(file)).sort()).toEqual(others);
+  const otherFiles = [
+    'LICENSE',
+    'README.md',
+    'dist',
+    'dist/calls',
+    'dist/package.json',
+    'dist/signatures',
+    'package.json',
+  ];
+  expect(files.filter((file) => !isBuilt(file)).sort()).toEqual(otherFiles);
 });
 
 test('the package installs nothing else', async () => {
@@ -61,7 +69,7 @@ test('the package installs nothing else', async () => {
 
 const names = 'createClient, GatewayNetworkError, orderChecksum, verifyReturn, verifyWebhook';
 
-test('every supported version of Node.js on this machine runs the program of the package', async () => {
+test('every supported version of Node.js on this machine runs the command of the package', async () => {
   for (const command of supportedNodes().values()) {
     const failure = await run(command, ['node_modules/.bin/order-gateway-client'], { cwd: project }).catch(
       (error) => error,
@@ -113,7 +121,7 @@ const typed = `
     for await (const order of client.listOrders({ status: 'PAID' })) order.paid_at satisfies string | undefined;
   }
   client.getOrder('x').catch((error) => error instanceof GatewayError && error.code === 'not_found');
-  // @ts-expect-error: a status that does not exist
+  // @ts-expect-error: this status does not exist
   client.listOrders({ status: 'FOO' });`;
 
 test.each([

@@ -7,21 +7,21 @@ import { type ClientOptions, createClient, GatewayError, GatewayNetworkError } f
 const { order_checksum, ...order } = validOrderInput({ service_type: 'DIGITAL' as const });
 const created = { service_order_id: 7, order_id: order.order_id };
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** Returns a client of a server that sends these responses in turn, and the bodies that the server received. */
-async function clientOf(answers: readonly Answer[], options: Partial<ClientOptions> = {}) {
+/** Returns a client of a server that handles requests with these functions in turn, and the bodies that it received. */
+async function clientOf(handlers: readonly Handler[], options: Partial<ClientOptions> = {}) {
   const requests: { body: string }[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     requests.push({ body: Buffer.concat(chunks).toString() });
-    answers[requests.length - 1]?.(request, response);
+    handlers[requests.length - 1]?.(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closing.push(async () => {
@@ -32,13 +32,13 @@ async function clientOf(answers: readonly Answer[], options: Partial<ClientOptio
   return { client: createClient({ baseUrl, clientId: 'app_1', clientSecret: 'sk_1', ...options }), requests };
 }
 
-const drop: Answer = ({ socket }) => socket.destroy();
-const succeed: Answer = (_, response) => response.writeHead(201).end(JSON.stringify(created));
+const drop: Handler = ({ socket }) => socket.destroy();
+const succeed: Handler = (_, response) => response.writeHead(201).end(JSON.stringify(created));
 const fail =
-  (status: number): Answer =>
+  (status: number): Handler =>
   (_, response) =>
     response.writeHead(status).end(JSON.stringify({ code: 'unavailable' }));
-const endEarly: Answer = ({ socket }, response) => {
+const endEarly: Handler = ({ socket }, response) => {
   response.writeHead(201, { 'content-length': '100' }).write('{"service_order_id":');
   setImmediate(() => socket.destroy());
 };
@@ -59,12 +59,12 @@ test('a request to a server that does not respond is abandoned after timeoutMs',
 });
 
 test('a response whose body does not end is abandoned after timeoutMs', async () => {
-  const begin: Answer = (_, response) => response.writeHead(201).write('{');
+  const begin: Handler = (_, response) => response.writeHead(201).write('{');
   const { client } = await clientOf([begin], { timeoutMs: 200, retries: 0 });
   await expect(client.createOrder(order)).rejects.toThrow(GatewayNetworkError);
 });
 
-test('a refused connection is a GatewayNetworkError with its reason', async () => {
+test('a refused connection is reported as a GatewayNetworkError with the reason', async () => {
   const { client } = await clientOf([], { retries: 0 });
   await closing.pop()?.();
   const error = await client.createOrder(order).catch((cause) => cause);
@@ -72,7 +72,7 @@ test('a refused connection is a GatewayNetworkError with its reason', async () =
   expect(error.message).toMatch(/^No response from the gateway: .*ECONNREFUSED/);
 });
 
-test('the secret does not follow a redirect', async () => {
+test('the client does not follow a redirect, which would leak the secret', async () => {
   const { client, requests } = await clientOf([
     ({ headers }, response) => response.writeHead(307, { location: `http://${headers.host}/elsewhere` }).end(),
     succeed,

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import manifest from '../../../package.json' with { type: 'json' };
 import { createCommand } from './command.ts';
 
-/** What a command prints, and the code of the error that ends it. */
+/** Runs a command. Returns what it prints and the code of the error that ends it. */
 function run(command: Command, ...args: string[]): { readonly printed: string; readonly code: string } {
   let printed = '';
   const write = (text: string) => {
     printed += text;
   };
-  for (const one of [command, ...command.commands])
-    one.exitOverride().configureOutput({ writeOut: write, writeErr: write });
+  for (const part of [command, ...command.commands])
+    part.exitOverride().configureOutput({ writeOut: write, writeErr: write });
   try {
     command.parse(args, { from: 'user' });
     return { printed, code: '' };
@@ -30,7 +30,7 @@ function sample(): Command {
   return command;
 }
 
-test('an unknown option is named before a missing option and a missing argument, with a suggestion', () => {
+test('an unknown option is reported before a missing option and a missing argument, with a suggestion', () => {
   const { printed, code } = run(sample(), 'pay', '--amuont', '1');
   expect([printed, code]).toEqual([
     "error: unknown option '--amuont'\n(Did you mean --amount?)\n",
@@ -41,7 +41,7 @@ test('an unknown option is named before a missing option and a missing argument,
   expect(run(sample(), 'pay', 'x', '--amount', '1')).toEqual({ printed: '', code: '' });
 });
 
-test('--help and --version', () => {
+test('--help and --version print their texts', () => {
   expect(run(sample(), '--version')).toEqual({ printed: `${manifest.version}\n`, code: 'commander.version' });
   expect(run(sample(), '--help').printed).toContain('show this help');
   expect(run(sample(), 'pay', '--help').printed).toContain('show this help');

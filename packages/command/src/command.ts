@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import manifest from '../../../package.json' with { type: 'json' };
 import { helpColumns } from './columns.ts';
 
-/** Commander wraps only columns that are wide enough. */
+/** The width of help, and the narrowest column of it that Commander wraps. */
 export const helpFormat = { helpWidth: helpColumns, minWidthToWrap: 24 } as const;
 
 /** A command or one of its subcommands. */
@@ -20,8 +20,8 @@ class ProjectCommand extends Command {
 }
 
 /**
- * Creates a command of this repository. Its help has at most 80 columns and the same words for `--help` everywhere, and
- * `--version` prints the version of the gateway. Subcommands made with `command()` have the same help, without
+ * Creates a command of this repository. Its help is at most 80 columns wide and describes `--help` as all commands do.
+ * `--version` prints the version of the gateway. Subcommands added with `command()` have the same help, but no
  * `--version`.
  */
 export function createCommand(name: string, description: string): Command {

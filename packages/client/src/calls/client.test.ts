@@ -16,12 +16,12 @@ interface Sent {
   readonly init: RequestInit & { readonly body: string };
 }
 
-/** Returns a client whose requests are recorded and get these responses in turn; the last one is repeated. */
-function clientWith(answers: readonly (() => Response | Promise<Response>)[], options: Partial<ClientOptions> = {}) {
+/** Returns a client that records its requests. They get these responses in turn, and the last one is repeated. */
+function clientWith(responses: readonly (() => Response | Promise<Response>)[], options: Partial<ClientOptions> = {}) {
   const sent: Sent[] = [];
   const fetch = async (url: string | URL | Request, init: RequestInit = {}) => {
     sent.push({ url: String(url), init: init as Sent['init'] });
-    return (answers[sent.length - 1] ?? answers.at(-1) ?? json(200, {}))();
+    return (responses[sent.length - 1] ?? responses.at(-1) ?? json(200, {}))();
   };
   const client = createClient({
     baseUrl: 'https://pay.example.com/shop/',
@@ -45,7 +45,7 @@ function failureOf(call: Promise<unknown>): Promise<unknown> {
   );
 }
 
-const lost = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('read ECONNRESET') }));
+const loseConnection = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('read ECONNRESET') }));
 
 describe('requests', () => {
   test('createOrder sends the order with its checksum, the credentials and the exact digits of the amount', async () => {
@@ -64,7 +64,7 @@ describe('requests', () => {
     expect(JSON.parse(init.body)).toEqual({ ...order, order_amount: 10, order_checksum: checksum });
   });
 
-  test('every call with a body asks for strict handling, and no other', async () => {
+  test('calls with a body ask for strict handling, and calls without one do not', async () => {
     const { client, sent } = clientWith(Array.from({ length: 5 }, () => json(200, { queued: 0, has_more: false })));
     await client.createWebhookEndpoint({ url: 'https://shop.example.com' });
     await client.updateWebhookEndpoint('we_1', { status: 'disabled' });
@@ -75,7 +75,7 @@ describe('requests', () => {
     expect(preferences).toEqual([...Array.from({ length: 4 }, () => 'handling=strict'), undefined]);
   });
 
-  test('createOrder sends any amount as the gateway reads it', async () => {
+  test('createOrder sends every amount in digits that the gateway reads as the same amount', async () => {
     await fc.assert(
       fc.asyncProperty(fc.bigInt({ min: 1n, max: 999_999_999_999_999n }), async (amount) => {
         const { client, sent } = clientWith([json(201, created)]);
@@ -159,8 +159,8 @@ describe('errors', () => {
     ],
     ['a success that is not JSON', () => new Response('<h1>Log in</h1>'), 200, true],
     ['JSON that is not an object', () => new Response('null'), 200, true],
-  ])('%s of a proxy has the code unknown', async (_, answer, status, outcomeUnknown) => {
-    const { client, sent } = clientWith([answer]);
+  ])('%s from a proxy is reported with the code unknown', async (_, response, status, outcomeUnknown) => {
+    const { client, sent } = clientWith([response]);
     await expect(client.createOrder(order)).rejects.toMatchObject({ code: 'unknown', status, outcomeUnknown });
     expect(sent.map(({ init }) => init.redirect)).toEqual(['manual']);
   });
@@ -183,14 +183,14 @@ describe('retries', () => {
   });
 
   test.each([
-    ['a lost connection', lost],
+    ['a lost connection', loseConnection],
     ['408', json(408, { code: 'request_timeout' })],
     ['429', json(429, { code: 'rate_limited' })],
     ['500', json(500, { code: 'internal' })],
     ['502 of a proxy', () => new Response('<h1>Bad gateway</h1>', { status: 502 })],
     ['503', json(503, { code: 'unavailable' })],
     ['504', json(504, { code: 'deadline_exceeded' })],
-  ])('%s: the same order is sent again after 125 ms, because the random factor is 0.5', async (_, failure) => {
+  ])('after %s, the same order is sent again in 125 ms, because the random factor is 0.5', async (_, failure) => {
     const { client, sent } = clientWith([failure, json(201, created)]);
     expect(await client.createOrder(order)).toEqual(created);
     expect(waitsMs).toEqual([125]);
@@ -198,14 +198,14 @@ describe('retries', () => {
   });
 
   test('the waits double and the fifth attempt is the last', async () => {
-    const { client, sent } = clientWith([lost]);
+    const { client, sent } = clientWith([loseConnection]);
     const error = await failureOf(client.getOrder('x'));
     expect(error).toBeInstanceOf(GatewayNetworkError);
     expect(error).toMatchObject({ message: 'No response from the gateway: read ECONNRESET', outcomeUnknown: false });
     expect([sent.length, waitsMs]).toEqual([5, [125, 250, 500, 1_000]]);
   });
 
-  test('retries: 0 sends once', async () => {
+  test('with retries: 0, a request is sent once', async () => {
     const { client, sent } = clientWith([json(503, {})], { retries: 0 });
     await failureOf(client.getOrder('x'));
     expect(sent).toHaveLength(1);
@@ -214,7 +214,7 @@ describe('retries', () => {
   test.each([
     ['seconds', () => '7'],
     ['a date', () => new Date(Date.now() + 7_000).toUTCString()],
-  ])('Retry-After in %s is waited for, with the random part after it', async (_, retryAfter) => {
+  ])('the client waits for the Retry-After in %s, plus the random part', async (_, retryAfter) => {
     vi.setSystemTime('2026-11-22T20:00:00.000Z');
     const { client } = clientWith([
       json(429, { code: 'rate_limited' }, { 'retry-after': retryAfter() }),
@@ -224,7 +224,7 @@ describe('retries', () => {
     expect(waitsMs).toEqual([7_125]);
   });
 
-  test('a Retry-After above 30 seconds is thrown at once', async () => {
+  test('an error with a Retry-After above 30 seconds is thrown immediately', async () => {
     const { client, sent } = clientWith([json(503, { code: 'overloaded' }, { 'retry-after': '31' })]);
     const error = await failureOf(client.createOrder(order));
     expect(error).toMatchObject({ code: 'overloaded', retryAfterSeconds: 31, outcomeUnknown: false });
@@ -238,13 +238,18 @@ describe('retries', () => {
     ],
     ['rotateWebhookSecret', (client: GatewayClient) => client.rotateWebhookSecret('we_1')],
     ['createClientSecret', (client: GatewayClient) => client.createClientSecret()],
-  ])('%s is repeated after a rejection, but not once it may have made a secret', async (_, call) => {
-    const { client, sent } = clientWith([json(429, {}), json(503, { code: 'overloaded' }), lost, json(200, {})]);
+  ])('%s is retried after a rejection, but not after an attempt that may have created a secret', async (_, call) => {
+    const { client, sent } = clientWith([
+      json(429, {}),
+      json(503, { code: 'overloaded' }),
+      loseConnection,
+      json(200, {}),
+    ]);
     expect(await failureOf(call(client))).toMatchObject({ outcomeUnknown: true });
     expect(sent).toHaveLength(3);
   });
 
-  test('a brand is changed with the bytes of its logo', async () => {
+  test('updateBrand sends the bytes of the logo in base64', async () => {
     const brand = { color: '#0b5fff' };
     const { client, sent } = clientWith([json(200, brand), json(200, brand), json(200, brand)]);
     expect(await client.updateBrand({ logo: Uint8Array.of(1, 2, 3), support_email: '' })).toEqual(brand);
@@ -257,8 +262,8 @@ describe('retries', () => {
     ]);
   });
 
-  test('an endpoint that an earlier attempt deleted is deleted', async () => {
-    const { client, sent } = clientWith([lost, json(404, { code: 'not_found' })]);
+  test('deleteWebhookEndpoint resolves if an earlier attempt has deleted the endpoint', async () => {
+    const { client, sent } = clientWith([loseConnection, json(404, { code: 'not_found' })]);
     await client.deleteWebhookEndpoint('we_1');
     expect(sent.map(({ init }) => init.method)).toEqual(['DELETE', 'DELETE']);
     const { client: other } = clientWith([json(404, { code: 'not_found' })]);
@@ -266,15 +271,15 @@ describe('retries', () => {
   });
 
   test.each([
-    ['after a lost connection', [lost, json(401, { code: 'unauthenticated' })], true],
+    ['after a lost connection', [loseConnection, json(401, { code: 'unauthenticated' })], true],
     ['after unavailable', [json(503, { code: 'unavailable' }), json(409, {})], true],
     ['after overloaded', [json(503, { code: 'overloaded' })], false],
     ['after rate_limited', [json(429, { code: 'rate_limited' })], false],
     ['after deadline_exceeded', [json(504, { code: 'deadline_exceeded' })], true],
-  ])('%s the error says whether the order may exist', async (_, answers, outcomeUnknown) => {
-    const { client } = clientWith(answers);
+  ])('%s, the error says whether the order may exist', async (_, responses, outcomeUnknown) => {
+    const { client } = clientWith(responses);
     expect(await failureOf(client.createOrder(order))).toMatchObject({ outcomeUnknown });
-    const { client: reader } = clientWith(answers);
+    const { client: reader } = clientWith(responses);
     expect(await failureOf(reader.getOrder('x'))).toMatchObject({ outcomeUnknown: false });
   });
 });

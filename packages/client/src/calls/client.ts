@@ -15,22 +15,22 @@ export interface GatewayClient extends Management {
   createOrder(order: NewOrder): Promise<CreatedOrder>;
   /**
    * Returns an order with its current status; rejects with `not_found` if you have no such order. With `{ paymentId }`,
-   * returns the order that the payment paid or was refused for. If several checkout systems used the id, returns the
-   * order that it paid last, or else the order for which it was refused last.
+   * returns the order that this payment paid, or for which it was refused. If several checkout systems used the same
+   * payment id, returns the most recently paid order, or else the order with the most recent refusal.
    */
   getOrder(order: string | { readonly paymentId: string }): Promise<Order>;
   /** Iterates over your orders, newest first, and fetches each page on demand. */
   listOrders(filter?: OrderFilter): AsyncGenerator<Order, void, void>;
   /**
    * Cancels an unpaid order and returns it. An order that is already cancelled is returned unchanged. Rejects with
-   * `order_already_paid` or `order_expired` if it is too late.
+   * `payment_in_progress`, `order_already_paid` or `order_expired` if the order cannot be cancelled.
    */
   cancelOrder(orderId: string): Promise<Order>;
   /**
    * Returns one page of the event feed: at most `limit` events (1 to 100; 20 by default) after the cursor, or the
    * oldest events if there is no cursor. Events are stored for 30 days. At the end of the feed, `events` is empty: wait
    * and call again, or let the gateway wait for the next event with `waitSeconds`. Rejects with `cursor_expired` if the
-   * event of the cursor no longer exists.
+   * cursor refers to an event that is no longer stored.
    */
   listEvents(page?: EventFilter): Promise<EventPage>;
 }

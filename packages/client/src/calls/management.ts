@@ -15,9 +15,9 @@ import type {
 import { itemsOf, type Send } from './request.ts';
 
 /**
- * Manages a merchant's webhook endpoints, client secrets and brand. If the operator manages them instead, every call rejects with
- * `permission_denied`. Calls that return a new secret are not retried if their outcome is unknown (`outcomeUnknown`),
- * because each attempt creates another secret: list the existing ones first.
+ * Manages a merchant's webhook endpoints, client secrets and brand. If the operator manages them instead, every call
+ * rejects with `permission_denied`. Calls that return a new secret are not retried if their outcome is unknown
+ * (`outcomeUnknown`), because each attempt creates another secret: list the existing ones first.
  */
 export interface Management {
   /** Creates an endpoint. You can have at most 5. Store its `signing_secret`, which is returned only once. */
@@ -36,20 +36,20 @@ export interface Management {
   rotateWebhookSecret(id: string): Promise<SignedWebhookEndpoint>;
   /** Iterates over the deliveries to an endpoint, newest event first, and fetches each page on demand. */
   listWebhookDeliveries(id: string, filter?: DeliveryFilter): AsyncGenerator<WebhookDelivery, void, void>;
-  /** Delivers an event of the last 30 days to an endpoint again. */
+  /** Redelivers an event of the last 30 days to an endpoint. */
   redeliverWebhook(id: string, eventId: string): Promise<void>;
   /**
-   * Redelivers the events whose delivery has failed since a given time, a Date or an RFC 3339 time. Returns the number
-   * of deliveries queued.
+   * Redelivers every event whose delivery to the endpoint failed at or after `failedSince`, a Date or an RFC 3339 time.
+   * Returns the number of redeliveries queued.
    */
   redeliverFailedWebhooks(id: string, failedSince: string | Date): Promise<number>;
-  /** Creates a client secret, which works immediately. At most 5 secrets can work at the same time. */
+  /** Creates a client secret, which works immediately. At most 5 secrets can be valid at the same time. */
   createClientSecret(): Promise<NewClientSecret>;
   /** Returns all client secrets without their values, oldest first. */
   listClientSecrets(): Promise<readonly ClientSecret[]>;
   /**
    * Revokes a client secret, which stops working within a second. Rejects with `last_client_secret` if no other secret
-   * works.
+   * is valid.
    */
   revokeClientSecret(id: string): Promise<ClientSecret>;
   /** Returns the brand that your payment pages show. */

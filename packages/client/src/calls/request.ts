@@ -43,8 +43,9 @@ const retryAfterMaxSeconds = 30;
 const backoffMs = 250;
 
 /**
- * Returns the function that sends all requests. It retries network errors, 408, 429 and 5xx, after the time in Retry-After and a
- * random part of the backoff ("full jitter"), so that clients do not all retry at once.
+ * Returns the function that sends all requests. It retries after network errors, 408, 429 and 5xx. Before each retry, it
+ * waits for the time in Retry-After plus a random part of the backoff ("full jitter"), so that clients do not all retry
+ * at once.
  */
 export function createSend(options: ClientOptions): Send {
   const { fetch = globalThis.fetch, timeoutMs = 10_000, retries = 4 } = options;
@@ -55,14 +56,18 @@ export function createSend(options: ClientOptions): Send {
     'x-client-secret': headerValue('clientSecret', options.clientSecret),
   };
 
-  async function attempt({ method, path, body, options }: Sent, earlierUnknown: boolean): Promise<Partial<Problem>> {
+  async function attempt(
+    { method, path, body, options }: Sent,
+    earlierOutcomeUnknown: boolean,
+  ): Promise<Partial<Problem>> {
     const { waitSeconds = 0 } = options;
-    // RFC 7240. A misspelt order_expires_at would create an order that never expires.
+    // Strict handling (RFC 7240) rejects unknown fields. Otherwise, a misspelt order_expires_at would create an order
+    // that never expires.
     const preferences = [
       ...(body === undefined ? [] : ['handling=strict']),
       ...(options.waitSeconds === undefined ? [] : [`wait=${waitSeconds}`]),
     ];
-    const outcomeUnknown = (executed: boolean) => earlierUnknown || (executed && method !== 'GET');
+    const outcomeUnknown = (executed: boolean) => earlierOutcomeUnknown || (executed && method !== 'GET');
     const request: RequestInit = {
       method,
       headers: {
@@ -97,8 +102,8 @@ export function createSend(options: ClientOptions): Send {
       } catch (error) {
         if (retry >= retries || !isTemporary(error) || (!isRepeatable && error.outcomeUnknown)) throw error;
         outcomeUnknown = error.outcomeUnknown;
-        const askedMs = error instanceof GatewayError ? 1_000 * (error.retryAfterSeconds ?? 0) : 0;
-        await new Promise((resolve) => setTimeout(resolve, askedMs + Math.random() * backoffMs * 2 ** retry));
+        const retryAfterMs = error instanceof GatewayError ? 1_000 * (error.retryAfterSeconds ?? 0) : 0;
+        await new Promise((resolve) => setTimeout(resolve, retryAfterMs + Math.random() * backoffMs * 2 ** retry));
       }
     }
   };
@@ -110,7 +115,7 @@ function isTemporary(error: unknown): error is GatewayError | GatewayNetworkErro
   return (status === 408 || status === 429 || status >= 500) && retryAfterSeconds <= retryAfterMaxSeconds;
 }
 
-/** Checked here, because `fetch` repeats an invalid value in its error, and a secret must not reach a log. */
+/** Rejects an invalid value before `fetch` does, because the error of `fetch` would carry the secret into a log. */
 function headerValue(name: string, value: string): string {
   if (!/^[\x21-\x7e]+$/.test(value ?? '')) throw new TypeError(`${name} is missing or not printable ASCII`);
   return value;
@@ -156,7 +161,7 @@ interface Problem {
   readonly fields: readonly string[];
 }
 
-/** Whether a failed request may have taken effect. A successful response that is not JSON was sent by a proxy. */
+/** Whether a failed request may have taken effect. A successful response that is not JSON comes from a proxy. */
 function mayBeExecuted({ ok, status }: Response, problem: Partial<Problem> | undefined): boolean {
   return ok || (status >= 500 && problem?.code !== 'overloaded');
 }

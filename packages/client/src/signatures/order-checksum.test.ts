@@ -10,7 +10,7 @@ import { formatAmount, orderChecksum } from './order-checksum.ts';
 /** All valid amounts, as hundredths. */
 const hundredths = fc.bigInt({ min: 1n, max: 999_999_999_999_999n });
 
-/** Text with many of the characters that are escaped, and with all of Unicode. */
+/** Text from all of Unicode in which the escaped characters are frequent. */
 const text = fc.string({ unit: fc.oneof(fc.constantFrom('|', '\\'), fc.string({ unit: 'binary', maxLength: 1 })) });
 
 /** The checksum that the gateway computes. */
@@ -21,7 +21,7 @@ function gatewayChecksum(order: NewOrder, secret: string): string {
   return checksumOf(fields as unknown as OrderFields, secret);
 }
 
-test('orderChecksum returns the checksum of the gateway for any texts and amount', async () => {
+test('orderChecksum returns the checksum that the gateway computes, for any texts and amount', async () => {
   const { order_amount, order_checksum, ...texts } = validOrderInput();
   const orders = fc.record({
     ...(Object.fromEntries(Object.keys(texts).map((name) => [name, text])) as Record<keyof typeof texts, typeof text>),
@@ -36,13 +36,13 @@ test('orderChecksum returns the checksum of the gateway for any texts and amount
   );
 });
 
-test('an order_expires_at does not change the checksum', async () => {
+test('order_expires_at does not change the checksum', async () => {
   const { order_checksum, ...order } = validOrderInput({ service_type: 'DIGITAL' as const });
   const later = { ...order, order_expires_at: '2027-01-01T00:00:00Z' };
   expect(await orderChecksum(later, 'sk_x')).toBe(await orderChecksum(order, 'sk_x'));
 });
 
-test('formatAmount writes every amount exactly, from a number and from a text', () => {
+test('formatAmount writes every amount exactly, whether it is a number or a text', () => {
   fc.assert(
     fc.property(hundredths, (amount) => {
       const digits = formatHundredths(amount as never);

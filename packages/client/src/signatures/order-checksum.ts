@@ -24,8 +24,8 @@ const checksumFieldNames = [
 ] as const satisfies readonly (keyof NewOrder)[];
 
 /**
- * Returns `v1=` and the lower-case hex of HMAC-SHA256 over the order, keyed with the client secret. `createOrder` adds it
- * automatically. Throws a RangeError if the amount has more than two decimals.
+ * Returns `v1=` and the lower-case hex of HMAC-SHA256 over the order, keyed with the client secret. `createOrder` adds
+ * it automatically. Throws a RangeError if the amount has more than two decimals.
  */
 export async function orderChecksum(order: NewOrder, clientSecret: string): Promise<string> {
   const values = checksumFieldNames.map((name) =>
@@ -41,7 +41,7 @@ export function joinEscaped(values: readonly string[]): string {
 
 const amountForm = /^(0|[1-9]\d*)(?:\.(\d{1,2})0*)?$/;
 
-/** The amount with exactly two decimals, as a JSON number: `10.00`. Throws a RangeError rather than round. */
+/** Returns the amount with exactly two decimals, as a JSON number: `10.00`. Throws a RangeError instead of rounding. */
 export function formatAmount(amount: number | string): string {
   const [, integer, decimals = ''] = amountForm.exec(String(amount)) ?? [];
   if (integer === undefined) {

@@ -41,10 +41,10 @@ export function checkSignedAt(unixSeconds: string, toleranceSeconds: number): vo
   }
 }
 
-/** The input type of WebCrypto: a view of unshared memory. */
+/** The input type of WebCrypto, which does not accept shared memory. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** UTF-8. */
+/** Encodes a text as UTF-8. */
 export function bytesOf(text: string): Bytes {
   return new TextEncoder().encode(text);
 }
@@ -62,9 +62,9 @@ function importKey(key: Bytes): Promise<CryptoKey> {
   return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
 }
 
-/** The key inside a signing secret: `whsec_` and its base64. */
+/** Returns the key in a signing secret, which is `whsec_` followed by the key in base64. */
 function secretBytes(secret: string): Bytes {
   const key = secret?.startsWith('whsec_') ? base64Bytes(secret.slice('whsec_'.length)) : undefined;
-  if (!key?.length) throw new TypeError('A signing secret must be whsec_ and base64');
+  if (!key?.length) throw new TypeError('A signing secret must be whsec_ followed by base64');
   return key;
 }

@@ -17,7 +17,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Returns the headers that the Standard Webhooks reference library creates. */
+/** Returns webhook headers signed by the reference library of Standard Webhooks. */
 function signed(options: { secrets?: string[]; id?: string; body?: string; ageSeconds?: number } = {}) {
   const { secrets = [secret], id = 'evt_1', body: content = body, ageSeconds = 0 } = options;
   const signedAt = new Date(Date.now() - ageSeconds * 1_000);
@@ -39,11 +39,11 @@ test('the reference library accepts the same headers', () => {
 test.each([
   ['bytes', new TextEncoder().encode(body)],
   ['a Buffer', Buffer.from(body)],
-])('verifyWebhook takes the body as %s', async (_, bytes) => {
+])('verifyWebhook accepts the body as %s', async (_, bytes) => {
   expect(await verifyWebhook(bytes, signed(), secret)).toEqual(event);
 });
 
-test('verifyWebhook takes headers of fetch, of Node.js, and in any case', async () => {
+test('verifyWebhook accepts Headers, the headers of Node.js, and names in upper case', async () => {
   const headers = signed();
   const entries = Object.entries(headers);
   for (const form of [
@@ -60,17 +60,21 @@ test('verifyWebhook accepts any of several signatures and any of several secrets
   expect(await verifyWebhook(body, both, secret)).toEqual(event);
   expect(await verifyWebhook(body, both, otherSecret)).toEqual(event);
   expect(await verifyWebhook(body, signed(), [otherSecret, secret])).toEqual(event);
-  const one = signed();
-  const others = { ...one, 'webhook-signature': `v1a,AAAA v2, v1 v1, v1,%%% ${one['webhook-signature']}` };
-  expect(await verifyWebhook(body, others, secret)).toEqual(event);
+  const headers = signed();
+  const signatures = `v1a,AAAA v2, v1 v1, v1,%%% ${headers['webhook-signature']}`;
+  expect(await verifyWebhook(body, { ...headers, 'webhook-signature': signatures }, secret)).toEqual(event);
 });
 
 test.each([
-  ['another secret', body, signed({ secrets: [otherSecret] })],
-  ['another body', `${body} `, signed()],
-  ['another id', body, { ...signed(), 'webhook-id': 'evt_2' }],
-  ['another time', body, { ...signed(), 'webhook-timestamp': String(Number(signed()['webhook-timestamp']) - 1) }],
-  ['another version', body, { ...signed(), 'webhook-signature': signed()['webhook-signature'].replace('v1,', 'v2,') }],
+  ['a different secret', body, signed({ secrets: [otherSecret] })],
+  ['a different body', `${body} `, signed()],
+  ['a different id', body, { ...signed(), 'webhook-id': 'evt_2' }],
+  ['a different time', body, { ...signed(), 'webhook-timestamp': String(Number(signed()['webhook-timestamp']) - 1) }],
+  [
+    'a different version',
+    body,
+    { ...signed(), 'webhook-signature': signed()['webhook-signature'].replace('v1,', 'v2,') },
+  ],
   ['half a signature', body, { ...signed(), 'webhook-signature': signed()['webhook-signature'].slice(0, 25) }],
   ['a signature that is not base64', body, { ...signed(), 'webhook-signature': 'v1,%%%' }],
   ['no signature', body, { ...signed(), 'webhook-signature': '' }],
@@ -98,20 +102,20 @@ test.each([
   else expect(reference).toThrow();
 });
 
-test('toleranceSeconds replaces the five minutes', async () => {
+test('toleranceSeconds replaces the default of five minutes', async () => {
   const headers = signed({ ageSeconds: 3_000 });
   expect(await verifyWebhook(body, headers, secret, { toleranceSeconds: 3_600 })).toEqual(event);
   await expect(verifyWebhook(body, headers, secret, { toleranceSeconds: 60 })).rejects.toThrow('too old');
 });
 
 test.each([undefined, '', 'whsec_', 'whsec_%%%', secret.slice('whsec_'.length)])(
-  'verifyWebhook throws a TypeError for the signing secret %s and does not repeat it',
+  'verifyWebhook throws a TypeError for the signing secret %s and does not reveal it',
   async (wrong) => {
     const error = await verifyWebhook(body, signed(), wrong as string).catch((cause) => cause);
-    expect(error).toEqual(new TypeError('A signing secret must be whsec_ and base64'));
+    expect(error).toEqual(new TypeError('A signing secret must be whsec_ followed by base64'));
   },
 );
 
-test('verifyWebhook names the mistake of passing parsed JSON', async () => {
+test('verifyWebhook says that it needs the raw body if it gets parsed JSON', async () => {
   await expect(verifyWebhook(event as never, signed(), secret)).rejects.toThrow('The body must be the raw body');
 });

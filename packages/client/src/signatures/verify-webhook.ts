@@ -6,11 +6,11 @@ import { base64Bytes, bytesOf, checkSignedAt, isSigned } from './signatures.ts';
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Verifies a webhook by Standard Webhooks and returns its event. Respond with 2xx if it resolves and with 400 if it throws a
- * {@link SignatureError}: a header is missing, no signature matches, or the clocks differ by more than the tolerance. The
- * comparison takes constant time.
+ * Verifies a webhook according to Standard Webhooks and returns its event. Respond with 2xx if it resolves. Respond with
+ * 400 if it throws a {@link SignatureError}: a header is missing, no signature matches, or the clocks differ by more than
+ * the tolerance. The comparison takes constant time.
  *
- * @param body The raw body, before any JSON parser: the same JSON in a different spelling has a different signature.
+ * @param body The raw body, before it is parsed, because the signature covers its exact bytes.
  * @param secrets The endpoint's signing secret, `whsec_…`, or several during a rotation.
  * @param options.toleranceSeconds 300 by default.
  */
@@ -43,7 +43,7 @@ export async function verifyWebhook(
   return JSON.parse(new TextDecoder().decode(content));
 }
 
-/** Header names are case-insensitive; some frameworks keep the sender's spelling. */
+/** Finds a header by its lower-case name. Some frameworks keep the sender's upper-case letters. */
 function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   if (headers instanceof Headers) return headers.get(name) ?? undefined;
   const [, value] = Object.entries(headers).find(([key]) => key.toLowerCase() === name) ?? [];
