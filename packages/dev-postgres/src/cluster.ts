@@ -6,16 +6,16 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chooseServerUser, findPrograms, type Programs, programError, runProgram } from './programs.ts';
 
-// Allows for the checkpoint that a fast shutdown writes.
+// Includes time for the checkpoint that a fast shutdown writes.
 const stopLimitMs = 15_000;
 const stopPollMs = 20;
 
 /** The owner of the cluster. The gateway connects as a separate role. */
 export const superuser = 'postgres';
 
-/** The files of one server. Paths are real paths, as they are compared with the server's command line. */
+/** The files of one server. Paths are real paths, because they are compared with the server's command line. */
 export type Cluster = {
-  /** The folder with data, log and password, of mode 0700. Together, they can be created by a single rename. */
+  /** The folder with data, log and password, with mode 0700. A single rename creates all three. */
   readonly folder: string;
   readonly data: string;
   readonly log: string;
@@ -24,7 +24,7 @@ export type Cluster = {
 };
 
 export type ClusterOptions = {
-  /** The programs of a PostgreSQL other than the one from npm. */
+  /** PostgreSQL's programs to use instead of those from npm. */
   readonly programs?: Programs | undefined;
   /** The superuser's password in a new cluster; random by default. */
   readonly password?: string | undefined;
@@ -95,12 +95,12 @@ export async function launchServer(cluster: Cluster, settings: Readonly<Record<s
   const user = await chooseServerUser(cluster.folder);
   const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   const readLog = () => readFile(cluster.log).catch(() => Buffer.of());
-  const { length: logged } = await readLog();
+  const { length: oldLogBytes } = await readLog();
   try {
     const args = ['-s', '-t', '30', '-D', cluster.data, '-l', cluster.log, '-o', options.join(' ')];
     await runProgram(user, pg_ctl, ['start', ...args]);
   } catch (error) {
-    const output = (await readLog()).subarray(logged).toString();
+    const output = (await readLog()).subarray(oldLogBytes).toString();
     if (!output.includes('incompatible with server')) throw output === '' ? error : programError('PostgreSQL', output);
     const version = (await readFile(join(cluster.data, 'PG_VERSION'), 'utf8')).trim();
     throw new Error(
@@ -111,8 +111,8 @@ export async function launchServer(cluster: Cluster, settings: Readonly<Record<s
 }
 
 /**
- * Stops the server despite open connections. Resolves when its process has exited. `pg_ctl stop` would mistake a server that
- * another process starts right afterwards for the one it stops.
+ * Stops the server despite open connections. Resolves when its process has exited. `pg_ctl stop` would keep waiting if
+ * another process started a new server immediately afterwards.
  */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const pid = runningServer(cluster)?.pid;
@@ -141,7 +141,7 @@ export function runningServer({ data }: Cluster): { pid: number; port: number; i
 }
 
 /**
- * Whether the pid still belongs to the server. The process may be a zombie, or another program may have reused the pid.
+ * Whether a pid still belongs to the server. The server may be a zombie, or another program may have reused the pid.
  */
 function isServer(pid: number, data: string): boolean {
   try {

@@ -17,7 +17,7 @@ const startLimitMs = 30_000;
 const responseLimitMs = 5_000;
 const pollMs = 50;
 const retryMs = 1_000;
-// A process that the server forked just before it died can hold the port for a moment.
+// A process that the server forked just before it died can hold the port briefly.
 const portLimitMs = 10_000;
 // An arbitrary number: nothing else takes advisory locks in the database `postgres`.
 const usersLock = 5_432_001;
@@ -27,7 +27,7 @@ const usersLock = 5_432_001;
  */
 export const transientError = /lock file|PID file|shared memory block|address already in use/i;
 
-/** PostgreSQL's settings unless the caller overrides them. */
+/** The settings of PostgreSQL that the caller does not override. */
 export const usualSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -38,7 +38,7 @@ export const usualSettings = {
   checkpoint_timeout: '15min',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Keeps customers' data out of the log: no text of failed statements, no values of a violated key.
+  // Keeps customers' data out of the log: the texts of failed statements and the values of violated keys.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
 };
@@ -47,7 +47,7 @@ export type DevPostgresOptions = {
   /** The folder for data and log, which is created if it is missing. */
   readonly dataDir: string;
   /**
-   * A logger such as pino. It gets a line when the server exits unexpectedly, has been restarted, or fails to restart.
+   * A logger such as pino. It logs one line when the server exits unexpectedly, has been restarted, or fails to restart.
    */
   readonly logger?: Record<'info' | 'error', (fields: object, message: string) => void> | undefined;
   /** Settings of PostgreSQL, without spaces, that override the defaults if this call launches the server. */
@@ -59,18 +59,18 @@ export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
 /**
  * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the server that already runs on
  * this folder. If a process is killed, the server survives it, and the next start uses the server. A server that exits
- * unexpectedly is restarted on the same port, repeatedly until a restart succeeds. Each user holds a shared advisory
- * lock on a separate connection. A user that gets the lock exclusively is the last one, and stops the server. Rejects
- * with one line if the server does not start, or is not ready after 30 s.
+ * unexpectedly is restarted on the same port, and a failed restart is retried. Each user holds a shared advisory lock on
+ * a separate connection. A user that stops tries to take the lock exclusively: if it succeeds, it was the last user, and
+ * it stops the server. Rejects with a one-line message if the server does not start, or is not ready after 30 s.
  */
 export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
   const cluster = await openCluster(dataDir);
   const stopping = new AbortController();
   let restart = Promise.resolve();
 
-  function enter(onLaunch = () => {}, portWaitMs = 0) {
+  function join(onLaunch = () => {}, portWaitMs = 0) {
     const onLost = () => {
-      if (!stopping.signal.aborted) restart = enterAgain();
+      if (!stopping.signal.aborted) restart = rejoin();
     };
     const launch = async () => {
       stopping.signal.throwIfAborted();
@@ -82,9 +82,9 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     return startOrJoin(cluster, launch, onLost);
   }
 
-  async function enterAgain(): Promise<void> {
+  async function rejoin(): Promise<void> {
     // Ended only after it has been replaced, because `leave` needs a session that can connect.
-    const lost = session;
+    const lostSession = session;
     let isReported = false;
     const onLaunch = () => {
       if (!isReported) logger?.error({}, 'embedded PostgreSQL exited, restarting');
@@ -92,8 +92,8 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     };
     while (!stopping.signal.aborted) {
       try {
-        session = await enter(onLaunch, portLimitMs);
-        await lost.end({ timeout: 0 });
+        session = await join(onLaunch, portLimitMs);
+        await lostSession.end({ timeout: 0 });
         if (session.options.port[0] !== port) logger?.error({}, 'embedded PostgreSQL runs on a different port');
         else if (isReported) logger?.info({}, 'embedded PostgreSQL restarted');
         return;
@@ -111,7 +111,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     await leave(session, cluster);
   }
 
-  let session = await enter();
+  let session = await join();
   const [port] = session.options.port;
   let stopped: Promise<void> | undefined;
   return {
@@ -139,7 +139,7 @@ async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost
       if (server?.isReady) return await acquireLease(server.port, cluster.password, onLost);
       if (server === undefined) await launch();
     } catch (error) {
-      // If a running server could not be joined, it is stopping.
+      // A running server that cannot be joined is stopping.
       const isTransient = server?.isReady || transientError.test(String(error));
       if (!isTransient || performance.now() > giveUpAt) throw error;
     }
@@ -149,8 +149,8 @@ async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost
 }
 
 /**
- * Connects and takes the shared lock. If the last user is stopping the server, this waits until the server ends, and
- * then fails.
+ * Connects and takes the shared lock. If the last user is stopping the server, this waits until the server has stopped,
+ * and then fails.
  */
 async function acquireLease(port: number, password: string, onLost: () => void): Promise<postgres.Sql> {
   let isHeld = false;
@@ -204,18 +204,18 @@ async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
 }
 
 /**
- * Below the ports of outgoing connections (32768 and above on Linux), which could otherwise take the port during a
- * restart.
+ * The range of ports to choose from. It is below the ports of outgoing connections (32768 and above on Linux), because
+ * such a connection could take the port during a restart.
  */
 const ports = { first: 20_000, count: 12_000 };
 
 /**
- * Returns the last port if it is free within `waitMs`, and otherwise any free port. If another program takes it first,
- * PostgreSQL fails and is launched again.
+ * Returns the preferred port if it becomes free within `waitMs`, and otherwise any free port. If another program takes
+ * the port before PostgreSQL does, PostgreSQL fails and is launched again.
  */
-export async function freePort(last: number | undefined, waitMs = 0): Promise<number> {
+export async function freePort(preferred: number | undefined, waitMs = 0): Promise<number> {
   const giveUpAt = performance.now() + waitMs;
-  let port = last ?? anyPort();
+  let port = preferred ?? anyPort();
   while (!(await isFree(port))) {
     if (performance.now() < giveUpAt) await sleep(pollMs);
     else port = anyPort();

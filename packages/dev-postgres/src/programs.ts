@@ -41,7 +41,7 @@ export async function chooseServerUser(folder: string): Promise<ServerUser> {
   );
 }
 
-/** PostgreSQL starts only as a user that has an account. */
+/** Finds a user to run PostgreSQL, which starts only as a user that has an account. */
 async function findAccount(): Promise<{ uid: number; gid: number }> {
   const accounts = await readFile('/etc/passwd', 'utf8');
   for (const name of ['postgres', 'nobody']) {
@@ -58,7 +58,7 @@ export async function runProgram(user: ServerUser, file: string, args: readonly 
     await promisify(execFile)(command, rest, {
       ...user.ids,
       timeout: programLimitMs,
-      // A folder that every user can enter.
+      // Every user can enter this folder.
       cwd: '/',
       // Omits variables such as PGPORT and PGOPTIONS. LC_ALL makes messages English.
       env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' },
@@ -70,12 +70,13 @@ export async function runProgram(user: ServerUser, file: string, args: readonly 
 }
 
 /**
- * Returns an error of one line, with advice if the server's user may not enter a folder above the data or the programs.
+ * Returns an error with a one-line message. If the server's user may not enter a folder above the data or the programs,
+ * the message includes advice.
  */
 export function programError(program: string, output: string): Error {
   const lines = output.trim().split('\n').slice(-6).join(' | ');
   const advice = /permission denied|EACCES/i.test(output)
-    ? '. Its user cannot enter a folder: start the gateway as an ordinary user, move the checkout and DATA_DIR to folders' +
+    ? '. The user that runs it cannot enter a folder: start the gateway as an ordinary user, move the checkout and DATA_DIR to folders' +
       ' that every user can enter, or set DATABASE_URL'
     : '';
   return new Error(`${program} failed: ${lines}${advice}`);

@@ -19,11 +19,11 @@ useServerFolder();
 const exited = 'embedded PostgreSQL exited, restarting';
 const restarted = 'embedded PostgreSQL restarted';
 
-const runs = (user: User) =>
+const expectRunning = (user: User) =>
   expect.poll(() => query(user.url, 'select 1 as one').catch(() => [])).toEqual([{ one: 1 }]);
 
 test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
-  'a server that exits by %s is restarted once, for all users, on the same port and with its data',
+  'a server ended by %s is restarted once, for all users, on the same port and with its data',
   async (signal) => {
     const users = [await start(), await start(), await start()];
     const [first] = users as [User];
@@ -32,7 +32,7 @@ test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
     const pid = serverPid();
     process.kill(pid, signal);
     await expect.poll(() => serverPids().includes(pid)).toBe(false);
-    for (const user of users) await runs(user);
+    for (const user of users) await expectRunning(user);
     expect(await query(first.url, 'select id from numbers order by id')).toEqual([{ id: 1 }, { id: 2 }]);
     await expect.poll(() => users.flatMap(({ reports }) => reports)).toContain(restarted);
 
@@ -40,7 +40,7 @@ test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
     await users[2]?.stop();
     // If the first user had not rejoined when the last other user left, that user stopped the server, and the server
     // starts again.
-    await runs(first);
+    await expectRunning(first);
     await first.stop();
     expect(serverPids()).toEqual([]);
   },
@@ -79,7 +79,7 @@ test('a restart waits for its port, which a process of the lost server can still
   await repair();
   await sleep(500);
   holder.close();
-  await runs(user);
+  await expectRunning(user);
 });
 
 test('a failed restart is reported with the reason and repeated', async () => {

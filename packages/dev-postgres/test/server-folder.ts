@@ -28,7 +28,7 @@ let children: ChildProcess[] = [];
  */
 export function useServerFolder(): void {
   beforeEach(async () => {
-    // The folder is closed to other users. A server that root starts must support this.
+    // Other users cannot enter this folder. The server must start nevertheless when root runs the tests.
     parent = await realpath(await mkdtemp(join(tmpdir(), 'dev-postgres-test-')));
     await chmod(parent, 0o700);
     await mkdir(dataDir());
@@ -52,7 +52,7 @@ export function dataDir(): string {
   return join(parent, 'data');
 }
 
-/** Makes the next start of this test the first one, which creates the folder and its cluster. */
+/** Removes the folder, so that the next start of this test creates it and its cluster. */
 export function removeCluster(): Promise<void> {
   return rm(dataDir(), { recursive: true });
 }
@@ -78,7 +78,7 @@ export async function startElsewhere(): Promise<{ child: ChildProcess; url: stri
 }
 
 /**
- * Runs a module in a Node.js process with its own process group. A shell does the same, so that Ctrl-C signals the
+ * Runs a module in a Node.js process that has its own process group, like a command in a shell. Ctrl-C signals the whole
  * group.
  */
 function startNode(program: string) {
@@ -98,7 +98,7 @@ export function serverPid(): number {
 }
 
 /**
- * The pids of this test's servers in the system's list. Zombies are not included, because they have no command line.
+ * The pids of this test's servers among all processes. Zombies are not included, because they have no command line.
  */
 export function serverPids(): number[] {
   const cluster = join(dataDir(), 'postgres/cluster');

@@ -41,7 +41,7 @@ test('data survives a stop, and no process remains', async () => {
   expect(await readdir(dataDir())).toEqual(['postgres']);
 });
 
-test('the settings are durable, the data is UTF-8 and closed to other users, and the log contains no password', async () => {
+test('commits are durable, the data is UTF-8 and hidden from other users, and the log contains no password', async () => {
   await removeCluster();
   const { url, superuserUrl } = await start();
   const [settings] = await query(
@@ -93,8 +93,8 @@ test('a second process shares the server, and the last process to leave stops it
 
 test('simultaneous first starts share one server', async () => {
   await removeCluster();
-  const [here, there, also] = await Promise.all([start(), startElsewhere(), start()]);
-  expect([there.url, also.url]).toEqual([here.url, here.url]);
+  const [first, elsewhere, second] = await Promise.all([start(), startElsewhere(), start()]);
+  expect([elsewhere.url, second.url]).toEqual([first.url, first.url]);
   expect(await readdir(dataDir())).toEqual(['postgres']);
 });
 
@@ -121,7 +121,7 @@ test('a start gets a running server even if the last user stops it at the same m
   }
 });
 
-test('the server of a process group that was killed is used by the next start', async () => {
+test('a start uses the server of a process group that was killed', async () => {
   const there = await startElsewhere();
   await query(there.url, 'create table words (word text)');
   const pid = serverPid();
@@ -179,9 +179,9 @@ test('a start reuses the last port, or chooses a new one if the last is in use',
   const second = await start();
   expect(second.url).toBe(first.url);
   await second.stop();
-  const thief = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
-  onTestFinished(() => void thief.close());
-  await once(thief, 'listening');
+  const otherProgram = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
+  onTestFinished(() => void otherProgram.close());
+  await once(otherProgram, 'listening');
   const third = await start();
   expect(third.url).not.toBe(first.url);
   expect(await query(third.url, 'select 1 as one')).toEqual([{ one: 1 }]);

@@ -14,7 +14,7 @@ async function create(prepare?: (url: string) => Promise<void>): Promise<string>
   return url;
 }
 
-test('databases of one run are empty, or copies of a template that is prepared once', async () => {
+test('a new database is empty, or a copy of a template that is prepared once per run', async () => {
   const prepared: string[] = [];
   async function withWords(url: string): Promise<void> {
     prepared.push(url);
@@ -27,7 +27,7 @@ test('databases of one run are empty, or copies of a template that is prepared o
   expect(prepared).toHaveLength(1);
 });
 
-test('a template is created again after its preparation failed', async () => {
+test('a template is created again if its preparation failed', async () => {
   let isBroken = true;
   async function brokenOnce(url: string): Promise<void> {
     await query(url, 'create table words (word text)');
@@ -63,7 +63,7 @@ test.each(['exit', 'SIGKILL'] as const)('a server is removed when its process en
   await expect(query(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
 });
 
-test('a child process ends with its parent, and may end before it', async () => {
+test('endWithThisProcess ends a child with its parent, and allows the child to end first', async () => {
   const program = `
     const { endWithThisProcess } = await import(${JSON.stringify(modulePath)});
     const { spawn } = await import('node:child_process');

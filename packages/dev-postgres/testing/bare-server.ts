@@ -24,7 +24,7 @@ export async function launchBareServer(
   return {
     port,
     url,
-    /** Kills all its processes at the same time, like a power failure. */
+    /** Kills all its processes at the same time, as a power failure would. */
     kill: () => signalServer(pid, 'SIGKILL'),
     /** Stops it gracefully despite open connections. */
     stop: () => stopServer(cluster),
@@ -73,11 +73,11 @@ export function signalServer(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCO
   for (const target of [pid, ...childrenOf(pid)]) trySignal(target, signal);
 }
 
-/** Signals a process, unless it has ended. */
+/** Signals a process if it still exists. */
 export function trySignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended.
+    // It no longer exists.
   }
 }

@@ -20,7 +20,7 @@ export interface CitusOptions {
 /** The `pg_config` of the PostgreSQL that Citus was built for: `PG_CONFIG`, or the one in the PATH. */
 export const pgConfig = process.env.PG_CONFIG ?? 'pg_config';
 
-/** The same settings as in docs/scaling.md. A session of the coordinator prepares a transaction on several workers. */
+/** The same settings as in docs/scaling.md. A transaction on several workers commits in two phases, so it is prepared. */
 const nodeSettings = {
   shared_buffers: '256MB',
   max_connections: '200',
@@ -33,10 +33,11 @@ const urlQuery = '?citus.max_cached_conns_per_worker=16';
 
 /** Returns why no cluster can run on this machine, or `undefined`. */
 export function missingCitus(): string | undefined {
-  const found = findCitus();
-  return typeof found === 'string' ? found : undefined;
+  const programs = findCitus();
+  return typeof programs === 'string' ? programs : undefined;
 }
 
+/** Returns the programs of the PostgreSQL that has Citus, or why there are none. */
 function findCitus(): Programs | string {
   try {
     const output = execFileSync(pgConfig, ['--bindir', '--pkglibdir'], { encoding: 'utf8', stdio: 'pipe' });
@@ -50,7 +51,7 @@ function findCitus(): Programs | string {
 
 /**
  * Starts the servers of a Citus cluster with an empty database, on 127.0.0.1. `close` removes them, and so does the end
- * of this process, however it ends. They are not restarted automatically.
+ * of this process, however it ends. A server that exits is not restarted.
  */
 export async function startCitusCluster({ workers: count = 2, port }: CitusOptions = {}) {
   const programs = findCitus();
@@ -80,7 +81,7 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
       await session`create extension citus`;
       // Used for connections to all other nodes.
       await session`insert into pg_dist_authinfo values (0, 'postgres', ${`password=${password}`})`;
-      // PostgreSQL releases since 2026-08 have this setting.
+      // PostgreSQL has had this setting since its releases of August 2026.
       const [plugins] = await session`select from pg_settings where name = 'output_plugin_libraries'`;
       if (plugins) await session`alter system set output_plugin_libraries = 'pgoutput', 'test_decoding', 'citus'`;
       await session`select pg_reload_conf()`;

@@ -20,7 +20,7 @@ function parentFolder(): string {
     const { bavail, bsize } = statfsSync(memory);
     return Math.min(bavail * bsize, process.availableMemory()) > requiredBytes ? memory : tmpdir();
   } catch {
-    return tmpdir(); // It is missing, or this user cannot write to it.
+    return tmpdir(); // /dev/shm is missing, or this user cannot write to it.
   }
 }
 
@@ -41,11 +41,11 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
   };
   try {
     const { data } = await openCluster(folder);
-    // In the data folder, because a killed server would not remove it from /dev/shm.
+    // Keeps this memory in the data folder, because a killed server would leave it in /dev/shm.
     await appendFile(join(data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
     process.env[testClusterVariable] = folder;
-    // The data need not survive a crash, plans must depend only on the test's own statistics, and test files run
-    // concurrently.
+    // The data need not survive a crash. Plans must depend only on the statistics that a test collects itself. Test
+    // files run concurrently.
     const settings = {
       fsync: 'off',
       autovacuum: 'off',

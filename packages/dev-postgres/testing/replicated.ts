@@ -17,7 +17,7 @@ const settings = { shared_buffers: '64MB' };
 export async function startReplicatedServers() {
   const folders = [await openServerFolder(), await openServerFolder()] as const;
   const [primaryFolder, standbyFolder] = folders;
-  /** Ends both and removes their folders. */
+  /** Stops both servers and removes their folders. */
   const close = () => Promise.all(folders.map(({ remove }) => remove())).then(() => {});
   try {
     await copyTestCluster(primaryFolder.dataDir);

@@ -18,14 +18,14 @@ export const testServerVariable = 'TEST_POSTGRES_URL';
  */
 export const testClusterVariable = 'TEST_POSTGRES_CLUSTER';
 
-/** Fills the database of a URL, and closes its connections. */
+/** Fills the database at a URL, and closes the connections that it opened. */
 export type Prepare = (url: string) => Promise<void>;
 
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
-// Waits for the end of its standard input, which ends when the parent process does, for whatever reason.
+// Waits for the end of its standard input, which closes when the parent process ends for any reason.
 const cleanUpScript = `
   cat > /dev/null
   lock="$1/postgres/cluster/postmaster.pid"
@@ -72,12 +72,12 @@ export async function openServerFolder(parent = tmpdir()) {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  const isClean = once(cleanUp, 'exit');
+  const cleaned = once(cleanUp, 'exit');
   return {
     dataDir,
     async remove(): Promise<void> {
       cleanUp.stdin.end();
-      await isClean;
+      await cleaned;
     },
   };
 }
