@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { Call, Request, Response, StoredOrder } from './model.ts';
 import { findUnexplained } from './search.ts';
 
-// Each promise of the model with the response that it allows and one that it doesn't. The planted faults are found in
-// histories of random calls, which seldom have these times and retries.
+// For each promise of the model, the responses that it allows and those that contradict it. The tests of planted faults
+// use histories of random calls, which seldom contain these times and retries.
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
@@ -48,7 +48,7 @@ const expired: StoredOrder = {
   events: [{ type: 'order.expired', atMs: expiresAtMs }],
 };
 
-/** A call that lasts a second, from a time in minutes after the creation of the order. */
+/** Returns a call that is sent this many minutes after the creation of the order, and lasts a second. */
 function call(minute: number, request: Request, response: Response | string): Call {
   const sentAt = createdAtMs + minute * minuteMs;
   const receivedAt = sentAt + secondMs;
@@ -62,7 +62,7 @@ function call(minute: number, request: Request, response: Response | string): Ca
   };
 }
 
-/** The expired order with a refused payment. */
+/** Returns the expired order with a payment that was refused because it was too late. */
 const refusedAsLate = (paidAtMs: number): StoredOrder => ({
   ...expired,
   refused: [{ ...payment, paidAtMs, code: 'order_expired' }],
@@ -80,12 +80,12 @@ const withRefused = (status: StoredOrder['status'], refusedIds: readonly string[
   outcome: 'ok',
   shown: { status, refusedIds },
 });
-/** Of a call that was sent when {@link refused} had no refused payment yet. */
+/** The times of a call that was sent before the payment of {@link refused} was refused. */
 const sentAMinuteIn = {
   sentAt: createdAtMs + minuteMs,
   during: { fromMs: createdAtMs + minuteMs, toMs: createdAtMs + 3 * minuteMs + secondMs },
 };
-/** Of a call that was sent a minute after the creation. */
+/** The times of a call that was in flight from one minute to four minutes after the creation. */
 const endedFourMinutesIn = {
   receivedAt: createdAtMs + 4 * minuteMs,
   during: { fromMs: createdAtMs + minuteMs, toMs: createdAtMs + 4 * minuteMs },
@@ -97,7 +97,7 @@ const lease = { attempt: '2/a', endsAtMs: leaseEndsAtMs };
 const earliestMs = createdAtMs - 5 * minuteMs;
 const latestMs = createdAtMs + 6 * minuteMs;
 
-/** What the last call may and may not return. */
+/** A history, and what its last call may and may not return. */
 type Promised = readonly [
   before: Call[],
   stored: StoredOrder | null,
@@ -114,14 +114,14 @@ const promises: Readonly<Record<string, Promised>> = {
     ['replayed'],
     ['ok', 'payment_id_conflict', 'order_already_paid'],
   ],
-  'a payment that is reported again at another time': [
+  'a payment that is reported again with a different time': [
     [created, call(1, pay(), 'ok')],
     paid,
     (outcome) => call(2, pay({ paidAtMs: createdAtMs + 1 }), outcome),
     ['payment_id_conflict'],
     ['replayed'],
   ],
-  'a payment that is reported again with another amount': [
+  'a payment that is reported again with a different amount': [
     [created, call(1, pay(), 'ok')],
     paid,
     (outcome) => call(2, pay({ amount: '9.00' }), outcome),
@@ -205,14 +205,14 @@ const promises: Readonly<Record<string, Promised>> = {
     [],
     ['ok', 'payment_mismatch'],
   ],
-  'an order that is created less than a minute and the difference of clocks before its expiry': [
+  'an order that is created so late that its expiry may be less than a minute ahead': [
     [],
     null,
     (outcome) => call(24.5, create, outcome),
     ['invalid_order'],
     ['created', 'not_found'],
   ],
-  'an order that is created in time': [[], null, (outcome) => call(23, create, outcome), [], ['invalid_order']],
+  'an order that is created early enough': [[], null, (outcome) => call(23, create, outcome), [], ['invalid_order']],
   'an order that never expires': [
     [],
     null,
@@ -220,7 +220,7 @@ const promises: Readonly<Record<string, Promised>> = {
     [],
     ['invalid_order'],
   ],
-  'a cancellation after a refused payment of the attempt that had the lease': [
+  'a cancellation after a payment of the attempt with the lease was refused': [
     [created, claimed, call(2, pay(mismatch, '2/a'), 'payment_mismatch')],
     { ...cancelled, refused: refused.refused, events: [...refused.events, ...cancelled.events] },
     (outcome) => call(3, { kind: 'cancel' }, outcome),
@@ -241,7 +241,7 @@ const promises: Readonly<Record<string, Promised>> = {
     [withRefused('CANCELLED', ['p-1'])],
     [withRefused('CANCELLED', [])],
   ],
-  'a read of a refused payment whose call ends a lease that began later': [
+  'a read between the refusal of a payment and the end of the lease by the same call': [
     [
       created,
       { ...call(1, pay(mismatch, '2/a'), 'payment_mismatch'), ...endedFourMinutesIn },
@@ -252,28 +252,28 @@ const promises: Readonly<Record<string, Promised>> = {
     [withRefused('UN_PAID', ['p-1'])],
     [withRefused('UN_PAID', ['p-2'])],
   ],
-  'a cancellation after a refused payment of no attempt': [
+  'a cancellation after a payment that named no attempt was refused': [
     [created, claimed, call(2, pay(mismatch), 'payment_mismatch')],
     { ...refused, lease },
     (outcome) => call(3, { kind: 'cancel' }, outcome),
     ['payment_in_progress'],
     ['ok'],
   ],
-  'an attempt while another one has the lease': [
+  'a start while another attempt has the lease': [
     [created, { ...claimed, response: { outcome: 'ok', leaseEndsAtMs } }],
     { ...unpaid, lease },
     (outcome) => call(10.9, start('3/a'), outcome),
     ['payment_in_progress'],
     ['ok', 'order_expired'],
   ],
-  'an attempt after the lease of another one': [
+  'a start after the lease of another attempt ended': [
     [created, { ...claimed, response: { outcome: 'ok', leaseEndsAtMs } }],
     { ...unpaid, lease: { attempt: '3/a', endsAtMs: createdAtMs + 21 * minuteMs } },
     (outcome) => call(11, start('3/a'), outcome),
     ['ok'],
     ['payment_in_progress'],
   ],
-  'the end of a payment that ended': [
+  'the end of a payment that has already ended': [
     [created, claimed, call(2, { kind: 'end', attempt: '2/a' }, 'ok')],
     { ...unpaid, lease: { attempt: '2/a', endsAtMs: createdAtMs + 2 * minuteMs } },
     (outcome) => call(3, { kind: 'end', attempt: '2/a' }, outcome),
@@ -349,7 +349,7 @@ test.each<[string, Call[], StoredOrder | null, StoredOrder | null]>([
     { ...unpaid, lease: { ...lease, endsAtMs: leaseEndsAtMs + 1 } },
   ],
   ['that is unpaid', [created], unpaid, { ...unpaid, status: 'PAID' }],
-])('the store has the order %s', (_, calls, right, wrong) => {
+])('calls are explained only by an order %s', (_, calls, right, wrong) => {
   expect(isExplained(calls, right)).toBe(true);
   expect(isExplained(calls, wrong)).toBe(false);
 });

@@ -24,8 +24,8 @@ export interface RefusedPayment extends Payment {
 }
 
 /**
- * A requested operation. `attempt` names a checkout system and its attempt_id; `content` is everything that makes two
- * orders the same.
+ * A requested operation. `attempt` names a checkout system and its attempt_id. Two orders are the same if their
+ * `content` is equal.
  */
 export type Request =
   | { readonly kind: 'create'; readonly content: string; readonly expiresAtMs?: number | null }
@@ -37,12 +37,12 @@ export type Request =
   /** Makes a test order expire early. */
   | { readonly kind: 'expire' };
 
-/** The values of the order in a response. Absent members are not in the response. */
+/** The values of the order that a response contains. */
 export interface Shown {
   readonly status: OrderStatus;
   /** The service_order_id, token and creation time, which never change. */
   readonly identity?: string;
-  /** The payment_id of the payment that paid the order; `null`: none. */
+  /** The payment_id of the payment that paid the order, or `null` if there is none. */
   readonly paymentId?: string | null;
   readonly refusedIds?: readonly string[];
 }
@@ -54,15 +54,14 @@ export interface Response {
   readonly leaseEndsAtMs?: number | undefined;
 }
 
-/** A range of the store's clock. */
+/** A period on the store's clock. */
 export interface Period {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 /**
- * A call, and its response if it is known. A call that ended with an unknown outcome may or may not have had its
- * effect.
+ * A call, and its response if it is known. A call without a known response may or may not have taken effect.
  */
 export interface Call {
   readonly request: Request;
@@ -70,14 +69,14 @@ export interface Call {
   readonly sentAt: number;
   /** Infinite if the call may take effect at any later time, or never. */
   readonly receivedAt: number;
-  /** When it took effect, if it did. */
+  /** The period in which it took effect, if it did. */
   readonly during: Period;
   readonly response: Response | undefined;
-  /** The index of a call of the history that takes effect before this one. */
+  /** The index of a call in the history that must take effect before this one. */
   readonly after?: number;
 }
 
-/** An order as the store has it after all calls, with its events in order. */
+/** An order in the store after all calls, with its events in order. */
 export interface StoredOrder {
   readonly identity: string;
   readonly content: string;
@@ -104,15 +103,15 @@ export interface State {
   readonly status: OrderStatus;
   readonly expiresAtMs: number | null;
   readonly payment: Payment | null;
-  /** The latest claim. If the response that named its end is unknown, the end is a range. */
+  /** The latest claim. Its end is known only as a period unless a response named it. */
   readonly lease: { readonly attempt: string; readonly endsAt: Period; readonly isLive: boolean } | null;
   readonly refused: readonly RefusedPayment[];
-  /** The events of state changes. Each refused payment has one more event. */
+  /** The events of state changes. Each refused payment also has an event, which is not listed here. */
   readonly events: readonly EventType[];
 }
 
-/** The state in which there is no order. */
-export const nothing: State = {
+/** The state before the creation of the order. */
+export const noOrder: State = {
   content: null,
   status: 'UN_PAID',
   expiresAtMs: null,
@@ -122,14 +121,14 @@ export const nothing: State = {
   events: [],
 };
 
-/** How long after its expiry an order can still be paid by a payment made before it: a day. */
-const lateMs = 86_400_000;
+/** How long after its expiry an order accepts a payment that was made before the expiry: a day. */
+const lateReportMaxMs = 86_400_000;
 
 /** A new order expires at least a minute after its creation. */
 const shortestLifetimeMs = 60_000;
 
 /** How long before the creation of its order, or how far in the future, a payment's time may be: 5 minutes. */
-const clocksDifferMs = 300_000;
+const clockDifferenceMaxMs = 300_000;
 
 /** One way in which a call can end. */
 interface Ending {
@@ -139,8 +138,8 @@ interface Ending {
 }
 
 /**
- * Returns every state after a call that this state and the call's response allow. None: the response contradicts the
- * state.
+ * Returns every state that can follow a call, given the state before it and its response. Returns no state if the
+ * response contradicts the state.
  */
 export function statesAfter(before: State, call: Call, stored: StoredOrder | null): State[] {
   return overTime(before, call.during, stored).flatMap((state) =>
@@ -149,9 +148,9 @@ export function statesAfter(before: State, call: Call, stored: StoredOrder | nul
 }
 
 /**
- * Returns the calls as the model has them: an operation that takes effect in two steps becomes two calls. The end of a
- * payment reads the order after its change, the report of a refused payment ends the claim of its attempt, and a
- * payment may overtake an early expiry.
+ * Returns the calls as steps, each of which takes effect at one moment. An operation with two steps becomes two calls:
+ * ending a payment changes the order and then reads it, and reporting a refused payment stores it and then ends its
+ * attempt's claim. An early expiry becomes two calls too, because a payment can take effect between its steps.
  */
 export function stepsOf(calls: readonly Call[]): Call[] {
   const steps: Call[] = [];
@@ -179,7 +178,7 @@ const refusalCodes = new Set<string>([
   'payment_mismatch',
 ] satisfies RefusalCode[]);
 
-/** Whether the store has exactly what follows from this state and the passing of time. */
+/** Whether the store contains exactly what this state becomes as time passes. */
 export function isFinal(last: State, stored: StoredOrder | null): boolean {
   if (stored === null) return last.content === null;
   const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
@@ -199,8 +198,8 @@ export function isFinal(last: State, stored: StoredOrder | null): boolean {
 }
 
 /**
- * Returns the state and those that follow from it by time alone: a lease ends, and an unpaid order expires, with its
- * event.
+ * Returns the states that this state can have become by the passage of time alone, which may include itself: a lease
+ * ends, or an unpaid order expires and gets an event.
  */
 function overTime(state: State, { fromMs, toMs }: Period, stored: StoredOrder | null): State[] {
   const { status, lease } = state;
@@ -210,7 +209,7 @@ function overTime(state: State, { fromMs, toMs }: Period, stored: StoredOrder | 
   const mustHaveEnded = lease?.isLive === true && fromMs >= lease.endsAt.toMs;
   const mustHaveExpired = status === 'UN_PAID' && fromMs >= expiry.toMs;
   if (!mustHaveEnded && !mustHaveExpired) states.push(state);
-  const event = eventAt(state, stored);
+  const event = nextChangeEvent(state, stored);
   if (status === 'UN_PAID' && event?.type === 'order.expired' && event.atMs >= expiry.fromMs && event.atMs <= toMs) {
     states.push(changed({ ...state, lease: lease && { ...lease, isLive: false } }, 'EXPIRED', 'order.expired'));
   }
@@ -221,14 +220,14 @@ function overTime(state: State, { fromMs, toMs }: Period, stored: StoredOrder | 
   return states;
 }
 
-/** Returns when an unpaid order expires, which is not before its latest lease ends. */
+/** Returns when an unpaid order expires: at its expiry, but not before its latest lease ends. */
 function expiryOf({ expiresAtMs, lease }: State): Period {
   const expiresAt = expiresAtMs ?? Number.POSITIVE_INFINITY;
   const { fromMs, toMs } = lease?.endsAt ?? { fromMs: 0, toMs: 0 };
   return { fromMs: Math.max(expiresAt, fromMs), toMs: Math.max(expiresAt, toMs) };
 }
 
-/** Returns how a call can end in a state, if nothing else happens at the same time. */
+/** Returns how a call that finds this state can end if nothing else happens at the same time. */
 function endings(state: State, { request, during }: Call, stored: StoredOrder | null): Ending[] {
   const { content, status, lease } = state;
   if (request.kind === 'create') {
@@ -238,7 +237,7 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
     const { expiresAtMs = stored?.expiresAtMs ?? null } = request;
     const created = { state: { ...state, content: request.content, expiresAtMs }, outcome: 'created' };
     // The gateway's own clock decides whether there is enough time left.
-    const latestMs = during.toMs + clocksDifferMs;
+    const latestMs = during.toMs + clockDifferenceMaxMs;
     const mayBeTooLate = typeof request.expiresAtMs === 'number' && request.expiresAtMs < latestMs + shortestLifetimeMs;
     return mayBeTooLate ? [created, { state, outcome: 'invalid_order' }] : [created];
   }
@@ -258,7 +257,7 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
       const { attempt, leaseMs } = request;
       if (status !== 'UN_PAID') return [{ state, outcome: closedCodes[status] }];
       if (lease?.isLive === true && lease.attempt !== attempt) return [{ state, outcome: 'payment_in_progress' }];
-      // Whole milliseconds, rounded down. A lease is never shortened.
+      // Times are rounded down to whole milliseconds. A lease is never shortened.
       const endsAt = {
         fromMs: Math.max(during.fromMs + leaseMs, lease?.endsAt.fromMs ?? 0),
         toMs: Math.max(during.toMs + leaseMs, lease?.endsAt.toMs ?? 0),
@@ -278,12 +277,12 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
   }
 }
 
-/** The outcome of a call that is too late. */
+/** The outcome of a call that requires an unpaid order, by the order's status. */
 const closedCodes = { PAID: 'order_already_paid', CANCELLED: 'order_cancelled', EXPIRED: 'order_expired' } as const;
 
 /**
- * A payment pays an order once. Any other payment of it is stored and announced, and gets the same response when it is
- * reported again.
+ * Returns how the report of a payment can end. One payment pays the order. Every other payment is stored as refused and
+ * gets an event. A payment that is reported again gets the same response.
  */
 function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: StoredOrder): Ending[] {
   const { status } = state;
@@ -296,17 +295,17 @@ function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: 
     return [{ state, outcome: 'code' in reported ? (reported as RefusedPayment).code : 'replayed' }];
   }
   const { paidAtMs, amount, currency } = payment;
-  const isTooEarly = paidAtMs < stored.createdAtMs - clocksDifferMs;
-  if (isTooEarly || paidAtMs > toMs + clocksDifferMs) return [{ state, outcome: 'invalid_request' }];
-  const maybeFuture: Ending[] = paidAtMs > fromMs + clocksDifferMs ? [{ state, outcome: 'invalid_request' }] : [];
+  const isTooEarly = paidAtMs < stored.createdAtMs - clockDifferenceMaxMs;
+  if (isTooEarly || paidAtMs > toMs + clockDifferenceMaxMs) return [{ state, outcome: 'invalid_request' }];
+  const maybeFuture: Ending[] = paidAtMs > fromMs + clockDifferenceMaxMs ? [{ state, outcome: 'invalid_request' }] : [];
   const refusal = (code: RefusalCode): Ending => {
     const refused = { ...payment, code };
     return { state: { ...state, refused: [...state.refused, refused] }, outcome: code };
   };
   if (status === 'PAID' || status === 'CANCELLED') return [...maybeFuture, refusal(closedCodes[status])];
   const expiry = expiryOf(state);
-  const mayBeInTime = paidAtMs < expiry.toMs && (status === 'UN_PAID' || fromMs <= expiry.toMs + lateMs);
-  const mayBeLate = paidAtMs >= expiry.fromMs || (status === 'EXPIRED' && toMs > expiry.fromMs + lateMs);
+  const mayBeInTime = paidAtMs < expiry.toMs && (status === 'UN_PAID' || fromMs <= expiry.toMs + lateReportMaxMs);
+  const mayBeLate = paidAtMs >= expiry.fromMs || (status === 'EXPIRED' && toMs > expiry.fromMs + lateReportMaxMs);
   const isExact = amount === stored.amount && currency === stored.currency;
   const inTime = isExact
     ? { state: changed({ ...state, payment, lease: null }, 'PAID', 'order.paid'), outcome: 'ok' }
@@ -318,12 +317,12 @@ function changed(state: State, status: OrderStatus, event: EventType): State {
   return { ...state, status, events: [...state.events, event] };
 }
 
-/** Returns the store's next event of a state change. */
-function eventAt({ events }: State, stored: StoredOrder) {
+/** Returns the event of the next state change in the store. */
+function nextChangeEvent({ events }: State, stored: StoredOrder) {
   return stored.events.filter(({ type }) => type !== 'order.payment_refused')[events.length];
 }
 
-/** Whether an ending matches the call's response and has only events and refused payments that the store has. */
+/** Whether an ending matches the call's response, and the store has all of its events and refused payments. */
 function agrees({ state, outcome, leaseEndsAt }: Ending, call: Call, stored: StoredOrder | null): boolean {
   const { response } = call;
   if (stored !== null) {
@@ -347,7 +346,7 @@ function agrees({ state, outcome, leaseEndsAt }: Ending, call: Call, stored: Sto
 
 /**
  * Whether a response shows the refused payments of the order. A cancellation reads them before it changes the order, so
- * it may lack those that were refused since it was sent.
+ * its response may lack payments that were refused after it was sent.
  */
 function showsRefused(
   refusedIds: readonly string[],
@@ -362,7 +361,7 @@ function showsRefused(
   return String(refusedIds) === String(mayLack ? ids.slice(0, refusedIds.length) : ids);
 }
 
-/** Returns the state with the one value that only the response reveals: the end of a lease. */
+/** Returns the state with the end of its lease, which only the response reveals. */
 function learned({ state }: Ending, { response }: Call): State {
   const { lease } = state;
   const endsAtMs = response?.leaseEndsAtMs;
@@ -370,9 +369,9 @@ function learned({ state }: Ending, { response }: Call): State {
   return { ...state, lease: { ...lease, endsAt: { fromMs: endsAtMs, toMs: endsAtMs } } };
 }
 
-function isSameRefusal(one: RefusedPayment, other: RefusedPayment | undefined): boolean {
+function isSameRefusal(refused: RefusedPayment, stored: RefusedPayment | undefined): boolean {
   return (['checkout', 'paymentId', 'paidAtMs', 'amount', 'currency', 'code'] as const).every(
-    (name) => one[name] === other?.[name],
+    (name) => refused[name] === stored?.[name],
   );
 }
 

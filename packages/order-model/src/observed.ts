@@ -3,12 +3,12 @@ import { formatAmount } from '@order-gateway/domain/money';
 import { formatTime, type Order, type OrderPayment } from '@order-gateway/domain/orders';
 import type { StoredOrder } from './model.ts';
 
-/** The checkout system of a payment. A simulated payment has none. */
+/** Returns the checkout system of a payment, or `simulated` for a simulated payment, which has none. */
 export function checkoutOf({ checkoutId }: Pick<OrderPayment, 'checkoutId'>): string {
   return String(checkoutId ?? 'simulated');
 }
 
-/** The id of a payment attempt: its checkout system and its attempt_id. */
+/** Returns the model's id of a payment attempt, which consists of its checkout system and its attempt_id. */
 export function attemptIdOf({
   checkoutId,
   attemptId,
@@ -19,7 +19,7 @@ export function attemptIdOf({
   return `${checkoutId}/${attemptId}`;
 }
 
-/** The values that never change, under their API names. */
+/** Returns the model's identity of an order: the values that never change. */
 export function identityOf(shown: {
   readonly service_order_id: number;
   readonly order_token: string;
@@ -29,7 +29,7 @@ export function identityOf(shown: {
 }
 
 /**
- * An order as the model sees it in a store. `events` are those of the order, in the order in which they were stored.
+ * Converts a stored order to its form in the model. `events` are the order's events, sorted by the time of storage.
  */
 export function storedOrderOf(
   order: Order,

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { Call, History, Request, Response, StoredOrder } from './model.ts';
 import { describeUnexplained } from './report.ts';
 
-function call(at: number, request: Request, response: Response): Call {
-  const [sentAt, receivedAt] = [1_000 * at, 1_000 * at + 250];
+function call(second: number, request: Request, response: Response): Call {
+  const [sentAt, receivedAt] = [1_000 * second, 1_000 * second + 250];
   return { request, sentAt, receivedAt, during: { fromMs: sentAt, toMs: receivedAt }, response };
 }
 
@@ -22,7 +22,7 @@ const stored: StoredOrder = {
   events: [{ type: 'order.paid', atMs: 2_100 }],
 };
 
-test('the report shows the calls that contradict each other, and how far an order of them leads', () => {
+test('the report shows the calls that contradict each other, and how many of them a serial order explains', () => {
   const history: History = {
     calls: [
       call(1, { kind: 'create', content: 'order' }, { outcome: 'created', shown: { status: 'UN_PAID' } }),

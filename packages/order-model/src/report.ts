@@ -1,7 +1,7 @@
 import type { Call, History, Payment, Request, Response, State } from './model.ts';
 import { findUnexplained, smallest } from './search.ts';
 
-/** Aligns rows of the same length in columns. */
+/** Aligns the cells of rows that have the same number of cells. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
@@ -65,7 +65,7 @@ function storedText({ stored }: History): string {
     ...(payment ? [`paid by ${idOf(payment)}`] : []),
     ...(lease ? [`claimed by ${lease.attempt} until ${timeText(lease.endsAtMs)}`] : []),
     ...(expiresAtMs === null ? [] : [`expires at ${timeText(expiresAtMs)}`]),
-    ...refused.map((one) => `refused ${idOf(one)} (${one.code})`),
+    ...refused.map((payment) => `refused ${idOf(payment)} (${payment.code})`),
     `events: ${events.map(({ type, atMs }) => `${type} at ${timeText(atMs)}`).join(', ') || 'none'}`,
   ].join('; ');
 }
@@ -73,7 +73,7 @@ function storedText({ stored }: History): string {
 function stateText({ content, status, payment, lease, refused }: State): string {
   if (content === null) return 'uncreated';
   const claimed = lease?.isLive === true ? `, claimed by ${lease.attempt}` : '';
-  return `${status}${payment ? ` by ${idOf(payment)}` : ''}${claimed}${refused.map((one) => `, refused ${idOf(one)}`).join('')}`;
+  return `${status}${payment ? ` by ${idOf(payment)}` : ''}${claimed}${refused.map((refusal) => `, refused ${idOf(refusal)}`).join('')}`;
 }
 
 function idOf({ checkout, paymentId }: Pick<Payment, 'checkout' | 'paymentId'>): string {

@@ -1,4 +1,4 @@
-import { type Call, type History, isFinal, nothing, type State, statesAfter, stepsOf } from './model.ts';
+import { type Call, type History, isFinal, noOrder, type State, statesAfter, stepsOf } from './model.ts';
 
 /** A history that no serial order of its calls explains, with the longest serial order of some of its calls. */
 export interface Unexplained {
@@ -10,7 +10,7 @@ export interface Unexplained {
   readonly next: readonly Call[];
 }
 
-/** A part of a serial order: which steps it has, and the state after them. */
+/** The beginning of a serial order: the steps that it contains, and the state after them. */
 interface Part {
   readonly done: bigint;
   readonly state: State;
@@ -20,8 +20,8 @@ interface Part {
 
 /**
  * Searches for a serial order of the calls that is consistent with real time and explains every response and what is
- * stored: the algorithm of Wing and Gong (1993) with the memory of Lowe (2017), as in Porcupine. Returns `undefined` if
- * there is one.
+ * stored. Returns `undefined` if there is one. Like Porcupine, it uses the algorithm of Wing and Gong (1993), and
+ * remembers the states it has seen, as Lowe (2017) does.
  */
 export function findUnexplained(history: History): Unexplained | undefined {
   const { stored } = history;
@@ -31,10 +31,10 @@ export function findUnexplained(history: History): Unexplained | undefined {
     0n,
   );
   const seen = new Set<string>();
-  const open: Part[] = [{ done: 0n, state: nothing, last: -1, previous: undefined }];
-  let longest = open[0] as Part;
+  const pending: Part[] = [{ done: 0n, state: noOrder, last: -1, previous: undefined }];
+  let longest = pending[0] as Part;
   let longestLength = 0;
-  for (let part = open.pop(); part !== undefined; part = open.pop()) {
+  for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
     const { done, state } = part;
     if ((done & required) === required && isFinal(state, stored)) return undefined;
     const key = `${done} ${JSON.stringify(state)}`;
@@ -47,8 +47,9 @@ export function findUnexplained(history: History): Unexplained | undefined {
       const call = steps[index] as Call;
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(index), state: after, last: index, previous: part };
-        // A call without a response and without an effect explains nothing. With a response, it can be next in any
-        // order. The second step of a call may have no effect yet, but one later.
+        // A step without a response or an effect explains nothing, so it is skipped. If a step with a response has no
+        // effect, every explanation can begin with it, so no other step is tried. The second step of a call has no
+        // response, and may have an effect later instead of now, so other steps are tried too.
         if (after === state && call.receivedAt === Infinity) continue;
         if (after === state && call.response !== undefined) {
           parts.length = 0;
@@ -59,7 +60,7 @@ export function findUnexplained(history: History): Unexplained | undefined {
       }
       if (call.response !== undefined && parts.at(-1)?.state === state) break;
     }
-    open.push(...parts);
+    pending.push(...parts);
   }
   const order: Call[] = [];
   for (let part = longest; part.previous !== undefined; part = part.previous) order.unshift(steps[part.last] as Call);
@@ -77,35 +78,35 @@ export function findUnexplained(history: History): Unexplained | undefined {
 export function smallest(history: History): History {
   let calls = [...history.calls];
   for (const call of history.calls) {
-    const without = calls.filter((one) => one !== call);
-    const forgotten = {
+    const withoutCall = calls.filter((other) => other !== call);
+    const unansweredCall = {
       ...call,
       receivedAt: Infinity,
       during: { ...call.during, toMs: Infinity },
       response: undefined,
     };
-    const unknown = calls.map((one) => (one === call ? forgotten : one));
+    const withUnanswered = calls.map((other) => (other === call ? unansweredCall : other));
     const isReading = call.request.kind === 'read';
-    const smaller = isReading ? without : unknown;
+    const smaller = isReading ? withoutCall : withUnanswered;
     if (findUnexplained({ ...history, calls: smaller }) !== undefined) calls = smaller;
   }
   return { ...history, calls };
 }
 
 /**
- * Returns the steps that can be next: those that were sent before the earliest response of all steps that are not done.
+ * Returns the steps that can be next: those that were sent before the earliest response of all remaining steps.
  */
 function nextSteps(steps: readonly Call[], done: bigint): number[] {
-  let earliest = Number.POSITIVE_INFINITY;
-  const waiting: number[] = [];
+  let earliestResponse = Number.POSITIVE_INFINITY;
+  const remaining: number[] = [];
   for (const [index, { receivedAt }] of steps.entries()) {
     if ((done & bit(index)) !== 0n) continue;
-    waiting.push(index);
-    earliest = Math.min(earliest, receivedAt);
+    remaining.push(index);
+    earliestResponse = Math.min(earliestResponse, receivedAt);
   }
-  return waiting.filter((index) => {
+  return remaining.filter((index) => {
     const { sentAt, after } = steps[index] as Call;
-    return sentAt <= earliest && (after === undefined || (done & bit(after)) !== 0n);
+    return sentAt <= earliestResponse && (after === undefined || (done & bit(after)) !== 0n);
   });
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { countHistories, faultNames } from '../testing/count-histories.ts';
 
-test('of 100,000 histories of a correct gateway none is unexplained', async () => {
+test('all of 100,000 histories of a correct gateway are explained', async () => {
   expect(await countHistories({ histories: 100_000 })).toEqual({ histories: 100_000, unexplained: 0 });
 });
 

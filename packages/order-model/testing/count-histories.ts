@@ -8,7 +8,7 @@ import { createRandom } from './random.ts';
 /** The kinds of planted faults. */
 export const faultNames = Object.keys(plantedFaults);
 
-/** The number of histories that were searched, and how many of them no serial order explains. */
+/** How many histories were searched, and how many of them no serial order explains. */
 export interface CountedHistories {
   readonly histories: number;
   readonly unexplained: number;

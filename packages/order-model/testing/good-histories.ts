@@ -13,9 +13,9 @@ const checkoutIds = [2, 3] as AccountId[];
 const timeoutMs = 1_000;
 
 /**
- * Returns a history of calls on one order that a correct gateway can have. The domain decides each call at one moment
- * between its sending and its response, using a store in memory. Some calls have no response, with or without an
- * effect.
+ * Returns a history of calls on one order that a correct gateway can produce. The domain decides each call at one moment
+ * between its sending and its response, using an in-memory store. Some calls get no response, whether they took effect
+ * or not.
  */
 export async function goodHistory(seed: number): Promise<History> {
   const random = createRandom(seed);
@@ -24,21 +24,21 @@ export async function goodHistory(seed: number): Promise<History> {
   const store = createInMemoryOrderStore(undefined, () => nowMs);
   const draft = { ...sampleOrder(merchantId), createdAtMs: nowMs };
   const order = { ...draft, expiresAtMs: random.below(2) === 0 ? null : nowMs + random.below(4_000) };
-  const act = actions(store, order, () => nowMs);
+  const perform = createPerform(store, order, () => nowMs);
   const calls: Call[] = [];
-  const count = 2 + random.below(7);
-  for (let index = 0; index < count; index += 1) {
+  const callCount = 2 + random.below(7);
+  for (let index = 0; index < callCount; index += 1) {
     nowMs += random.pick([1, 20, 500, 3_000, ...(random.below(20) === 0 ? [61_000, 86_500_000] : [])]);
     const request = index === 0 ? createRequest(order) : drawRequest(random, order, nowMs);
-    const isSentOnly = random.below(10) === 0;
-    const response = isSentOnly && random.below(2) === 0 ? undefined : await act(request);
+    const isUnanswered = random.below(10) === 0;
+    const response = isUnanswered && random.below(2) === 0 ? undefined : await perform(request);
     const [sentAt, receivedAt] = [nowMs - random.below(1_500), nowMs + random.below(1_500)];
     calls.push({
       request,
       sentAt: sentAt - startMs,
-      receivedAt: isSentOnly ? Number.POSITIVE_INFINITY : receivedAt - startMs,
-      during: { fromMs: sentAt, toMs: isSentOnly ? Number.POSITIVE_INFINITY : receivedAt },
-      response: isSentOnly ? undefined : response,
+      receivedAt: isUnanswered ? Number.POSITIVE_INFINITY : receivedAt - startMs,
+      during: { fromMs: sentAt, toMs: isUnanswered ? Number.POSITIVE_INFINITY : receivedAt },
+      response: isUnanswered ? undefined : response,
     });
   }
   const [stored] = store.ordersOf(merchantId);
@@ -76,8 +76,8 @@ function drawRequest(random: Random, order: Order, nowMs: number): Request {
   }
 }
 
-/** Performs each request at one moment, with the decisions of the domain. */
-function actions(store: ReturnType<typeof createInMemoryOrderStore>, draft: Order, now: () => number) {
+/** Returns a function that performs a request at one moment, as the domain decides it. */
+function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft: Order, now: () => number) {
   const shownOf = (order: Order): Shown => ({
     status: order.orderStatus,
     identity: identityOf({
@@ -124,14 +124,14 @@ function actions(store: ReturnType<typeof createInMemoryOrderStore>, draft: Orde
       const existing = await find();
       if (existing !== undefined) {
         const { content, expiresAtMs } = request;
-        // The early expiry of a test order changes its expiry, so the same request differs from then on.
+        // An early expiry changes the expiry of the test order, so the same request differs from then on.
         const isSameExpiry = (expiresAtMs ?? existing.expiresAtMs) === existing.expiresAtMs;
         if (content !== existing.fields.order_note || !isSameExpiry) return { outcome: 'order_id_conflict' };
         return shown('replayed');
       }
       const fields = { ...draft.fields, order_note: request.content };
       await store.create({ ...draft, fields }, timeoutMs);
-      // The order is returned as it was inserted.
+      // The response shows the order as it was inserted.
       const stored = store.ordersOf(merchantId)[0] as Order;
       return { outcome: 'created', shown: { ...shownOf(stored), status: 'UN_PAID' } };
     }

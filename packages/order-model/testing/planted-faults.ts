@@ -4,32 +4,32 @@ import type { Random } from './random.ts';
 type Stored = StoredOrder;
 
 /**
- * Turns a history that a correct gateway can have into one that it cannot have; `undefined` if the fault does not
- * apply.
+ * Turns a history that a correct gateway can produce into one that it cannot produce. Returns `undefined` if the fault
+ * does not apply to the history.
  */
 export type PlantFault = (history: History & { readonly stored: Stored }, random: Random) => History | undefined;
 
-const later = 10;
+const gapMs = 10;
 
-/** Adds a call that is sent after all other calls have ended; `undefined` if one of them may still take effect. */
+/** Adds a call that is sent after all others have ended. Returns `undefined` if one of them may still take effect. */
 function append({ calls, stored }: History, request: Request, response: Response): History | undefined {
   if (calls.some(({ receivedAt }) => receivedAt === Infinity)) return undefined;
-  const sentAt = Math.max(...calls.map(({ receivedAt }) => receivedAt)) + later;
+  const sentAt = Math.max(...calls.map(({ receivedAt }) => receivedAt)) + gapMs;
   const during = clockOf(calls);
   return { calls: [...calls, { request, sentAt, receivedAt: sentAt + 1, during, response }], stored };
 }
 
-/** The store's clock during all of the calls. */
+/** Returns the period that covers all calls. */
 function clockOf(calls: readonly Call[]) {
   const times = calls.map(({ during }) => during);
   return { fromMs: Math.min(...times.map(({ fromMs }) => fromMs)), toMs: Math.max(...times.map(({ toMs }) => toMs)) };
 }
 
-/** Changes one of the calls that `isRight` selects. */
-function alter(history: History, isRight: (call: Call) => boolean, change: (call: Call) => Partial<Call>) {
-  const call = history.calls.find(isRight);
+/** Changes the first call for which `isMatch` is true. */
+function alter(history: History, isMatch: (call: Call) => boolean, change: (call: Call) => Partial<Call>) {
+  const call = history.calls.find(isMatch);
   if (call === undefined) return undefined;
-  return { ...history, calls: history.calls.map((one) => (one === call ? { ...one, ...change(one) } : one)) };
+  return { ...history, calls: history.calls.map((other) => (other === call ? { ...call, ...change(call) } : other)) };
 }
 
 function store({ calls, stored }: History & { readonly stored: Stored }, changes: Partial<Stored>): History {
@@ -43,7 +43,7 @@ const hasOutcome = (kind: Request['kind'], ...outcomes: string[]) => {
 
 const isChange = ({ type }: Stored['events'][number]) => type !== 'order.payment_refused';
 
-/** A payment of a checkout system that has no other payment in the history. */
+/** Returns a payment from a checkout system that has no other payment in the history. */
 function anotherPayment({ createdAtMs, amount, currency }: Stored): Payment {
   return { checkout: '9', paymentId: 'p-9', paidAtMs: createdAtMs, amount, currency };
 }
@@ -64,19 +64,19 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     history.stored.status === 'CANCELLED' && history.calls.some(hasOutcome('cancel', 'ok'))
       ? store(history, { status: 'UN_PAID', events: history.stored.events.filter((event) => !isChange(event)) })
       : undefined,
-  'another payment stored': (history) =>
+  'a different payment in the store': (history) =>
     history.stored.payment === null
       ? undefined
       : store(history, { payment: { ...history.stored.payment, checkout: '9' } }),
-  'an event too few': (history) => {
+  'a missing event': (history) => {
     const { events } = history.stored;
     return events.length === 0 ? undefined : store(history, { events: events.slice(0, -1) });
   },
-  'an event too many': (history, random) => {
+  'an additional event': (history, random) => {
     const { events } = history.stored;
     return events.length === 0 ? undefined : store(history, { events: [...events, random.pick(events)] });
   },
-  'an event of another kind': (history) => {
+  'an event of a different type': (history) => {
     const { events } = history.stored;
     if (!events.some(({ type }) => type === 'order.paid')) return undefined;
     return store(history, {
@@ -87,7 +87,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     history.stored.status === 'PAID' || history.stored.status === 'CANCELLED'
       ? append(history, { kind: 'read' }, { outcome: 'ok', shown: { status: 'UN_PAID', paymentId: null } })
       : undefined,
-  'a read of another order': (history) =>
+  'a read that returns a different order': (history) =>
     append(history, { kind: 'read' }, { outcome: 'ok', shown: { status: history.stored.status, identity: '7 token' } }),
   'a read that misses a refused payment': (history) =>
     history.stored.refused.length === 0
@@ -101,7 +101,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
           { outcome: 'created', shown: { status: 'UN_PAID' } },
         )
       : undefined,
-  'a replay of another order': (history) =>
+  'a replay of a different order': (history) =>
     append(
       history,
       { kind: 'create', content: 'a third note' },
@@ -109,7 +109,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     ),
   'a conflict with the same order': (history) =>
     append(history, { kind: 'create', content: history.stored.content }, { outcome: 'order_id_conflict' }),
-  'two payments of two checkout systems': (history) =>
+  'an order paid by two checkout systems': (history) =>
     history.stored.status === 'PAID'
       ? append(
           history,
@@ -125,11 +125,11 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
           { outcome: 'ok', shown: { status: 'PAID', paymentId: 'p-9' } },
         )
       : undefined,
-  'a payment of another amount': (history) =>
+  'a payment with a different amount': (history) =>
     alter(history, hasOutcome('pay', 'ok'), ({ request }) => ({
       request: request.kind === 'pay' ? { ...request, payment: { ...request.payment, amount: '0.01' } } : request,
     })),
-  'a replay of another payment': (history) => {
+  'a replay of a different payment': (history) => {
     const { payment } = history.stored;
     if (payment === null) return undefined;
     const changed = { ...anotherPayment(history.stored), ...payment, paidAtMs: payment.paidAtMs + 1 };
@@ -143,14 +143,14 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     history.stored.events.every(isChange)
       ? undefined
       : store(history, { events: history.stored.events.filter(isChange) }),
-  'a refused payment with another reason': (history) => {
+  'a refused payment with a different reason': (history) => {
     const { refused } = history.stored;
-    const [first, ...others] = refused;
+    const [first, ...later] = refused;
     if (first === undefined) return undefined;
     const code = first.code === 'order_cancelled' ? 'order_expired' : 'order_cancelled';
-    return store(history, { refused: [{ ...first, code }, ...others] });
+    return store(history, { refused: [{ ...first, code }, ...later] });
   },
-  'an expiry that came back': (history) => {
+  'an expired order that becomes unpaid again': (history) => {
     if (history.stored.status !== 'EXPIRED') return undefined;
     return append(
       history,
@@ -189,12 +189,12 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     const claimed = claim(history);
     if (claimed === undefined) return undefined;
     const { stored } = claimed;
-    const lease = { attempt: '9/a', endsAtMs: (stored?.lease?.endsAtMs ?? 0) + later };
+    const lease = { attempt: '9/a', endsAtMs: (stored?.lease?.endsAtMs ?? 0) + gapMs };
     const response = { outcome: 'ok', leaseEndsAtMs: lease.endsAtMs, shown: { status: 'UN_PAID' as const } };
     const again = append(claimed, { kind: 'start', attempt: '9/a', leaseMs: 60_000 }, response);
     return again && { ...again, stored: stored && { ...stored, lease } };
   },
-  'a lease of nobody': (history) => {
+  'a lease that no attempt has claimed': (history) => {
     const isClaimed = history.calls.some(({ request }) => request.kind === 'start');
     return isClaimed ? undefined : append(history, { kind: 'cancel' }, { outcome: 'payment_in_progress' });
   },
@@ -213,7 +213,7 @@ function claim(history: History & { readonly stored: Stored }): History | undefi
   const isOpen = stored.status === 'UN_PAID' && stored.expiresAtMs === null && stored.lease === null;
   if (!isOpen) return undefined;
   const period = clockOf(calls);
-  // A long history may outlast the lease.
+  // A history may last longer than the lease.
   if (period.toMs - period.fromMs > 50_000) return undefined;
   const endsAtMs = period.toMs + 60_000;
   const response = { outcome: 'ok', leaseEndsAtMs: endsAtMs, shown: { status: 'UN_PAID' as const } };

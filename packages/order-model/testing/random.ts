@@ -1,4 +1,4 @@
-/** Random values determined by a seed: mulberry32. All that a test needs is that the values repeat. */
+/** Creates a generator of random values that repeat for the same seed (mulberry32). */
 export function createRandom(seed: number) {
   let state = seed;
   const fraction = () => {
