@@ -12,13 +12,16 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 const packagesWithPostgres = ['bench', 'dev-postgres', 'gateway', 'harness', 'postgres'];
 const testPostgres = join(import.meta.dirname, 'packages/dev-postgres/testing/global-setup.ts');
 
-/** Most tests wait for other processes most of the time. */
+/** More workers than cores, because most tests wait for other processes most of the time. */
 const maxWorkers = availableParallelism() + 2;
 
-/** Limits and workers of every project: the values of the root's config do not apply to projects. */
+/** Limits and workers of every project. Projects do not inherit these values from the root's config. */
 export const projectLimits = { maxWorkers, testTimeout: testLimitMs, hookTimeout: testLimitMs };
 
-/** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
+/**
+ * The files that take longest. They start first, so that no worker is left with a long file at the end. Vitest would sort by
+ * measured durations, which a fresh clone does not have.
+ */
 const longest = [
   'operation/start-and-stop',
   'http/http-connections',
@@ -40,38 +43,38 @@ class LongestFirst extends BaseSequencer {
       const index = longest.findIndex((part) => moduleId.includes(part));
       return index >= 0 ? index : longest.length + (moduleId.includes('/test/') ? 0 : 1);
     };
-    // A process continues with the next file if it is of the same package.
+    // A process is reused for the next file only if both files belong to the same package.
     const packageOf = ({ project }: TestSpecification) => project.name;
-    return files.toSorted((one, other) => rank(one) - rank(other) || packageOf(one).localeCompare(packageOf(other)));
+    return files.toSorted((a, b) => rank(a) - rank(b) || packageOf(a).localeCompare(packageOf(b)));
   }
 }
 
-/** What holds for a run as a whole, of one package or of all. */
+/** Options of a whole run, whether of one package or of all packages. */
 export const runOptions = {
   sequence: { sequencer: LongestFirst },
   passWithNoTests: true,
-  // As the limit of tests: for a process that does not end, not for a slow machine.
+  // Ends a run whose processes hang. Even a slow machine does not reach this limit.
   teardownTimeout: 60_000,
   reporters: ['default', new TallyReporter()],
 };
 
-/** The tests of the modes that only `test:faults` and `test:slow` run. */
+/** The tests that only `test:faults` and `test:slow` run, by mode. */
 const longTests: Readonly<Record<string, string[]>> = {
   faults: ['test/**/*.faults.test.ts', 'src/**/simulation.test.ts'],
   slow: ['test/**/*.slow.test.ts'],
 };
 
 /**
- * The tests of one package, from its folder. Which test is which is said by its file, and here only:
+ * Returns the configuration of a package's tests. The name of a test file decides when it runs:
  *
  * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or a browser (`pnpm test:unit`).
  * - `test/**\/*.test.ts`: everything else (`pnpm test`, with the unit tests).
  * - `test/**\/*.faults.test.ts`: the complete fault suite (`pnpm test:faults`), of which `pnpm test` runs a short form.
- * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, the bench. They are bounded and stop by themselves (`pnpm test:slow`).
+ * - `test/**\/*.slow.test.ts`: soak tests, long fuzz runs and the bench, which end by themselves (`pnpm test:slow`).
  */
 export const testsOf = (folder: string) =>
   defineConfig(({ mode }) => ({
-    // A published package is tested from its source. The others are Vite's defaults, which these replace.
+    // Tests use the source of a published package. The other conditions repeat Vite's defaults, which this list replaces.
     ssr: { resolve: { conditions: ['@order-gateway/source', 'module', 'node', 'development|production'] } },
     test: {
       ...runOptions,
@@ -81,7 +84,8 @@ export const testsOf = (folder: string) =>
       globalSetup: mode !== 'unit' && packagesWithPostgres.includes(basename(folder)) ? [testPostgres] : [],
       // Long tests run one after the other: most of them load the machine.
       ...(mode in longTests && { maxWorkers: 1, testTimeout: 3_600_000 }),
-      // The files of a package share processes: to import the gateway's modules costs most files more than their tests.
+      // The files of a package share processes, because importing the gateway's modules takes most files longer than their
+      // tests.
       isolate: mode in longTests,
       expect: { poll: { timeout: waitLimitMs } },
     },

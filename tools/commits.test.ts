@@ -32,7 +32,7 @@ test.skipIf(mustSkip('the subjects of commits', noHistory))('commits have conven
   expect(subjects?.filter((subject) => !conventional.test(subject))).toEqual([]);
 });
 
-test('subjects are checked for type, form and length', () => {
+test('the pattern accepts conventional subjects and rejects others', () => {
   const good = ['fix(postgres): replace a client', 'docs: explain', 'feat!: drop an option', `fix: ${'x'.repeat(67)}`];
   const bad = ['Fix it', 'fix it', 'fix(postgres) it', 'wip', 'fix: ', `fix: ${'x'.repeat(68)}`, 'toil: x'];
   expect([...good, ...bad].filter((subject) => conventional.test(subject))).toEqual(good);

@@ -7,8 +7,8 @@ import manifest from '../package.json' with { type: 'json' };
 import { pnpm } from './pnpm.ts';
 import { findProgram } from './skip-if-missing.ts';
 
-// Makes the artifacts of a release from the commit HEAD in dist/: the image, the packages, the sources, and what describes them.
-// docs/releasing.md explains them. BASE_IMAGE names another base image, such as that of .ci/base-image.
+// Builds the artifacts of a release in dist/ from the commit HEAD: the image, the packages, the sources, and the files that
+// describe them (docs/releasing.md). BASE_IMAGE replaces the base image, for example by the one of .ci/base-image.
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -33,7 +33,7 @@ const committedAt = text('git', 'log', '-1', '--format=%ct');
 
 const digest = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
 
-/** The folder of the commit's files, as a user gets them. */
+/** Archives the commit. Returns a folder with the extracted files, as users get them. */
 function exportSources(): string {
   const folder = mkdtempSync(join(tmpdir(), 'order-gateway-dist-'));
   const archive = join(dist, `${name}-${version}.tar.gz`);
@@ -42,7 +42,7 @@ function exportSources(): string {
   return join(folder, `${name}-${version}`);
 }
 
-/** The image as an OCI layout in a tar file. Times are those of the commit, so that two builds are equal. */
+/** Builds the image as an OCI layout in a tar file. All times are that of the commit, so that two builds are identical. */
 function buildImage(sources: string): void {
   if (findProgram('buildah') === undefined) {
     process.stderr.write('SKIPPED: the image: buildah is not installed\n');
@@ -63,7 +63,7 @@ interface Licensed {
   readonly paths: readonly string[];
 }
 
-/** The licences of all packages in the image, with their texts. */
+/** Writes the licences of all packages in the image, with their texts. */
 function writeLicences(): void {
   const byLicence: Record<string, Licensed[]> = JSON.parse(
     runPnpm('--filter', 'gateway...', 'licenses', 'list', '--prod', '--json'),
@@ -80,7 +80,10 @@ function writeLicences(): void {
   writeFileSync(join(dist, 'THIRD-PARTY-LICENCES.txt'), sections.toSorted().join(`\n${'-'.repeat(80)}\n\n`));
 }
 
-/** What was built from what, as an in-toto statement with SLSA's predicate. It is not signed: the workflow of a release signs. */
+/**
+ * Writes which sources the artifacts were built from, as an in-toto statement with SLSA's predicate. The statement is not
+ * signed, because the workflow of a release signs the artifacts.
+ */
 function writeProvenance(): void {
   const files = readdirSync(dist).toSorted();
   const lockFile = digest(join(root, 'pnpm-lock.yaml'));
@@ -112,7 +115,8 @@ try {
 } finally {
   rmSync(join(sources, '..'), { recursive: true });
 }
-// npm does not apply publishConfig.exports, and pnpm needs a version of every package of the workspace that another one uses.
+// npm packs the client, because pnpm needs a version of every workspace package that a packed package depends on. pnpm
+// packs the contract, because npm does not apply publishConfig.exports.
 run('npm', ['pack', '--pack-destination', dist], join(root, 'packages/client'));
 runPnpm('--filter', '@order-gateway/contract', 'pack', '--pack-destination', dist);
 const kit = mkdtempSync(join(tmpdir(), 'order-gateway-conformance-'));

@@ -1,4 +1,4 @@
-// Prints each command of package.json with the first sentence of its help, or what it runs if it has no help text.
+// Prints each command of package.json with the first sentence of its help, or its script if it has no help text.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { waitLimitMs } from './test-limits.ts';
 
-/** The programs with a help text, by the name in their usage: the scripts that run a file, and the client's. */
+/** The files of programs with a help text, by the name in their usage: scripts of package.json, and the client's command. */
 const programs = new Map([
   ...Object.entries(manifest.scripts).flatMap(([name, script]): [string, string][] => {
     const [, file] = /^node .*?(apps\/\w+\/src\/\S+)$/.exec(script) ?? [];
@@ -16,7 +16,7 @@ const programs = new Map([
 
 async function run(file: string, args: readonly string[]) {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  // No terminal decides about the width, and no argument lets a program open a database.
+  // Without the other variables, the terminal does not decide the width. No program can open this database.
   const env = { PATH, NODE_COMPILE_CACHE, DATABASE_URL: 'postgres://127.0.0.1:1/none' };
   const running = promisify(execFile)(process.execPath, [file, ...args], { env, timeout: waitLimitMs });
   return running.then(
@@ -25,15 +25,15 @@ async function run(file: string, args: readonly string[]) {
   );
 }
 
-/** The help of a command and of its subcommands, by the command's name. */
+/** Returns the names and the help texts of a command and its subcommands. */
 async function helpOf(name: string, file: string, path: readonly string[] = []): Promise<[string, string][]> {
   const { code, stdout } = await run(file, [...path, '--help']);
   expect([name, path, code]).toEqual([name, path, 0]);
   const [, list = ''] = /^Commands:\n((?: .+\n)+)/m.exec(stdout) ?? [];
   const subcommands = [...list.matchAll(/^ {2}(\S+)/gm)].map(([, word = '']) => word).filter((word) => word !== 'help');
-  const found: [string, string][] = [[[name, ...path].join(' '), stdout]];
-  for (const word of subcommands) found.push(...(await helpOf(name, file, [...path, word])));
-  return found;
+  const helpTexts: [string, string][] = [[[name, ...path].join(' '), stdout]];
+  for (const word of subcommands) helpTexts.push(...(await helpOf(name, file, [...path, word])));
+  return helpTexts;
 }
 
 test('the README lists every command', () => {
@@ -54,14 +54,14 @@ test('help-commands describes every command', async () => {
 });
 
 test.each([...programs])(
-  '%s: help texts have one form, and --version is that of the release',
+  '%s has help texts in the common form, prints the version of the release, and rejects unknown options',
   async (name, file) => {
     const texts = await helpOf(name, file);
     for (const [command, text] of texts) {
       expect(text, command).toMatch(new RegExp(`^Usage: ${command}\\b`));
       expect(text, command).toMatch(/^ {2}-h, --help +show this help$/m);
       expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
-      // Commands, arguments and options are indented by two spaces, and the lines that continue them by more.
+      // Commands, arguments and options are indented by two spaces. Continuation lines are indented further.
       const undescribed = /^ {2}(?:\S+ )*\S+$(?!\n {3,})/gm;
       for (const [section] of text.matchAll(/^(?:Commands|Arguments|Options):\n(?: .*\n)+/gm))
         expect(section.match(undescribed), command).toBeNull();
@@ -73,7 +73,7 @@ test.each([...programs])(
     expect(help).toMatch(/^ {2}-V, --version +show the version$/m);
     expect(help).toMatch(/^Exit codes: 0 /m);
     expect(await run(file, ['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
-    // Also where an argument or an option is missing.
+    // An unknown option is reported even if an argument or another option is missing.
     const [last = name] = texts.at(-1) ?? [];
     const path = last.slice(name.length).split(' ').filter(Boolean);
     const { code, stderr } = await run(file, [...path, '--wrong']);

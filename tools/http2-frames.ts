@@ -1,4 +1,5 @@
-// HTTP/2 as bytes, for frames that no client library sends. The numbers are from RFC 9113, section 6.
+// Writes HTTP/2 frames as bytes, because no client library sends the frames that tests need. Numbers are from RFC 9113,
+// section 6.
 
 export const frameTypes = {
   data: 0,
@@ -17,16 +18,21 @@ const maxWindow = 0x7fff_ffff;
 
 const frameHeaderBytes = 9;
 
-export function http2Frame(type: number, set: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
+export function http2Frame(
+  type: number,
+  frameFlags: number,
+  streamId: number,
+  payload: Uint8Array = Buffer.alloc(0),
+): Buffer {
   const header = Buffer.alloc(frameHeaderBytes);
   header.writeUIntBE(payload.length, 0, 3);
   header[3] = type;
-  header[4] = set;
+  header[4] = frameFlags;
   header.writeUInt32BE(streamId, 5);
   return Buffer.concat([header, payload]);
 }
 
-/** A number as four bytes, big-endian. */
+/** Encodes a number as four bytes in big-endian order. */
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
@@ -41,17 +47,17 @@ export function settingsFrame(settings: readonly (readonly [id: number, value: n
 /** The beginning of a client's connection: the preface and its settings. */
 export const clientPreface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settingsFrame()]);
 
-export const pingFrame = (set = 0) => http2Frame(frameTypes.ping, set, 0, Buffer.alloc(8));
+export const pingFrame = (frameFlags = 0) => http2Frame(frameTypes.ping, frameFlags, 0, Buffer.alloc(8));
 
 export const resetFrame = (streamId: number) => http2Frame(frameTypes.reset, 0, streamId, uint32(8));
 
 export const windowUpdateFrame = (streamId: number, size: number) =>
   http2Frame(frameTypes.windowUpdate, 0, streamId, uint32(size));
 
-export const dataFrame = (streamId: number, data: Uint8Array, set: number = flags.endStream) =>
-  http2Frame(frameTypes.data, set, streamId, data);
+export const dataFrame = (streamId: number, data: Uint8Array, frameFlags: number = flags.endStream) =>
+  http2Frame(frameTypes.data, frameFlags, streamId, data);
 
-/** A text without Huffman coding (RFC 7541, 5.2), after its length as an integer in seven bits and more bytes (5.1). */
+/** Encodes a text without Huffman coding (RFC 7541, 5.2). Its length is an integer with a prefix of seven bits (5.1). */
 function hpackText(text: string): Buffer {
   const length = [Math.min(text.length, 127)];
   let rest = text.length - 127;
@@ -60,7 +66,7 @@ function hpackText(text: string): Buffer {
   return Buffer.concat([Buffer.from(length), Buffer.from(text, 'latin1')]);
 }
 
-/** A field with its name written out, without indexing (RFC 7541, 6.2.2), or added to the dynamic table (6.2.1). */
+/** Encodes a field with a literal name, without indexing (RFC 7541, 6.2.2) or with incremental indexing (6.2.1). */
 export function hpackField(name: string, value: string, isIndexed = false): Buffer {
   return Buffer.concat([Buffer.from([isIndexed ? 0x40 : 0]), hpackText(name), hpackText(value)]);
 }
@@ -71,7 +77,7 @@ export function headerBlock(fields: Fields): Buffer {
   return Buffer.concat(Object.entries(fields).map(([name, value]) => hpackField(name, value)));
 }
 
-/** The frames of several streams of a client, one stream after the other. */
+/** Returns the frames of several streams of a client, one stream after the other. */
 export function streamsOf(count: number, make: (streamId: number) => readonly Uint8Array[], firstId = 1): Buffer {
   return Buffer.concat(Array.from({ length: count }, (_, index) => make(2 * index + firstId)).flat());
 }
@@ -83,7 +89,7 @@ export interface ReceivedFrame {
   readonly payload: Buffer;
 }
 
-/** Passes on each frame of a connection. The bytes arrive in chunks of any length. */
+/** Returns a function that takes the bytes of a connection in chunks of any length, and passes each frame to `onFrame`. */
 export function frameReader(onFrame: (received: ReceivedFrame) => void): (bytes: Buffer) => void {
   let unread = Buffer.alloc(0);
   return (bytes) => {
@@ -91,9 +97,9 @@ export function frameReader(onFrame: (received: ReceivedFrame) => void): (bytes:
     while (unread.length >= frameHeaderBytes) {
       const end = frameHeaderBytes + unread.readUIntBE(0, 3);
       if (unread.length < end) break;
-      const [type = 0, set = 0] = unread.subarray(3, 5);
+      const [type = 0, frameFlags = 0] = unread.subarray(3, 5);
       const streamId = unread.readUInt32BE(5) & maxWindow;
-      onFrame({ type, flags: set, streamId, payload: unread.subarray(frameHeaderBytes, end) });
+      onFrame({ type, flags: frameFlags, streamId, payload: unread.subarray(frameHeaderBytes, end) });
       unread = unread.subarray(end);
     }
   };

@@ -52,7 +52,7 @@ function findCycles(imports: readonly Import[]): string[] {
   return [...cycles];
 }
 
-/** Returns the imports that violate the layout: apps -> packages -> domain. */
+/** Returns the imports that violate the layout, in which apps import packages, and packages import domain. */
 function findLayoutViolations(imports: readonly Import[]): string[] {
   return imports
     .filter(({ from, to }) => {
@@ -72,11 +72,11 @@ test('no files or folders import each other in a cycle', () => {
   expect(findCycles(readImports().filter(({ from }) => !isTest(from)))).toEqual([]);
 });
 
-test('apps import packages, packages import no app, and domain imports nothing', () => {
+test('packages do not import apps, apps do not import each other, and domain imports no package', () => {
   expect(findLayoutViolations(readImports())).toEqual([]);
 });
 
-test('a folder of the gateway is imported only by those that its README lists', () => {
+test('the README of a folder of the gateway lists exactly the folders that import it', () => {
   const root = 'apps/gateway/src/';
   const partOf = (path: string) => path.slice(root.length).split('/', 1)[0] ?? '';
   const importers = new Map<string, Set<string>>();
@@ -93,7 +93,7 @@ test('a folder of the gateway is imported only by those that its README lists', 
   }
 });
 
-test('cycles of files, of folders and of packages are found, and nothing else', () => {
+test('findCycles finds cycles of files, folders and packages, and accepts imports without a cycle', () => {
   const cycles = (...lines: string[]) =>
     findCycles(lines.map((line) => line.split(' ')).map(([from = '', to = '']) => ({ from, to })));
   expect(cycles('a/x.ts a/y.ts', 'a/y.ts a/z.ts', 'a/z.ts a/x.ts')).toEqual(['a/x.ts -> a/y.ts -> a/z.ts -> a/x.ts']);
@@ -102,7 +102,7 @@ test('cycles of files, of folders and of packages are found, and nothing else', 
   expect(cycles('packages/a/x.ts packages/b', 'packages/b/y.ts packages/a')).toHaveLength(1);
 });
 
-test('imports are read in all their forms', () => {
+test('importsIn finds every form of import', () => {
   const text = [
     "import { a } from './a.ts';",
     'import {',

@@ -9,8 +9,8 @@ const root = new URL('..', import.meta.url);
 const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense'];
 
 /**
- * Whether an SPDX expression permits use under allowed licences. Of alternatives (OR), one must be allowed; of a
- * conjunction (AND), all.
+ * Whether an SPDX expression permits use under allowed licences. One of the alternatives (OR) must be allowed, or all
+ * licences of a conjunction (AND).
  */
 function isAllowed(expression: string): boolean {
   const licences = expression.replaceAll(/[()]/g, '').split(/ AND | OR /);
@@ -27,7 +27,7 @@ test('every production dependency has an allowed licence', async () => {
   expect(rejected.map(([licence, found]) => `${licence}: ${found.map(({ name }) => name)}`)).toEqual([]);
 });
 
-test('an expression is allowed only as a whole', () => {
+test('isAllowed requires one licence of an alternative and all licences of a conjunction', () => {
   expect(isAllowed('(Apache-2.0 AND BSD-3-Clause)')).toBe(true);
   expect(isAllowed('(MIT OR CC0-1.0)')).toBe(true);
   expect(isAllowed('MIT AND GPL-3.0-only')).toBe(false);

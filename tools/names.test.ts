@@ -12,8 +12,8 @@ const [, catalog = ''] = /^catalog:\n((?: {2}.+\n)+)/m.exec(readFileSync('pnpm-w
 const pinned = [...catalog.matchAll(/^ {2}"?([^":]+)/gm)].map(([, name]) => name);
 
 /**
- * Commands that download and run a package, with any flags. Matches only where a command begins, because in prose, npx
- * is a noun. `npx --no --` runs only installed packages. Without the second `--`, npm 11 reads the options that follow
+ * Commands that download and run a package, with any flags. Matches only at the start of a command, because npx is a noun
+ * in prose. `npx --no --` runs only installed packages. Without the second `--`, npm 11 reads the options that follow
  * the name as its own.
  */
 const runners =
@@ -62,7 +62,7 @@ test.each([
   'npm install order-gateway-client',
   'npm i @order-gateway/client',
   'npm install -D fastify order-gateway',
-])('finds %s', (command) => {
+])('unpinnedCommands finds %s', (command) => {
   expect(unpinnedCommands(`Run \`${command}\` in the project.`)).not.toEqual([]);
 });
 
@@ -73,15 +73,15 @@ test.each([
   'npm install ./order-gateway-client-1.0.0.tgz',
   'npm i @grpc/grpc-js @connectrpc/connect',
   'pnpm install --prod --no-optional --frozen-lockfile --filter gateway...',
-])('accepts %s', (command) => {
+])('unpinnedCommands accepts %s', (command) => {
   expect(unpinnedCommands(`Run \`${command}\` in the project.`)).toEqual([]);
 });
 
-test('the packages have the version of the release', () => {
+test('the published packages and the gateway have the version of the release', () => {
   const manifests = globSync('{apps,packages}/*/package.json').map((path) => JSON.parse(readFileSync(path, 'utf8')));
   const published = manifests.filter(({ private: isPrivate }) => isPrivate !== true);
   expect(published.map(({ name }) => name).sort()).toEqual(['@order-gateway/client', '@order-gateway/contract']);
-  // The bill of materials shows the gateway's.
+  // The bill of materials shows the version of the gateway.
   const versions = [...published, ...manifests.filter(({ name }) => name === 'gateway')].map(({ version }) => version);
   expect(versions).toEqual(Array(3).fill(manifest.version));
   const client = readFileSync('packages/client/src/version.ts', 'utf8');

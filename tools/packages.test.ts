@@ -13,14 +13,14 @@ const packages = globSync('packages/*/package.json').map((path) => ({
   ...(JSON.parse(readFileSync(path, 'utf8')) as Package),
 }));
 
-/** Patterns of exports, which name a folder and not the files in it. */
+/** Exports that are patterns, which expose every file of a folder. */
 const patterns = packages.flatMap(({ name, exports }) =>
   Object.keys(exports)
     .filter((path) => path.includes('*'))
     .map((path) => `${name}${path.slice(1)}`),
 );
 
-test('each package names its entry points; only generated code has a pattern', () => {
+test('packages export named entry points, and only generated code is exported by a pattern', () => {
   expect(patterns).toEqual(['@order-gateway/contract/*']);
 });
 

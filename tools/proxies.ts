@@ -12,7 +12,7 @@ export const proxies = ['haproxy', 'nginx'] as const;
 
 export type ProxyProgram = (typeof proxies)[number];
 
-/** Returns ports that were free a moment ago. */
+/** Returns ports that were free when it checked them. */
 export function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   return Promise.all(
@@ -32,7 +32,7 @@ interface ProxyPorts {
   /** PEM files. If absent, both ports speak plain HTTP. HAProxy reads the certificate and the key from one file. */
   readonly tls?: Readonly<Record<'certFile' | 'keyFile' | 'bothFile', string>>;
   readonly gateways: readonly [GatewayPorts, GatewayPorts];
-  /** Further texts of the file that a test replaces. */
+  /** Other texts of the file, which a test replaces. */
   readonly replaced?: readonly Replacement[];
 }
 

@@ -56,7 +56,7 @@ const comparedLinesMax = 20;
 
 function failure(where: string, error: SerializedError | undefined): string {
   const [message] = String(error?.message).split('\n', 1);
-  // Which process ended, and how, when a test runner's process ends before its tests.
+  // If a process of the test runner ends before its tests, the cause says which process ended, and how.
   const cause = error?.cause ? `: ${String((error.cause as SerializedError).message)}` : '';
   const compared = stripVTControlCharacters(String(error?.diff ?? '')).split('\n', comparedLinesMax);
   return [

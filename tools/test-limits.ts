@@ -1,8 +1,8 @@
-// Time limits for hanging tests. No machine on which the tests should pass reaches them, not even with two runs at once
-// on half a core.
+// Time limits that end tests that hang. A machine on which the tests should pass does not reach them, not even with two
+// concurrent runs on half a core.
 
 /** How long a test, or a hook, may take. */
 export const testLimitMs = 600_000;
 
-/** How long a test waits for a process or a condition. Shorter, so that a failure says what was awaited. */
+/** How long a test waits for a process or a condition. It is shorter so that the failure shows what the test waited for. */
 export const waitLimitMs = testLimitMs - 60_000;
