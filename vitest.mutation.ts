@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { testsOf } from './vitest.base.ts';
 
-// The tests that `tools/mutation.ts` names. Stryker starts Vitest itself and can't choose a mode.
-// The mode `unit` starts no PostgreSQL: the command has started one.
+// Runs the tests that `tools/mutation.ts` names. Stryker starts Vitest itself and cannot choose a mode. The mode `unit`
+// does not start PostgreSQL, because the command has already started it.
 export default defineConfig(async (env) => {
   const tests = await testsOf(import.meta.dirname)({ ...env, mode: 'unit' });
-  // The links in node_modules lead to the original packages, not to the changed ones.
+  // The links in node_modules point to the original packages instead of the changed ones.
   const domain = join(import.meta.dirname, 'packages/domain');
   const alias = [
     { find: /^@order-gateway\/domain\/(?=testing\/)/, replacement: `${domain}/` },

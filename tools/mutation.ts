@@ -3,13 +3,13 @@ import { Stryker } from '@stryker-mutator/core';
 import { setup } from '../packages/dev-postgres/testing/global-setup.ts';
 
 /**
- * Folders, the percentage of changes that their tests must find, and the names of the files with these tests, without
- * `.test.ts`. The tests must run the changed code in their own process.
+ * For each folder, the files of its tests, without `.test.ts`, and the percentage of changes that these tests must
+ * detect. The tests must run the changed code in their own process.
  */
 const targets: Readonly<Record<string, { readonly percent: number; readonly tests: readonly string[] }>> = {
   'packages/domain/src': {
     percent: 95,
-    // The fixtures state the rules of fields.
+    // The tests of fixtures cover the rules of fields.
     tests: ['packages/{domain,fixtures}/src/**/*', 'apps/gateway/test/orders/fixtures-in-memory'],
   },
   'packages/order-model/src': { percent: 85, tests: ['packages/order-model/src/**/*'] },
@@ -53,7 +53,7 @@ if (target === undefined) {
 const { percent, tests } = target;
 process.env.MUTATION_TESTS = tests.map((name) => `${name}.test.ts`).join(' ');
 
-// Some tests need PostgreSQL. All workers share this server, which survives them.
+// Some tests need PostgreSQL. All workers share this server, which runs until the last one has ended.
 const stopPostgres = await setup();
 try {
   await new Stryker({
@@ -61,7 +61,7 @@ try {
     testRunner: 'vitest',
     plugins: ['@stryker-mutator/vitest-runner'],
     vitest: { configFile: 'vitest.mutation.ts', related: false },
-    // A change of a constant that a module computes while it loads needs a run of all tests.
+    // To test a change of code that runs while a module loads, Stryker would have to run all tests.
     ignoreStatic: true,
     // Stryker would read this file with an API that TypeScript 7 does not have. Vitest does not need it.
     tsconfigFile: 'none',
@@ -69,7 +69,7 @@ try {
     reporters: ['clear-text', 'progress-append-only'],
     clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
     concurrency: 2,
-    // A test that starts slowly on a busy machine must not count as a change that makes it run for ever.
+    // A test that starts slowly on a busy machine must not be mistaken for one that a change made endless.
     timeoutMS: 30_000,
     thresholds: { high: percent, low: percent, break: percent },
   }).runMutationTest();
