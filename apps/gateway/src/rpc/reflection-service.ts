@@ -1,5 +1,4 @@
-import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
-import { nestedTypes } from '@bufbuild/protobuf/reflect';
+import { createRegistry, type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ConnectRouter, type ServiceImpl } from '@connectrpc/connect';
 import { file_google_rpc_error_details } from '@order-gateway/contract/google/rpc/error_details_pb';
@@ -17,26 +16,17 @@ import { ServerReflection as ServerReflectionAlpha } from '@order-gateway/contra
 export function addReflectionServices(router: ConnectRouter, services: readonly DescService[]): void {
   const reflected = [...services, ServerReflection, ServerReflectionAlpha];
   // The error details are added separately, because they are not fields of any message.
-  const files = new Set(
-    [...reflected.map(({ file }) => file), file_google_rpc_error_details].flatMap(withDependencies),
+  const files = [...reflected.map(({ file }) => file), file_google_rpc_error_details].flatMap(withDependencies);
+  const registry = createRegistry(...files);
+  const fileOfMethod = new Map(
+    reflected.flatMap(({ methods }) => methods).map(({ parent, name }) => [`${parent.typeName}.${name}`, parent.file]),
   );
-  const fileOf = new Map<string, DescFile>();
-  /** The numbers of the extensions of each message. */
-  const extensionsOf = new Map<string, number[]>();
-  for (const file of files) {
-    fileOf.set(file.proto.name, file);
-    for (const type of nestedTypes(file)) {
-      fileOf.set(type.typeName, file);
-      if (type.kind === 'message') extensionsOf.set(type.typeName, []);
-      if (type.kind === 'service') for (const { name } of type.methods) fileOf.set(`${type.typeName}.${name}`, file);
-      if (type.kind !== 'extension') continue;
-      fileOf.set(extensionKey(type.extendee.typeName, type.number), file);
-      extensionsOf.get(type.extendee.typeName)?.push(type.number);
-    }
-  }
+  const fileOfExtension = (extendeeName: string, number: number) => {
+    const extendee = registry.getMessage(extendeeName);
+    return extendee && registry.getExtensionFor(extendee, number)?.file;
+  };
 
-  const fileResponse = (name: string) => {
-    const file = fileOf.get(name);
+  const fileResponse = (file: DescFile | undefined) => {
     if (file === undefined) return notFound;
     const fileDescriptorProto = withDependencies(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
     return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } } as const;
@@ -44,13 +34,16 @@ export function addReflectionServices(router: ConnectRouter, services: readonly 
   const responseTo = ({ messageRequest: { case: kind, value } }: ServerReflectionRequest) => {
     switch (kind) {
       case 'fileByFilename':
+        return fileResponse(files.find(({ proto }) => proto.name === value));
       case 'fileContainingSymbol':
-        return fileResponse(value);
+        return fileResponse(registry.get(value)?.file ?? fileOfMethod.get(value));
       case 'fileContainingExtension':
-        return fileResponse(extensionKey(value.containingType, value.extensionNumber));
+        return fileResponse(fileOfExtension(value.containingType, value.extensionNumber));
       case 'allExtensionNumbersOfType': {
-        const extensionNumber = extensionsOf.get(value);
-        if (extensionNumber === undefined) return notFound;
+        if (registry.getMessage(value) === undefined) return notFound;
+        const extensionNumber = Array.from(registry).flatMap((type) =>
+          type.kind === 'extension' && type.extendee.typeName === value ? type.number : [],
+        );
         return { case: 'allExtensionNumbersResponse', value: { baseTypeName: value, extensionNumber } } as const;
       }
       case 'listServices': {
@@ -71,8 +64,6 @@ export function addReflectionServices(router: ConnectRouter, services: readonly 
   router.service(ServerReflection, implementation);
   router.service(ServerReflectionAlpha, implementation as Partial<ServiceImpl<typeof ServerReflectionAlpha>>);
 }
-
-const extensionKey = (typeName: string, number: number) => `${typeName} ${number}`;
 
 const notFound = {
   case: 'errorResponse',
