@@ -9,17 +9,18 @@ import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { clientSecretsOn } from './accounts/account-admin.ts';
 import { findAccount } from './accounts/account-directory.ts';
-import { type AdminOptions, openAdministration, type Run, runOn, runRedacted } from './accounts/admin-connection.ts';
+import {
+  type AdminOptions,
+  openAdministration,
+  openOperatorClient,
+  type Run,
+  runOn,
+} from './accounts/admin-connection.ts';
 import { type Actor, systemActor } from './accounts/audit-log.ts';
 import { brandsOn } from './accounts/brands.ts';
 import { consoleActor } from './accounts/console-sessions.ts';
 import { createBatchQueue } from './batches/batch-queue.ts';
-import {
-  type Closable,
-  type DatabaseClient,
-  type DatabaseOptions,
-  patientConnectTimeoutMs,
-} from './connections/client.ts';
+import type { Closable, DatabaseClient, DatabaseOptions } from './connections/client.ts';
 import { isCallerEnded } from './connections/errors.ts';
 import { queueLimits } from './queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
@@ -50,9 +51,8 @@ export function openMerchantManagement(options: DatabaseOptions): MerchantManage
  * Opens the same management for an operator, on one connection that the first statement opens. The audit log records
  * changes under the name in `actor`. Rejects with errors that contain no values.
  */
-export function openOperatorManagement({ url, actor = systemActor() }: AdminOptions) {
-  const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'management');
-  const run = runRedacted(client);
+export function openOperatorManagement({ actor = systemActor(), ...options }: AdminOptions) {
+  const { run, close } = openOperatorClient(options, 'management');
   return {
     /** Returns an account, even if it is disabled; `undefined` if there is none. */
     findAccount: (clientId: string) => run((db) => findAccount(db, clientId)),
@@ -61,7 +61,7 @@ export function openOperatorManagement({ url, actor = systemActor() }: AdminOpti
       _merchant: unknown,
       work: (managed: Managed) => Promise<Value>,
     ): Promise<ManagementOutcome<Value>> => ({ kind: 'done', value: await work(managedBy(run, actor)) }),
-    close: () => client.close(),
+    close,
   };
 }
 

@@ -12,9 +12,8 @@ import {
 } from '@order-gateway/domain/accounts';
 import { and, asc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
-import { patientConnectTimeoutMs } from '../connections/client.ts';
 import { accounts, clientSecrets, consoleSessions, isLiveSecret } from '../schema.ts';
-import { type AdminOptions, openAdministration, type Run, runRedacted } from './admin-connection.ts';
+import { type AdminOptions, openOperatorClient, type Run } from './admin-connection.ts';
 import { type Action, type Actor, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { recordConsoleLink } from './console-sessions.ts';
 
@@ -23,9 +22,8 @@ import { recordConsoleLink } from './console-sessions.ts';
  * secret is returned only by the call that creates it. The statement that makes a change also records it in the audit
  * log. Rejects with errors that contain no values.
  */
-export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
-  const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'accounts');
-  const run = runRedacted(client);
+export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOptions) {
+  const { run, close } = openOperatorClient(options, 'accounts');
   /**
    * Changes settings of an account. `isOfKind` restricts the change to accounts that have them, and `also` is another
    * statement to run with it.
@@ -161,7 +159,7 @@ export function openAccountAdmin({ url, actor = systemActor() }: AdminOptions) {
 
     ...clientSecretsOn(run, actor),
 
-    close: () => client.close(),
+    close,
   };
 }
 

@@ -1,5 +1,11 @@
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type ConnectionOptions, type DatabaseClient, openClient } from '../connections/client.ts';
+import {
+  type Closable,
+  type ConnectionOptions,
+  type DatabaseClient,
+  openClient,
+  patientConnectTimeoutMs,
+} from '../connections/client.ts';
 import { isConcurrencyFailure, redact } from '../connections/errors.ts';
 
 /**
@@ -43,14 +49,20 @@ export function runOn(client: DatabaseClient<PostgresJsDatabase>): Run {
   return (statement) => run(statement);
 }
 
-/** Runs statements as {@link runOn} does, but rejects with errors that contain no values. */
-export function runRedacted(client: DatabaseClient<PostgresJsDatabase>): Run {
+/**
+ * Opens an operator's client. It runs statements as {@link runOn} does, but rejects with errors that contain no values.
+ */
+export function openOperatorClient({ url }: AdminOptions, name: string): Closable & { readonly run: Run } {
+  const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, name);
   const run = runOn(client);
-  return async (statement) => {
-    try {
-      return await run(statement);
-    } catch (error) {
-      throw redact(error);
-    }
+  return {
+    async run(statement) {
+      try {
+        return await run(statement);
+      } catch (error) {
+        throw redact(error);
+      }
+    },
+    close: client.close,
   };
 }

@@ -23,9 +23,10 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type AdminOptions, openAdministration, type Run, runRedacted } from '../accounts/admin-connection.ts';
+import { findAccount } from '../accounts/account-directory.ts';
+import { type AdminOptions, openOperatorClient, type Run } from '../accounts/admin-connection.ts';
 import { type Action, type Actor, runRecorded, systemActor } from '../accounts/audit-log.ts';
-import { arrayLiteral, patientConnectTimeoutMs } from '../connections/client.ts';
+import { arrayLiteral } from '../connections/client.ts';
 import {
   accounts,
   eventIdAt,
@@ -57,9 +58,8 @@ export type WebhookEndpoints = ReturnType<typeof openWebhookEndpoints>;
  * Opens the operators' administration of webhook endpoints, on one connection. Rejects with errors that contain no
  * values.
  */
-export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOptions) {
-  const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, 'endpoints');
-  const run = runRedacted(client);
+export function openWebhookEndpoints({ actor = systemActor(), ...options }: AdminOptions) {
+  const { run, close } = openOperatorClient(options, 'endpoints');
   const endpoints = webhookEndpointsOn(run, actor);
   return {
     ...endpoints,
@@ -69,16 +69,10 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
      * such merchant.
      */
     find: async (clientId: string) => {
-      const [merchant] = await run((db) =>
-        db
-          .select({ merchantId: accounts.id })
-          .from(accounts)
-          .where(and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'))),
-      );
-      if (merchant === undefined) return undefined;
-      const merchantId = merchant.merchantId as AccountId;
-      const found = await endpoints.list(merchantId);
-      return { merchantId, endpoint: found[0], endpoints: found };
+      const account = await run((db) => findAccount(db, clientId));
+      if (account?.kind !== 'merchant') return undefined;
+      const found = await endpoints.list(account.id);
+      return { merchantId: account.id, endpoint: found[0], endpoints: found };
     },
 
     /**
@@ -155,7 +149,7 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
         return (await runRecorded(db, changed, { name: 'webhook.reencrypt', actor }, { details })).length;
       }),
 
-    close: () => client.close(),
+    close,
   };
 }
 
