@@ -25,7 +25,7 @@ type DetailedFailure =
   | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
   | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
   | { readonly kind: 'payment_in_progress'; readonly retryAfterMs: number }
-  /** `orderMayExist` is set once the order was handed to the store. */
+  /** `orderMayExist` is set once the order has been passed to the store. */
   | { readonly kind: 'unavailable' | 'deadline_exceeded'; readonly orderMayExist?: true };
 
 /** A failure that its code describes completely. */

@@ -21,7 +21,7 @@ export interface InMemoryOrderStore extends OrderStore, EventFeed {
   contents(): string;
 }
 
-/** Executes a statement when the function decides to. Statements never overlap. */
+/** Decides when a statement is executed. Statements never overlap. */
 export type ExecuteStatement = <Result>(name: string, execute: () => Result) => Promise<Result>;
 
 /** An order as a statement reads it: with its current status, and whether its expiry still has to be stored. */

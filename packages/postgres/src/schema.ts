@@ -120,7 +120,7 @@ export const clientSecrets = pgTable(
   (table) => [primaryKey({ columns: [table.accountId, table.id] })],
 );
 
-/** Whether a secret works now, by the clock of the database. */
+/** Whether a secret works now, by the database's clock. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
 /** The people who are signed in to the console. A row is used until its session ends, and deleted by a later sign-in. */
@@ -287,10 +287,10 @@ export const refusedPayments = pgTable(
   ],
 );
 
-/** Whether a payment attempt holds an order, by the clock of the database; `null` without a lease. */
+/** Whether a payment attempt holds an order, by the database's clock; `null` without a lease. */
 export const isLeaseLive = sql<boolean | null>`(${orders.leaseEndsAt} > now())`;
 
-/** Whether an unpaid order has expired, by the clock of the database. It never expires before its lease ends. */
+/** Whether an unpaid order has expired, by the database's clock. It never expires before its lease ends. */
 export const isExpired = and(
   eq(orders.orderStatus, 'UN_PAID'),
   lte(orders.expiresAt, sql`now()`),
@@ -388,7 +388,7 @@ export const webhookEndpoints = pgTable(
   (table) => [primaryKey({ columns: [table.merchantId, table.endpointId] })],
 );
 
-/** The previous secret while deliveries are signed with it, by the clock of the database. */
+/** The previous secret while deliveries are signed with it, by the database's clock. */
 export const livePreviousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
 
 /** An event to deliver to an endpoint, and the result: both the queue and its record. */

@@ -214,7 +214,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         if (ended.kind === 'unknown_account') throw unknownAccount(clientId);
         if (ended.kind === 'unknown_secret') throw new StartError(`${clientId} has no secret ${number}.`);
         if (ended.kind !== 'ends') throw new StartError(`Secret ${number} of ${clientId} has already ended.`);
-        const when = ends === undefined ? 'now' : `at ${displayTime(ended.at)}`;
+        const when = ends === undefined ? 'now' : `at ${displayTime(ended.endsAt)}`;
         print(`Secret ${number} of ${clientId} ends ${when}.`);
       }),
     );

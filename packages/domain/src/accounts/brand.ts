@@ -18,7 +18,7 @@ export interface Logo {
   readonly height: number;
 }
 
-/** The limits of a logo: bytes, and pixels of its width and height. */
+/** The limits of a logo: its size in bytes, and its width and height in pixels. */
 export const logoLimits = { bytes: 262_144, pixels: 2_000 } as const;
 
 /** The texts of a brand. */

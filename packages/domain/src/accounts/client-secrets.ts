@@ -34,7 +34,7 @@ export interface ClientSecretStore {
     endsAt: StoredTime | null,
     options?: { readonly keepsLast?: boolean },
   ): Promise<
-    | { readonly kind: 'ends'; readonly at: StoredTime }
+    | { readonly kind: 'ends'; readonly endsAt: StoredTime }
     | { readonly kind: 'last' | 'ended_already' | 'unknown_secret' | 'unknown_account' }
   >;
 }

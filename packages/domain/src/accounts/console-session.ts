@@ -63,8 +63,8 @@ export interface ConsoleAction {
 }
 
 /**
- * Stores the sessions and one-time links of the console. Tokens are given as digests. Every method completes within
- * `timeoutMs`, and returns `undefined` if the link or the session does not exist or has ended, or does not have the
+ * Stores the sessions and one-time links of the console. Its methods receive digests of tokens, and complete within
+ * `timeoutMs`. Their value is `undefined` if the link or the session does not exist, has ended, or does not have the
  * required role.
  */
 export interface ConsoleSessionStore {
@@ -82,11 +82,11 @@ export interface ConsoleSessionStore {
     colleague: ConsoleUser,
     timeoutMs: number,
   ): Promise<FoundOutcome<true>>;
-  /** Lists the live sessions of the merchant of a session, newest first. */
+  /** Lists the live sessions of the merchant to which a session belongs, newest first. */
   list(sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<readonly ConsoleSession[]>>;
   /**
-   * Ends a session: the caller's own. With the role `manage`, it can also end the session with the id `other`, or all
-   * sessions and links of the merchant.
+   * Ends the caller's own session. With the role `manage`, the caller can also end the session with the id `other`, or
+   * all sessions and links of the merchant.
    */
   end(
     sessionDigest: Uint8Array,

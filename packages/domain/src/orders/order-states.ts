@@ -30,7 +30,7 @@ export interface ReportedPayment extends OrderPayment {
   readonly refused: RefusedPayment | null;
 }
 
-/** A payment to be stored as refused, but only if the order is still in the state of `order`. */
+/** A payment to be stored as refused, but only if the order still has the state that `order` shows. */
 export interface PaymentRefusal {
   readonly order: Order;
   readonly payment: Pick<RefusedPayment, 'checkoutId' | 'paymentId' | 'paidAtMs' | 'amount' | 'currency' | 'code'>;

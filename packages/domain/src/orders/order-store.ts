@@ -20,7 +20,7 @@ export type FindOutcome<Found> = ({ readonly kind: 'found' } & Found) | { readon
 /** The result of looking up a merchant's order by one of its ids. */
 export type OrderLookup = FindOutcome<{ readonly order: Order }>;
 
-/** An order and the merchant who is paid: what a payment page shows. */
+/** What a payment page shows: the order, and the merchant who is paid. */
 export interface LinkedOrder {
   readonly order: Order;
   readonly merchant: {
@@ -30,7 +30,7 @@ export interface LinkedOrder {
     readonly isDisabled: boolean;
     /** The encrypted secret that signs the return; `null` if the merchant has none. */
     readonly signingSecret: Uint8Array | null;
-    /** The look of the page; `null`: the default. */
+    /** How the page looks; `null`: the default. */
     readonly brand: Brand | null;
   };
 }
@@ -53,7 +53,7 @@ export type PaymentLookup = FindOutcome<
     readonly isKnown: boolean;
     /** The refused payment of this order; `null` if there is none. */
     readonly refused: RefusedPayment | null;
-    /** The time of the store in milliseconds since 1970-01-01 UTC. */
+    /** The current time of the store, in milliseconds since 1970-01-01 UTC. */
     readonly nowMs: number;
   }
 >;
@@ -160,8 +160,8 @@ export interface OrderStore {
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
   /**
-   * Does the same as `findByToken` for unauthenticated requests. However many there are, they do not delay other
-   * lookups.
+   * Does the same as `findByToken` for unauthenticated requests. These lookups do not delay others, however many there
+   * are.
    */
   findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
@@ -188,7 +188,7 @@ export interface OrderStore {
 
   /**
    * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The
-   * lease ends `leaseSeconds` from now by the clock of the store; a lease is never shortened.
+   * lease ends `leaseSeconds` from now by the store's clock; a lease is never shortened.
    */
   startPayment(
     order: Order,

@@ -56,7 +56,7 @@ export interface PaymentAttempt {
  */
 export interface PaymentLease extends PaymentAttempt {
   readonly endsAtMs: number;
-  /** Whether the lease had not ended when the order was read, by the clock of the store. */
+  /** Whether the lease had not ended when the order was read, by the store's clock. */
   readonly isLive: boolean;
 }
 

@@ -1,9 +1,8 @@
 /**
  * Finds a character without a glyph. The sources are properties of the Unicode Standard (UAX #44) and its code charts:
  * `White_Space`; `Default_Ignorable_Code_Point`, such as joiners, variation selectors, direction marks and the Hangul
- * fillers, which a renderer that does not support them does not display (5.21); the controls (`Cc`); the characters
- * that the code charts describe as blank, U+2800, U+13441, U+13442 and U+1D159; and the annotation marks U+FFF9 to
- * U+FFFB.
+ * fillers, which are not displayed if they are not supported (5.21); the controls (`Cc`); the characters that the code
+ * charts describe as blank, U+2800, U+13441, U+13442 and U+1D159; and the annotation marks U+FFF9 to U+FFFB.
  */
 export const invisible =
   /[\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\u2800\ufff9-\ufffb\u{13441}\u{13442}\u{1d159}]/u;

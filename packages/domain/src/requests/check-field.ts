@@ -39,8 +39,8 @@ function checkAmount(value: unknown): AmountHundredths | BrokenRule {
 }
 
 /**
- * Returns the error of an amount that has more decimals than its currency allows; `undefined` if it does not, or if the
- * amount or currency is invalid.
+ * Returns the error of an amount that has more decimals than its currency allows; `undefined` if there is no such
+ * error, or if the amount or currency is invalid.
  */
 export function checkPrecision(amount: unknown, currency: unknown): BrokenRule | undefined {
   if (typeof amount !== 'bigint' || typeof currency !== 'string') return undefined;

@@ -14,7 +14,7 @@ const parsers = {
   deliveries: (input: ListInput) => parseDeliveryList(merchantId, 'we_1', input),
 };
 
-/** Sends the cursor after a position back. Returns the position that is read from it, or the errors. */
+/** Sends back the cursor of the page after a position. Returns the position that is read from it, or the errors. */
 function positionAfter(list: keyof typeof parsers, position: EventPosition, input: ListInput = {}) {
   const first = parsers[list](input);
   if (!first.ok) return first.failure;

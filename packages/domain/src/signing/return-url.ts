@@ -31,7 +31,7 @@ export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, sig
 }
 
 /**
- * How long a merchant trusts a signature. It is this long because a customer may stay on the payment page before
+ * How long a merchant trusts a signature. This allows for the time that a customer stays on the payment page before
  * returning. The SDK has the same default.
  */
 const toleranceSeconds = 3_600;
@@ -39,7 +39,7 @@ const toleranceSeconds = 3_600;
 /** The signed parameters, in the order in which they are signed. */
 const signedNames = ['order_id', 'service_order_id', 'order_status', 'signed_at'] as const;
 
-/** The result of a merchant's check of the signature of a return. */
+/** The result when a merchant checks the signature of a return URL. */
 export type SignatureCheck = 'valid' | 'missing' | 'too_old' | 'wrong';
 
 /** Checks the query of a return as a merchant does, with the secret that signs returns and the current time. */

@@ -74,7 +74,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
   const decideNow = async (order: Order, action: OrderAction) => {
     if (action.kind === 'cancel') return decide(await find(order), action, Date.now());
     const { order: found, isKnown, refused } = await findForPayment(order, action);
-    // The creation times of sample orders are fixed, and may be later than the clock.
+    // The creation times of sample orders are fixed, and may be later than the current time.
     return decide(
       found,
       { ...action, payment: { ...action.payment, isKnown, refused } },
@@ -82,7 +82,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     );
   };
 
-  /** Performs the steps of a use case: reads, decides and changes, again after each conflict. */
+  /** Performs the steps of a use case: reads, decides and changes. Starts again after a conflict. */
   const act = async (order: Order, action: OrderAction): Promise<string> => {
     const decided = await decideNow(order, action);
     if (!decided.ok) return decided.failure.kind;

@@ -225,7 +225,7 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
           { actor, name: 'secret.revoke', clientId, details: { number: secretId } },
           { details: sql`jsonb_build_object('ends_at', ends_at)` },
         );
-        if (ended !== undefined) return { kind: 'ends', at: new Date(ended.ends_at) } as const;
+        if (ended !== undefined) return { kind: 'ends', endsAt: new Date(ended.ends_at) } as const;
         const [kept] = await db
           .select({ isLive: sql<boolean>`${isLiveSecret}` })
           .from(clientSecrets)

@@ -22,7 +22,7 @@ const since = (ms: number) => sql`now() - ${ms / 1_000} * interval '1 second'`;
 
 const actorName = sql`'console:' || ${consoleSessions.name} as name`;
 
-/** Whether a session is live, by the clock of the database. */
+/** Whether a session is live, by the database's clock. */
 const isLive = sql`${consoleSessions.createdAt} > ${since(consoleLimits.sessionMs)}
   and ${consoleSessions.lastSeenAt} > ${since(consoleLimits.idleMs)}`;
 
@@ -35,7 +35,7 @@ const actionOf = (sessionDigest: Uint8Array) => ({
   clientId: sql`(${managerOf(sessionDigest, accounts.clientId)})`,
 });
 
-/** Opens the sessions of the console on one connection, so that they delay no other call. */
+/** Opens the store of console sessions on one connection, so that it delays no other call. */
 export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionStore & Closable {
   const queue = createBatchQueue<DatabaseClient<PostgresJsDatabase>, (run: Run) => Promise<unknown>, unknown>({
     name: 'console',

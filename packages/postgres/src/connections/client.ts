@@ -67,7 +67,7 @@ export interface ConnectionOptions extends DatabaseOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** What was opened on connections to the database. */
+/** An object with connections to the database, which it closes. */
 export interface Closable {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;

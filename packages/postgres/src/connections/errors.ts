@@ -55,8 +55,8 @@ const connectionCodes = new Set([
 ]);
 
 /**
- * System calls in socket errors of Node.js, such as an unknown host, no route, a missing socket file or no free file
- * descriptor.
+ * System calls in socket errors of Node.js, for example for an unknown host, a missing route or socket file, or a lack
+ * of file descriptors.
  */
 const socketCalls = /^(connect|getaddrinfo|read|write|shutdown)$/;
 
@@ -75,14 +75,13 @@ const tlsClosedMessage = 'before secure TLS connection was established';
 /**
  * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions,
  * insufficient resources, operator intervention such as a shutdown or a statement timeout, a server in recovery or
- * read-only after a failover, timeouts of transactions and locks, deadlocks and serialization failures, input and
- * output errors.
+ * read-only after a failover, timeouts of transactions and locks, deadlocks and serialization failures, and I/O errors.
  */
 const temporaryStates = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58030)$/;
 
 /**
  * SQLSTATEs after which a connection is replaced: connection exceptions, shutdowns, timeouts that end it, and a
- * read-only session, as a new one may reach the primary.
+ * read-only session, because a new session may reach the primary.
  */
 const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 

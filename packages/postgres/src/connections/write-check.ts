@@ -7,15 +7,14 @@ import { redact } from './errors.ts';
 const lockTimeoutMs = 1_000;
 
 /**
- * The size of the temporary file: larger than the memory below, and about as much as PostgreSQL adds to a busy table at
- * once.
+ * The size of the temporary file. It exceeds `memory`, and is about as much as PostgreSQL adds to a busy table at once.
  */
 const file = { chunkBytes: 8_000, chunks: 64, memory: '64kB' };
 
 /**
- * One transaction that stores nothing and needs everything that an insert of an order needs, in this order: the lock on
- * the table, with the privilege and a session that may write; space on the disk of the data; a commit in the log, on
- * its disk and at the synchronous standby. The statements are separate, because Citus does not allow an insert within
+ * A transaction that stores nothing, but needs everything that an insert of an order needs. This is, in this order, the
+ * lock on the table with the privilege and a writable session, space on the data disk, and a commit in the log, on its
+ * disk and on the synchronous standby. The statements are separate, because Citus does not allow an insert within
  * another statement. Without parameters, the driver sends them as one message, which is one transaction (PostgreSQL 18,
  * 54.2.2.1).
  */
@@ -34,7 +33,7 @@ const storeNothing = sql.raw(`
 export function openWriteCheck(database: DatabaseOptions) {
   const client = openClient({ ...database, applicationName: 'order-gateway readiness' }, (db) => db);
   return {
-    /** Rejects with the reason if it can't, without SQL and values. Takes at most the deadline of a statement. */
+    /** Rejects with the reason if it can't, without SQL and values. Completes within the deadline of a statement. */
     async run(): Promise<void> {
       try {
         await client.run((db) => db.execute(storeNothing));

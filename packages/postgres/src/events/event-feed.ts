@@ -144,7 +144,7 @@ function prepareEvents(db: PostgresJsDatabase) {
       (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
       ${last('position')} as last_position, ${last('event_id')} as last_event_id
   ) as feed`;
-  // An array, because PostgreSQL looks it up in the index of the events regardless of the table's statistics.
+  // PostgreSQL looks up an array in the index of the events, regardless of the statistics of the table.
   const waiting = sql`array(
     select ${events.eventId} from ${events} where ${isMerchants} and ${isNull(events.position)}
     order by ${events.eventId} limit ${positionedMax}

@@ -56,7 +56,7 @@ export const rowPlaceholders = {
   expiresAt: sql`${sql.placeholder('expiresAt')}`,
 };
 
-/** A row whose values are named after their columns. */
+/** Returns a row to insert. The function returns the value for the name of a column. */
 export function newRow(value: (column: string) => SQL): Record<keyof NewOrderRow | 'metadata', SQL> {
   const namedColumns = [...columns, ['metadata', orders.metadata] as const];
   return Object.fromEntries(namedColumns.map(([key, { name }]) => [key, value(name)])) as ReturnType<typeof newRow>;

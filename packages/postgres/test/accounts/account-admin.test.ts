@@ -30,9 +30,9 @@ function addSecret(clientId: string) {
 
 test('the end of a secret can be brought forward, but never postponed', async () => {
   const { clientId, first } = await newAccount();
-  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', at: later });
-  expect(await accounts.endSecret(clientId, first, soon)).toEqual({ kind: 'ends', at: soon });
-  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', at: soon });
+  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', endsAt: later });
+  expect(await accounts.endSecret(clientId, first, soon)).toEqual({ kind: 'ends', endsAt: soon });
+  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', endsAt: soon });
   expect(await accounts.listSecrets(clientId)).toMatchObject([{ endsAt: soon }]);
 });
 

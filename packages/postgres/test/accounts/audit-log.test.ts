@@ -54,7 +54,7 @@ test('every change of an account is recorded once, with its actor and details bu
     ['bob', 'webhook.rotate', { endpoint: endpointId }],
     ['bob', 'webhook.remove', { endpoint: endpointId }],
   ]);
-  expect(ended).toEqual({ kind: 'ends', at: new Date('2098-01-31T12:00:00.000Z') });
+  expect(ended).toEqual({ kind: 'ends', endsAt: new Date('2098-01-31T12:00:00.000Z') });
   expect(JSON.stringify(entries)).not.toMatch(/sk_|hidden/);
 });
 

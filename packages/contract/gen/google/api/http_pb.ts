@@ -70,7 +70,7 @@ export type HttpRule = Message<"google.api.HttpRule"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * `*` if all fields that are not in the path travel in the body; empty if the request has no body.
+   * `*` if all fields that are not in the path are sent in the body; empty if the request has no body.
    *
    * @generated from field: string body = 7;
    */

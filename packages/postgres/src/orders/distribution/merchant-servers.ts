@@ -7,7 +7,7 @@ import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } f
 import { queueLimits } from '../../queue-limits.ts';
 import { orders } from '../../schema.ts';
 
-/** How long a lookup is cached. A wrong server forwards the order, which costs only speed. */
+/** How long a lookup is cached. If the cached server is wrong, it forwards the order, which is only slower. */
 const cachedMs = 10_000;
 const cachedMax = 100_000;
 

@@ -8,7 +8,7 @@ import { isConcurrencyFailure } from '../../connections/errors.ts';
 import { accounts, orderMetadata, orders } from '../../schema.ts';
 import { orderOf } from '../order-rows.ts';
 
-/** The maximum number of orders that one statement erases: a tenth of a second's work. */
+/** The maximum number of orders that one statement erases: about a tenth of a second of work. */
 const batchMax = 500;
 
 /** Which orders to erase. */
@@ -31,8 +31,8 @@ export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
 
 /**
  * Erases the personal fields of orders, batch by batch. The statement that erases a batch also records it in the audit
- * log, without any customer data. Orders that were erased before stay as they are. Returns the number of orders that
- * were erased now. Only the search for an e-mail address has no time limit. Rejects with an error that contains no
+ * log, without any customer data. Orders that are already erased stay as they are. Returns the number of orders that
+ * this call erased. Only the search for an e-mail address has no time limit. Rejects with an error that contains no
  * values; orders that were erased before the error stay erased.
  */
 export function eraseOrders(

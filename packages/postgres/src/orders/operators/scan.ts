@@ -125,8 +125,8 @@ async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[
 }
 
 /**
- * Reads all events about these orders by the times in their ids, using the primary key. Unlike a read of the feed, it
- * does not assign positions.
+ * Reads all events of these orders in the sequence of their ids, which begin with the time, using the primary key.
+ * Unlike a read of the feed, it does not assign positions.
  */
 export async function* scanEvents(
   url: string,

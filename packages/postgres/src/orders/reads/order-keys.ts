@@ -12,7 +12,7 @@ const keys = {
 } as const;
 
 /**
- * The two statements that find orders by a key: `one` for a single key, and `batch` for an array. For one key, `one`
+ * The two statements that find orders by a key: `single` for one key, and `batch` for an array. For one key, `single`
  * costs the server half as much, and on Citus it involves only one server.
  */
 export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, isDistributed = false) {
@@ -22,7 +22,7 @@ export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, is
   // Citus cannot determine the servers from the merchants in the pairs.
   const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
   return {
-    one: prepareFind(
+    single: prepareFind(
       db,
       `find_one_by_${key}`,
       sql`${orders.merchantId} = ${sql.placeholder('merchantId')} and ${column} = ${sql.placeholder('value')}`,

@@ -174,8 +174,8 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
       and created_at >= ${sql.placeholder('createdFrom')}::timestamptz
       and (created_at, service_order_id) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)
     order by created_at desc, service_order_id desc limit ${scannedMax}`;
-  // The other pair is also looked up in its index. Unless orders are compared with a status or currency, a page reads
-  // no more of them than it shows.
+  // The other pair is also looked up in its index. Without a filter by status or currency, a page reads no more orders
+  // than it shows.
   const hasOther = sql`(${secondKey} is null or exists (
     select 1 from ${orderMetadata}
     where ${eq(orderMetadata.merchantId, merchantId)} and ${orderMetadata.pairDigest} = other

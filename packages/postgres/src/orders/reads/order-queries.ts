@@ -188,7 +188,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
     serviceOrderId: prepareFindBy(db, 'service_order_id', isDistributed),
     orderToken: prepareFindBy(db, 'token', isDistributed),
     paymentId: {
-      one: prepareFind(
+      single: prepareFind(
         db,
         'find_one_by_payment_id',
         sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = coalesce(${paidLast}, ${refusedLast})`,
@@ -283,10 +283,10 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchan
   const [lone] = lookups.length === 1 ? lookups : [];
   const by = lookups[0]?.by ?? 'order_id';
   return [
-    client.run(({ [by]: { one, batch } }) =>
+    client.run(({ [by]: { single, batch } }) =>
       lone === undefined && batch !== undefined
         ? batch.execute({ merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
-        : one.execute({ ...lone }),
+        : single.execute({ ...lone }),
     ),
     by === 'orderToken' ? findMerchants(client, ids) : [],
   ] as const;

@@ -253,13 +253,13 @@ async function findExisting(
 ): Promise<(order: Order) => CreateOutcome | Unstored<CreateOutcome> | Error> {
   try {
     const [lone] = orders.length === 1 ? orders : [];
-    const rows = await replays.run(({ one, batch }) =>
+    const rows = await replays.run(({ single, batch }) =>
       lone === undefined
         ? batch.execute({
             merchantIds: arrayLiteral(orders, (order) => order.merchantId),
             values: arrayLiteral(orders, (order) => order.fields.order_id),
           })
-        : one.execute({ merchantId: lone.merchantId, value: lone.fields.order_id }),
+        : single.execute({ merchantId: lone.merchantId, value: lone.fields.order_id }),
     );
     const existing = new Map(
       rows.map((row) => {

@@ -9,7 +9,7 @@ const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlo
 export const skipLock = 0x626c6f636b73;
 
 /**
- * The maximum number of blocks skipped one by one: a fraction of a second's work, and far more than all sessions
+ * The maximum number of blocks skipped one by one: a fraction of a second of work, and far more than all sessions
  * reserve in that time.
  */
 const skippedMax = 100_000;
@@ -57,9 +57,9 @@ async function reserveBlock(db: PostgresJsDatabase, isChecked: boolean): Promise
 }
 
 /**
- * Moves the sequence to a block, and never back; sessions do this one after the other. Until it is done, each waiting
- * session takes one number, finds its block in use, and waits. So the target of `setval`, which skips more than {@link
- * skippedMax}, is beyond all of them.
+ * Moves the sequence forward to a block, but never back. Sessions do this one after the other. Until it is done, each
+ * waiting session takes one number, finds its block in use, and waits. So the target of `setval`, which skips more than
+ * {@link skippedMax}, is beyond all of them.
  */
 function moveTo(block: number): SQL {
   return sql.raw(`do $$

@@ -230,7 +230,8 @@ export const refusePayment = changeFunction(
       .returning(returned);
     const names = columns.map((column) => sql.identifier(column));
     return {
-      // Later than the order's previous refused payment, so that the event of each shows it as the last.
+      // The time is later than that of the order's previous refused payment, so that the event of each shows it as the
+      // last.
       time: sql`select greatest(now(), (${stored} -> -1 ->> 'refused_at')::timestamptz + interval '1 millisecond')
       from ${orders} where ${isOrder(value)} for update`,
       update,

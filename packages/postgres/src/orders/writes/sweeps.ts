@@ -5,7 +5,10 @@ import { isConcurrencyFailure, isConnectionLost, redact } from '../../connection
 import { events, isExpired, orders, webhookDeliveries } from '../../schema.ts';
 import { expireOrders } from './plpgsql-functions.ts';
 
-/** The maximum number of orders that expire, or of events that are deleted, at a time: a tenth of a second's work. */
+/**
+ * The maximum number of orders that expire, or of events that are deleted, at a time: about a tenth of a second of
+ * work.
+ */
 const sweptMax = 500;
 
 /** How long events are stored. */
