@@ -14,13 +14,7 @@ import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResp
 import { fieldSchema, type JsonSchema, refTo, responseMessageOf, schemas } from './schemas.ts';
 import { sdkSamples } from './sdk-samples.ts';
 
-interface Parameter {
-  readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
-  readonly required: boolean;
-  readonly description: string;
-  readonly schema: JsonSchema;
-}
+type Parameter = ReturnType<typeof parameter>;
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 
@@ -78,52 +72,47 @@ export function jsonErrorsOf(method: DescMethodUnary): FailureCode[] {
 
 const text: JsonSchema = { type: 'string' };
 
-const requestId: Parameter = {
-  name: 'x-request-id',
-  in: 'header',
-  required: false,
-  schema: text,
-  description: 'Your own id for the request: 1 to 128 of A-Z a-z 0-9 . _ -. The response repeats it, or has a new one.',
-};
+/** Only the parameters in the path are required. */
+function parameter(location: 'path' | 'query' | 'header', name: string, description: string, schema = text) {
+  return { name, in: location, required: location === 'path', description, schema };
+}
+
+const requestId = parameter(
+  'header',
+  'x-request-id',
+  'Your own id for the request: 1 to 128 of A-Z a-z 0-9 . _ -. The response repeats it, or has a new one.',
+);
 
 /** The preference (RFC 7240) of every method with a body. */
-const strictHandling: Parameter = {
-  name: 'prefer',
-  in: 'header',
-  required: false,
-  schema: { ...text, enum: ['handling=strict'] },
-  description:
-    '`handling=strict` rejects unknown members as `unknown_field`, and an invalid `customer_locale`. Without it, they are ignored.',
-};
+const strictHandling = parameter(
+  'header',
+  'prefer',
+  '`handling=strict` rejects unknown members as `unknown_field`, and an invalid `customer_locale`. Without it, they are ignored.',
+  { ...text, enum: ['handling=strict'] },
+);
 
 /** The preferences of methods without a body. */
 const preferences: Readonly<Record<string, readonly Parameter[]>> = {
   ListEvents: [
-    {
-      name: 'prefer',
-      in: 'header',
-      required: false,
-      schema: { ...text, pattern: '^wait=[0-9]+$' },
-      description: `\`wait=N\` waits up to N seconds (at most ${eventWatchLimits.waitSecondsMax}) for a first event instead of returning an empty page.`,
-    },
+    parameter(
+      'header',
+      'prefer',
+      `\`wait=N\` waits up to N seconds (at most ${eventWatchLimits.waitSecondsMax}) for a first event instead of returning an empty page.`,
+      { ...text, pattern: '^wait=[0-9]+$' },
+    ),
   ],
 };
 
-const orderToken: Parameter = {
-  name: 'order_token',
-  in: 'path',
-  required: true,
-  schema: { ...text, pattern: orderTokenForm.source },
-  description: 'The token of the payment link.',
-};
+const orderToken = parameter('path', 'order_token', 'The token of the payment link.', {
+  ...text,
+  pattern: orderTokenForm.source,
+});
 
-const language: Parameter = {
-  name: 'lang',
-  in: 'query',
-  required: false,
-  schema: text,
-  description: `The language of the page, with or without a region, such as de-CH: ${pageLanguages.join(', ')}. Others are ignored.`,
-};
+const language = parameter(
+  'query',
+  'lang',
+  `The language of the page, with or without a region, such as de-CH: ${pageLanguages.join(', ')}. Others are ignored.`,
+);
 
 /** The JSON API as OpenAPI 3.1, made from the contract and from the gateway's own rules. */
 export function openApi(baseUrl: string) {
@@ -187,13 +176,12 @@ function operationOf(method: DescMethodUnary, path: string, baseUrl: string): Op
     description: description.join('\n\n'),
     security: [{ clientId: [], clientSecret: [] }],
     parameters: [
-      ...(hasBody ? fields.filter(isInPath) : fields).map((field): Parameter => {
+      ...(hasBody ? fields.filter(isInPath) : fields).map((field) => {
         const { description = '', ...schema } = fieldSchema(field);
-        const location = isInPath(field) ? 'path' : 'query';
         // OpenAPI has no style for `metadata.KEY=VALUE`.
         const name = field.fieldKind === 'map' ? `${field.name}.KEY` : field.jsonName;
         const value = field.fieldKind === 'map' ? text : schema;
-        return { name, in: location, required: location === 'path', description, schema: value };
+        return parameter(isInPath(field) ? 'path' : 'query', name, description, value);
       }),
       ...(hasBody ? [strictHandling] : (preferences[method.name] ?? [])),
       requestId,
@@ -344,12 +332,9 @@ const eventTexts: Readonly<Record<EventType, { readonly operationId: string; rea
 /** A request of the gateway to a merchant's endpoint (Standard Webhooks). */
 function webhook(type: EventType, baseUrl: string): Operation {
   const { operationId, meaning } = eventTexts[type];
-  const header = (name: string, description: string): Parameter => ({
-    name,
-    in: 'header',
+  const header = (...header: [name: string, description: string]) => ({
+    ...parameter('header', ...header),
     required: true,
-    description,
-    schema: text,
   });
   return {
     operationId,
