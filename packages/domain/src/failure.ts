@@ -22,9 +22,7 @@ type DetailedFailure =
         | 'client_secret';
     }
   /** `retryAfterMs`: whole milliseconds. */
-  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
-  | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
-  | { readonly kind: 'payment_in_progress'; readonly retryAfterMs: number }
+  | { readonly kind: 'rate_limited' | 'overloaded' | 'payment_in_progress'; readonly retryAfterMs: number }
   /** `orderMayExist` is set once the order has been passed to the store. */
   | { readonly kind: 'unavailable' | 'deadline_exceeded'; readonly orderMayExist?: true };
 

@@ -61,9 +61,7 @@ export interface StoredAccount {
 /** The result of looking up a client id. */
 export type AccountLookup =
   | { readonly kind: 'found'; readonly stored: StoredAccount }
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'unavailable' }
-  | { readonly kind: 'overloaded' };
+  | { readonly kind: 'unknown' | 'unavailable' | 'overloaded' };
 
 /** Looks up the account that a client id belongs to. */
 export interface AccountDirectory {
