@@ -167,6 +167,9 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, details && { details });
     });
 
+  /** Makes and records a change of one row. Returns whether the row exists. */
+  const changeRow = async (...of: Parameters<typeof change>) => (await change(...of)).length === 1;
+
   const isEndpoint = (merchantId: AccountId, endpointId: string) =>
     and(eq(webhookEndpoints.merchantId, merchantId), eq(webhookEndpoints.endpointId, endpointId));
 
@@ -206,7 +209,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       };
       // An update on Citus can't use `coalesce` with the time.
       const disabledAt = { enabled: null, disabled: sql`least(${webhookEndpoints.disabledAt}, now())` };
-      const rows = await change(merchantId, { name: 'webhook.update', details }, (db) =>
+      return changeRow(merchantId, { name: 'webhook.update', details }, (db) =>
         db
           .update(webhookEndpoints)
           .set({
@@ -220,11 +223,10 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
           .where(isEndpoint(merchantId, endpointId))
           .returning({ endpointId: webhookEndpoints.endpointId }),
       );
-      return rows.length === 1;
     },
 
-    rotate: async (merchantId, endpointId, signingSecret) => {
-      const rows = await change(merchantId, { name: 'webhook.rotate', details: { endpoint: endpointId } }, (db) =>
+    rotate: (merchantId, endpointId, signingSecret) =>
+      changeRow(merchantId, { name: 'webhook.rotate', details: { endpoint: endpointId } }, (db) =>
         db
           .update(webhookEndpoints)
           .set({
@@ -234,19 +236,15 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
           })
           .where(isEndpoint(merchantId, endpointId))
           .returning({ endpointId: webhookEndpoints.endpointId }),
-      );
-      return rows.length === 1;
-    },
+      ),
 
-    remove: async (merchantId, endpointId) => {
-      const rows = await change(merchantId, { name: 'webhook.remove', details: { endpoint: endpointId } }, (db) =>
+    remove: (merchantId, endpointId) =>
+      changeRow(merchantId, { name: 'webhook.remove', details: { endpoint: endpointId } }, (db) =>
         db
           .delete(webhookEndpoints)
           .where(isEndpoint(merchantId, endpointId))
           .returning({ endpointId: webhookEndpoints.endpointId }),
-      );
-      return rows.length === 1;
-    },
+      ),
 
     async pageOfDeliveries(merchantId, endpointId, { status, orderId, after, limit }) {
       const scanned =
@@ -271,8 +269,8 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       return { deliveries, scannedTo: scanned?.scannedTo };
     },
 
-    redeliver: async (merchantId, endpointId, eventId) => {
-      const rows = await change(
+    redeliver: (merchantId, endpointId, eventId) =>
+      changeRow(
         merchantId,
         { name: 'webhook.redeliver', details: { endpoint: endpointId, event_id: eventId } },
         () => sql`
@@ -284,9 +282,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
           on conflict (merchant_id, event_id, endpoint_id) do update
           set attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, delivered_at = null
           returning event_id`,
-      );
-      return rows.length === 1;
-    },
+      ),
 
     redeliverFailed: async (merchantId, endpointId, since) => {
       const from = since.toISOString();
