@@ -175,11 +175,11 @@ test("what Drizzle's own migrator applied is kept, and recorded in the same way"
   await cp(join(packageFolder, 'migrations'), folder, { recursive: true });
   const journal = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'));
   await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify({ ...journal, entries: [journal.entries[0]] }));
-  const { url: other, sql } = await openDatabase(1);
+  const { url: otherUrl, sql } = await openDatabase(1);
   await migrate(drizzle({ client: sql }), { migrationsFolder: folder });
-  expect(await runQuery(other, 'select * from drizzle.__drizzle_migrations')).toEqual(done.slice(0, 1));
-  await migrateDatabase(other);
-  expect(await runQuery(other, 'select * from drizzle.__drizzle_migrations')).toEqual(done);
+  expect(await runQuery(otherUrl, 'select * from drizzle.__drizzle_migrations')).toEqual(done.slice(0, 1));
+  await migrateDatabase(otherUrl);
+  expect(await runQuery(otherUrl, 'select * from drizzle.__drizzle_migrations')).toEqual(done);
 });
 
 test('an index is built without blocking writes, and is built again if the connection is lost', async () => {

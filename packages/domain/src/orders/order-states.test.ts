@@ -171,8 +171,8 @@ describe('decide', () => {
   it('a payment that has paid another order is a conflict in every status', () => {
     for (const status of Object.keys(statuses) as OrderStatus[]) {
       const order = orderWithStatus(status);
-      const other = pay(order, { paymentId: 'p-2', isKnown: true, paidAtMs: 1, currency: 'USD' });
-      expect(resultOf(order, other, expiryMs - 10)).toBe('payment_id_conflict');
+      const reportedAgain = pay(order, { paymentId: 'p-2', isKnown: true, paidAtMs: 1, currency: 'USD' });
+      expect(resultOf(order, reportedAgain, expiryMs - 10)).toBe('payment_id_conflict');
     }
   });
 

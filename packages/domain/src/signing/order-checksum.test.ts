@@ -121,8 +121,8 @@ describe('checksumFailure', () => {
 
   describe.each(checksumModes)('in the mode %s', (mode) => {
     it.each(Array.from(vectorHex, (_, index) => index))('rejects a wrong character at index %i', (index) => {
-      const other = vectorHex[index] === '0' ? '1' : '0';
-      const order_checksum = `v1=${vectorHex.slice(0, index)}${other}${vectorHex.slice(index + 1)}`;
+      const wrongCharacter = vectorHex[index] === '0' ? '1' : '0';
+      const order_checksum = `v1=${vectorHex.slice(0, index)}${wrongCharacter}${vectorHex.slice(index + 1)}`;
       const fields = validOrderFields({ ...vectorInput, order_checksum });
       expect(checksumFailure(fields, clientSecret, mode)).toMatchObject({ kind: 'checksum_mismatch' });
     });

@@ -70,7 +70,7 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
 
   it('findByPaymentId finds the order that a payment paid last, or else the one for which it was refused last', async () => {
     const { store, merchantIds } = opened();
-    const [merchantId, other] = await merchantIds();
+    const [merchantId, otherMerchantId] = await merchantIds();
     const createdAs = (order_id: string) => created(sampleOrder(merchantId, { order_id }));
     const [first, second, third] = [await createdAs('first'), await createdAs('second'), await createdAs('third')];
     // Another checkout system, whose id is that of the other merchant, uses the same payment_id.
@@ -86,7 +86,7 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     expect(await foundBy(merchantId, 'p-1')).toBe('unknown');
     expect(await pay(second, merchantId, createdAtMs, 'JPY')).toBe('payment_mismatch');
     expect(await foundBy(merchantId, 'p-1')).toBe('second');
-    expect(await pay(first, other, createdAtMs, 'JPY')).toBe('payment_mismatch');
+    expect(await pay(first, otherMerchantId, createdAtMs, 'JPY')).toBe('payment_mismatch');
     expect(await foundBy(merchantId, 'p-1')).toBe('first');
     const [thirdCheckout, fourthCheckout] = await merchantIds();
     expect(await pay(second, thirdCheckout, createdAtMs + 2)).toBe('changed');
@@ -94,12 +94,16 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     expect(await pay(third, fourthCheckout, createdAtMs + 1)).toBe('changed');
     expect(await foundBy(merchantId, 'p-1')).toBe('second');
     expect(await foundBy(merchantId, 'P-1')).toBe('unknown');
-    expect(await foundBy(other, 'p-1')).toBe('unknown');
+    expect(await foundBy(otherMerchantId, 'p-1')).toBe('unknown');
 
     const paid = await find(second);
     expect(await store.findByPaymentId(merchantId, 'p-1', timeoutMs)).toStrictEqual({ kind: 'found', order: paid });
     const concurrent = await Promise.all(
-      [1, 2, 3].flatMap(() => [foundBy(merchantId, 'p-1'), foundBy(merchantId, 'p-2'), foundBy(other, 'p-1')]),
+      [1, 2, 3].flatMap(() => [
+        foundBy(merchantId, 'p-1'),
+        foundBy(merchantId, 'p-2'),
+        foundBy(otherMerchantId, 'p-1'),
+      ]),
     );
     expect(concurrent).toEqual([1, 2, 3].flatMap(() => ['second', 'unknown', 'unknown']));
   });

@@ -29,10 +29,10 @@ export function describePaymentAttempts({
     expect(await store.startPayment(order, attempt, 60, timeoutMs)).toStrictEqual({ kind: 'changed', endsAtMs });
     const extended = await store.startPayment(order, attempt, 1_800, timeoutMs);
     expect(extended.kind === 'changed' && extended.endsAtMs - endsAtMs).toBeGreaterThanOrEqual(900_000);
-    const others = [attemptOf(order, 'a-2'), { ...attempt, checkoutId: (await opened().merchantIds())[1] }];
-    for (const other of others) {
-      expect(await store.startPayment(order, other, 900, timeoutMs)).toStrictEqual({ kind: 'conflict' });
-      expect(await store.endPayment(order, other, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+    const otherAttempts = [attemptOf(order, 'a-2'), { ...attempt, checkoutId: (await opened().merchantIds())[1] }];
+    for (const otherAttempt of otherAttempts) {
+      expect(await store.startPayment(order, otherAttempt, 900, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+      expect(await store.endPayment(order, otherAttempt, timeoutMs)).toStrictEqual({ kind: 'conflict' });
     }
     const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: order.createdAtMs };
     const cancellation = { transition: transitions.cancel, order: cancelled };

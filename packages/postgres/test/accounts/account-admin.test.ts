@@ -70,9 +70,9 @@ test('operators who add secrets at the same time never exceed the limit of live 
 });
 
 test("another merchant's secret is unknown", async () => {
-  const [{ clientId }, other] = [await newAccount(), await newAccount()];
-  expect(await accounts.endSecret(clientId, other.first, null)).toEqual({ kind: 'unknown_secret' });
-  expect(await accounts.listSecrets(other.clientId)).toMatchObject([{ endsAt: null }]);
+  const [{ clientId }, otherAccount] = [await newAccount(), await newAccount()];
+  expect(await accounts.endSecret(clientId, otherAccount.first, null)).toEqual({ kind: 'unknown_secret' });
+  expect(await accounts.listSecrets(otherAccount.clientId)).toMatchObject([{ endsAt: null }]);
 });
 
 test('orders are created while a secret is being added to their merchant', async () => {

@@ -144,12 +144,12 @@ test('the first of several hosts that accepts the connection is used, and no sta
 });
 
 test('a host whose session does not match the URL is skipped', async () => {
-  const other = await startTestServer();
-  onTestFinished(() => other.stop());
-  for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
-  await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');
+  const readOnlyServer = await startTestServer();
+  onTestFinished(() => readOnlyServer.stop());
+  for (const { url } of [readOnlyServer, server]) await runQuery(url, "create role writer login password 'writer'");
+  await runQuery(readOnlyServer.url, 'alter role writer set default_transaction_read_only = on');
   const writerUrl = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' });
-  const url = `${writerUrl.href.replace(writerUrl.host, `${new URL(other.url).host},${writerUrl.host}`)}?target_session_attrs=read-write`;
+  const url = `${writerUrl.href.replace(writerUrl.host, `${new URL(readOnlyServer.url).host},${writerUrl.host}`)}?target_session_attrs=read-write`;
   const client = openTestClient(url, 'read-write');
   const readOnly = () =>
     client.run((db) => db.execute(sql`show default_transaction_read_only`)).catch(statementFailure);

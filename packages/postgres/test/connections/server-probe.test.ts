@@ -70,13 +70,13 @@ describe('a server that hangs', () => {
   });
 
   test('is replaced by another host of the URL', async () => {
-    const other = await startTestServer();
-    onTestFinished(() => other.stop());
+    const otherServer = await startTestServer();
+    onTestFinished(() => otherServer.stop());
     const { host, username, password } = new URL(server.url);
-    await runQuery(other.url, `alter role ${username} password '${decodeURIComponent(password)}'`);
+    await runQuery(otherServer.url, `alter role ${username} password '${decodeURIComponent(password)}'`);
     const proxy = await startHangingProxy(server.url);
     onTestFinished(() => proxy.close());
-    const url = server.url.replace(host, `${new URL(proxy.url).host},${new URL(other.url).host}`);
+    const url = server.url.replace(host, `${new URL(proxy.url).host},${new URL(otherServer.url).host}`);
     const client = openTestClient(url);
     await pid(client);
     proxy.hang();

@@ -106,10 +106,10 @@ test('orders with an e-mail address are erased for all merchants, ignoring case'
     create(first.merchantId, { order_id: 'b', customer_email: email.toLowerCase() }),
     create(second.merchantId, { order_id: 'a', customer_email: email.toUpperCase() }),
   ]);
-  const other = await create(second.merchantId, { order_id: 'b', customer_email: 'noor@erase.example.com' });
+  const notMatching = await create(second.merchantId, { order_id: 'b', customer_email: 'noor@erase.example.com' });
   expect(await erase({ by: 'email', email: 'noor@erase.example' })).toBe(3);
   for (const order of matching) expect((await stored(order)).fields.customer_email).toBe('');
-  expect((await stored(other)).erasedDigest).toBeNull();
+  expect((await stored(notMatching)).erasedDigest).toBeNull();
 });
 
 test('orders created before a time are erased in batches and counted once, even by two processes at once', async () => {

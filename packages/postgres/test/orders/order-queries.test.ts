@@ -70,9 +70,9 @@ test('times are read as they were stored, in any date style of the database', as
   };
   const order = { ...sampleOrder(merchantId, { order_id: 'times' }), ...times };
   await database.sql.unsafe(`alter database ${new URL(database.url).pathname.slice(1)} set datestyle = 'SQL, DMY'`);
-  const other = openStore();
-  await other.create(order, enoughMs);
-  expect(await other.findByOrderId(merchantId, 'times', enoughMs)).toMatchObject({ kind: 'found', order: times });
+  const otherStore = openStore();
+  await otherStore.create(order, enoughMs);
+  expect(await otherStore.findByOrderId(merchantId, 'times', enoughMs)).toMatchObject({ kind: 'found', order: times });
 });
 
 test('killed connections are unavailable and then replaced', async () => {

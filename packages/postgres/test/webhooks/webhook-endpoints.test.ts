@@ -87,9 +87,9 @@ test('an event is queued again as if it were new, even if it was never queued be
 
 test("an unknown event, and another merchant's, are not queued", async () => {
   const { merchantId } = await newMerchant();
-  const other = await newMerchant();
+  const otherMerchant = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
-  const [eventId] = (await storeEvents(database.sql, [other.merchantId], 1)) as [string];
+  const [eventId] = (await storeEvents(database.sql, [otherMerchant.merchantId], 1)) as [string];
   expect([
     await endpoints.redeliver(merchantId, endpointId, eventId),
     await endpoints.redeliver(merchantId, endpointId, `evt_${'0'.repeat(32)}`),
