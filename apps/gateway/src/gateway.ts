@@ -83,8 +83,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs });
   let baseUrl = config.baseUrl ?? defaultBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
-  const eventWatch = createEventWatch({ findNewEvents: store.findNewEvents, logger });
-  const pageWatch = createPageWatch({ findForPage: store.findForPage, logger });
+  const eventWatch = createEventWatch(store.findNewEvents, logger);
+  const pageWatch = createPageWatch(store.findForPage, logger);
   const wake = () => {
     webhooks?.wake();
     eventWatch.wake();
@@ -101,13 +101,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
-    rateLimit: createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
-    admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
-    unauthenticatedCalls: createUnauthenticatedCalls({
-      limits: limits.unauthenticated,
-      monotonicNow,
-    }),
-    rejectionPause: createRejectionPause({ limits: rejectionLimits, monotonicNow }),
+    rateLimit: createRateLimit(config.rateLimit, monotonicNow),
+    admission: createAdmission(admissionLimits, store.oldestOrderMs),
+    unauthenticatedCalls: createUnauthenticatedCalls(limits.unauthenticated, monotonicNow),
+    rejectionPause: createRejectionPause(rejectionLimits, monotonicNow),
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),

@@ -61,7 +61,7 @@ export function watchConnections(
   }: { readonly connectionsMax?: number; readonly allowedMethods?: (url: string) => string | undefined } = {},
 ) {
   const pending = new Map<Socket, PendingRequest[]>();
-  const limit = createConnectionLimit<Socket>({ connectionsMax, close: (socket) => socket.destroy() });
+  const limit = createConnectionLimit<Socket>(connectionsMax, (socket) => socket.destroy());
   /** The responses to errors, each sent once the requests before it have their responses. */
   const waiting = new Map<Socket, () => void>();
   let isClosing = false;

@@ -7,7 +7,7 @@ const [heavy, first, second] = [1, 2, 3] as AccountId[] as [AccountId, AccountId
 function setUp({ activeMax = 1_000, activeMin = 1 } = {}) {
   const state = { oldestOrderMs: 0 };
   const limits = { callsMax: 100, callsMaxWhenSlow: 10, orderAgeMaxMs: 150, activeMax, activeMin };
-  const admission = createAdmission({ oldestOrderMs: () => state.oldestOrderMs, limits });
+  const admission = createAdmission(limits, () => state.oldestOrderMs);
   const permits = new Map<AccountId, Permit[]>();
   /** The names of the calls whose work has started, in order. */
   const started: string[] = [];

@@ -18,16 +18,10 @@ interface AccountCalls {
  * Admits calls until there are too many for the speed at which orders are stored. From then on, each account has an
  * equal share of the limit. Calls of an account below its share are still admitted, even above the limit, because
  * accounts above their share get no new permits until they are below it. The number of active calls is limited too, so
- * that the turns of the event loop stay short.
+ * that the turns of the event loop stay short. `oldestOrderMs` returns the age in milliseconds of the oldest order that is
+ * not stored yet.
  */
-export function createAdmission({
-  oldestOrderMs,
-  limits,
-}: {
-  /** Returns the age in milliseconds of the oldest order that is not stored yet. */
-  readonly oldestOrderMs: () => number;
-  readonly limits: typeof admissionLimits;
-}) {
+export function createAdmission(limits: typeof admissionLimits, oldestOrderMs: () => number) {
   const accounts = new Map<AccountId, AccountCalls>();
   /** The accounts with waiting calls, in the order in which they get the next slot. */
   const queue = new Set<AccountCalls>();

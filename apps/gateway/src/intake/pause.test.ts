@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 
 test('rejections above the rate are delayed, longer if more of them wait, up to a maximum time and number', async () => {
   const markIdle = vi.fn<() => void>();
-  const pause = createRejectionPause({ limits, monotonicNow: Date.now });
+  const pause = createRejectionPause(limits, Date.now);
   const sent: number[] = [];
   const reject = (number: number) => pause({ ...noPeer, markIdle }).then(() => sent.push(number));
   for (let number = 1; number <= 6; number += 1) void reject(number);

@@ -23,15 +23,11 @@ export function createPause({ pauseMs, pauseMaxMs, pausedMax }: PauseLimits): Pa
   };
 }
 
-/** Creates the pause for `overloaded` and `rate_limited` calls, which delays only those above a number per second. */
-export function createRejectionPause({
-  limits,
-  monotonicNow,
-}: {
-  readonly limits: typeof rejectionLimits;
-  /** Milliseconds of a monotonic clock. */
-  readonly monotonicNow: () => number;
-}): Pause {
+/**
+ * Creates the pause for `overloaded` and `rate_limited` calls, which delays only those above a number per second.
+ * `monotonicNow` returns the milliseconds of a monotonic clock.
+ */
+export function createRejectionPause(limits: typeof rejectionLimits, monotonicNow: () => number): Pause {
   const rejected = createTokenBuckets<'all'>(monotonicNow);
   const pause = createPause(limits);
   return async (peer) => {

@@ -7,7 +7,7 @@ const otherShop = { ...shop, id: 2 as AccountId };
 
 function setUp(callsPerSecond?: number) {
   let nowMs = 5_000;
-  const rateLimit = createRateLimit({ callsPerSecond, monotonicNow: () => nowMs });
+  const rateLimit = createRateLimit(callsPerSecond, () => nowMs);
   return {
     rateLimit,
     pass: (ms: number) => {

@@ -32,16 +32,10 @@ export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBucket
 
 /**
  * Creates the rate limit of authenticated accounts. On average, an account may make as many calls per second as its
- * separate limit allows or, if it has none, `callsPerSecond`. If both are absent, its calls are not limited.
+ * separate limit allows or, if it has none, `defaultCallsPerSecond`. If both are absent, its calls are not limited.
  * `monotonicNow` returns the milliseconds of a monotonic clock.
  */
-export function createRateLimit({
-  callsPerSecond: defaultCallsPerSecond,
-  monotonicNow,
-}: {
-  readonly callsPerSecond: number | undefined;
-  readonly monotonicNow: () => number;
-}) {
+export function createRateLimit(defaultCallsPerSecond: number | undefined, monotonicNow: () => number) {
   const count = createTokenBuckets<AccountId>(monotonicNow);
   return (account: Account): number | undefined => {
     const callsPerSecond = (account.kind === 'merchant' ? account.rateLimit : null) ?? defaultCallsPerSecond;

@@ -18,7 +18,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function setUp() {
-  const calls = createUnauthenticatedCalls({ limits, monotonicNow: Date.now });
+  const calls = createUnauthenticatedCalls(limits, Date.now);
   const peer = (address: string) => ({
     address,
     markAuthenticated() {},

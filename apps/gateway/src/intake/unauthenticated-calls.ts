@@ -17,15 +17,11 @@ const rateLimited = (): Failure => ({ kind: 'rate_limited', retryAfterMs: retryA
 /** The key of the one bucket that counts all calls. */
 const allNetworks = '';
 
-/** Limits the work of calls without valid credentials (docs/decisions/047-unauthenticated-callers.md). */
-export function createUnauthenticatedCalls({
-  limits,
-  monotonicNow,
-}: {
-  readonly limits: typeof unauthenticatedLimits;
-  /** Milliseconds of a monotonic clock. */
-  readonly monotonicNow: () => number;
-}) {
+/**
+ * Limits the work of calls without valid credentials (docs/decisions/047-unauthenticated-callers.md). `monotonicNow`
+ * returns the milliseconds of a monotonic clock.
+ */
+export function createUnauthenticatedCalls(limits: typeof unauthenticatedLimits, monotonicNow: () => number) {
   const admitted = createTokenBuckets<string>(monotonicNow);
   const rejected = createTokenBuckets<string>(monotonicNow);
   const allRejected = createTokenBuckets<string>(monotonicNow);

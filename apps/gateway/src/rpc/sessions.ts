@@ -44,10 +44,7 @@ export function watchSessions(
   const addPenalty = createPenalties(server, penaltyLimits, trustProxy);
   const uses = new Map<Http2Session, SessionUse>();
   // `destroy()` also sends GOAWAY, so the client resends the calls that follow it (RFC 9113, 6.8).
-  const limit = createConnectionLimit<Http2Session>({
-    connectionsMax: limits.connectionsMax,
-    close: (session) => session.destroy(),
-  });
+  const limit = createConnectionLimit<Http2Session>(limits.connectionsMax, (session) => session.destroy());
   const promote = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
   let isDraining = false;

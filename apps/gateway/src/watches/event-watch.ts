@@ -1,5 +1,6 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventPosition } from '@order-gateway/domain/events';
+import type { PostgresOrderStore } from '@order-gateway/postgres/order-store';
 import { eventWatchLimits } from '../limits.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { createWatch } from './watch.ts';
@@ -7,17 +8,12 @@ import { createWatch } from './watch.ts';
 /** Notifies calls that wait for events. */
 export type EventWatch = ReturnType<typeof createEventWatch>;
 
-export interface EventWatchDeps {
-  /** Returns the merchants that have events after these positions of their feeds. */
-  readonly findNewEvents: (after: ReadonlyMap<AccountId, number>) => Promise<ReadonlySet<AccountId>>;
-  readonly logger: Logger;
-}
-
 /**
  * Creates the watch for new events; a process needs only one. Every half second, and whenever this process has stored
- * an event, a single statement looks for new events of all merchants with waiting calls.
+ * an event, a single statement looks for new events of all merchants with waiting calls. `findNewEvents` returns the
+ * merchants that have events after these positions of their feeds.
  */
-export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
+export function createEventWatch(findNewEvents: PostgresOrderStore['findNewEvents'], logger: Logger) {
   const { waiters, wait, wake, close, isClosed } = createWatch<
     { readonly merchantId: AccountId; readonly after: EventPosition },
     true

@@ -15,7 +15,7 @@ const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
  */
 function setUp() {
   const { logger } = createMemoryLogger();
-  const { changed, close } = createPageWatch({ findForPage: async () => ({ kind: 'unknown' }), logger });
+  const { changed, close } = createPageWatch(async () => ({ kind: 'unknown' }), logger);
   const settled: string[] = [];
   const open = async (token: string, merchantId = 1) => {
     await changed(linkTo(token, merchantId as AccountId), limits);

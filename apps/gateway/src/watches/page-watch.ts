@@ -8,11 +8,6 @@ import { createWatch } from './watch.ts';
 /** Notifies open payment pages of changes. */
 export type PageWatch = ReturnType<typeof createPageWatch>;
 
-export interface PageWatchDeps {
-  readonly findForPage: OrderStore['findForPage'];
-  readonly logger: Logger;
-}
-
 /** The version of an order's page, which changes with the page's content. It is an entity tag (RFC 9110, 8.8.3). */
 export function pageVersion({ order }: LinkedOrder): string {
   return `W/"${order.orderStatus}${order.lease?.isLive ? '-in-progress' : ''}"`;
@@ -28,7 +23,7 @@ interface Subject {
  * Creates the watch for open pages; a process needs only one. Every second, it reads the orders of all waiting pages,
  * in batches.
  */
-export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
+export function createPageWatch(findForPage: OrderStore['findForPage'], logger: Logger) {
   const { waiters, wait, close } = createWatch<Subject, LinkedOrder>({
     ...pageWatchLimits,
     logger,

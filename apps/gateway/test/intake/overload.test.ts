@@ -62,7 +62,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replac
     ...fixed,
     store: { ...fixed.store, create },
     authenticate: async ({ clientId }) => ({ ok: true, value: merchants.get(clientId) ?? merchant }),
-    admission: createAdmission({ oldestOrderMs: () => 0, limits }),
+    admission: createAdmission(limits, () => 0),
     ...replaced,
   };
   const operations = createOperations(deps);

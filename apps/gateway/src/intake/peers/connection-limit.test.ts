@@ -5,7 +5,7 @@ import { createConnectionLimit } from './connection-limit.ts';
 
 function setUp(connectionsMax: number) {
   const closed: string[] = [];
-  const limit = createConnectionLimit<string>({ connectionsMax, close: (connection) => closed.push(connection) });
+  const limit = createConnectionLimit<string>(connectionsMax, (connection) => closed.push(connection));
   const open = (...names: string[]) => {
     for (const name of names) limit.opened(name);
   };
@@ -78,7 +78,7 @@ test('closed connections free their capacity', () => {
 test('repeated use of a connection takes no additional memory', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
-  const limit = createConnectionLimit<object>({ connectionsMax: 2_000, close() {} });
+  const limit = createConnectionLimit<object>(2_000, () => {});
   const connections = Array.from({ length: 1_000 }, () => ({}));
   for (const connection of connections) limit.opened(connection);
   const use = () => {

@@ -41,13 +41,7 @@ interface State {
  * connection that is unauthenticated. If there is none, it replaces the least recently used idle connection that is
  * authenticated (docs/decisions/047-unauthenticated-callers.md).
  */
-export function createConnectionLimit<Connection>({
-  connectionsMax,
-  close,
-}: {
-  readonly connectionsMax: number;
-  readonly close: (connection: Connection) => void;
-}) {
+export function createConnectionLimit<Connection>(connectionsMax: number, close: (connection: Connection) => void) {
   const states = new Map<Connection, State>();
   /** The idle connections, least recently used first. */
   const idle = { unauthenticated: new Set<Connection>(), authenticated: new Set<Connection>() };
