@@ -123,7 +123,9 @@ export const clientSecrets = pgTable(
 /** Whether a secret works now, by the database's clock. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
-/** The people who are signed in to the console. A row is used until its session ends, and deleted by a later sign-in. */
+/**
+ * The people who are signed in to the console. A row is used until its session ends, and deleted by a later sign-in.
+ */
 export const consoleSessions = pgTable(
   'console_sessions',
   {

@@ -127,8 +127,9 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
       }
     },
     /**
-     * Returns how long the oldest delivery to a working endpoint has been due, in seconds: 0 if none is due, `undefined`
-     * while the database is unreachable. A failing endpoint gets one attempt at a time, so its deliveries may wait.
+     * Returns how long the oldest delivery to a working endpoint has been due, in seconds: 0 if none is due,
+     * `undefined` while the database is unreachable. A failing endpoint gets one attempt at a time, so its deliveries
+     * may wait.
      */
     async overdueSeconds(): Promise<number | undefined> {
       try {

@@ -18,7 +18,8 @@ interface FoundServer {
 }
 
 /**
- * Finds which server of a Citus cluster has the orders of a merchant. Reads the metadata of Citus on a separate connection. The coordinator has it, so this works while a worker is lost.
+ * Finds which server of a Citus cluster has the orders of a merchant. Reads the metadata of Citus on a separate
+ * connection. The coordinator has it, so this works while a worker is lost.
  */
 export function openMerchantServers(options: DatabaseOptions) {
   const queue = createBatchQueue<DatabaseClient<Statements>, AccountId, FoundServer>({

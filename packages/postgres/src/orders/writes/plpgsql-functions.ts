@@ -245,8 +245,8 @@ export const refusePayment = changeFunction(
 const ofNewOrder = (column: string) => sql.raw(`new_order.${column}`);
 
 /**
- * Inserts one row per statement. Citus sends such an insert directly to the shard, but writes every other kind of insert
- * to intermediate files first.
+ * Inserts one row per statement. Citus sends such an insert directly to the shard, but writes every other kind of
+ * insert to intermediate files first.
  */
 const insertOrder = db.insert(orders).values(newRow(ofNewOrder)).onConflictDoNothing(conflictTarget);
 
