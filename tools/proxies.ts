@@ -38,7 +38,7 @@ interface ProxyPorts {
 
 type GatewayPorts = Readonly<Record<'http' | 'grpc', number>>;
 
-type Replacement = readonly [text: string, by: string];
+export type Replacement = readonly [text: string, by: string];
 
 /** Runs a proxy with its file from deploy/, but with the test's addresses and certificate, until the test ends. */
 export async function runProxy(

@@ -126,7 +126,7 @@ await describePages('an open payment page', (pages) => {
   test.each(['#0b5fff', '#ffff00', '#ffffff', '#000000', '#777777'])(
     'a page with the brand colour %s is accessible, and loads only the logo',
     async (color) => {
-      const shop = { url: gateway.url, credentials: await gateway.accounts.create('Test Shop') };
+      const shop = await gateway.newMerchant('Test Shop');
       const links = {
         support_email: 'help@shop.example',
         support_url: 'https://shop.example/',

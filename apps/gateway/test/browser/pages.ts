@@ -104,7 +104,7 @@ function usePages(browser: Browser) {
   beforeAll(async () => {
     Object.assign(shop, await openShop());
     shared = await browser.newPage();
-    testShop = { url: gateway.url, credentials: await gateway.accounts.create('Test Shop', 'test') };
+    testShop = await gateway.newMerchant('Test Shop', 'test');
     signingSecret = await giveSigningSecret(gateway.databaseUrl, testShop.credentials.clientId);
   });
   afterAll(() => shop.close?.());

@@ -6,8 +6,6 @@ import { callJson } from '../helpers/send-order.ts';
 
 const gateway = useGateway({ hasConsole: true });
 
-const newShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Shop') });
-
 /** Sends the brand form as a browser does. A `Buffer` is sent as a file. */
 async function send(
   { cookie, formToken }: Awaited<ReturnType<typeof signIn>>,
@@ -29,7 +27,7 @@ async function send(
 }
 
 test('changes the brand and its logo, and removes the logo', async () => {
-  const shop = await newShop();
+  const shop = await gateway.newMerchant();
   const visitor = await signIn(shop);
   const brand = async () => (await callJson(shop, 'GET', '/brand')).body;
   const changed = await send(visitor, { color: '#0b5fff', support_email: 'help@shop.example', logo: pngOf(8, 4) });
@@ -52,7 +50,7 @@ test('changes the brand and its logo, and removes the logo', async () => {
 });
 
 test('shows errors beside their fields, keeps the values that were typed, and changes nothing', async () => {
-  const shop = await newShop();
+  const shop = await gateway.newMerchant();
   const visitor = await signIn(shop);
   const { status, text } = await send(visitor, { color: 'blue', terms_url: 'https://shop.example/terms' });
   expect([status, text]).toEqual([400, expect.stringMatching(/value="blue" name="color"[^>]+aria-invalid="true"/)]);
@@ -63,7 +61,7 @@ test('shows errors beside their fields, keeps the values that were typed, and ch
 });
 
 test('a form that is too large, malformed, from another site or sent by the role read changes nothing', async () => {
-  const shop = await newShop();
+  const shop = await gateway.newMerchant();
   const visitor = await signIn(shop);
   const clerk = await signIn(shop, { role: 'read' });
   const color = '#0b5fff';

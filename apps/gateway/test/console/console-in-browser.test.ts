@@ -15,7 +15,7 @@ import { callJson, createOrder, postPayment, pressPay } from '../helpers/send-or
 await describeInBrowser('the console', (browser) => {
   const gateway = useGateway({ hasConsole: true, hasDemo: true });
 
-  const testShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Test Shop', 'test') });
+  const testShop = () => gateway.newMerchant('Test Shop', 'test');
 
   /** Opens a separate browser context, and signs in with a one-time link. */
   async function signIn(

@@ -62,7 +62,7 @@ test('writes only created orders to the audit log', async () => {
 });
 
 test('works for a merchant whose orders require a checksum', async () => {
-  const shop = { ...gateway, credentials: await gateway.accounts.create('Strict Shop') };
+  const shop = await gateway.newMerchant('Strict Shop');
   await gateway.accounts.setChecksumMode(shop.credentials.clientId, 'required');
   const visitor = await signIn(shop);
   expect((await visitor.post('/new-order', validForm())).status).toBe(303);

@@ -8,8 +8,6 @@ import { callJson, createOrder, postPayment } from '../helpers/send-order.ts';
 
 const gateway = useGateway({ hasConsole: true });
 
-const newShop = async (name: string) => ({ ...gateway, credentials: await gateway.accounts.create(name) });
-
 /** Stores copies of an order. `values` is an SQL list of the columns that differ, as names and values. */
 const copy = (orderId: string, count: number, values: string) =>
   runQuery(
@@ -34,8 +32,8 @@ describe('of a shop with orders', () => {
   beforeAll(async () => {
     // The test expects all its orders on the same day, so it does not start in the last minute of one.
     await vi.waitUntil(() => Date.now() % 86_400_000 < 86_340_000, waitLimitMs);
-    const shop = await newShop('Shop');
-    await createOrder(await newShop('Other Shop'), 'other', { order_currency: 'CHF' });
+    const shop = await gateway.newMerchant('Shop');
+    await createOrder(await gateway.newMerchant('Other Shop'), 'other', { order_currency: 'CHF' });
     await createOrder(shop, 'unpaid', { order_currency: 'JPY', order_amount: 500 });
     const paid = await createOrder(shop, 'paid', { order_amount: 1_200.5 });
     await postPayment(gateway.checkout, paid.order_token, { payment_id: 'p-1', order_amount: 1_200.5 });
@@ -84,7 +82,7 @@ describe('of a shop with orders', () => {
 });
 
 test('states which orders it counts if there are too many to count', async () => {
-  const shop = await newShop('Large Shop');
+  const shop = await gateway.newMerchant('Large Shop');
   await createOrder(shop, 'first');
   const person = await signIn(shop);
   const limit = 'This page counts the newest <bdi>10,000</bdi> orders';

@@ -6,8 +6,6 @@ import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 
 const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com/shop' });
 
-const otherShop = async () => ({ ...gateway, credentials: await gateway.accounts.create('Other') });
-
 describe('the link', () => {
   test('GET shows a button and does not use the link, and POST signs in once', async () => {
     const link = await newSignInLink(gateway);
@@ -60,7 +58,7 @@ test('after signing out, the cookie no longer works', async () => {
 });
 
 test('a manager invites a colleague, ends a session, and signs everyone out', async () => {
-  const shop = await otherShop();
+  const shop = await gateway.newMerchant();
   const [manager, clerk] = [await signIn(shop), await signIn(shop, { name: 'Bob', role: 'read' })];
   const page = await manager.get('/sessions');
   expect(page.text).toContain('<bdi>Bob</bdi>');
@@ -144,7 +142,7 @@ test('a link on another site can open the console', async () => {
 });
 
 test('disabling the merchant ends its sessions', async () => {
-  const shop = await otherShop();
+  const shop = await gateway.newMerchant();
   const visitor = await signIn(shop);
   await gateway.accounts.disable(shop.credentials.clientId);
   expect((await visitor.get('/sessions')).status).toBe(401);
@@ -183,9 +181,12 @@ test('merchant console prints a link that works once', async () => {
   const signedIn = await request(url.replace(gateway.baseUrl, gateway.url), { form: {} });
   expect(signedIn.status).toBe(303);
   expect((await run(clientId)).stdout).toContain('https://pay.example.com/shop/console/sign-in/');
-  await gateway.accounts.disable((await otherShop()).credentials.clientId);
-  const { code, stderr } = await run('app_000000000000000000000000');
-  expect([code, stderr]).toEqual([1, expect.stringContaining('is not an enabled merchant.')]);
+  const disabled = await gateway.newMerchant();
+  await gateway.accounts.disable(disabled.credentials.clientId);
+  for (const id of [disabled.credentials.clientId, 'app_000000000000000000000000']) {
+    const { code, stderr } = await run(id);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is not an enabled merchant.')]);
+  }
 });
 
 test('an unknown path gets a 404 page with a link to the console, with and without a session', async () => {

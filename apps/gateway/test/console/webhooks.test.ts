@@ -11,7 +11,7 @@ let other: typeof visitor;
 beforeAll(async () => {
   visitor = await signIn(gateway);
   clerk = await signIn(gateway, { name: 'Bob', role: 'read' });
-  other = await signIn({ ...gateway, credentials: await gateway.accounts.create('Other Shop') });
+  other = await signIn(await gateway.newMerchant('Other Shop'));
 });
 
 const endpoints = async () => (await callJson(gateway, 'GET', '/webhook_endpoints')).body.endpoints;
@@ -137,7 +137,7 @@ test('with SELF_SERVICE=off, the pages refer to the operator', async () => {
 });
 
 test("an order's timeline shows the deliveries of its events, with links to them", async () => {
-  const shop = { ...gateway, credentials: await gateway.accounts.create('Delivering Shop') };
+  const shop = await gateway.newMerchant('Delivering Shop');
   const [working, failing] = [await runWebhookReceiver(), 'http://127.0.0.1:1/<b>'];
   const ids: string[] = [];
   for (const url of [working.url, failing])

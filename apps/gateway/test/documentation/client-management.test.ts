@@ -1,19 +1,19 @@
 import { createClient, type GatewayError, type SignedWebhookEndpoint, verifyWebhook } from '@order-gateway/client';
 import { expect, test } from 'vitest';
-import { type RunningGateway, useGateway } from '../helpers/running-gateway.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, postPayment } from '../helpers/send-order.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 const gateway = useGateway();
 
-/** The client of a new merchant. */
-async function clientOf({ url, accounts }: RunningGateway) {
-  const credentials = await accounts.create('Managing Shop');
-  return { client: createClient({ baseUrl: url, ...credentials }), merchant: { url, credentials } };
+/** Creates a merchant, and a client with its credentials. */
+async function newClient() {
+  const merchant = await gateway.newMerchant();
+  return { client: createClient({ baseUrl: gateway.url, ...merchant.credentials }), merchant };
 }
 
-test('a merchant creates, changes, pings, rotates and deletes an endpoint', async () => {
-  const { client } = await clientOf(gateway);
+test('a merchant creates, changes, pings and deletes an endpoint, and rotates its secret', async () => {
+  const { client } = await newClient();
   const { url, received } = await runWebhookReceiver();
   const { signing_secret, ...endpoint } = await client.createWebhookEndpoint({ url, event_types: ['order.paid'] });
   expect(endpoint).toMatchObject({ url, event_types: ['order.paid'], status: 'enabled', signs_returns: true });
@@ -31,22 +31,22 @@ test('a merchant creates, changes, pings, rotates and deletes an endpoint', asyn
   expect(await again.catch((error: GatewayError) => error.code)).toBe('not_found');
 });
 
-test('a merchant lists the deliveries to an endpoint, and redelivers failed ones', async () => {
-  const { client, merchant } = await clientOf(gateway);
+test('a merchant lists the deliveries to an endpoint, and repeats failed ones', async () => {
+  const { client, merchant } = await newClient();
   let status = 410;
   const { url, received } = await runWebhookReceiver({
     respond: (_, response) => void response.writeHead(status).end(),
   });
   const { id } = await client.createWebhookEndpoint({ url });
   const { order_token } = await createOrder(merchant, 'delivered');
-  const startedAt = new Date();
+  const startTime = new Date();
   await postPayment(gateway.checkout, order_token);
   const deliveries = () => Array.fromAsync(client.listWebhookDeliveries(id, { limit: 1 }));
   await expect.poll(deliveries).toMatchObject([{ type: 'order.paid', status: 'failed', last_result: 'HTTP 410' }]);
   const [{ event_id } = { event_id: '' }] = await deliveries();
   status = 204;
   await client.updateWebhookEndpoint(id, { status: 'enabled' });
-  expect(await client.redeliverFailedWebhooks(id, startedAt)).toBe(1);
+  expect(await client.redeliverFailedWebhooks(id, startTime)).toBe(1);
   await expect.poll(deliveries).toMatchObject([{ event_id, status: 'delivered' }]);
   await client.redeliverWebhook(id, event_id);
   await expect.poll(() => received.length).toBe(3);
@@ -54,12 +54,12 @@ test('a merchant lists the deliveries to an endpoint, and redelivers failed ones
 });
 
 test('a merchant replaces its client secret', async () => {
-  const { client, merchant } = await clientOf(gateway);
+  const { client, merchant } = await newClient();
   const { client_secret, ...created } = await client.createClientSecret();
   const [first, second] = await client.listClientSecrets();
   expect(second).toEqual(created);
-  const replaced = createClient({ ...merchant.credentials, baseUrl: gateway.url, clientSecret: client_secret });
-  expect(await replaced.revokeClientSecret(first?.id ?? '')).toMatchObject({ ends_at: expect.any(String) });
-  const last = replaced.revokeClientSecret(created.id);
+  const newSecretClient = createClient({ ...merchant.credentials, baseUrl: gateway.url, clientSecret: client_secret });
+  expect(await newSecretClient.revokeClientSecret(first?.id ?? '')).toMatchObject({ ends_at: expect.any(String) });
+  const last = newSecretClient.revokeClientSecret(created.id);
   expect(await last.catch((error: GatewayError) => error.code)).toBe('last_client_secret');
 });

@@ -28,13 +28,13 @@ function clientOf(options: Partial<ClientOptions> = {}) {
   return createClient({ baseUrl: gateway.url, ...gateway.credentials, ...options });
 }
 
-/** A valid order without a checksum, which the client adds. */
+/** A valid order without a checksum: the client adds it. */
 function orderOf(orderId: string, overrides: Partial<NewOrder> = {}): NewOrder {
   const { order_checksum, ...order } = validOrderInput({ order_id: orderId, service_type: 'DIGITAL' as const });
   return { ...order, ...overrides };
 }
 
-/** Returns the GatewayError of a failing call. */
+/** Returns the GatewayError with which a call fails. */
 async function errorOf(call: Promise<unknown>): Promise<GatewayError> {
   const error = await call.catch((cause: unknown) => cause);
   if (error instanceof GatewayError) return error;
@@ -42,7 +42,7 @@ async function errorOf(call: Promise<unknown>): Promise<GatewayError> {
 }
 
 describe('@order-gateway/client with a gateway:', () => {
-  test('createOrder creates an order once, with a checksum that verifies', async () => {
+  test('createOrder creates an order once, with a valid checksum', async () => {
     const client = clientOf();
     const order = orderOf('création | 1\\2');
     const created = await client.createOrder(order);
@@ -55,7 +55,7 @@ describe('@order-gateway/client with a gateway:', () => {
     expect(await changed.json()).toMatchObject({ code: 'checksum_mismatch' });
   });
 
-  test('errors have the code, the invalid fields, the fields that differ and the request id', async () => {
+  test('errors contain the code, the invalid or conflicting fields, and the request id', async () => {
     const client = clientOf();
     const invalid = await errorOf(client.createOrder(orderOf('invalid', { order_amount: 0, order_note: '' })));
     expect(invalid).toMatchObject({ code: 'invalid_order', status: 400, outcomeUnknown: false });
@@ -65,7 +65,7 @@ describe('@order-gateway/client with a gateway:', () => {
     ]);
     expect(gateway.calls.find(({ request_id }) => request_id === invalid.requestId)?.code).toBe('invalid_order');
     await client.createOrder(orderOf('conflict'));
-    const conflict = await errorOf(client.createOrder(orderOf('conflict', { order_note: 'another' })));
+    const conflict = await errorOf(client.createOrder(orderOf('conflict', { order_note: 'changed' })));
     expect(conflict).toMatchObject({ code: 'order_id_conflict', status: 409, fields: ['order_note'] });
     const codes = [
       client.getOrder('unknown'),
@@ -79,7 +79,7 @@ describe('@order-gateway/client with a gateway:', () => {
     ]);
   });
 
-  test('a rate limit is waited for', async () => {
+  test('calls above the rate limit are retried', async () => {
     const limited = await runGateway({ rateLimit: 1 });
     const client = createClient({ baseUrl: limited.url, ...limited.credentials });
     const calls = [1, 2, 3].map((index) => client.createOrder(orderOf(`limited-${index}`)));
@@ -90,19 +90,19 @@ describe('@order-gateway/client with a gateway:', () => {
   test('an order whose response was lost twice is created once', async () => {
     let forwarded = 0;
     const proxy = createServer(async (request, response) => {
-      const answer = await postJson(gateway, request.url ?? '', await text(request));
+      const forwardedResponse = await postJson(gateway, request.url ?? '', await text(request));
       forwarded += 1;
       if (forwarded <= 2) request.socket.destroy();
-      else response.writeHead(answer.status).end(await answer.text());
+      else response.writeHead(forwardedResponse.status).end(await forwardedResponse.text());
     });
     const client = clientOf({ baseUrl: `http://127.0.0.1:${await listen(proxy)}` });
-    const earlier = gateway.calls.length;
+    const callsBefore = gateway.calls.length;
     const created = await client.createOrder(orderOf('lost-response'));
-    expect(gateway.calls.slice(earlier).map(({ code }) => code)).toEqual(['created', 'replayed', 'replayed']);
+    expect(gateway.calls.slice(callsBefore).map(({ code }) => code)).toEqual(['created', 'replayed', 'replayed']);
     expect(await clientOf().getOrder('lost-response')).toMatchObject(created);
   });
 
-  test('cancelOrder cancels, again and again, until it is too late', async () => {
+  test('cancelOrder can be repeated, and fails once the order is paid', async () => {
     const client = clientOf();
     await client.createOrder(orderOf('cancel/../me?'));
     const cancelled = await client.cancelOrder('cancel/../me?');
@@ -115,7 +115,7 @@ describe('@order-gateway/client with a gateway:', () => {
     expect((await errorOf(client.cancelOrder('unknown'))).code).toBe('not_found');
   });
 
-  test('listOrders iterates over every order of a filter once, newest first', async () => {
+  test('listOrders returns every order that matches the filter once, newest first', async () => {
     const client = clientOf();
     const created: CreatedOrder[] = [];
     for (const index of [0, 1, 2, 3, 4, 5, 6]) created.unshift(await client.createOrder(orderOf(`list-${index}`)));
@@ -132,7 +132,7 @@ describe('@order-gateway/client with a gateway:', () => {
     );
     expect(await list({ currency: 'EUR' })).toEqual(idsOf(created));
     expect(await list({ currency: 'USD' })).toEqual([]);
-    // Orders may be created in the same millisecond.
+    // Several orders can have the same millisecond.
     const middle = created[3]?.created_at ?? '';
     expect(await list({ createdFrom: middle })).toEqual(
       idsOf(created.filter(({ created_at }) => created_at >= middle)),
@@ -142,8 +142,8 @@ describe('@order-gateway/client with a gateway:', () => {
     );
   });
 
-  test('listEvents returns every event once to a poller that stores its cursor', async () => {
-    const client = clientOf(await gateway.accounts.create('Poller'));
+  test('listEvents returns every event once if the caller stores the cursor', async () => {
+    const client = clientOf((await gateway.newMerchant()).credentials);
     let { next_cursor: cursor } = await client.listEvents({ limit: 100 });
     const ids = ['event-1', 'event-2', 'event-3'];
     for (const id of ids) await client.createOrder(orderOf(id));
@@ -161,7 +161,7 @@ describe('@order-gateway/client with a gateway:', () => {
 });
 
 describe("the programs of the client's README", () => {
-  /** The folder in which the programs find the package. */
+  /** A folder from which Node.js resolves the package for the programs. */
   const folder = join(import.meta.dirname, '../../node_modules/.cache/client-readme');
   const fromSource = '--conditions=@order-gateway/source';
   let programs: string[];
@@ -181,7 +181,7 @@ describe("the programs of the client's README", () => {
     return path;
   }
 
-  test('the first one creates an order and prints its link', async () => {
+  test('the program that creates an order prints its link', async () => {
     const program = await writeProgram('client.createOrder');
     const { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET } = gateway.credentials;
     const env = { PATH: process.env.PATH, BASE_URL: gateway.url, CLIENT_ID, CLIENT_SECRET };
@@ -192,7 +192,7 @@ describe("the programs of the client's README", () => {
     expect(stdout.trim()).toBe((await clientOf().getOrder('web-1001')).payment_link);
   });
 
-  test('the webhook receiver accepts a signed event and rejects another', async () => {
+  test('the webhook receiver accepts a signed event and rejects a changed one', async () => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const program = await writeProgram('verifyWebhook');
     const receiver = spawn(process.execPath, [fromSource, program], {

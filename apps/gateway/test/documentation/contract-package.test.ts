@@ -10,12 +10,12 @@ import { useGateway } from '../helpers/running-gateway.ts';
 import { createOrder } from '../helpers/send-order.ts';
 
 const packageFolder = join(import.meta.dirname, '../../../../packages/contract');
-const ownModules = join(import.meta.dirname, '../../node_modules');
+const gatewayModules = join(import.meta.dirname, '../../node_modules');
 const run = promisify(execFile);
 
 const gateway = useGateway();
 
-/** A project outside the workspace that installed the packed package, with the packages that it needs beside it. */
+/** A project outside the workspace in which the packed package and its peer dependencies are installed. */
 let project: string;
 let orderToken: string;
 beforeAll(async () => {
@@ -23,14 +23,14 @@ beforeAll(async () => {
   await run('sh', ['-c', `${pnpm} pack --pack-destination '${project}'`], { cwd: packageFolder });
   const tarballs = (await readdir(project)).filter((file) => file.endsWith('.tgz'));
   await writeFile(join(project, 'package.json'), '{ "type": "module" }');
-  const quiet = ['--offline', '--no-audit', '--no-fund', '--cache', join(project, 'npm-cache')];
-  const runtime = join(ownModules, '@bufbuild/protobuf');
-  await run('npm', ['install', ...quiet, runtime, ...tarballs.map((file) => `./${file}`)], { cwd: project });
+  const npmOptions = ['--offline', '--no-audit', '--no-fund', '--cache', join(project, 'npm-cache')];
+  const runtime = join(gatewayModules, '@bufbuild/protobuf');
+  await run('npm', ['install', ...npmOptions, runtime, ...tarballs.map((file) => `./${file}`)], { cwd: project });
   const peerPackages = ['@connectrpc/connect', '@connectrpc/connect-node', '@grpc/grpc-js', '@types/node'];
   for (const name of peerPackages) {
     const path = join(project, 'node_modules', name);
     await mkdir(dirname(path), { recursive: true });
-    await symlink(join(ownModules, name), path);
+    await symlink(join(gatewayModules, name), path);
   }
   orderToken = (await createOrder(gateway, 'contract')).order_token;
 });
@@ -56,12 +56,12 @@ test('the package contains both module formats with types, the proto files, READ
   expect(outside.sort()).toEqual(['LICENSE', 'README.md', 'dist/cjs/package.json', 'package.json']);
 });
 
-/** Compiles a file of the project under `strict` with the types of the package, and runs the result. */
+/** Compiles a file in the project with `--strict` and the package's types, and runs the result. */
 async function compileAndRun(file: string, content: string, module: string): Promise<string> {
   await writeFile(join(project, file), content);
   const strict = ['--strict', '--target', 'es2023', '--lib', 'es2023,dom', '--types', 'node', '--ignoreConfig'];
-  const tsc = join(ownModules, '.bin/tsc');
-  // The types of @types/node contradict themselves in places.
+  const tsc = join(gatewayModules, '.bin/tsc');
+  // Some types of @types/node contradict each other.
   await run(tsc, [...strict, '--module', module, '--skipLibCheck', file], { cwd: project }).catch((error) => {
     throw new Error(error.stdout);
   });
@@ -81,7 +81,7 @@ async function examples(): Promise<string[]> {
   return [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => code);
 }
 
-test('each example of the README calls a gateway from an ES module', async () => {
+test('each example in the README calls a gateway from an ES module', async () => {
   const programs = await examples();
   expect(programs).toHaveLength(2);
   for (const [index, code] of programs.entries()) {
@@ -89,7 +89,7 @@ test('each example of the README calls a gateway from an ES module', async () =>
   }
 });
 
-test('each example of the README calls a gateway from a CommonJS module', async () => {
+test('each example in the README calls a gateway from a CommonJS module', async () => {
   for (const [index, code] of (await examples()).entries()) {
     const [imports, body] = code.split('\n\n', 2);
     const program = `${imports}\nvoid (async () => {\n${body}\n})();`;
@@ -97,7 +97,7 @@ test('each example of the README calls a gateway from a CommonJS module', async 
   }
 });
 
-test('the types of the package reject what does not exist', async () => {
+test('the types of the package reject a field that does not exist', async () => {
   const program = `import type { CheckoutOrder } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
     export const nameOf = (order: CheckoutOrder): string => order.merchant;`;
   await expect(compileAndRun('wrong.mts', program, 'nodenext')).rejects.toThrow("Property 'merchant' does not exist");

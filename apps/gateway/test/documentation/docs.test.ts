@@ -19,7 +19,7 @@ import { pageLanguages } from '../../src/payment-page/localization.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 
-test('the contract lists every field once, with the length of its rule', async () => {
+test('the proto file lists every field once, with the maximum length of its rule', async () => {
   const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
   const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
   const fields = message.matchAll(/((?: +\/\/ .+\n)+) +(?:optional \w+|map<string, string>) (\w+) =/g);
@@ -36,7 +36,7 @@ test('the contract lists every field once, with the length of its rule', async (
   }
 });
 
-test('docs/data-protection.md lists the fields that an erasure empties', async () => {
+test('docs/data-protection.md lists the fields that erasing an order empties', async () => {
   const page = await readFile(new URL('data-protection.md', docs), 'utf8');
   const [, table = ''] = page.split('| Field ');
   const cells = [...table.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\|/gm)].map(([, cell = '']) => cell);
@@ -44,7 +44,7 @@ test('docs/data-protection.md lists the fields that an erasure empties', async (
   expect(names.slice(0, personalFieldNames.length).sort()).toEqual(personalFieldNames.toSorted());
 });
 
-test('docs/order-states.md draws every transition of the domain, and no other', async () => {
+test('docs/order-states.md shows exactly the transitions of the domain', async () => {
   const page = await readFile(new URL('order-states.md', docs), 'utf8');
   const drawn = [...page.matchAll(/^ +(\w+) --> (\w+):/gm)].map(([, from, to]) => `${from} --> ${to}`);
   expect(drawn.toSorted()).toEqual(
@@ -60,7 +60,7 @@ test('docs/order-states.md draws every transition of the domain, and no other', 
   expect(rows.slice(0, orderStatuses.length)).toEqual(orderStatuses.map((status) => [status, eventOf.get(status)]));
 });
 
-test('every link of the docs leads to a file and a heading that exist', async () => {
+test('every relative link in the docs points to an existing file and heading', async () => {
   const root = new URL('../', docs);
   const files = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'];
   for (const name of await readdir(docs, { recursive: true })) if (name.endsWith('.md')) files.push(`docs/${name}`);
@@ -76,18 +76,18 @@ test('every link of the docs leads to a file and a heading that exist', async ()
     const file = new URL(name, root);
     for (const [, link = ''] of (await readFile(file, 'utf8')).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
       const target = new URL(link, file);
-      const isThere = await stat(target).then(
+      const exists = await stat(target).then(
         () => true,
         () => false,
       );
-      const hasHeading = target.hash === '' || (isThere && (await headings(target)).includes(target.hash.slice(1)));
-      if (!isThere || !hasHeading) broken.push(`${name}: ${link}`);
+      const hasHeading = target.hash === '' || (exists && (await headings(target)).includes(target.hash.slice(1)));
+      if (!exists || !hasHeading) broken.push(`${name}: ${link}`);
     }
   }
   expect(broken).toEqual([]);
 });
 
-test('the numbers and lists in the sentences of the docs are correct', async () => {
+test('the numbers and lists in the text of the docs are correct', async () => {
   const files = ['creating-orders.md', 'operations.md', 'payment-page.md', 'order-states.md'];
   const [orders = '', operations = '', paymentPage = '', states = ''] = await Promise.all(
     files.map(async (file) => (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' ')),
@@ -104,6 +104,8 @@ test('the numbers and lists in the sentences of the docs are correct', async () 
   const languages = new Intl.DisplayNames('en', { type: 'language' });
   const names = pageLanguages.map((language) => languages.of(language) ?? language);
   expect(paymentPage).toContain(`speaks ${new Intl.ListFormat('en-GB').format(names)}, `);
-  const [ofBrand, ofOthers] = [messageBytesMaxOfAny, messageBytesMax].map((bytes) => `${bytes / 1_024} KiB`);
-  expect(errorCatalogue.body_too_large.when).toContain(`${ofBrand} to change a brand, ${ofOthers} for everything else`);
+  const [brandMax, otherMax] = [messageBytesMaxOfAny, messageBytesMax].map((bytes) => `${bytes / 1_024} KiB`);
+  expect(errorCatalogue.body_too_large.when).toContain(
+    `${brandMax} to change a brand, ${otherMax} for everything else`,
+  );
 });

@@ -14,13 +14,14 @@ import { callJson, createOrder, postJson } from '../helpers/send-order.ts';
 
 const examplesFolder = join(import.meta.dirname, '../../../../docs/examples');
 
-/** The folder in which the examples find the packages that they import. */
+/** A folder from which the examples can import their packages. */
 const projectFolder = join(import.meta.dirname, '../../node_modules/.cache/examples');
 
-/** Uses the client package from its source. */
+/** Node.js, with the client package resolved to its source. */
 const node = [process.execPath, '--conditions=@order-gateway/source'] as const;
 
 interface Language {
+  /** The command that runs an example, without the path of the example. */
   readonly runs: readonly [string, ...string[]];
   /** Why the examples can't run on this machine. */
   readonly reason?: string | undefined;
@@ -51,7 +52,7 @@ const languages: Readonly<Record<string, Language>> = {
   Connect: { runs: node, creates: 'connect-client.mjs', pays: 'checkout-connect.mjs' },
   'grpc-js': { runs: node, creates: 'grpc-client.mjs', pays: 'checkout-grpc.mjs' },
   TypeScript: {
-    // Node.js does not run TypeScript below node_modules, so this runs what the compiler wrote.
+    // Node.js does not run TypeScript files under node_modules, so this runs the compiled file.
     runs: ['sh', '-c', 'exec node "$(dirname "$0")/typed-fetch.mjs"'],
     creates: 'typed-fetch.mts',
     prepare: async () => {
@@ -80,14 +81,14 @@ const languages: Readonly<Record<string, Language>> = {
   },
 };
 
-const present = Object.entries(languages).filter(([name, { reason }]) => !mustSkip(`the examples in ${name}`, reason));
+const runnable = Object.entries(languages).filter(([name, { reason }]) => !mustSkip(`the examples in ${name}`, reason));
 
 const gateway = useGateway();
 beforeAll(async () => {
   await mkdir(projectFolder, { recursive: true });
 });
 
-/** Runs an example to its end; rejects if it fails. */
+/** Runs an example and returns its standard output. Rejects if it fails. */
 async function run(
   { runs: [command, ...options] }: Language,
   file: string,
@@ -100,7 +101,7 @@ async function run(
     env: { PATH: process.env.PATH, ...variables },
     timeout: waitLimitMs,
   });
-  // A program that does not read its input may have ended before.
+  // A program that does not read its input may end before the input is written.
   running.child.stdin?.on('error', () => {}).end(input);
   return (await running).stdout;
 }
@@ -124,18 +125,18 @@ function create(language: Language, variables: Readonly<Record<string, string>>)
   });
 }
 
-/** The output of a program that failed. */
+/** Returns the output of a program that must fail. */
 function outputOfFailure(running: Promise<unknown>): Promise<string> {
   return running.then(
-    () => 'it succeeded',
+    () => 'the program succeeded',
     ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
   );
 }
 
-describe.each(present)('the example in %s', (name, language) => {
+describe.each(runnable)('the example in %s', (name, language) => {
   beforeAll(() => language.prepare?.());
 
-  test('creates an order and looks it up again', async () => {
+  test('creates an order and looks it up', async () => {
     const orderId = `example-${name}`;
     const printed = JSON.parse((await create(language, { ORDER_ID: orderId })).trim().split('\n').at(-1) ?? '');
     const found = (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
@@ -149,20 +150,20 @@ describe.each(present)('the example in %s', (name, language) => {
   });
 });
 
-describe.each(present.filter(([, { pays }]) => pays !== undefined))(
+describe.each(runnable.filter(([, { pays }]) => pays !== undefined))(
   'the example in %s that takes a payment',
   (name, language) => {
-    const pay = (orderToken: string, paymentId: string, more: Readonly<Record<string, string>> = {}) =>
+    const pay = (orderToken: string, paymentId: string, variables: Readonly<Record<string, string>> = {}) =>
       run(language, language.pays ?? '', {
         ...addresses(),
         CLIENT_ID: gateway.checkout.credentials.clientId,
         CLIENT_SECRET: gateway.checkout.credentials.clientSecret,
         ORDER_TOKEN: orderToken,
         PAYMENT_ID: paymentId,
-        ...more,
+        ...variables,
       });
 
-    test('gives the money back after another amount, and then pays the order', async () => {
+    test('refunds a payment with the wrong amount, and then pays the order', async () => {
       const orderId = `pays-${name}`;
       const { order_token } = await createOrder(gateway, orderId);
       const refused = pay(order_token, `${orderId}-1`, { PAID_AMOUNT: '9.5' });
@@ -177,7 +178,7 @@ describe.each(present.filter(([, { pays }]) => pays !== undefined))(
       expect(await outputOfFailure(late)).toBe("The order can't be paid: order_already_paid\n");
     });
 
-    test('takes no money during another attempt', async () => {
+    test('takes no money while another attempt is in progress', async () => {
       const { order_token } = await createOrder(gateway, `claimed-${name}`);
       const attempt = { order_token, attempt_id: 'another' };
       await postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', attempt);
@@ -190,7 +191,7 @@ const signingKey = Buffer.alloc(32, 7);
 const signingSecret = `whsec_${signingKey.toString('base64')}`;
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 
-/** A webhook as the reference library of Standard Webhooks signs it, as environment variables. */
+/** The headers of a webhook signed by the reference library of Standard Webhooks, as environment variables. */
 function signedWebhook(body: string, ageSeconds = 0, secrets = [signingSecret]): Record<string, string> {
   const signedAt = new Date(Date.now() - ageSeconds * 1_000);
   return {
@@ -201,7 +202,7 @@ function signedWebhook(body: string, ageSeconds = 0, secrets = [signingSecret]):
   };
 }
 
-/** A signed return as environment variables: the URL, and its values for the shell. */
+/** A signed return as environment variables: the URL, and its query parameters for the shell example. */
 function signedReturn(change: { status?: string; ageSeconds?: number; secret?: string } = {}): Record<string, string> {
   const signedAt = String(Math.floor(Date.now() / 1_000) - (change.ageSeconds ?? 0));
   const text = `a\\|b\\\\é|42|UN_PAID|${signedAt}`;
@@ -219,7 +220,7 @@ function signedReturn(change: { status?: string; ageSeconds?: number; secret?: s
   };
 }
 
-describe.each(present.filter(([, { verifies }]) => verifies !== undefined))(
+describe.each(runnable.filter(([, { verifies }]) => verifies !== undefined))(
   'the example in %s that verifies signatures',
   (_name, language) => {
     const file = language.verifies ?? '';
@@ -233,11 +234,11 @@ describe.each(present.filter(([, { verifies }]) => verifies !== undefined))(
     });
 
     test.each([
-      ['another secret', body, () => signedWebhook(body, 0, [otherSecret])],
-      ['another body', `${body} `, () => signedWebhook(body)],
-      ['another id', body, () => ({ ...signedWebhook(body), WEBHOOK_ID: 'evt_2' })],
+      ['a different secret', body, () => signedWebhook(body, 0, [otherSecret])],
+      ['a changed body', `${body} `, () => signedWebhook(body)],
+      ['a changed id', body, () => ({ ...signedWebhook(body), WEBHOOK_ID: 'evt_2' })],
       ['an old time', body, () => signedWebhook(body, 310)],
-      ['a time that is no number', body, () => ({ ...signedWebhook(body), WEBHOOK_TIMESTAMP: '1x' })],
+      ['a time that is not a number', body, () => ({ ...signedWebhook(body), WEBHOOK_TIMESTAMP: '1x' })],
     ])('rejects a webhook with %s', async (_, content, variables) => {
       expect(await outputOfFailure(run(language, file, variables(), content))).toContain('not verified');
     });
@@ -247,8 +248,8 @@ describe.each(present.filter(([, { verifies }]) => verifies !== undefined))(
     });
 
     test.each([
-      ['another secret', { secret: otherSecret }],
-      ['another status', { status: 'PAID' }],
+      ['a different secret', { secret: otherSecret }],
+      ['a changed status', { status: 'PAID' }],
       ['an old time', { ageSeconds: 3_610 }],
     ])('rejects a return with %s', async (_, change) => {
       expect(await outputOfFailure(run(language, file, signedReturn(change)))).toContain('not verified');
@@ -256,7 +257,7 @@ describe.each(present.filter(([, { verifies }]) => verifies !== undefined))(
   },
 );
 
-test('every example is run by these tests', async () => {
+test('these tests run every example', async () => {
   const files = (await readdir(examplesFolder)).filter((file) => !file.endsWith('.md'));
   const run = Object.values(languages).flatMap(({ creates, pays, verifies }) =>
     [creates, pays ?? [], verifies ?? []].flat(),

@@ -12,7 +12,7 @@ const repository = join(import.meta.dirname, '../../../..');
 
 const gateway = useGateway();
 
-/** The shell commands of a guide that begin with these texts, without their indentation, with other values for its placeholders. */
+/** Returns the shell commands of a guide that begin with these texts, with `values` in place of its placeholders. */
 async function commandsOf(
   guide: string,
   beginnings: readonly string[],
@@ -40,14 +40,14 @@ async function shell(script: string): Promise<string> {
   return (await promisify(execFile)('sh', ['-c', script], { cwd: repository, timeout: waitLimitMs })).stdout;
 }
 
-/** The placeholders of the merchant's credentials. */
+/** The merchant's credentials, by their placeholders. */
 const merchant = () => ({
   '<APP_ID>': gateway.credentials.clientId,
   '<SECRET_KEY>': gateway.credentials.clientSecret,
 });
 
 describe.skipIf(mustSkip('the commands of the guides', missing('curl')))('the commands of', () => {
-  test('docs/checkout.md pay an order, and show its event', async () => {
+  test('docs/checkout.md pay an order and show its event', async () => {
     const { order_token } = await createOrder(gateway, 'guide');
     const { clientId, clientSecret } = gateway.checkout.credentials;
     const values = { '<CLIENT_ID>': clientId, '<CLIENT_SECRET>': clientSecret, '<ORDER_TOKEN>': order_token };
@@ -60,7 +60,7 @@ describe.skipIf(mustSkip('the commands of the guides', missing('curl')))('the co
   });
 
   test('docs/go-live.md replace the first secret, and create and ping an endpoint', async () => {
-    const { clientId, clientSecret } = await gateway.accounts.create('Going Live');
+    const { clientId, clientSecret } = (await gateway.newMerchant()).credentials;
     const call = async (beginning: string, id = '') => {
       const values = { '<APP_ID>': clientId, '<SECRET_KEY>': clientSecret, '{id}': id };
       return JSON.parse(await shell(await commandsOf('go-live.md', ['call()', beginning], values)));

@@ -10,7 +10,7 @@ import { pressPay } from '../helpers/send-order.ts';
 afterEach(endProcesses);
 
 test.skipIf(mustSkip('the commands of the README', missing('curl')))(
-  'what start prints and the commands of the README succeed, in their order and as they are written',
+  'the steps that the start prints and the commands in the README work unchanged, in this order',
   async () => {
     const dataDir = await newClusterDir();
     const { baseUrl, demoBanner } = await startProcess({ DATA_DIR: dataDir });
@@ -19,23 +19,23 @@ test.skipIf(mustSkip('the commands of the README', missing('curl')))(
     const [, orderId, paymentLink = ''] = /1\. Pay the order (\S+): .+?\n +(http\S+)\n/s.exec(banner) ?? [];
     expect(orderId).toBe('demo-1000');
     const paid = await pressPay(paymentLink);
-    const back = paid.headers.get('location') ?? '';
-    expect([paid.status, back.startsWith(`${baseUrl}/demo/return?`)]).toEqual([303, true]);
-    const page = await (await fetch(back)).text();
+    const returnUrl = paid.headers.get('location') ?? '';
+    expect([paid.status, returnUrl.startsWith(`${baseUrl}/demo/return?`)]).toEqual([303, true]);
+    const page = await (await fetch(returnUrl)).text();
     for (const shown of ['Thank you for your payment', '>Valid<', 'demo-1000', '>PAID<']) expect(page).toContain(shown);
 
     const [setVariables = 'no variables'] = /^export .+?[^\\]$/ms.exec(banner) ?? [];
     const run = async (commands: string) => {
-      // The environment has none of the variables, and errors of curl end the script.
+      // Without other variables, the script shows that it sets all it needs. `-eu` ends it at the first error.
       const options = { timeout: waitLimitMs, env: { PATH: process.env.PATH } };
       const { stdout } = await promisify(execFile)('sh', ['-euc', `${setVariables}\n${commands}`], options);
       return stdout;
     };
     const readme = await readFile(new URL('../../../../README.md', import.meta.url), 'utf8');
-    const [start, create = '', call = '', ...others] = [...readme.matchAll(/^```sh\n(.+?)^```$/gms)].map(
+    const [start, create = '', call = '', ...furtherBlocks] = [...readme.matchAll(/^```sh\n(.+?)^```$/gms)].map(
       ([, commands = '']) => commands,
     );
-    expect([start, others]).toEqual([expect.stringMatching(/^npx .+ start\nnpx .+ test\n$/), []]);
+    expect([start, furtherBlocks]).toEqual([expect.stringMatching(/^npx .+ start\nnpx .+ test\n$/), []]);
 
     expect(banner).toContain(create);
     expect(await run(create)).toMatch(/^HTTP\/1.1 201 Created/);

@@ -34,7 +34,7 @@ async function get(path: string): Promise<{ response: Response; text: string }> 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(openApi('https://pay.example.com'), 'openapi');
 
-/** Checks that a value conforms to a schema of the document, which names every member of it. */
+/** Fails unless a value conforms to a schema of the document, and the schema lists all its members. */
 function expectConforms(schema: string, value: unknown): void {
   const conforms = ajv.compile({ $ref: `openapi#/components/schemas/${schema}` });
   expect(conforms(value), `${schema}: ${ajv.errorsText(conforms.errors)}`).toBe(true);
@@ -44,13 +44,12 @@ function expectConforms(schema: string, value: unknown): void {
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
-/** The targets of a page's links. */
 function linksIn(text: string): string[] {
   return [...text.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link);
 }
 
 describe('GET /', () => {
-  test('200: describes the server and links to the documentation, without script', async () => {
+  test('200: describes the server and links to the documentation', async () => {
     const { text, response } = await get('/');
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
@@ -62,7 +61,7 @@ describe('GET /', () => {
 });
 
 describe('GET /openapi.json', () => {
-  test('200: OpenAPI 3.1 without an error or a warning of the linter', async () => {
+  test('200: OpenAPI 3.1 for which the linter reports no error or warning', async () => {
     const { text, response } = await get('/openapi.json');
     expect(response.headers.get('content-type')).toContain('application/json');
     const config = await createConfig({ extends: ['recommended'] });
@@ -85,21 +84,21 @@ describe('GET /openapi.json', () => {
     expect(Order.properties?.order_amount).toMatchObject({ exclusiveMinimum: 0, maximum: 9_999_999_999_999.99 });
   });
 
-  test('has every text of a brand with the limit of its rule', () => {
+  test('has every text field of a brand with the limit of its rule', () => {
     const { UpdateBrandRequest: Brand = {} } = openApi('https://pay.example.com').components.schemas;
     for (const [field, { lengthMax }] of Object.entries(brandRules)) {
       expect(Brand.properties?.[field]?.maxLength, field).toBe(lengthMax);
     }
   });
 
-  test('names every operation in the imperative, and speaks of headers', () => {
+  test('summarizes every operation in the imperative, and uses the term "headers", not "metadata"', () => {
     const { paths, tags } = openApi('https://pay.example.com');
     const summaries = Object.values(paths).flatMap((path) => Object.values(path).map(({ summary }) => summary));
     for (const summary of summaries) expect(summary).toMatch(/^[A-Z][a-z]*[^s] (?!.*\.$)/);
     expect(tags.map(({ description }) => description).join()).not.toMatch(/metadata/);
   });
 
-  test('has the preferences that operations honour, and no others', () => {
+  test('lists the Prefer header for exactly the operations that honour it', () => {
     const paths = Object.values(openApi('https://pay.example.com').paths);
     const preferring = paths.flatMap((path) =>
       Object.values(path).filter(({ parameters }) => parameters?.some(({ name }) => name === 'prefer')),
@@ -111,14 +110,14 @@ describe('GET /openapi.json', () => {
     expect(preferring.map(({ operationId }) => operationId).toSorted()).toEqual(expected.toSorted());
   });
 
-  test('has every error code of the JSON API', () => {
+  test('lists every error code of the JSON API', () => {
     const listed = new Set<string>(Object.values(methods).filter(jsonRouteOf).flatMap(jsonErrorsOf));
-    // The rest are for payments that a checkout system records.
-    const rest = ['payment_id_conflict', 'order_cancelled', 'payment_mismatch'];
-    expect(Object.keys(errorCatalogue).filter((code) => !listed.has(code))).toEqual(rest);
+    // Only RecordPayment, which is not part of the JSON API, returns these codes.
+    const rpcCodes = ['payment_id_conflict', 'order_cancelled', 'payment_mismatch'];
+    expect(Object.keys(errorCatalogue).filter((code) => !listed.has(code))).toEqual(rpcCodes);
   });
 
-  test('has a webhook for each type of event, with the schema of the events', () => {
+  test('has a webhook for each event type, with an example of the right type and status', () => {
     const { webhooks } = openApi('https://pay.example.com');
     expect(Object.keys(webhooks)).toEqual(eventTypes);
     for (const type of eventTypes) {
@@ -128,7 +127,7 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  test('comes with a schema for each event, which accepts only the example of that event', async () => {
+  test('comes with a schema for each event type, which accepts only the example of that type', async () => {
     for (const type of eventTypes) {
       const { text, response } = await get(`/docs/events/${type}.schema.json`);
       expect(response.headers.get('content-type')).toBe('application/schema+json');
@@ -138,7 +137,7 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  test('lists the statuses that every operation, a lookup and a simulated payment can have', () => {
+  test('lists the error statuses that every operation, a lookup and a simulated payment can return', () => {
     const { paths } = openApi('https://pay.example.com');
     const statusesOf = (path: string, method: string) => Object.keys(Object(paths)[path][method].responses);
     for (const [path, methods] of Object.entries(paths))
@@ -162,7 +161,7 @@ describe('GET /openapi.json', () => {
     for (const { schema, example } of examples) expectConforms(schema.$ref?.split('/').at(-1) ?? '', example);
   });
 
-  test('has patterns that validators without the flag u for regular expressions understand', () => {
+  test('has patterns that work with and without the regular expression flag "u"', () => {
     const validators = [true, false].map((unicodeRegExp) => {
       const validator = new Ajv2020({ strict: false, validateFormats: false, unicodeRegExp });
       return validator
@@ -178,7 +177,7 @@ describe('GET /openapi.json', () => {
     expect(isValid({ customer_name: 'a\nb' })).toEqual([false, false]);
   });
 
-  test('shows an order that POST /order creates, a response with the same fields, and its page as JSON', async () => {
+  test('has an example order that POST /order accepts, and an example response with the fields of the real one', async () => {
     const response = await postOrder(gateway, exampleOrder);
     expect(response.status).toBe(201);
     const created = Object(await response.json());
@@ -189,7 +188,7 @@ describe('GET /openapi.json', () => {
   });
 });
 
-test('the OpenAPI document lists pages and problem documents as errors of the payment page, and Retry-After', () => {
+test('the OpenAPI document lists HTML and problem documents as errors of pages, and the headers of errors', () => {
   const { paths } = openApi('https://pay.example.com');
   const pages = Object.values(paths)
     .flatMap((methods) => Object.values(methods))
@@ -209,7 +208,7 @@ test('the OpenAPI document lists pages and problem documents as errors of the pa
   }
 });
 
-test('the OpenAPI document advises to send an order again only for POST /order', () => {
+test('the OpenAPI document advises callers to send an order again only for POST /order', () => {
   const { paths } = openApi('https://pay.example.com');
   const advice = /same order_id/;
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
@@ -222,7 +221,7 @@ test('the OpenAPI document advises to send an order again only for POST /order',
 });
 
 describe('GET /docs', () => {
-  test('200: the reference, with a policy that allows only its own script, and links that work without JavaScript', async () => {
+  test('200: the reference, with a policy that allows only its script, and links that work without JavaScript', async () => {
     const { text, response } = await get('/docs');
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(response.headers.get('content-security-policy')).toBe(
@@ -234,7 +233,7 @@ describe('GET /docs', () => {
     for (const link of linksIn(text)) await get(link.replace(gateway.baseUrl, ''));
   });
 
-  test('loads one script, from this server', async () => {
+  test('loads a single script, from the gateway', async () => {
     const { text } = await get('/docs');
     expect([...text.matchAll(/src="([^"]+)"/g)].map(([, src]) => src)).toEqual(['/gateway/docs/reference.js']);
     const { response } = await get('/docs/reference.js');
@@ -242,7 +241,7 @@ describe('GET /docs', () => {
   });
 });
 
-describe('GET /docs of a gateway with a demo', () => {
+describe('GET /docs of a gateway with a demo merchant', () => {
   const open = async (url: string, host: string) => {
     const { hostname, port } = new URL(url);
     const request = httpRequest({ host: hostname, port, path: '/docs', headers: { host } }).end();
@@ -250,7 +249,7 @@ describe('GET /docs of a gateway with a demo', () => {
     return { cacheControl: response.headers['cache-control'], page: await text(response) };
   };
 
-  test('has the demo merchant filled in on this machine at its own address, and is not stored', async () => {
+  test("contains the demo merchant's credentials at the local address, and is not cached", async () => {
     const { demo, url, baseUrl } = await runGateway({ hasDemo: true });
     const { cacheControl, page } = await open(url, new URL(baseUrl).host);
     expect(cacheControl).toBe('no-store');
@@ -258,11 +257,11 @@ describe('GET /docs of a gateway with a demo', () => {
       true,
       true,
     ]);
-    const other = await open(url, 'rebound.example.com');
-    expect([other.cacheControl, other.page.includes(demo?.clientSecret ?? '')]).toEqual(['max-age=60', false]);
+    const rebound = await open(url, 'rebound.example.com');
+    expect([rebound.cacheControl, rebound.page.includes(demo?.clientSecret ?? '')]).toEqual(['max-age=60', false]);
   });
 
-  test('has nothing filled in at a public address, or without a demo', async () => {
+  test('contains no credentials at a public address, or without a demo merchant', async () => {
     for (const options of [{ hasDemo: true, baseUrl: 'https://pay.gateway.test' }, {}]) {
       const { demo, url, baseUrl } = await runGateway(options);
       const { page } = await open(url, new URL(baseUrl).host);
@@ -271,7 +270,7 @@ describe('GET /docs of a gateway with a demo', () => {
   });
 });
 
-test('every operation with credentials has a sample for the Node.js SDK, which runs', async () => {
+test('every operation with credentials has a working sample for the Node.js SDK', async () => {
   const operations = Object.values(openApi(gateway.url).paths).flatMap((path) => Object.values(path));
   const withCredentials = operations.filter(({ security }) => security.length > 0);
   const { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET } = gateway.credentials;
@@ -291,12 +290,12 @@ test('every operation with credentials has a sample for the Node.js SDK, which r
       codes.add(error.code);
     });
   }
-  // No endpoint, event or secret has the id that its sample uses.
+  // The ids in the samples of endpoints, events and secrets do not exist.
   expect([...codes]).toEqual(['not_found']);
 });
 
 describe.each(Object.keys(guides))('GET /docs/%s', (name) => {
-  test('200: the guide, whose links lead to pages and headings of this server', async () => {
+  test('200: the guide, with links to existing pages and headings of the gateway', async () => {
     const { text, response } = await get(`/docs/${name}`);
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
     expect(text).toMatch(/<h1 id="[a-z-]+">/);
@@ -310,7 +309,7 @@ describe.each(Object.keys(guides))('GET /docs/%s', (name) => {
   });
 });
 
-test('GET /docs/errors: has an anchor for every code, which problem documents link to in `type`', async () => {
+test('GET /docs/errors has an anchor for every code, and the `type` of problem documents links to it', async () => {
   const { text } = await get('/docs/errors');
   for (const code of Object.keys(errorCatalogue)) expect(text).toContain(`id="${code}"`);
   for (const code of fieldErrorCodes) expect(text).toContain(`<code>${code}</code>`);
@@ -318,7 +317,7 @@ test('GET /docs/errors: has an anchor for every code, which problem documents li
   expect(problem.type).toBe(`${gateway.baseUrl}/docs/errors#invalid_order`);
 });
 
-test('GET /docs/operations: 404, because pages for operators are not served', async () => {
+test('GET /docs/operations gets 404, because pages for operators are not served', async () => {
   expect((await fetch(`${gateway.url}/docs/operations`)).status).toBe(404);
 });
 
@@ -333,16 +332,16 @@ describe('compression', () => {
   };
 
   test.each(['/openapi.json', '/docs/creating-orders', '/docs/reference.js', '/docs/proto.tar'])(
-    'GET %s is compressed where the client accepts it',
+    'GET %s is compressed if the client accepts it',
     async (path) => {
       for (const accepted of ['gzip', 'gzip, deflate, br', '*'])
         expect(await size(path, accepted)).toMatchObject({ encoding: 'gzip', vary: 'Accept-Encoding' });
-      for (const refused of ['identity', 'gzip;q=0', 'br'])
-        expect(await size(path, refused)).toMatchObject({ encoding: null, vary: 'Accept-Encoding' });
+      for (const notAccepted of ['identity', 'gzip;q=0', 'br'])
+        expect(await size(path, notAccepted)).toMatchObject({ encoding: null, vary: 'Accept-Encoding' });
     },
   );
 
-  test('no response with a token in it is compressed', async () => {
+  test('responses that contain an order token are not compressed', async () => {
     const order = await answerOf(
       await postOrder(gateway, { ...exampleOrder, order_id: 'compressed', order_note: 'x'.repeat(1_000) }),
     );
@@ -357,17 +356,17 @@ describe('the files at the root of the host', () => {
   test('GET /favicon.ico: 200 with an icon', async () => {
     const response = await fetch(`${root()}/favicon.ico`);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/x-icon']);
-    // The header of an icon with one image.
+    // The header of an ICO file with one image.
     expect(Buffer.from(await response.arrayBuffer()).subarray(0, 6)).toEqual(Buffer.of(0, 0, 1, 0, 1, 0));
   });
 
-  test('GET /robots.txt: 200, and every page may be read, as it says noindex itself', async () => {
+  test('GET /robots.txt: 200, and crawlers may read every page', async () => {
     const response = await fetch(`${root()}/robots.txt`);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
     expect(await response.text()).toBe('User-agent: *\nDisallow:\n');
   });
 
-  test('GET /.well-known/security.txt: 200 with the contact and an end within a year (RFC 9116)', async () => {
+  test('GET /.well-known/security.txt: 200 with the contact and an expiry within a year (RFC 9116)', async () => {
     const response = await fetch(`${root()}/.well-known/security.txt`);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
     const text = await response.text();
@@ -383,7 +382,7 @@ describe('the files at the root of the host', () => {
   });
 });
 
-test('GET /docs/proto.tar: 200 with the contract in its folders', async () => {
+test('GET /docs/proto.tar: 200 with every file of the contract at its path', async () => {
   const response = await fetch(`${gateway.url}/docs/proto.tar`);
   expect(response.headers.get('content-type')).toBe('application/x-tar');
   const entries = await unpackTar(await response.bytes());

@@ -13,7 +13,7 @@ import {
 } from '../helpers/grpc/grpc-servers.ts';
 import { callFields, callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
-test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
+test('a client that cancels all its other calls at once keeps its connection, and its last call succeeds', async () => {
   const server = await runGrpcServer();
   const session = useSession(server.port);
   const cancelled = { ...ordinaryCall('waited-for'), ends: false, cancels: true };
@@ -28,29 +28,29 @@ test('a client that cancels all of its calls at once keeps its connection, and t
 test('a client that cancels 30 of 130 calls a second for 10 s keeps its connection', async () => {
   await whileAnotherClientCalls({}, async ({ port }) => {
     const session = useSession(port);
-    const answers: Promise<unknown>[] = [];
+    const statuses: Promise<unknown>[] = [];
     const pace = { cancelled: 3, completed: 10 };
-    // A tenth of a second each. A slow machine makes fewer calls per second, never more.
+    // One step every 100 ms. On a slow machine the rate is lower, never higher.
     for (let step = 0; step < 100; step += 1) {
       for (let call = 0; call < pace.cancelled; call += 1) {
         void sendCall(session, { ...ordinaryCall(`cancelled-${step}-${call}`), cancels: true });
       }
       for (let call = 0; call < pace.completed; call += 1) {
-        answers.push(
+        statuses.push(
           sendCall(session, ordinaryCall(`order-${step}-${call}`)).then(({ trailers }) => trailers['grpc-status']),
         );
       }
       await sleep(100);
     }
-    expect(new Set(await Promise.all(answers))).toEqual(new Set(['0']));
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set(['0']));
     expect(session.closed).toBe(false);
   });
 });
 
-test('logs a cancelled call as cancelled, does none of its work, and handles the next one', async () => {
+test('logs a cancelled call as cancelled, does not create its order, and handles the next call', async () => {
   const server = await runGrpcServer();
   const client = await useRawClient(server.port);
-  // The reset arrives with the complete call.
+  // The reset arrives together with the complete call.
   const cancelled = [callFrames(1, 'cancelled'), resetFrame(1), headersFrame(3, callFields, 0), resetFrame(3)];
   client.socket.write(Buffer.concat([clientPreface, ...cancelled, callFrames(5, 'next')]));
   await client.frame(isFrame(frameTypes.data, 5));
@@ -61,7 +61,7 @@ test('logs a cancelled call as cancelled, does none of its work, and handles the
 });
 
 test.each([true, false])(
-  'a call that is cancelled while the store works ends without an error (fast path: %s)',
+  'a call that is cancelled while the store is working ends without an error (fast path: %s)',
   async (hasFastPath) => {
     const consoleError = vi.spyOn(console, 'error');
     onTestFinished(() => consoleError.mockRestore());
@@ -73,7 +73,7 @@ test.each([true, false])(
     stream.end(frame(orderData('cancelled')));
     await entered;
     stream.close(constants.NGHTTP2_CANCEL);
-    // The call's log line is written when its stream has closed.
+    // The server logs the call when its stream has closed.
     await expect.poll(() => server.calls.length).toBe(1);
     release();
     const next = await sendCall(session, ordinaryCall('cancelled'));

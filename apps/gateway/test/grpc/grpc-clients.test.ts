@@ -20,10 +20,10 @@ import { orderMessage } from '../helpers/send-order.ts';
 
 const { 'content-type': _protocol, ...credentialFields } = callHeaders;
 
-interface Answer {
+interface CallResult {
   readonly code: number;
   readonly isReplayed: boolean;
-  /** The details of an error, or the id of the order as text. */
+  /** The details of an error as text, or the order's id. */
   readonly text: string;
 }
 
@@ -33,7 +33,7 @@ interface CallOptions {
 }
 
 interface StockClient {
-  createOrder(message: CreateOrderRequest, options?: CallOptions): Promise<Answer>;
+  createOrder(message: CreateOrderRequest, options?: CallOptions): Promise<CallResult>;
   close(): void;
 }
 
@@ -99,39 +99,42 @@ const clients: readonly (readonly [name: string, open: (port: number) => StockCl
   ['connect-node with gzip', (port) => connectNode(port, compressionGzip)],
 ];
 
-/** A message of this many bytes with an order_note that is far too long. */
+/** A message of exactly this size, with an order_note that is far too long. */
 function messageOf(bytes: number): CreateOrderRequest {
   const note = (length: number) => create(CreateOrderRequestSchema, { orderNote: 'x'.repeat(length) });
   const overhead = toBinary(CreateOrderRequestSchema, note(bytes)).length - bytes;
   return note(bytes - overhead);
 }
 
-test.each(clients)('%s gets orders, replays, errors with details and messages of any size', async (_name, open) => {
-  const server = await runGrpcServer();
-  const client = open(server.port);
-  onTestFinished(client.close);
-  expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: false, text: 'one' });
-  // Long enough for several keepalive PINGs of grpc-js.
-  await sleep(200);
-  expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: true, text: 'one' });
-  const invalid = await client.createOrder({ ...orderMessage('two'), orderAmount: 10.001 });
-  expect(invalid).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
-  const conflict = await client.createOrder({ ...orderMessage('one'), orderNote: 'another' });
-  expect(conflict).toMatchObject({ code: Code.AlreadyExists, text: expect.stringContaining('order_id_conflict') });
-  const largest = await client.createOrder(messageOf(messageBytesMax));
-  expect(largest).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
-  const tooLarge = await client.createOrder(messageOf(messageBytesMax + 1));
-  expect(tooLarge).toMatchObject({ code: Code.ResourceExhausted, text: expect.stringContaining('body_too_large') });
-  // More calls than a connection may have at once, but few enough for a slow machine.
-  const many = await Promise.all(
-    Array.from({ length: http2Limits.maxConcurrentStreams + 50 }, (_, index) =>
-      client.createOrder(orderMessage(`many-${index}`)),
-    ),
-  );
-  expect(new Set(many.map(({ code }) => code))).toEqual(new Set([0]));
-});
+test.each(clients)(
+  '%s receives orders, replays and error details, and sends messages of any size',
+  async (_name, open) => {
+    const server = await runGrpcServer();
+    const client = open(server.port);
+    onTestFinished(client.close);
+    expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: false, text: 'one' });
+    // Long enough for several keepalive PINGs of grpc-js.
+    await sleep(200);
+    expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: true, text: 'one' });
+    const invalid = await client.createOrder({ ...orderMessage('two'), orderAmount: 10.001 });
+    expect(invalid).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
+    const conflict = await client.createOrder({ ...orderMessage('one'), orderNote: 'changed' });
+    expect(conflict).toMatchObject({ code: Code.AlreadyExists, text: expect.stringContaining('order_id_conflict') });
+    const largest = await client.createOrder(messageOf(messageBytesMax));
+    expect(largest).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
+    const tooLarge = await client.createOrder(messageOf(messageBytesMax + 1));
+    expect(tooLarge).toMatchObject({ code: Code.ResourceExhausted, text: expect.stringContaining('body_too_large') });
+    // More calls than a connection may have in flight, but few enough for a slow machine.
+    const many = await Promise.all(
+      Array.from({ length: http2Limits.maxConcurrentStreams + 50 }, (_, index) =>
+        client.createOrder(orderMessage(`many-${index}`)),
+      ),
+    );
+    expect(new Set(many.map(({ code }) => code))).toEqual(new Set([0]));
+  },
+);
 
-test.each(clients)('%s can limit the time of a call and cancel it', async (_name, open) => {
+test.each(clients)('%s can set a deadline for a call, and can cancel it', async (_name, open) => {
   const entered: string[] = [];
   const server = await runGrpcServer({
     store: {
@@ -155,9 +158,10 @@ test.each(clients)('%s can limit the time of a call and cancel it', async (_name
   await expect.poll(() => server.calls.map(({ code }) => code)).toContain('cancelled');
 });
 
-test('grpc-js with proto/service_config.json repeats a call that is UNAVAILABLE, at most four times', async () => {
+test('grpc-js with proto/service_config.json retries a call that is UNAVAILABLE, with at most four attempts', async () => {
   const memory = createInMemoryOrderStore();
   const attempts: string[] = [];
+  const attemptsOf = (orderId: string) => attempts.filter((id) => id === orderId).length;
   const failuresOf: Readonly<Record<string, number>> = { recovers: 2, fails: 100 };
   const server = await runGrpcServer({
     store: {
@@ -165,7 +169,7 @@ test('grpc-js with proto/service_config.json repeats a call that is UNAVAILABLE,
       create(order, timeoutMs) {
         const { order_id } = order.fields;
         attempts.push(order_id);
-        const isFailing = attempts.filter((id) => id === order_id).length <= (failuresOf[order_id] ?? 0);
+        const isFailing = attemptsOf(order_id) <= (failuresOf[order_id] ?? 0);
         return isFailing ? Promise.resolve({ kind: 'unavailable' }) : memory.create(order, timeoutMs);
       },
     },
@@ -178,8 +182,7 @@ test('grpc-js with proto/service_config.json repeats a call that is UNAVAILABLE,
   expect((await client.createOrder({ ...orderMessage('rejected'), orderAmount: 10.001 })).code).toBe(
     Code.InvalidArgument,
   );
-  const tries = Object.groupBy(attempts, (id) => id);
-  expect([tries.recovers?.length, tries.fails?.length]).toEqual([3, 4]);
+  expect([attemptsOf('recovers'), attemptsOf('fails')]).toEqual([3, 4]);
   await expect.poll(() => server.calls.length).toBe(8);
 });
 
@@ -200,7 +203,7 @@ test('accepts the headers that grpcurl, proxies and tracing add', async () => {
     'x-envoy-expected-rq-timeout-ms': '15000',
     ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`x-more-${index}`, 'v'.repeat(100)])),
   };
-  const answer = await sendCall(session, { headers, chunks: [frame(orderData('odd'))], ends: true });
-  expect(answer.trailers['grpc-status']).toBe('0');
+  const { trailers } = await sendCall(session, { headers, chunks: [frame(orderData('odd'))], ends: true });
+  expect(trailers['grpc-status']).toBe('0');
   await expect.poll(() => server.calls).toMatchObject([{ code: 'created' }]);
 });

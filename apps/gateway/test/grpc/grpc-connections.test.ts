@@ -31,40 +31,40 @@ import {
 const never = 1_000_000;
 const { unusedTimeoutMs, idleTimeoutMs, streamTimeoutMs } = http2Limits;
 
-/** The clients of a test close their connections only after it. */
+/** Short, because the clients of a test close their connections only when it has finished. */
 const limits: ServerOptions['limits'] = { goawayTimeoutMs: 100, drainTimeoutMs: 100 };
 
 const noError = uint32(0);
 
-// The time of connections and streams passes only when a test says so.
+// Tests control the clock that measures the time of connections and streams.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Lets time pass after the server has read everything that the client wrote. */
+/** Advances the clock after the server has read everything that the client wrote. */
 async function pass(ms: number, client: RawClient): Promise<void> {
   await readByServer(client);
   vi.advanceTimersByTime(ms);
 }
 
 async function withClient(
-  more: ServerOptions['limits'],
+  changedLimits: ServerOptions['limits'],
   body: (client: RawClient, server: RunningServer) => Promise<void>,
 ): Promise<void> {
-  const server = await runGrpcServer({ limits: { ...limits, ...more } });
+  const server = await runGrpcServer({ limits: { ...limits, ...changedLimits } });
   const client = await useRawClient(server.port);
   await body(client, server);
   expect(server.errors).toEqual([]);
 }
 
-test('an unused connection may stay open for 60 s, an idle one for 5 minutes', () => {
+test('a connection without calls may stay open for at least 60 s, and an idle one for 5 minutes', () => {
   expect(unusedTimeoutMs).toBeGreaterThanOrEqual(60_000);
   expect(idleTimeoutMs).toBe(300_000);
 });
 
 test.each([
   ['made no call', unusedTimeoutMs, [], 0],
-  ['made a call and makes no more', idleTimeoutMs, [callFrames(1, 'first')], 1],
-])('closes a connection that %s after its time, whatever it pings', async (_, timeoutMs, calls, lastStream) => {
+  ['made one call and no more', idleTimeoutMs, [callFrames(1, 'first')], 1],
+])('closes a connection that %s after its timeout, even if it sends PINGs', async (_, timeoutMs, calls, lastStream) => {
   await withClient({}, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, ...calls]));
     if (lastStream === 1) await client.frame(isFrame(frameTypes.data, 1));
@@ -78,10 +78,10 @@ test.each([
   });
 });
 
-test('a full port closes an idle connection with GOAWAY, an authenticated one last', async () => {
-  await withClient({ connectionsMax: 2 }, async (known, { port }) => {
-    known.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
-    await known.frame(isFrame(frameTypes.headers, 1));
+test('a full port closes an idle unauthenticated connection with GOAWAY, and keeps an authenticated one', async () => {
+  await withClient({ connectionsMax: 2 }, async (authenticated, { port }) => {
+    authenticated.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
+    await authenticated.frame(isFrame(frameTypes.headers, 1));
     const idle = await useRawClient(port);
     idle.socket.write(Buffer.concat([clientPreface, headersFrame(1)]));
     await idle.frame(isFrame(frameTypes.headers, 1));
@@ -89,12 +89,12 @@ test('a full port closes an idle connection with GOAWAY, an authenticated one la
     const goaway = await idle.frame(isFrame(frameTypes.goAway, 0));
     expect(goaway?.payload).toEqual(Buffer.concat([uint32(1), noError]));
     await idle.closed;
-    known.socket.write(callFrames(3, 'second'));
-    expect(await known.frame(isFrame(frameTypes.data, 3))).toBeDefined();
+    authenticated.socket.write(callFrames(3, 'second'));
+    expect(await authenticated.frame(isFrame(frameTypes.data, 3))).toBeDefined();
   });
 });
 
-test('a full port closes no connection with a call in flight', async () => {
+test('a full port does not close a connection with a call in flight', async () => {
   const authenticating = Promise.withResolvers<void>();
   const never = Promise.withResolvers<never>();
   const authenticate = () => {
@@ -110,7 +110,7 @@ test('a full port closes no connection with a call in flight', async () => {
   expect(busy.socket.readableEnded).toBe(false);
 });
 
-test('sends GOAWAY before it closes a connection, so that the client has time to close it', async () => {
+test('sends GOAWAY before it closes a connection, so that the client has time to close it first', async () => {
   await withClient({ goawayTimeoutMs: never }, async (client) => {
     client.socket.write(clientPreface);
     await pass(2 * unusedTimeoutMs, client);
@@ -119,7 +119,7 @@ test('sends GOAWAY before it closes a connection, so that the client has time to
   });
 });
 
-test('keeps a connection open for a call that began before its timeout', async () => {
+test('keeps a connection open for a call that started before the timeout', async () => {
   await withClient({ streamTimeoutMs: never }, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, headersFrame(1, callFields, 0)]));
     await pass(1.5 * unusedTimeoutMs, client);
@@ -128,11 +128,11 @@ test('keeps a connection open for a call that began before its timeout', async (
   });
 });
 
-test('resets a call that trickles, and closes its connection though one call was complete', async () => {
+test('resets a call whose message arrives too slowly, and closes its connection although one call was complete', async () => {
   await withClient({}, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first'), headersFrame(3, callFields, 0)]));
     await client.frame(isFrame(frameTypes.data, 1));
-    for (let passedMs = 0; passedMs <= streamTimeoutMs; passedMs += 1_000) {
+    for (let elapsedMs = 0; elapsedMs <= streamTimeoutMs; elapsedMs += 1_000) {
       client.socket.write(dataFrame(3, Buffer.alloc(1), 0));
       await pass(1_000, client);
     }
@@ -143,18 +143,18 @@ test('resets a call that trickles, and closes its connection though one call was
   });
 });
 
-test('closes a connection that always has a call open but completes none', async () => {
+test('closes a connection that always has a call in flight but never completes one', async () => {
   await withClient({}, async (client) => {
     client.socket.write(clientPreface);
-    for (let passedMs = 0; passedMs <= unusedTimeoutMs + streamTimeoutMs; passedMs += streamTimeoutMs / 2) {
-      client.socket.write(headersFrame(1 + (4 * passedMs) / streamTimeoutMs, callFields, 0));
+    for (let elapsedMs = 0; elapsedMs <= unusedTimeoutMs + streamTimeoutMs; elapsedMs += streamTimeoutMs / 2) {
+      client.socket.write(headersFrame(1 + (4 * elapsedMs) / streamTimeoutMs, callFields, 0));
       await pass(streamTimeoutMs / 2, client);
     }
     await client.closed;
   });
 });
 
-test('resets a call whose client takes no response', async () => {
+test('resets a call whose client does not accept the response', async () => {
   await withClient({}, async (client, server) => {
     client.socket.write(Buffer.concat([clientPreface, settingsFrame([[4, 0]]), callFrames(1, 'first')]));
     await client.frame(isFrame(frameTypes.headers, 1));
@@ -165,17 +165,17 @@ test('resets a call whose client takes no response', async () => {
   });
 });
 
-test('closes a connection whose client reads nothing', async () => {
+test('closes a connection whose client does not read', async () => {
   await withClient({}, async (client, server) => {
     client.socket.pause();
-    // Their responses fill the system's buffers.
+    // The responses to these calls fill the socket buffers.
     const calls = Array.from({ length: 20_000 }, (_, index) => headersFrame(2 * index + 1, callFields));
     client.socket.write(Buffer.concat([clientPreface, ...calls]));
     let isClosed = false;
     client.socket.once('close', () => {
       isClosed = true;
     });
-    // Only a write detects the end.
+    // The client does not read, so only a write detects that the connection has ended.
     const closed = () => {
       vi.advanceTimersByTime(streamTimeoutMs / 2);
       if (client.socket.writable) client.socket.write(pingFrame());
@@ -186,23 +186,23 @@ test('closes a connection whose client reads nothing', async () => {
   });
 });
 
-test('closes 1,000 silent, idle, trickling and malformed connections while ordinary calls succeed', async () => {
+test('closes 1,000 silent, idle, slow and malformed connections while ordinary calls succeed', async () => {
   const { port, errors } = await runGrpcServer({ limits });
-  const open = (count: number, sent: readonly Uint8Array[], again: Uint8Array) =>
+  const open = (count: number, sent: readonly Uint8Array[], repeated: Uint8Array) =>
     Array.from({ length: count }, async () => {
       const client = await openRawClient(port);
       for (const bytes of sent) client.socket.write(bytes);
-      return { ...client, again };
+      return { ...client, repeated };
     });
   const nothing = Buffer.alloc(0);
-  const begun = headersFrame(1, callFields, 0);
+  const headers = headersFrame(1, callFields, 0);
   const prefix = dataFrame(1, frame(Buffer.alloc(1), { length: 60_000 }), 0);
   const clients = await Promise.all([
     ...open(200, [], nothing),
     ...open(100, [clientPreface.subarray(0, 10)], nothing),
     ...open(200, [clientPreface], pingFrame()),
     ...open(200, [clientPreface, callFrames(1, 'idle')], pingFrame()),
-    ...open(200, [clientPreface, begun, prefix], dataFrame(1, Buffer.alloc(1), 0)),
+    ...open(200, [clientPreface, headers, prefix], dataFrame(1, Buffer.alloc(1), 0)),
     ...open(100, [Buffer.from('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n')], nothing),
   ]);
   const pending = new Set(clients);
@@ -215,7 +215,7 @@ test('closes 1,000 silent, idle, trickling and malformed connections while ordin
   const session = useSession(port);
   const statusWhileOpen = async () => {
     const { trailers } = await sendCall(session, ordinaryCall('beside'));
-    for (const { socket, again } of pending) if (socket.writable) socket.write(again);
+    for (const { socket, repeated } of pending) if (socket.writable) socket.write(repeated);
     vi.advanceTimersByTime(streamTimeoutMs / 2);
     return trailers['grpc-status'];
   };
@@ -223,7 +223,7 @@ test('closes 1,000 silent, idle, trickling and malformed connections while ordin
   expect(errors).toEqual([]);
 });
 
-test('sends GOAWAY when it is closed, and lets the calls in flight finish', async () => {
+test('a server that is closed sends GOAWAY and lets the calls in flight finish', async () => {
   const { store, entered, release } = blockedStore();
   const server = await runGrpcServer({ limits: { drainTimeoutMs: never }, store });
   const session = useSession(server.port);
@@ -240,7 +240,7 @@ test('sends GOAWAY when it is closed, and lets the calls in flight finish', asyn
   expect([session.destroyed, idle.destroyed]).toEqual([true, true]);
 });
 
-test('responds to a call that was on its way when it was closed, and then closes its connection', async () => {
+test('a server that is closed responds to a call that is still arriving, and then closes its connection', async () => {
   const server = await runGrpcServer({ limits: { idleDrainMs: never, drainTimeoutMs: never } });
   const client = await useRawClient(server.port);
   client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
@@ -255,7 +255,7 @@ test('responds to a call that was on its way when it was closed, and then closes
   await closed;
 });
 
-test('cuts off calls that do not finish and clients that do not disconnect within the drain time', async () => {
+test('a server that is closed ends unfinished calls and open connections after the drain timeout', async () => {
   const drainTimeoutMs = 300;
   const { store } = blockedStore();
   const server = await runGrpcServer({ store, limits: { drainTimeoutMs } });

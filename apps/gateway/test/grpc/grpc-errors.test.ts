@@ -5,7 +5,7 @@ import { callHeaders, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 
-test('an error of any order fits into the 8 KB of trailers that clients accept', async () => {
+test('the error for any order fits into the 8 KB of trailers that clients accept', async () => {
   const server = await runGrpcServer();
   const session = useSession(server.port);
   const order = {
@@ -23,7 +23,7 @@ test('an error of any order fits into the 8 KB of trailers that clients accept',
   expect(message).toMatch(/\u{1F4DA} \.\.\. \(cut, of \d+ bytes; POST \/order returns all of it\)$/u);
 });
 
-test('every response has an x-request-id, and is logged with it', async () => {
+test('every rejection has an x-request-id, and is logged with it', async () => {
   const server = await runGrpcServer();
   const session = useSession(server.port);
   const rejected: [Record<string, string>, number, string?][] = [
@@ -36,17 +36,17 @@ test('every response has an x-request-id, and is logged with it', async () => {
     [{ 'content-type': 'application/grpc-web' }, 415],
     [{ ':method': 'PUT', 'content-type': 'application/grpc' }, 405],
     [{ ':path': '/', 'content-type': 'application/grpc', expect: 'anything' }, 200, '12'],
-    // With a query it would bypass the limits of its method.
+    // If queries were ignored, this call would bypass the limits of its method.
     [{ ':path': '/grpc.health.v1.Health/Watch?x', 'content-type': 'application/grpc' }, 200, '12'],
   ];
   const expected: string[] = [];
   for (const [sent, status, code] of rejected) {
-    const answer = await sendCall(session, { headers: sent, chunks: [], ends: true });
-    const { ':status': httpStatus, 'x-request-id': requestId, allow } = answer.headers;
-    expect([httpStatus, requestId, answer.trailers['grpc-status']]).toEqual([status, '7'.repeat(16), code]);
+    const { headers, trailers } = await sendCall(session, { headers: sent, chunks: [], ends: true });
+    const { ':status': httpStatus, 'x-request-id': requestId, allow } = headers;
+    expect([httpStatus, requestId, trailers['grpc-status']]).toEqual([status, '7'.repeat(16), code]);
     expect(allow).toBe(status === 405 ? 'POST' : undefined);
-    const named = { ...sent, 'x-request-id': 'shop-1' };
-    const echoed = await sendCall(session, { headers: named, chunks: [], ends: true });
+    const withId = { ...sent, 'x-request-id': 'shop-1' };
+    const echoed = await sendCall(session, { headers: withId, chunks: [], ends: true });
     expect(echoed.headers['x-request-id']).toBe('shop-1');
     expected.push('7'.repeat(16), 'shop-1');
     await expect.poll(() => server.calls.map(({ request_id }) => request_id)).toEqual(expected);

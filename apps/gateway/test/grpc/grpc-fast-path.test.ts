@@ -28,7 +28,7 @@ let fast: RunningServer;
 let connect: RunningServer;
 let sessions: ClientHttp2Session[] = [];
 
-/** Resets count against a connection: no connection here may send as many as would end it. */
+/** The server closes a connection after too many resets, so each connection makes only this many calls. */
 const callsOnSession = 100;
 
 function renewSessions(): void {
@@ -50,15 +50,17 @@ const text = fc.oneof(
   fc.constantFrom('', ' ', 'a|b\\c', 'v1=00', 'x'.repeat(2_100)),
 );
 
-/** The text that its error response repeats, percent-encoded. */
+/** The error response repeats this note, percent-encoded. */
 const inError = { orderNote: '100%25 of\nall \u{1f4da}', orderChecksum: 'v1=00' };
 
-/** Few order ids, so that replays and conflicts occur. Most fields are valid, and some have any value. */
+/**
+ * A message with one of a few order ids, so that replays and conflicts occur. Most are valid; some have random fields.
+ */
 const message = fc
   .record({
     orderId: fc.nat({ max: 240 }).map((number) => `order-${number}`),
-    broken: fc.oneof(
-      { weight: 6, arbitrary: fc.constantFrom({}, {}, {}, {}, { orderNote: 'another' }, inError) },
+    overrides: fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom({}, {}, {}, {}, { orderNote: 'changed' }, inError) },
       fc.record(
         {
           orderId: text,
@@ -74,16 +76,19 @@ const message = fc
       ),
     ),
   })
-  .map(({ orderId, broken }) =>
-    toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, { ...orderMessage(orderId), ...broken })),
+  .map(({ orderId, overrides }) =>
+    toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, { ...orderMessage(orderId), ...overrides })),
   );
 
 const complete = message.map((data) => ({ bytes: frame(data), ends: true, isComplete: true }));
 
-/** Deadlines that have passed when the call arrives. The rest must be valid: which error is found first is random. */
+/**
+ * Deadlines that have passed when the call arrives. The rest of such a call is valid, because the first error found
+ * varies.
+ */
 const noTimes = ['0m', '1n', '0S'];
 
-/** Bodies that a correct client does not send. */
+/** Bodies: complete messages, and what a correct client does not send. */
 const body = fc.oneof(
   { weight: 4, arbitrary: complete },
   fc
@@ -99,7 +104,7 @@ const body = fc.oneof(
   fc.tuple(message, message).map(([one, two]) => ({ bytes: Buffer.concat([frame(one), frame(two)]), ends: true })),
   fc
     .tuple(message, fc.uint8Array({ maxLength: 9 }))
-    .map(([data, more]) => ({ bytes: Buffer.concat([frame(data), more]), ends: true })),
+    .map(([data, excess]) => ({ bytes: Buffer.concat([frame(data), excess]), ends: true })),
   fc.uint8Array({ maxLength: 200 }).map((data) => ({ bytes: frame(data), ends: true })),
   fc.constantFrom(65_535, 65_536, 65_537).map((length) => ({ bytes: frame(Buffer.alloc(length, 0xff)), ends: true })),
   fc.constant({ bytes: Buffer.alloc(0), ends: true }),
@@ -181,49 +186,49 @@ function cutInto(bytes: Uint8Array, cuts: number): Uint8Array[] {
 }
 
 /**
- * The parts that must be equal. Omitted are the date, and `grpc-encoding`: Connect announces a compression that the
- * client accepts, although it does not compress small messages; the fast path announces none. Messages are compared
- * decoded, because Connect encodes more characters than required.
+ * The parts of a response that must be equal. Omits the date and `grpc-encoding`: Connect announces a compression that
+ * the client accepts, although it does not compress small messages, and the fast path announces none. Decodes the
+ * status message, because Connect encodes more characters than required.
  */
 function comparable({ headers, trailers, body, closed }: RawResponse) {
   const { date: _date, 'grpc-encoding': _encoding, ...metadata } = headers;
   const message = trailers['grpc-message']?.toString() ?? '';
-  const read = { ...trailers, 'grpc-message': decodeURIComponent(message) };
-  return { metadata: { ...metadata }, trailers: read, body: readable(body), closed };
+  const decoded = { ...trailers, 'grpc-message': decodeURIComponent(message) };
+  return { metadata: { ...metadata }, trailers: decoded, body: decodedBody(body), closed };
 }
 
-/** Ids differ, because one of the two servers may have assigned one to an order that its client had cancelled. */
-function readable(body: string): unknown {
+/** Omits the order's id: it can differ, because one server may have assigned an id to an order of a cancelled call. */
+function decodedBody(body: string): unknown {
   const bytes = Buffer.from(body, 'hex');
   if (bytes.length === 0) return '';
   const { serviceOrderId, ...rest } = fromBinary(CreateOrderResponseSchema, bytes.subarray(5));
   return { prefix: bytes.subarray(0, 5).toString('hex'), isId: serviceOrderId > 0n, rest };
 }
 
-/** Whether a cancelled call created an order is random, so these have separate order ids. */
-async function cancelOne(number: number): Promise<void> {
+/** Cancels a call. It may or may not have created its order, so it has an order id that no other call uses. */
+async function cancelCall(number: number): Promise<void> {
   const bytes = frame(orderData(`cancelled-${number}`));
   const cancelled = { headers: callHeaders, chunks: [bytes.subarray(0, number)], ends: false, cancels: true };
-  const answers = await Promise.all(sessions.map((session) => sendCall(session, cancelled)));
-  expect(answers.map(({ closed }) => closed)).toEqual([constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL]);
+  const responses = await Promise.all(sessions.map((session) => sendCall(session, cancelled)));
+  expect(responses.map(({ closed }) => closed)).toEqual([constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL]);
 }
 
-test(`responds to ${callsMin} calls of all kinds, some of them cancelled, as Connect's own handler does`, async () => {
+test(`responds to ${callsMin} calls of all kinds, some of them cancelled, as Connect's handler does`, async () => {
   const outcomes = new Map<string, number>();
   let count = 0;
   for (const sample of fc.sample(call, { seed, numRuns: callsMin })) {
     if (count % callsOnSession === 0) renewSessions();
-    if (count % 20 === 0) await cancelOne(count);
-    const answers = await Promise.all(sessions.map((session) => sendCall(session, sample)));
+    if (count % 20 === 0) await cancelCall(count);
+    const responses = await Promise.all(sessions.map((session) => sendCall(session, sample)));
     count += 1;
-    const [fromFastPath, fromConnect] = answers.map(comparable);
+    const [fromFastPath, fromConnect] = responses.map(comparable);
     expect(fromFastPath?.closed, JSON.stringify(sample)).not.toBe('open');
     expect(fromFastPath, JSON.stringify(sample)).toEqual(fromConnect);
-    const status = String(answers[0]?.trailers['grpc-status'] ?? `HTTP ${answers[0]?.headers[':status']}`);
+    const status = String(responses[0]?.trailers['grpc-status'] ?? `HTTP ${responses[0]?.headers[':status']}`);
     outcomes.set(status, (outcomes.get(status) ?? 0) + 1);
   }
   expect(count).toBe(callsMin);
-  // Every kind of response occurred several times.
+  // Shows that the sample produced every kind of response several times.
   for (const status of ['0', '3', '4', '6', '8', '12', '16', 'HTTP 405', 'HTTP 415']) {
     expect(outcomes.get(status) ?? 0, `responses with ${status}`).toBeGreaterThanOrEqual(5);
   }

@@ -25,9 +25,9 @@ import { callFrames, headersFrame, isFrame, requestFields } from '../helpers/grp
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 
-type Answer = { readonly status: string };
+type HealthStatus = { readonly status: string };
 
-/** The health client of grpc-js users. */
+/** The health client that grpc-js users have. */
 const StockClient = makeClientConstructor(healthDefinition, 'grpc.health.v1.Health');
 
 let isReachable = true;
@@ -37,7 +37,7 @@ beforeEach(() => {
 
 async function serve(options: ServerOptions = {}) {
   const check = async () => {
-    if (!isReachable) throw new Error('the database is away');
+    if (!isReachable) throw new Error('the database is unavailable');
   };
   const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 10);
   const running = await runGrpcServer({ readiness, ...options });
@@ -52,20 +52,20 @@ async function serve(options: ServerOptions = {}) {
     readiness,
     check: (service: string) =>
       new Promise<string>((resolve) => {
-        stock.check?.({ service }, (error: ServiceError | null, answer: Answer) =>
-          resolve(error === null ? answer.status : String(error.code)),
+        stock.check?.({ service }, (error: ServiceError | null, response: HealthStatus) =>
+          resolve(error === null ? response.status : String(error.code)),
         );
       }),
     list: () =>
-      new Promise<Record<string, Answer>>((resolve, reject) => {
-        stock.list?.({}, (error: ServiceError | null, answer: { statuses: Record<string, Answer> }) =>
-          error === null ? resolve(answer.statuses) : reject(error),
+      new Promise<Record<string, HealthStatus>>((resolve, reject) => {
+        stock.list?.({}, (error: ServiceError | null, response: { statuses: Record<string, HealthStatus> }) =>
+          error === null ? resolve(response.statuses) : reject(error),
         );
       }),
     watch(service: string) {
-      const stream: ClientReadableStream<Answer> = stock.watch?.({ service });
+      const stream: ClientReadableStream<HealthStatus> = stock.watch?.({ service });
       const seen: string[] = [];
-      stream.on('data', ({ status }: Answer) => seen.push(status));
+      stream.on('data', ({ status }: HealthStatus) => seen.push(status));
       stream.on('status', ({ code }: StatusObject) => seen.push(`status ${code}`));
       stream.on('error', () => {});
       return { seen, cancel: () => stream.cancel() };
@@ -83,7 +83,7 @@ const names = [
   'gateway.v1.CheckoutService',
 ];
 
-test('a stock client checks the process and each service, without credentials and without a log line', async () => {
+test('a stock client checks the process and each service without credentials, and no call is logged', async () => {
   const { check, list, calls } = await serve();
   for (const name of names) expect(await check(name)).toBe('SERVING');
   expect(await check('gateway.v1.Other')).toBe('5');
@@ -95,7 +95,7 @@ test('a stock client checks the process and each service, without credentials an
   expect(calls).toEqual([]);
 });
 
-test('a watch gets each change, the drain too, and ends when the port closes', async () => {
+test('a watch receives each change, including the drain, and ends when the port closes', async () => {
   const { watch, check, readiness, close, calls, errors } = await serve();
   const watches = names.map(watch);
   const unknown = watch('gateway.v1.Other');
@@ -114,21 +114,21 @@ test('a watch gets each change, the drain too, and ends when the port closes', a
   expect([calls, errors]).toEqual([[], []]);
 });
 
-test('a watch outlives the time limit of calls, but does not keep an otherwise idle connection open', async () => {
+test('a watch may exceed the time limit of calls, but does not keep an idle connection open', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const { watch, check } = await serve();
   const { seen } = watch('');
   await expect.poll(() => seen).toEqual(['SERVING']);
   vi.advanceTimersByTime(2 * http2Limits.streamTimeoutMs);
-  // On the same connection.
+  // Uses the watch's connection.
   expect(await check('')).toBe('SERVING');
   expect(seen).toEqual(['SERVING']);
   vi.advanceTimersByTime(2 * http2Limits.idleTimeoutMs);
   await expect.poll(() => seen.length).toBe(2);
 });
 
-test('a watch whose request never ends is reset as any other call', async () => {
+test('a watch whose request never ends is reset like any other call', async () => {
   const { port } = await serve({ limits: { streamTimeoutMs: 100, checkEveryMs: 20 } });
   const client = await useRawClient(port);
   const fields = { ...requestFields, ':path': '/grpc.health.v1.Health/Watch' };
@@ -148,10 +148,10 @@ const watchCall = {
   ends: true,
 };
 
-/** A watch on a separate connection. Returns an object that has its code once it is closed. */
-async function watchAlone(port: number, isClient = false) {
+/** Starts a watch on a separate connection, and returns its stream when the first response has arrived. */
+async function watchAlone(port: number, isAuthenticated = false) {
   const session = useSession(port);
-  if (isClient) expect((await sendCall(session, ordinaryCall('known'))).trailers['grpc-status']).toBe('0');
+  if (isAuthenticated) expect((await sendCall(session, ordinaryCall('known'))).trailers['grpc-status']).toBe('0');
   const stream = session.request({ ':method': 'POST', ...watchCall.headers });
   stream.on('error', () => {});
   for (const chunk of watchCall.chunks) stream.write(chunk);
@@ -160,7 +160,7 @@ async function watchAlone(port: number, isClient = false) {
   return stream;
 }
 
-test('above the limit of all watches the oldest unauthenticated one ends for a new one, and those of clients stay', async () => {
+test('above the limit of all watches, a new one ends the oldest unauthenticated one, and authenticated ones stay', async () => {
   const { port } = await serve({ limits: { streamingCallsMax: 3 } });
   const watches = [await watchAlone(port, true), await watchAlone(port), await watchAlone(port)];
   const isOpen = () => watches.map(({ closed }) => !closed);
@@ -174,7 +174,7 @@ test('above the limit of all watches the oldest unauthenticated one ends for a n
   await expect.poll(isOpen).toEqual([true, false, false, false, true, true, false]);
 });
 
-test('watches above the limit of one connection are rejected, and end nothing else', async () => {
+test('watches above the limit of one connection are rejected, and no other call ends', async () => {
   const { port, watch } = await serve({ limits: { streamingCallsPerConnection: 3 } });
   const watches = ['', '', ''].map(watch);
   for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
@@ -190,7 +190,7 @@ test('watches above the limit of one connection are rejected, and end nothing el
   expect(watches[1]?.seen).toEqual(['SERVING']);
 });
 
-test('cancelled watches leave nothing behind', async () => {
+test('cancelled watches no longer count towards the limit', async () => {
   const { port } = await serve();
   const session = useSession(port);
   await once(session, 'connect');

@@ -3,7 +3,7 @@ import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { noCertificates } from '../helpers/certificates.ts';
 import { grpcTls, useGrpcTls } from '../helpers/grpc/grpc-tls.ts';
 
-// The tests of the gRPC port's bounds and the attacks on it, over TLS.
+// Runs the tests of the gRPC port's limits and of attacks over TLS.
 
 if (!mustSkip('the gRPC port over TLS', noCertificates)) {
   const authority = useGrpcTls();

@@ -27,7 +27,7 @@ const services = [
 ];
 
 test.each(['grpc-v1', 'grpc-v1alpha'])(
-  'buf curl lists and calls the services without a proto file, by %s',
+  'buf curl lists and calls the services with %s reflection, without a proto file',
   async (version) => {
     const reflect = ['--protocol', 'grpc', '--http2-prior-knowledge', '--reflect-protocol', version];
     const listed = await bufCurl(...reflect, '--list-services', gateway.grpcUrl);
@@ -47,9 +47,9 @@ test.each(['grpc-v1', 'grpc-v1alpha'])(
   },
 );
 
-test('reflection returns files with their imports, and an error in the stream for unknown names', async () => {
+test('reflection returns files with their imports, and an error message in the stream for unknown names', async () => {
   const client = grpcClient(ServerReflection, gateway);
-  const asked = [
+  const queries = [
     { case: 'fileByFilename', value: 'gateway/v1/order_service.proto' },
     { case: 'fileContainingSymbol', value: 'gateway.v1.OrderService.CreateOrder' },
     { case: 'fileContainingSymbol', value: 'google.rpc.ErrorInfo' },
@@ -63,26 +63,26 @@ test('reflection returns files with their imports, and an error in the stream fo
     { case: 'fileContainingSymbol', value: 'gateway.v1.Nothing' },
     { case: 'fileContainingExtension', value: { containingType: 'gateway.v1.CreateOrderRequest', extensionNumber: 1 } },
   ] as const;
-  const answers: unknown[] = [];
+  const results: unknown[] = [];
   const requests = async function* () {
-    for (const messageRequest of asked) yield { host: 'example.com', messageRequest };
+    for (const messageRequest of queries) yield { host: 'example.com', messageRequest };
   };
   for await (const {
     validHost,
     originalRequest,
     messageResponse: { case: kind, value },
   } of client.serverReflectionInfo(requests())) {
-    expect([validHost, originalRequest?.messageRequest.case]).toEqual(['example.com', asked[answers.length]?.case]);
+    expect([validHost, originalRequest?.messageRequest.case]).toEqual(['example.com', queries[results.length]?.case]);
     if (kind === 'fileDescriptorResponse')
-      answers.push(value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).name));
-    else if (kind === 'allExtensionNumbersResponse') answers.push(value.extensionNumber.toSorted());
-    else answers.push(kind === 'errorResponse' ? value.errorCode : kind);
+      results.push(value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).name));
+    else if (kind === 'allExtensionNumbersResponse') results.push(value.extensionNumber.toSorted());
+    else results.push(kind === 'errorResponse' ? value.errorCode : kind);
   }
   const operationFiles = ['google/protobuf/descriptor.proto', 'gateway/v1/operation.proto'];
   const httpFiles = ['google/api/http.proto', 'google/api/annotations.proto'];
   const orderFiles = [...operationFiles, 'gateway/v1/order.proto', ...httpFiles, 'gateway/v1/order_service.proto'];
   const detailFiles = ['google/protobuf/duration.proto', 'google/rpc/error_details.proto'];
-  expect(answers).toEqual([
+  expect(results).toEqual([
     orderFiles,
     orderFiles,
     detailFiles,
@@ -97,12 +97,12 @@ const reflectionCall = {
   'content-type': 'application/grpc',
 };
 
-test('a call of reflection may take neither many bytes nor much time, and is not logged', async () => {
+test('a reflection call is limited in bytes and time, and is not logged', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const server = await runGrpcServer();
   const session = useSession(server.port);
-  // `host` of 3,000 bytes, and `list_services`.
+  // A request with a `host` of 3,000 bytes and `list_services`.
   const message = frame(
     Buffer.concat([Buffer.from([0x0a, 0xb8, 0x17]), Buffer.alloc(3_000, 'x'), Buffer.from([0x3a, 0])]),
   );
@@ -118,9 +118,9 @@ test('a call of reflection may take neither many bytes nor much time, and is not
   expect([server.calls, server.errors]).toEqual([[], []]);
 });
 
-test('the HTTP port has neither service', async () => {
-  const client = (path: string) =>
+test('the HTTP port serves neither health checks nor reflection', async () => {
+  const post = (path: string) =>
     fetch(`${gateway.url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
   for (const path of ['/grpc.health.v1.Health/Check', reflectionCall[':path']])
-    expect((await client(path)).status).toBe(404);
+    expect((await post(path)).status).toBe(404);
 });

@@ -7,34 +7,34 @@ import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 const limitsOf = (sessions: readonly ClientHttp2Session[]) =>
   new Set(sessions.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
 
-test('connections of clients share the calls in flight, and get their share again when others end', async () => {
+test('authenticated connections share the limit of calls in flight, and shares grow when connections end', async () => {
   const limits = { maxConcurrentStreams: 100, streamsOfAllSessions: 128, concurrentStreamsMin: 16 };
   const server = await runGrpcServer({ limits });
-  // With valid credentials, which make the connection an authenticated one.
-  const openClients = async (count: number) => {
+  // A successful call makes a connection authenticated.
+  const openAuthenticated = async (count: number) => {
     const opened = Array.from({ length: count }, () => useSession(server.port));
     await Promise.all(opened.map((session, index) => sendCall(session, ordinaryCall(`client-${count}-${index}`))));
     return opened;
   };
 
-  const sessions = await openClients(1);
+  const sessions = await openAuthenticated(1);
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
-  sessions.push(...(await openClients(1)));
+  sessions.push(...(await openAuthenticated(1)));
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([64]));
-  sessions.push(...(await openClients(1)));
+  sessions.push(...(await openAuthenticated(1)));
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([32]));
-  sessions.push(...(await openClients(30)));
+  sessions.push(...(await openAuthenticated(30)));
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([16]));
-  // A client that sends more calls at once queues them, and all succeed.
+  // A client that makes more calls at once queues them, and all succeed.
   const [first] = sessions;
   const calls = Array.from({ length: 200 }, (_, index) => first && sendCall(first, ordinaryCall(`order-${index}`)));
-  const statuses = (await Promise.all(calls)).map((answer) => answer?.trailers['grpc-status']);
+  const statuses = (await Promise.all(calls)).map((response) => response?.trailers['grpc-status']);
   expect(new Set(statuses)).toEqual(new Set(['0']));
   for (const session of sessions.splice(1)) session.close();
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
 });
 
-test('unauthenticated connections share separate calls, and first settings count all connections', async () => {
+test('unauthenticated connections share a separate limit, and the first SETTINGS frame counts all connections', async () => {
   const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
   const client = useSession(server.port);
   await sendCall(client, ordinaryCall('client'));
@@ -52,9 +52,9 @@ test('unauthenticated connections share separate calls, and first settings count
   await expect.poll(() => limitsOf(unauthenticated)).toEqual(new Set([16]));
 });
 
-test('all calls succeed that a new connection sends before it knows how many it may send', async () => {
+test('all calls succeed that a client sends before it receives the limit of concurrent streams', async () => {
   const server = await runGrpcServer();
-  // A client that has received no settings yet assumes 100 (nghttp2).
+  // Until a client has received the settings, nghttp2 assumes a limit of 100.
   const bursts = Array.from({ length: 10 }, (_, index) => {
     const session = useSession(server.port);
     const calls = Array.from({ length: 100 }, (_, call) => sendCall(session, ordinaryCall(`burst-${index}-${call}`)));

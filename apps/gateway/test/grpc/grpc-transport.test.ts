@@ -23,7 +23,8 @@ function collectGarbage(): void {
   runInNewContext('gc')();
 }
 
-test('handles a call normally if its authority is not a host, such as that of Node.js clients on an IPv6 address', async () => {
+// Node.js clients that connect to an IPv6 address send it without brackets.
+test('handles a call normally if its authority is not a valid host', async () => {
   await whileAnotherClientCalls({}, async ({ port }) => {
     const session = useSession(port);
     for (const authority of ['::1:9090', '[']) {
@@ -36,7 +37,7 @@ test('handles a call normally if its authority is not a host, such as that of No
   });
 });
 
-test('responds when the deadline passes while the store works', async () => {
+test('responds with DEADLINE_EXCEEDED if the deadline passes while the store is working', async () => {
   const store: OrderStore & EventFeed = {
     ...createInMemoryOrderStore(),
     async create(_order, timeoutMs) {
@@ -59,28 +60,29 @@ test('buffers no more than the bytes of a message when each byte arrives in a se
     .mockResolvedValueOnce({ ok: true, value: merchant });
   const server = await runGrpcServer({ authenticate });
   const client = await useRawClient(server.port);
-  // An unauthenticated connection may not send such frames.
+  // An unauthenticated connection would be closed for sending such frames.
   client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
   await client.frame(isFrame(frameTypes.data, 1));
-  // Padding takes part of the window only briefly, but stays in memory where a byte is stored in its frame.
+  // Padding is returned to the flow-control window at once, but stays in memory if the byte is stored as part of its
+  // frame.
   const padded = dataFrame(3, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
   collectGarbage();
   const before = process.memoryUsage();
-  const [frames, framesOfWindow] = [60_000, 3_000];
+  const [frames, framesPerWindow] = [60_000, 3_000];
   client.socket.write(headersFrame(3, undefined, 0));
-  for (let windows = 1; windows <= frames / framesOfWindow; windows += 1) {
-    client.socket.write(Buffer.concat([...Array(framesOfWindow).fill(padded), pingFrame()]));
+  for (let windows = 1; windows <= frames / framesPerWindow; windows += 1) {
+    client.socket.write(Buffer.concat([...Array(framesPerWindow).fill(padded), pingFrame()]));
     await expect.poll(() => client.frames.filter(isFrame(frameTypes.ping, 0)).length).toBe(windows);
   }
-  const bytesOfFrame = () => {
+  const bytesPerFrame = () => {
     collectGarbage();
     const after = process.memoryUsage();
     return (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / frames;
   };
-  await expect.poll(bytesOfFrame).toBeLessThan(20);
+  await expect.poll(bytesPerFrame).toBeLessThan(20);
 });
 
-test('authenticates a call once, even if Connect handles it', async () => {
+test('authenticates a call only once, even if Connect handles it', async () => {
   let authenticated = 0;
   const server = await runGrpcServer({
     async authenticate() {
@@ -96,17 +98,17 @@ test('authenticates a call once, even if Connect handles it', async () => {
 test.each([
   ['on the fast path', {}],
   ['in compressed gRPC', { 'grpc-encoding': 'gzip' }],
-])('a message %s that is only announced allocates nothing', async (_, more) => {
+])('a message %s that is announced but not sent allocates no buffer', async (_, metadata) => {
   const server = await runGrpcServer();
   const session = useSession(server.port);
   await sendCall(session, ordinaryCall('first'));
   const before = process.memoryUsage().arrayBuffers;
   const count = 200;
-  const announced = { headers: { ...callHeaders, ...more }, chunks: announcement, ends: false };
+  const announced = { headers: { ...callHeaders, ...metadata }, chunks: announcement, ends: false };
   const calls = Array.from({ length: count }, () => sendCall(session, announced));
   // The server acknowledges a PING after it has read everything sent before it.
   await promisify(session.ping.bind(session))();
-  // A quarter of what was announced is far more than 200 calls need.
+  // A quarter of the announced bytes is far more than 200 calls need.
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((count * messageBytesMax) / 4);
   session.destroy();
   await Promise.all(calls);

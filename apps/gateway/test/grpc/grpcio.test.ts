@@ -6,7 +6,7 @@ import { callHeaders, createOrderPath, orderData } from '../helpers/grpc/grpc-ca
 import { blockedStore, runGrpcServer } from '../helpers/grpc/grpc-servers.ts';
 import { missingGrpcio, python } from '../helpers/grpc/grpcio.ts';
 
-/** Makes a call that waits, then further calls on the same connection, and prints how each of them ended. */
+/** Makes a call that waits and further calls on the same connection, and prints the status of each. */
 const program = `
 import grpc, json, sys
 
@@ -32,8 +32,8 @@ sys.stdin.readline()
 show(waiting)
 `;
 
-test.skipIf(mustSkip('the errors that grpcio sees', missingGrpcio()))(
-  'grpcio gets UNIMPLEMENTED for an unknown method, details if its metadata is too large, and a response to its other call',
+test.skipIf(mustSkip('the errors that grpcio receives', missingGrpcio()))(
+  'grpcio gets UNIMPLEMENTED for unknown methods and details for too large metadata, while another call succeeds',
   async () => {
     const { entered, release, store } = blockedStore();
     const server = await runGrpcServer({ store });
@@ -42,15 +42,15 @@ test.skipIf(mustSkip('the errors that grpcio sees', missingGrpcio()))(
     const args = ['-c', program, String(server.port), createOrderPath, JSON.stringify(credentials), ...orders];
     const client = spawn(python, args, { stdio: ['pipe', 'pipe', 'inherit'] });
     onTestFinished(() => void client.kill());
-    const answers: unknown[] = [];
-    createInterface({ input: client.stdout }).on('line', (line) => answers.push(JSON.parse(line)));
+    const results: unknown[] = [];
+    createInterface({ input: client.stdout }).on('line', (line) => results.push(JSON.parse(line)));
     await entered;
     client.stdin.write('\n');
     const tooLarge = ['RESOURCE_EXHAUSTED', expect.stringContaining('_too_large')];
     const rejected = [['UNIMPLEMENTED', ''], ['UNIMPLEMENTED', ''], tooLarge, tooLarge];
-    await expect.poll(() => answers).toEqual(rejected);
+    await expect.poll(() => results).toEqual(rejected);
     release();
     client.stdin.end('\n');
-    await expect.poll(() => answers).toEqual([...rejected, ['OK', '']]);
+    await expect.poll(() => results).toEqual([...rejected, ['OK', '']]);
   },
 );

@@ -33,15 +33,15 @@ import {
   within,
 } from '../helpers/grpc/raw-client.ts';
 
-// Floods of frames that cause streams, data or resets in our code. They show that other clients' calls still succeed.
-// Node.js limits all other frames itself. http2-bounds.test.ts tests our tighter limits.
+// Floods of frames that make the gateway's code open streams, read data or send resets. The calls of other clients must
+// still succeed. Node.js limits all other frames. http2-bounds.test.ts tests the gateway's tighter limits.
 
-/** The duration of each attack, from this many connections at a time, each for a while or until the server ends it. */
+/** Each attack lasts `attackMs` and uses `attackers` connections at a time. Each lives `connectionMs` at most. */
 const attackMs = grpcTls ? 500 : 100;
 const attackers = grpcTls ? 8 : 3;
 const connectionMs = attackMs / 2;
 
-/** A generous limit: a process that had run all attacks for four times as long used at most 540 MiB. */
+/** A generous limit: when all attacks ran four times as long, the process used at most 540 MiB. */
 const rssMax = 768 * 2 ** 20;
 
 /** The number of requests or frames on one connection. */
@@ -63,7 +63,7 @@ afterAll(async () => {
   const closed = once(server, 'exit');
   server.send('stop');
   expect(await closed).toEqual([0, null]);
-  // Connect reports failures to send there.
+  // Connect reports failures to send on standard error.
   expect(await stderr).toBe('');
 });
 
@@ -74,10 +74,10 @@ const withLength = (streamId: number, length: number) =>
   headersFrame(streamId, { ...requestFields, 'content-length': String(length) }, 0);
 const noWindow = settingsFrame([[4, 0]]);
 
-/** The attacks, each with what one connection sends after its preface. */
+/** The attacks, and the bytes that each connection sends after its preface. */
 const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
   ['rapid resets of complete requests', eachStream((id) => [headersFrame(id), resetFrame(id)])],
-  ['rapid resets of begun requests', eachStream((id) => [beginFrame(id), resetFrame(id)])],
+  ['rapid resets of incomplete requests', eachStream((id) => [beginFrame(id), resetFrame(id)])],
   ['resets provoked by window updates of 0', eachStream((id) => [beginFrame(id), windowUpdateFrame(id, 0)])],
   ['resets provoked by DATA after the end', eachStream((id) => [headersFrame(id), dataFrame(id, Buffer.alloc(1))])],
   [
@@ -91,11 +91,11 @@ const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
   ['more streams than are allowed', eachStream((id) => [beginFrame(id)])],
   ['complete requests without their credentials', eachStream((id) => [headersFrame(id)])],
   ['DATA without a byte', repeated(beginFrame(1), dataFrame(1, Buffer.alloc(0), 0))],
-  ['DATA of padding alone', repeated(beginFrame(1), dataFrame(1, Buffer.from([1, 0]), flags.padded))],
-  ['responses that no window lets out', Buffer.concat([noWindow, eachStream((id) => [headersFrame(id)])])],
+  ['DATA with only padding', repeated(beginFrame(1), dataFrame(1, Buffer.from([1, 0]), flags.padded))],
+  ['responses that the flow-control window blocks', Buffer.concat([noWindow, eachStream((id) => [headersFrame(id)])])],
 ];
 
-/** Repeats an attack on new connections until the time has passed. */
+/** Repeats an attack on new connections for `attackMs`. */
 async function attack(sent: Uint8Array, { isReading }: { readonly isReading: boolean }): Promise<void> {
   const bytes = Buffer.concat([clientPreface, sent]);
   const endsAt = performance.now() + attackMs;
@@ -117,11 +117,11 @@ function inParallel<Value>(count: number, run: (index: number) => Promise<Value>
 
 async function report(): Promise<ServerReport> {
   server.send('report');
-  const [answer] = await once(server, 'message');
-  return answer;
+  const [serverReport] = await once(server, 'message');
+  return serverReport;
 }
 
-/** Runs an attack beside a client that makes calls. All of them, and one of a new client after it, must succeed. */
+/** Runs an attack while another client makes calls. These, and the calls of a new client after it, must succeed. */
 async function whileAnotherClientCalls(run: () => Promise<unknown>): Promise<void> {
   await report();
   const endCalls = makeCalls(port);
@@ -134,11 +134,11 @@ async function whileAnotherClientCalls(run: () => Promise<unknown>): Promise<voi
   expect(used).toBeLessThan(rssMax);
 }
 
-test.each(attacks)('serves others during a flood of %s', async (_name, sent) => {
+test.each(attacks)('serves other clients during a flood of %s', async (_name, sent) => {
   await whileAnotherClientCalls(() => attack(sent, { isReading: true }));
 });
 
-test('serves others during a flood of requests by clients that read nothing', async () => {
+test('serves other clients during a flood of requests by clients that do not read', async () => {
   await whileAnotherClientCalls(() =>
     attack(
       eachStream((id) => [headersFrame(id)]),
@@ -147,7 +147,7 @@ test('serves others during a flood of requests by clients that read nothing', as
   );
 });
 
-/** Two calls: one in ordinary frames, and one with a header block that ends in frames of one byte. */
+/** Two calls: one in ordinary frames, and one whose header block ends in one-byte frames. */
 function twoCalls(): Buffer {
   const message = frame(orderData('cut'));
   const block = headerBlock(callFields);
@@ -158,17 +158,19 @@ function twoCalls(): Buffer {
     clientPreface,
     callFrames(1, 'cut'),
     pingFrame(),
-    // nghttp2 takes at most eight CONTINUATION frames.
+    // nghttp2 accepts at most eight CONTINUATION frames.
     http2Frame(frameTypes.headers, 0, 3, block.subarray(0, -7)),
     ...lastBytes,
     dataFrame(3, message),
   ]);
 }
 
-/** The long tests, over TLS, cut at every offset. A frame's header has nine bytes. */
+/**
+ * The slow tests, over TLS, cut at every offset. A frame header has nine bytes, so every fifth offset cuts each header.
+ */
 const cutEvery = grpcTls ? 1 : 5;
 
-test('responds to calls whose frames are split anywhere, and survives connections that end there', async () => {
+test('responds to calls whose frames are split at any offset, and survives connections that end there', async () => {
   const bytes = twoCalls();
   let cuts = 0;
   const nextCut = () => ++cuts * cutEvery;
@@ -198,13 +200,13 @@ test('survives malformed frames and random bytes', async () => {
       fc.constantFrom(0, 1, 1, 3, 5, 2),
       fc.uint8Array({ maxLength: 40 }),
     )
-    .map(([type, set, streamId, payload]) => http2Frame(type, set, streamId, payload));
-  const senseless = fc.oneof(
+    .map(([type, frameFlags, streamId, payload]) => http2Frame(type, frameFlags, streamId, payload));
+  const malformed = fc.oneof(
     fc.array(anyFrame, { maxLength: 30 }).map((frames) => Buffer.concat([clientPreface, headersFrame(1), ...frames])),
     fc.uint8Array({ maxLength: 300 }).map((garbage) => Buffer.concat([clientPreface, garbage])),
     fc.uint8Array({ maxLength: 300 }).map((garbage) => Buffer.from(garbage)),
   );
-  const samples = fc.sample(senseless, { seed: 20_261_122, numRuns: 1_000 });
+  const samples = fc.sample(malformed, { seed: 20_261_122, numRuns: 1_000 });
   await whileAnotherClientCalls(() =>
     inParallel(20, async () => {
       for (let sample = samples.pop(); sample !== undefined; sample = samples.pop()) {

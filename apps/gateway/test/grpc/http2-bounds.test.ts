@@ -28,10 +28,9 @@ import {
   type RawClient,
   readByServer,
   requestFields,
-  withFields,
 } from '../helpers/grpc/raw-client.ts';
 
-// The limits of the gRPC port that are tighter than Node.js's own.
+// The limits of the gRPC port that are tighter than those of Node.js.
 
 const limits = { drainTimeoutMs: 500 };
 const { streamResetBurst, maxSessionInvalidFrames, maxHeaderListPairs, maxHeaderListSize } = http2Limits;
@@ -46,7 +45,9 @@ interface Sent {
 
 const reset = (id: number) => [beginFrame(id), resetFrame(id)];
 
-/** Whether the connection is still open after the frames of this many streams, after an authenticated call if there is one. */
+/**
+ * Sends an authenticated call if required, then the frames of `count` streams. Returns whether the connection is open.
+ */
 async function staysOpen(client: RawClient, { frames, count, isAuthenticated = false }: Sent): Promise<boolean> {
   client.socket.write(clientPreface);
   if (isAuthenticated) {
@@ -55,7 +56,7 @@ async function staysOpen(client: RawClient, { frames, count, isAuthenticated = f
   }
   client.socket.write(streamsOf(count, frames, 3));
   await readByServer(client);
-  // A connection that is about to end may still respond once.
+  // A connection that is about to be closed may still respond once.
   return readByServer(client);
 }
 
@@ -72,14 +73,14 @@ test.each<[string, allowed: number, tooMany: number, Omit<Sent, 'count'>]>([
     maxSessionInvalidFrames + 2,
     { frames: (id) => [headersFrame(id, { x: 'y' })] },
   ],
-])('%s: %d in a row leave a connection open, %d end it', async (_name, allowed, tooMany, sent) => {
+])('%s: after %d in a row the connection stays open, after %d it is closed', async (_name, allowed, tooMany, sent) => {
   const { port, errors } = await runGrpcServer({ limits });
   const open = async (count: number) => staysOpen(await useRawClient(port), { ...sent, count });
   expect(await Promise.all([open(allowed), open(tooMany)])).toEqual([true, false]);
   expect(errors).toEqual([]);
 });
 
-/** More penalties than a network may take in the seconds that a slow machine needs to read them. */
+/** More penalties than a network may incur in the time that a slow machine needs to read the frames. */
 const tooManyPenalties = 10 * penaltyLimits.perSecond;
 
 const tinyFrames = (count: number) => (id: number) => [
@@ -95,7 +96,7 @@ test.each<[string, Sent, Sent]>([
     { frames: tinyFrames(tinyFramesMax), count: 1 },
     { frames: tinyFrames(tinyFramesMax + tooManyPenalties), count: 1 },
   ],
-])('an unauthenticated connection that sends many %s is closed', async (name, few, many) => {
+])('an unauthenticated connection that sends too many %s is closed', async (name, few, many) => {
   const never = new Promise<never>(() => {});
   const options: ServerOptions = name === 'tiny frames' ? { limits, authenticate: () => never } : { limits };
   const { port } = await runGrpcServer(options);
@@ -111,47 +112,41 @@ test('an unauthenticated connection whose calls are rejected before their messag
 
 const halfOfPenalties = { frames: reset, count: penaltyLimits.perSecond / 2 };
 
-test('resets of unauthenticated connections count for their network, which is still served', async () => {
+test('resets of unauthenticated connections are counted per network, whose other connections are still served', async () => {
   const { port } = await runGrpcServer({ limits });
   const authenticated = useSession(port);
   await sendCall(authenticated, ordinaryCall('before'));
   const attackers = Array.from({ length: 20 }, async () => staysOpen(await useRawClient(port), halfOfPenalties));
   expect(await Promise.all(attackers)).toContain(false);
-  const answers = [authenticated, useSession(port)].map((session) => sendCall(session, ordinaryCall('after')));
-  for (const { trailers } of await Promise.all(answers)) expect(trailers['grpc-status']).toBe('0');
+  const responses = [authenticated, useSession(port)].map((session) => sendCall(session, ordinaryCall('after')));
+  for (const { trailers } of await Promise.all(responses)) expect(trailers['grpc-status']).toBe('0');
 });
 
-test('resets of connections that a trusted proxy opens do not count', async () => {
+test('resets on connections from a trusted proxy are not counted', async () => {
   const { port } = await runGrpcServer({ limits, trustProxy: () => true });
   const opened = Array.from({ length: 20 }, async () => staysOpen(await useRawClient(port), halfOfPenalties));
   expect(await Promise.all(opened)).not.toContain(false);
 });
 
-/** The first frame of the response to each of two calls, on the streams 1 and 3. */
-async function answersTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFrame | undefined)[]> {
+/** Returns the first frame of the responses to two calls, on streams 1 and 3. */
+async function responsesTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFrame | undefined)[]> {
   const { port } = await runGrpcServer({ limits });
   const client = await useRawClient(port);
   client.socket.write(Buffer.concat([clientPreface, ...sent]));
   return Promise.all([1, 3].map((id) => client.frame(({ streamId }) => streamId === id)));
 }
 
-test('a call with more header fields than the bound is reset, and one with fewer gets a response', async () => {
-  const [allowed, tooMany] = [withFields(0.8 * maxHeaderListPairs), withFields(1.1 * maxHeaderListPairs)];
-  const answers = await answersTo(headersFrame(1, allowed), headersFrame(3, tooMany));
-  expect(answers.map((answer) => answer?.type)).toEqual([frameTypes.headers, frameTypes.reset]);
-});
-
-/** The size of a header list as clients and servers count it (RFC 9113, 6.5.2). */
+/** The size of a header list as RFC 9113, 6.5.2 defines it. */
 const headerListSize = (list: Fields) =>
   Object.entries(list).reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
 
-test('metadata above a bound is an error with details, and far above it a reset; no other call ends', async () => {
+test('too much metadata gets an error with details, and far too much a reset; other calls continue', async () => {
   const { entered, release, store } = blockedStore();
   const server = await runGrpcServer({ store });
   const session = useSession(server.port);
   const other = sendCall(session, ordinaryCall('other'));
   await entered;
-  const answerTo = (metadata: Fields) =>
+  const callWith = (metadata: Fields) =>
     sendCall(session, { ...ordinaryCall('large'), headers: { ...callHeaders, ...metadata } });
   const entries = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, '']));
@@ -159,29 +154,30 @@ test('metadata above a bound is an error with details, and far above it a reset;
     { x: '0'.repeat(metadataBytesMax) },
     { x: '0'.repeat(50_000) },
     entries(metadataEntriesMax),
+    entries(0.8 * maxHeaderListPairs),
   ]) {
-    const { trailers, closed } = await answerTo(metadata);
+    const { trailers, closed } = await callWith(metadata);
     expect([trailers['grpc-status'], closed]).toEqual(['8', 0]);
     expect(trailers).toHaveProperty('grpc-status-details-bin');
   }
   for (const metadata of [{ x: '0'.repeat(maxHeaderListSize) }, entries(maxHeaderListPairs + 1)]) {
     const resets = [constants.NGHTTP2_ENHANCE_YOUR_CALM, constants.NGHTTP2_REFUSED_STREAM];
-    expect(resets).toContain((await answerTo(metadata)).closed);
+    expect(resets).toContain((await callWith(metadata)).closed);
   }
   release();
   expect((await other).trailers['grpc-status']).toBe('0');
 });
 
-test('metadata of exactly the bound is accepted, whether the client acknowledges the settings or not', async () => {
+test('metadata of exactly the limit is accepted, whether or not the client acknowledges the settings', async () => {
   const length = metadataBytesMax - headerListSize({ ...requestFields, x: '' });
   for (const ack of [[http2Frame(frameTypes.settings, flags.ack, 0)], []]) {
     const callOf = (streamId: number, x: string) => headersFrame(streamId, { ...requestFields, x });
-    const answers = await answersTo(...ack, callOf(1, 'y'.repeat(length)), callOf(3, 'y'.repeat(length + 1)));
-    // Neither call has credentials or a body. The second call is rejected for its size first.
-    expect(answers.map((answer) => [answer?.type, answer?.payload.length])).toEqual([
+    const responses = await responsesTo(...ack, callOf(1, 'y'.repeat(length)), callOf(3, 'y'.repeat(length + 1)));
+    // Neither call has credentials or a body, so both are rejected, but the second one for its size.
+    expect(responses.map((response) => [response?.type, response?.payload.length])).toEqual([
       [frameTypes.headers, expect.any(Number)],
       [frameTypes.headers, expect.any(Number)],
     ]);
-    expect(answers[0]?.payload).not.toEqual(answers[1]?.payload);
+    expect(responses[0]?.payload).not.toEqual(responses[1]?.payload);
   }
 });

@@ -36,7 +36,7 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly checkout: Pick<RunningGateway, 'url' | 'credentials' | 'headers'>;
   readonly accounts: AccountAdmin;
   /** Creates a merchant with no orders. */
-  newMerchant(name?: string, mode?: MerchantMode): Promise<Caller>;
+  newMerchant(name?: string, mode?: MerchantMode): Promise<Caller & Pick<RunningGateway, 'accounts'>>;
   /** The gateway's local address, with the path prefix of its routes. */
   readonly url: string;
   readonly grpcUrl: string;
@@ -155,7 +155,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     checkout: { url, credentials: checkoutCredentials, headers: credentialHeaders(checkoutCredentials) },
     url,
     accounts,
-    newMerchant: async (name = 'Shop', mode) => ({ url, credentials: await accounts.create(name, mode) }),
+    newMerchant: async (name = 'Shop', mode) => ({ url, accounts, credentials: await accounts.create(name, mode) }),
     grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
     adminPort: await admin.listen(0, '127.0.0.1'),
     close: () => (closed ??= close()),

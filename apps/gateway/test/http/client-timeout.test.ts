@@ -15,21 +15,24 @@ const [UNAUTHENTICATED, DEADLINE_EXCEEDED] = [String(Code.Unauthenticated), Stri
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The status of a call on the HTTP port: that of gRPC-Web, which is in the body, otherwise that of HTTP. */
+/** Returns the gRPC-Web status of a call on the HTTP port, which is in the body, or else its HTTP status. */
 async function httpStatus(type: string, body: string | Uint8Array<ArrayBuffer>, headers: Headers): Promise<unknown> {
-  const all = { 'content-type': type, ...headers };
-  const response = await fetch(gateway.url + createOrderPath, { method: 'POST', headers: all, body });
+  const init = { method: 'POST', headers: { 'content-type': type, ...headers }, body };
+  const response = await fetch(gateway.url + createOrderPath, init);
   return /grpc-status: (\d+)/.exec(await response.text())?.[1] ?? response.status;
 }
 
 async function grpcStatus(headers: Headers, ends = true): Promise<unknown> {
   const session = useSession(gateway.grpcPort);
-  const call = { chunks: ends ? [frame(orderData('late'))] : [], ends };
-  const all = { 'content-type': 'application/grpc', 'grpc-timeout': '0n', ...headers };
-  return (await sendCall(session, { ...call, headers: all })).trailers['grpc-status'];
+  const { trailers } = await sendCall(session, {
+    headers: { 'content-type': 'application/grpc', 'grpc-timeout': '0n', ...headers },
+    chunks: ends ? [frame(orderData('late'))] : [],
+    ends,
+  });
+  return trailers['grpc-status'];
 }
 
-/** The statuses of calls with a timeout of zero, in each protocol. */
+/** The statuses of calls with a timeout of zero in every protocol. */
 async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
   const connectTimeout = { ...headers, 'connect-timeout-ms': '0' };
   const message = toBinary(CreateOrderRequestSchema, orderMessage('late'));
@@ -38,7 +41,7 @@ async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
     await httpStatus('application/proto', message, connectTimeout),
     await httpStatus('application/grpc-web+proto', Buffer.from(frame(message)), { ...headers, 'grpc-timeout': '0n' }),
     await grpcStatus(headers),
-    // Connect itself responds to this one.
+    // Connect handles compressed calls.
     await grpcStatus({ ...headers, 'grpc-encoding': 'gzip' }),
   ];
 }
@@ -48,32 +51,32 @@ const outcomes = () =>
     gateway.calls.map(({ level, code, protocol, grpc_status }) => [level, code, protocol, grpc_status].join(' ')),
   );
 
-/** The outcomes of {@link statusesWithoutTime}. */
-const everywhere = (code: string, grpcStatus: string) =>
+/** The {@link outcomes} if every call of {@link statusesWithoutTime} has the same one. */
+const sameOutcome = (code: string, grpcStatus: string) =>
   new Set([`info ${code} connect `, `info ${code} grpc-web ${grpcStatus}`, `info ${code} grpc ${grpcStatus}`]);
 
 test.each([
   ['no credentials', {}],
   ['malformed credentials', { 'x-client-id': 'app_x', 'x-client-secret': 'sk_x' }],
-])('a caller with %s is unauthenticated, however short its deadline', async (_, headers) => {
+])('a caller with %s gets "unauthenticated", however short the deadline is', async (_, headers) => {
   gateway.calls.length = 0;
   expect(await statusesWithoutTime(headers)).toEqual([401, 401, UNAUTHENTICATED, UNAUTHENTICATED, UNAUTHENTICATED]);
   await expect.poll(() => gateway.calls.length).toBe(5);
-  expect(outcomes()).toEqual(everywhere('unauthenticated', 'UNAUTHENTICATED'));
+  expect(outcomes()).toEqual(sameOutcome('unauthenticated', 'UNAUTHENTICATED'));
 });
 
-test('a deadline that is too short for anything is logged and counted as the fault of the client', async () => {
+test("a deadline of zero is logged and counted as the client's fault", async () => {
   gateway.calls.length = 0;
   expect(await statusesWithoutTime(gateway.headers)).toEqual([504, 504, ...Array(3).fill(DEADLINE_EXCEEDED)]);
   await expect.poll(() => gateway.calls.length).toBe(5);
-  expect(outcomes()).toEqual(everywhere('client_timeout', 'DEADLINE_EXCEEDED'));
+  expect(outcomes()).toEqual(sameOutcome('client_timeout', 'DEADLINE_EXCEEDED'));
   const metrics = await scrape(gateway);
   expect(metrics).toContain('operation="CreateOrder",code="client_timeout"');
   expect(metrics).not.toContain('code="deadline_exceeded"');
 });
 
 test.each(['identity', 'gzip'])(
-  'a deadline that passes while the message arrives is client_timeout too: %s',
+  'a deadline that passes while the message arrives is logged as client_timeout: %s',
   async (encoding) => {
     gateway.calls.length = 0;
     const timed = { ...gateway.headers, 'grpc-encoding': encoding, 'grpc-timeout': `${fairTimeoutMs}m` };

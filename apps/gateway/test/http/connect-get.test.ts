@@ -29,7 +29,7 @@ function sendGet(query: string | Record<string, string>, init: RequestInit = {},
   return fetch(`${gateway.url}${path}?${new URLSearchParams(query)}`, { headers: gateway.headers, ...init });
 }
 
-test('clients with useHttpGet find an order, with each encoding and compression', async () => {
+test('clients with useHttpGet look up and list orders, with each encoding and compression', async () => {
   for (const { name, client } of httpGetClients(OrderService, gateway)) {
     const callsBefore = gateway.calls.length;
     const { order } = await client.getOrder({ order: { case: 'orderId', value: orderId } }, gateway);
@@ -63,32 +63,32 @@ test.each<[string, Record<string, string>]>([
 });
 
 test.each<[string, string | Record<string, string>, number, string]>([
-  ['another order', { encoding: 'json', message: '{"order_id":"not-there"}' }, 404, 'not_found'],
+  ['an unknown order', { encoding: 'json', message: '{"order_id":"not-there"}' }, 404, 'not_found'],
   ['no query', '', 415, 'unsupported_media_type'],
   ['no encoding', { message: byId }, 415, 'unsupported_media_type'],
   ['an unknown encoding', { encoding: 'xml', message: byId }, 415, 'unsupported_media_type'],
-  ['an encoding of gRPC-Web', { encoding: 'grpc-web', message: byId }, 415, 'unsupported_media_type'],
+  ['a gRPC-Web encoding', { encoding: 'grpc-web', message: byId }, 415, 'unsupported_media_type'],
   ['no message', { encoding: 'proto' }, 400, 'invalid_argument'],
   ['two messages', 'encoding=json&message=%7B%7D&message=%7B%7D', 400, 'invalid_argument'],
   ['invalid base64', { encoding: 'json', base64: '1', message: '{"order_id":"a"}' }, 400, 'invalid_argument'],
   ['invalid JSON', { encoding: 'json', message: '{' }, 400, 'invalid_argument'],
-  ['two equal keys', { encoding: 'json', message: '{"order_id":"a","order_id":"b"}' }, 400, 'invalid_argument'],
+  ['a duplicate key', { encoding: 'json', message: '{"order_id":"a","order_id":"b"}' }, 400, 'invalid_argument'],
   ['invalid Protobuf', { encoding: 'proto', base64: '1', message: base64([0xff]) }, 400, 'invalid_argument'],
   ['an unknown compression', { encoding: 'json', compression: 'zstd', message: byId }, 501, 'unimplemented'],
   [
-    'a message that is decompressed to more than the limit',
+    'a message that exceeds the limit after decompression',
     { encoding: 'json', base64: '1', compression: 'gzip', message: base64(gzipSync(' '.repeat(messageBytesMax + 1))) },
     429,
     'resource_exhausted',
   ],
-])('GET is rejected, and not cached: %s', async (_, query, status, code) => {
+])('GET with %s is rejected, and the response is not cached', async (_, query, status, code) => {
   const response = await sendGet(query);
   expect([response.status, response.headers.get('cache-control')]).toEqual([status, 'no-store']);
   expect(await response.json()).toMatchObject({ code });
   expect(gateway.errors).toEqual([]);
 });
 
-test('credentials are read from the headers only', async () => {
+test('credentials are only read from headers', async () => {
   const credentials = {
     'x-client-id': gateway.credentials.clientId,
     'x-client-secret': gateway.credentials.clientSecret,
@@ -100,13 +100,13 @@ test('credentials are read from the headers only', async () => {
 
 test('the body of a GET is ignored, and the connection serves the next request', async () => {
   const head = [`GET ${getOrderPath}?encoding=json&message=${encodeURIComponent(byId)} HTTP/1.1`, 'host: x'];
-  const sent = [...head, ...Object.entries(gateway.headers).map(([name, value]) => `${name}: ${value}`)];
-  const withBody = [...sent, 'content-type: application/grpc-web', 'content-length: 5', '', 'xxxxx'].join('\r\n');
-  const responses = await exchange(gateway, `${withBody}${[...sent, 'connection: close', '', ''].join('\r\n')}`);
+  const headLines = [...head, ...Object.entries(gateway.headers).map(([name, value]) => `${name}: ${value}`)];
+  const withBody = [...headLines, 'content-type: application/grpc-web', 'content-length: 5', '', 'xxxxx'].join('\r\n');
+  const responses = await exchange(gateway, `${withBody}${[...headLines, 'connection: close', '', ''].join('\r\n')}`);
   expect(responses.match(/HTTP\/1\.1 200 /g)).toHaveLength(2);
 });
 
-test.each(Object.values(methods))('$name allows GET if it has no side effects', async ({ name, parent }) => {
+test.each(Object.values(methods))('$name allows GET only if it has no side effects', async ({ name, parent }) => {
   const isRead = /^(Get|List|Resolve)/.test(name);
   const path = `/${parent.typeName}/${name}`;
   const allow = isRead ? 'GET, POST' : 'POST';

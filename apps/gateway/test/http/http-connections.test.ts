@@ -20,54 +20,54 @@ import { postOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
-test('responses while the gateway closes have connection: close', async () => {
+test('while the gateway closes, responses have the header "connection: close"', async () => {
   const closing = await runGateway();
   const body = JSON.stringify(validOrderInput({ order_id: 'closing' }));
   const length = `content-length: ${body.length}`;
   const exchanges = [
-    { begin: postHead(closing, '/order', length), end: body, expected: '201' },
-    { begin: postHead(closing, createOrderPath, length), end: body, expected: '200' },
-    { begin: 'GET /health/live HTTP/1.1\r\nhost: x\r\n', end: '\r\n', expected: '200' },
-    { begin: 'GET /%zz HTTP/1.1\r\nhost: x\r\n', end: '\r\n', expected: '404' },
+    { start: postHead(closing, '/order', length), end: body, expected: '201' },
+    { start: postHead(closing, createOrderPath, length), end: body, expected: '200' },
+    { start: 'GET /health/live HTTP/1.1\r\nhost: x\r\n', end: '\r\n', expected: '200' },
+    { start: 'GET /%zz HTTP/1.1\r\nhost: x\r\n', end: '\r\n', expected: '404' },
   ].map((exchange) => {
     const socket = connect(closing.httpPort, '127.0.0.1');
-    socket.write(exchange.begin);
-    return { ...exchange, socket, answer: textOf(socket) };
+    socket.write(exchange.start);
+    return { ...exchange, socket, response: textOf(socket) };
   });
-  // Its response shows that everything sent of the earlier requests was read.
+  // The response to this later request shows that the gateway has read the start of the earlier ones.
   await postOrder(closing, '{}');
   const closed = closing.close();
-  for (const { socket, end, expected, answer } of exchanges) {
+  for (const { socket, end, expected, response } of exchanges) {
     socket.write(end);
-    const received = await answer;
+    const received = await response;
     expect(received).toMatch(/\r\nconnection: close\r\n/i);
     expect(statusesOf(received)).toEqual([expected]);
   }
   await closed;
 });
 
-test.concurrent('pipelined requests get responses, and a client that pipelines thousands is disconnected', async () => {
-  const ask = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
-  const last = ask.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n');
-  expect(statusesOf(await exchange(gateway, ask.repeat(99) + last))).toEqual(Array(100).fill('200'));
-  const received = await exchange(gateway, ask.repeat(4_000) + last).catch(
+test.concurrent('pipelined requests get responses, but a client that pipelines thousands is disconnected', async () => {
+  const requestText = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
+  const lastRequest = requestText.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n');
+  expect(statusesOf(await exchange(gateway, requestText.repeat(99) + lastRequest))).toEqual(Array(100).fill('200'));
+  const received = await exchange(gateway, requestText.repeat(4_000) + lastRequest).catch(
     (error: Error & { code?: string }) => error.code ?? '',
   );
   expect(statusesOf(received).length).toBeLessThan(4_000);
 });
 
-test.concurrent('a client that sends requests and reads no response is disconnected', async () => {
+test.concurrent('a client that sends requests but does not read responses is disconnected', async () => {
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});
   const cutOff = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  // Nothing is read, so only a write detects the end.
-  const asking = setInterval(() => socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100)), 100);
+  // The client does not read, so only a write detects that the connection has ended.
+  const sending = setInterval(() => socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100)), 100);
   await cutOff;
-  clearInterval(asking);
+  clearInterval(sending);
 });
 
-test.concurrent('1,000 slow sockets are closed, with 408 if a request began, while ordinary requests continue', async () => {
-  const openings = [
+test.concurrent('1,000 slow requests get 408 and their connections are closed, while ordinary requests succeed', async () => {
+  const requestStarts = [
     () => 'POST /order HT',
     () => 'POST /order HTTP/1.1\r\nhost: x\r\n',
     () => `${postHead(gateway, '/order', 'content-length: 1000')}{"order_id":`,
@@ -76,22 +76,22 @@ test.concurrent('1,000 slow sockets are closed, with 408 if a request began, whi
   const received = new Set<string>();
   const sockets: Socket[] = [];
   let isServed = false;
-  /** Opens a slow socket, and another one when it is closed, until an ordinary request was served beside them. */
+  /** Opens a slow connection, and a new one whenever it is closed, until an ordinary request has succeeded. */
   const openSlow = async (index: number) => {
     do {
       const socket = connect(gateway.httpPort, '127.0.0.1');
       sockets[index] = socket;
-      socket.write(openings[index % openings.length]?.() ?? '');
+      socket.write(requestStarts[index % requestStarts.length]?.() ?? '');
       received.add((await textOf(socket)).slice(0, 12));
     } while (!isServed);
   };
   const allClosed = Promise.all(Array.from({ length: 1_000 }, (_, index) => openSlow(index)));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  // Some occasionally send another byte of their body, which must not keep them alive.
+  // Some occasionally send one more byte of the body. This must not keep the connection open.
   const trickle = setInterval(() => {
     for (const [index, socket] of sockets.entries()) if (index % 20 === 2 && socket.writable) socket.write(' ');
   }, 100);
-  // Repeated because a slow machine may miss the deadline of a call.
+  // Repeated because a slow machine can miss the deadline of a call.
   await expect.poll(async () => (await postOrder(gateway)).status).toBeLessThan(202);
   isServed = true;
   await allClosed;
@@ -99,14 +99,14 @@ test.concurrent('1,000 slow sockets are closed, with 408 if a request began, whi
   expect(received).toEqual(new Set(['HTTP/1.1 408']));
 });
 
-test.concurrent('a connection that is opened ahead of use stays open, and gets no response but that to its request', async () => {
+test.concurrent('a connection that is opened before it is needed stays open, and only its request gets a response', async () => {
   const unused = await startGateway();
   const socket = connect(unused.httpPort, '127.0.0.1');
-  const answer = textOf(socket);
-  // Longer than the time for headers, which Node.js counts from the connection's start.
+  const response = textOf(socket);
+  // Longer than the time limit for headers, which Node.js measures from the start of the connection.
   await sleep(headersTimeoutMs + 3 * connectionsCheckEveryMs);
   socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
-  expect(await answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await response).toMatch(/^HTTP\/1\.1 200 /);
   expect(unused.calls).toEqual([]);
   await unused.close();
 });
@@ -126,7 +126,7 @@ describe('a full port', () => {
     port = await listen(server);
   });
 
-  /** Opens a connection and sends a request, if there is one. */
+  /** Opens a connection, and sends a request if one is given. */
   const open = async (request?: string) => {
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => {});
@@ -140,36 +140,35 @@ describe('a full port', () => {
     await (/slow|idle|POST/.test(request) ? once(server, 'request') : once(socket, 'data'));
   };
   /**
-   * Opens a connection, which makes the server close one. Returns the index of the closed connection; the last is the
-   * new one.
+   * Opens one more connection, so that the server closes one. Returns the index of the closed one; the new one is last.
    */
-  const closedFor = async (sockets: readonly Socket[]) => {
+  const indexOfClosed = async (sockets: readonly Socket[]) => {
     const all = [...sockets, await open()];
     return Promise.race(
       all.map((socket, index) => (socket.destroyed ? index : once(socket, 'close').then(() => index))),
     );
   };
 
-  test('closes no connection with a request in flight, but one whose call is idle', async () => {
+  test('closes a connection whose call is idle, but none with a request in flight', async () => {
     const [slow, idle, second] = [await open('/slow'), await open('/idle'), await open('/slow')];
-    expect(await closedFor([slow, idle, second])).toBe(1);
+    expect(await indexOfClosed([slow, idle, second])).toBe(1);
   });
 
-  test('closes a connection that only trickles', async () => {
+  test('closes a connection whose request is incomplete', async () => {
     const body = 'POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123';
     const sockets = [await open('/slow'), await open(body), await open('/slow')];
-    expect(await closedFor(sockets)).toBe(1);
+    expect(await indexOfClosed(sockets)).toBe(1);
   });
 
-  test('closes authenticated connections last', async () => {
+  test('closes authenticated connections lastRequest', async () => {
     const sockets = [await open('/authenticated'), await open('/'), await open('/')];
-    expect(await closedFor(sockets)).toBe(1);
-    expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
+    expect(await indexOfClosed(sockets)).toBe(1);
+    expect(await indexOfClosed([sockets[0], sockets[2]] as Socket[])).toBe(1);
   });
 });
 
 test.skipIf(mustSkip('a full port over TLS', noCertificates))(
-  'a full port closes an idle connection over TLS, too',
+  'a full port closes an idle connection over TLS',
   async () => {
     const authority = createAuthority();
     onTestFinished(() => authority.remove());

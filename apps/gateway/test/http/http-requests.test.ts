@@ -34,23 +34,23 @@ test.each([
   ['two lengths', `${oneByte}content-length: 2\r\n\r\n`, 400, 'malformed_request'],
   ['a length and chunks', `${oneByte}transfer-encoding: chunked\r\n\r\n`, 400, 'malformed_request'],
   ['a header with a NUL', 'GET /order HTTP/1.1\r\nhost: x\r\nx: a\u0000b\r\n\r\n', 400, 'malformed_request'],
-])('%s is rejected with a problem document before there is a request', async (_, text, status, code) => {
-  const answer = await exchange(gateway, text);
-  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  expect(answer.toLowerCase()).toContain('content-type: application/problem+json');
-  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({
+])('%s is rejected with a problem document, although there is no valid request', async (_, text, status, code) => {
+  const response = await exchange(gateway, text);
+  expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(response.toLowerCase()).toContain('content-type: application/problem+json');
+  expect(JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))).toMatchObject({
     status,
     code,
     request_id: expect.any(String),
   });
 });
 
-/** `Allow` is the header of a 405; without it, a path is unknown. */
+/** The last value is the `Allow` header of a 405. If it is null, the path is unknown. */
 test.each([
   ['GET', '/nowhere', null],
   ['GET', '/%zz', null],
   ['POST', '/nope', null],
-  // This is longer than any order_id.
+  // Longer than any order_id.
   ['POST', `/order/${'x'.repeat(5_000)}/cancel`, null],
   ['QUERY', '/nope', null],
   ['GET', '/order/a/b', null],
@@ -75,7 +75,7 @@ test.each([
   ['PUT', '/order/x/cancel', 'POST'],
   ['DELETE', '/order/x/cancel', 'POST'],
   ['PROPFIND', '/order/x/cancel', 'POST'],
-])('%s %s is rejected in the same way whatever its body and media type are', async (method, path, allow) => {
+])('%s %s is rejected in the same way for every body and media type', async (method, path, allow) => {
   const expected = allow === null ? { status: 404, code: 'not_found' } : { status: 405, code: 'method_not_allowed' };
   const bodies = method === 'GET' ? [null] : [null, '{', '{"__proto__":1}', 'x'.repeat(70_000)];
   for (const type of ['application/json', 'application/json; charset=utf-16', 'text/plain', 'no type', undefined]) {
@@ -90,23 +90,23 @@ test.each([
   expect(gateway.errors).toEqual([]);
 });
 
-test('an expectation that means nothing here changes nothing', async () => {
-  const answer = await exchange(gateway, 'PUT /order HTTP/1.1\r\nhost: x\r\nexpect: x\r\nconnection: close\r\n\r\n');
-  expect(answer).toMatch(/^HTTP\/1\.1 405 [^{]+\r\nx-request-id: /);
+test('an unknown Expect header is ignored', async () => {
+  const response = await exchange(gateway, 'PUT /order HTTP/1.1\r\nhost: x\r\nexpect: x\r\nconnection: close\r\n\r\n');
+  expect(response).toMatch(/^HTTP\/1\.1 405 [^{]+\r\nx-request-id: /);
 });
 
 test.each([
   ['of another service', '1.1', 'host: a_b.test:443\r\n'],
   ['with an IPv6 address', '1.1', 'host: [::1]:8080\r\n'],
   ['that is empty', '1.1', 'host:\r\n'],
-  ['that HTTP/1.0 does not ask for', '1.0', ''],
+  ['that is absent, as HTTP/1.0 allows,', '1.0', ''],
 ])('a Host %s does not change the response, in JSON and Connect', async (_, version, host) => {
   for (const path of ['/order', createOrderPath]) {
     const head = postHead(gateway, path, 'content-length: 2', 'connection: close');
     const request = head.replace('HTTP/1.1', `HTTP/${version}`).replace('host: x\r\n', host);
-    const answer = await exchange(gateway, `${request}{}`);
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(answer).toContain('invalid_order');
+    const response = await exchange(gateway, `${request}{}`);
+    expect(response).toMatch(/^HTTP\/1\.1 400 /);
+    expect(response).toContain('invalid_order');
   }
 });
 
@@ -116,7 +116,7 @@ test.each([
   ['application/json; charset=latin1', 415],
   ['application/json; charset=utf8', 400],
   ['application/json; odata=verbose; charset=utf-8', 400],
-])('a body of the media type "%s": %i', async (type, status) => {
+])('a body of the media type "%s" gets %i', async (type, status) => {
   expect((await postOrder(gateway, '{}', { 'content-type': type })).status).toBe(status);
 });
 
@@ -134,7 +134,7 @@ test.each([
   }
 });
 
-test('content-encoding: identity is accepted in any case', async () => {
+test('content-encoding: identity is accepted in upper and lower case', async () => {
   for (const coding of ['identity', 'Identity', 'IDENTITY']) {
     expect((await postOrder(gateway, '{}', { 'content-encoding': coding })).status).toBe(400);
   }
@@ -148,12 +148,12 @@ test('a body of 64 KiB without a content-length is read, and one byte more is re
   expect(await exchange(gateway, chunked(65_537))).toMatch(/^HTTP\/1\.1 413 /);
 });
 
-test('messages that are sent byte by byte get a response, and do not block other requests', async () => {
+test('messages sent byte by byte get a response, and do not block other requests', async () => {
   const head = postHead(gateway, createOrderPath, 'transfer-encoding: chunked', 'connection: close').replace(
     'application/json',
     'application/grpc-web+proto',
   );
-  // The flags and length of a message of 4 KiB, and its bytes, each as a separate chunk.
+  // The flags and length of a message of 4 KiB in one chunk, and each of its bytes in a separate chunk.
   const message = `${head}5\r\n\u0000\u0000\u0000\u0010\u0000\r\n${'1\r\n\u0001\r\n'.repeat(4_096)}0\r\n\r\n`;
   const responses = Array.from({ length: 6 }, () => exchange(gateway, Buffer.from(message, 'latin1')));
   await createOrder(gateway, 'beside-bytes');
@@ -169,7 +169,7 @@ test.each([
     '5\r\n\u0000\u0000\u0001\u0000\u0000\r\n',
   ],
   ['in Connect', 'application/proto', `content-length: ${messageBytesMax}`, ''],
-])('a message %s that is only announced takes no memory', async (_, mediaType, length, head) => {
+])('a message %s that is announced but not sent allocates no buffer', async (_, mediaType, length, head) => {
   const text = postHead(gateway, createOrderPath, length, 'expect: 100-continue') + head;
   const bytes = Buffer.from(text.replace('application/json', mediaType), 'latin1');
   await createOrder(gateway, `before-${mediaType}`);
@@ -177,10 +177,11 @@ test.each([
   const sockets = Array.from({ length: 200 }, () => connect(gateway.httpPort, '127.0.0.1'));
   try {
     for (const socket of sockets) socket.write(bytes);
-    // The gateway asks for the body of each, and reads what they sent before it reads an order that is sent then.
+    // The gateway has sent "100 Continue" to each client. It reads everything sent so far before it reads the next
+    // order.
     await Promise.all(sockets.map((socket) => once(socket, 'data')));
     await createOrder(gateway, `beside-${mediaType}`);
-    // A quarter of what was announced is far more than 200 requests need.
+    // A quarter of the announced bytes is far more than 200 requests need.
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((200 * messageBytesMax) / 4);
   } finally {
     for (const socket of sockets) socket.destroy();
@@ -188,15 +189,15 @@ test.each([
 });
 
 test.each(['/order', '/order/x/cancel', createOrderPath, createOrderPath.replace('.', '%2e')])(
-  'POST %s without valid credentials is rejected before its body arrives',
+  'POST %s without valid credentials is rejected before the body arrives',
   async (path) => {
-    // The body is never sent: a server that waited for it would respond with 504.
+    // The body is never sent. A server that waited for it would respond with 504.
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`;
     expect(await firstBytes(gateway, head)).toMatch(/^HTTP\/1\.1 401 /);
   },
 );
 
-test('a Connect message whose length is over the limit is rejected before its body arrives', async () => {
+test('a Connect message that is longer than the limit is rejected before its body arrives', async () => {
   const length = `content-length: ${messageBytesMax + 1}`;
   const head = postHead(gateway, createOrderPath, length).replace('application/json', 'application/proto');
   expect(await firstBytes(gateway, head)).toMatch(/^HTTP\/1\.1 429 [\s\S]+"reason":"BODY_TOO_LARGE"/);
@@ -214,14 +215,18 @@ test.each([
   ['POST', createOrderPath, { 'content-type': 'application/grpc-web+json' }, 415],
   ['POST', createOrderPath, { 'content-type': 'application/json' }, 401],
   ['POST', createOrderPath, { 'content-type': 'application/grpc-web+proto' }, 200],
-])('%s %s with %j carries x-request-id', async (method, path, headers: Record<string, string>, status) => {
-  const body = method === 'GET' ? null : '{}';
-  const made = await fetch(`${gateway.url}${path}`, { method, body, headers });
-  expect([made.status, made.headers.get('x-request-id')]).toEqual([status, expect.stringMatching(/^[0-9A-Za-z]{16}$/)]);
-  const named = { ...headers, 'x-request-id': 'shop-1' };
-  const echoed = await fetch(`${gateway.url}${path}`, { method, body, headers: named });
-  expect([echoed.status, echoed.headers.get('x-request-id')]).toEqual([status, 'shop-1']);
-});
+])(
+  'the response to %s %s with %j has an x-request-id',
+  async (method, path, headers: Record<string, string>, status) => {
+    const body = method === 'GET' ? null : '{}';
+    const response = await fetch(`${gateway.url}${path}`, { method, body, headers });
+    const assigned = expect.stringMatching(/^[0-9A-Za-z]{16}$/);
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([status, assigned]);
+    const withId = { ...headers, 'x-request-id': 'shop-1' };
+    const echoed = await fetch(`${gateway.url}${path}`, { method, body, headers: withId });
+    expect([echoed.status, echoed.headers.get('x-request-id')]).toEqual([status, 'shop-1']);
+  },
+);
 
 const order = (orderId: string) => orderRequest(gateway, orderId);
 
@@ -230,13 +235,13 @@ test.each([
   ['two orders', () => order('before-2') + order('before-3'), 'GARBAGE\r\n\r\n', ['201', '201', '400']],
   ['an order and half a request', () => `${order('before-4')}GET /order/`, '\u0000', ['201', '400']],
   [
-    'an order and a body that can not be read',
+    'an order and a body that cannot be parsed',
     () => order('before-5') + postHead(gateway, '/order', 'transfer-encoding: chunked'),
     'x',
     ['201', '400'],
   ],
-  ['no request at all', () => '', 'GARBAGE\r\n\r\n', ['400']],
-])('invalid bytes do not overtake the response to %s before them', async (_, before, unreadable, statuses) => {
+  ['no request', () => '', 'GARBAGE\r\n\r\n', ['400']],
+])('the error for invalid bytes does not overtake the response to %s', async (_, before, unreadable, statuses) => {
   for (const end of ['', 'MORE\r\n'.repeat(1_000)]) {
     const received = await exchange(gateway, before() + unreadable + end);
     expect(statusesOf(received).map((status) => status.replace('200', '201'))).toEqual(statuses);
@@ -249,31 +254,31 @@ test.each(['/order', createOrderPath])('401 of %s has a challenge (RFC 9110, 15.
   expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'ClientSecret']);
 });
 
-test('a body that takes longer than the call timeout is rejected, as a fault of the client, and creates no order', async () => {
+test("a body that takes longer than the call timeout is the client's fault, and creates no order", async () => {
   const form = connect(gateway.httpPort, '127.0.0.1');
   const page = textOf(form);
   const formHead = postHead(gateway, '/payment/x/simulate', 'content-length: 2', 'connection: close');
   form.write(`${formHead.replace('application/json', 'application/x-www-form-urlencoded')}o`);
   const body = JSON.stringify(validOrderInput({ order_id: 'too-slow' }));
   const socket = connect(gateway.httpPort, '127.0.0.1');
-  const answer = textOf(socket);
+  const orderResponse = textOf(socket);
   socket.write(
     `${postHead(gateway, '/order', `content-length: ${body.length}`, 'connection: close')}${body.slice(0, 20)}`,
   );
-  // The response on a newer connection shows that the time of both has begun.
+  // The response on a later connection shows that the timeouts of both calls have started.
   await exchange(gateway, 'GET /health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
   await sleep(callTimeoutMs + 100);
   socket.write(body.slice(20));
   form.write('=');
   expect(await page).toMatch(/^HTTP\/1\.1 504 /);
-  expect(await answer).toMatch(/^HTTP\/1\.1 504 [\s\S]+"code":"deadline_exceeded"/);
+  expect(await orderResponse).toMatch(/^HTTP\/1\.1 504 [\s\S]+"code":"deadline_exceeded"/);
   const late = () => gateway.calls.filter(({ code }) => code === 'client_timeout');
   await expect.poll(late).toMatchObject(Array(2).fill({ http_status: 504, level: 'info' }));
   const found = await fetch(`${gateway.url}/order/too-slow`, { headers: gateway.headers });
   expect(found.status).toBe(404);
 });
 
-test('a body that ends early causes no hang and no internal error', async () => {
+test('a body that ends early does not hang, and causes no internal error', async () => {
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});
   socket.end(`${postHead(gateway, '/order', 'content-length: 100')}{"order_id":`);

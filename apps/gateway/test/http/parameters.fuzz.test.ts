@@ -37,15 +37,16 @@ const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 140 }),
   fc.constantFrom('UN_PAID', 'PAID', 'EXPIRED', '%00', '..', '/', 'null', '\u0000', '\ud800'),
 );
-/** One parameter. A second, invalid one would keep the first from reaching the database. */
+
+/** Only one parameter at a time: a second one that is invalid would prevent the first from reaching the database. */
 function oneOf<Values extends Record<string, fc.Arbitrary<unknown>>>(values: Values) {
-  const single = Object.entries(values).map(([name, arbitrary]) => arbitrary.map((given) => ({ [name]: given })));
+  const single = Object.entries(values).map(([name, arbitrary]) => arbitrary.map((value) => ({ [name]: value })));
   return fc.oneof(...single) as fc.Arbitrary<{
     [Name in keyof Values]?: Values[Name] extends fc.Arbitrary<infer T> ? T : never;
   }>;
 }
 
-test('no parameter of a list, a feed or a path is an internal error', async () => {
+test('no parameter of a list, a feed or a path causes an internal error', async () => {
   const list = oneOf({ status: text, currency: text, created_from: time, created_to: time, limit: number, cursor });
   const feed = oneOf({ limit: number, cursor });
   const request = fc.oneof(
@@ -63,7 +64,7 @@ test('no parameter of a list, a feed or a path is an internal error', async () =
   await fc.assert(sending, { numRuns: 400 });
 });
 
-test('no message of a list or a payment is an internal error', async () => {
+test('no request to list orders or record a payment causes an internal error', async () => {
   const [lists, checkouts] = [rpcClients(OrderService, gateway), rpcClients(CheckoutService, gateway)];
   const int32 = fc.integer({ min: -2_147_483_648, max: 2_147_483_647 });
   const list = oneOf({
@@ -83,8 +84,8 @@ test('no message of a list or a payment is an internal error', async () => {
   });
   const { order_amount: orderAmount, order_currency: orderCurrency } = validOrderInput();
   const paid = { orderToken, orderAmount, orderCurrency, paymentId: 'p', paidAt: new Date().toISOString() };
-  const sending = fc.asyncProperty(list, payment, fc.nat(3), async (filter, changes, which) => {
-    const [orders, checkout] = [lists[which], checkouts[which]];
+  const sending = fc.asyncProperty(list, payment, fc.nat(3), async (filter, changes, protocol) => {
+    const [orders, checkout] = [lists[protocol], checkouts[protocol]];
     if (orders === undefined || checkout === undefined) throw new Error('there is no such client');
     const errors = [
       await rpcErrorOf(orders.client.listOrders(wellFormed(filter), { headers: gateway.headers })),
@@ -97,7 +98,7 @@ test('no message of a list or a payment is an internal error', async () => {
   await fc.assert(sending, { numRuns: 200 });
 });
 
-/** Characters, encoded characters, encoded bytes that are not text, and broken encodings. */
+/** Characters, encoded characters, encoded bytes that are not text, and invalid encodings. */
 const anyPiece = fc.oneof(
   fc.stringMatching(/^[!$-.:;=@-Z_a-z~0-9/]{0,8}$/),
   fc.string({ unit: 'binary', maxLength: 8 }).map((text) => encodeURIComponent(text.toWellFormed())),
@@ -105,12 +106,12 @@ const anyPiece = fc.oneof(
   fc.constantFrom('%', '%2', '%zz', '%25', '%2F', '%00', '..%2f', '?', '??', '%E2%80%AE'),
 );
 
-test.each(['/order/', '/payment/'])('any path after %s: 404, and no internal error', async (start) => {
+test.each(['/order/', '/payment/'])('every path after %s gets 404, and causes no internal error', async (start) => {
   const anyPath = fc.array(anyPiece, { maxLength: 12 }).map((pieces) => pieces.join(''));
   await fc.assert(
     fc.asyncProperty(anyPath, async (path) => {
       const address = new URL(gateway.url + start + path);
-      // A path with dots in it can change before it is sent.
+      // `URL` resolves dot segments, which can lead out of this path.
       fc.pre(address.pathname.startsWith(start));
       const response = await fetch(address, { headers: gateway.headers, signal: AbortSignal.timeout(60_000) });
       await response.text();
@@ -121,7 +122,7 @@ test.each(['/order/', '/payment/'])('any path after %s: 404, and no internal err
   );
 });
 
-/** Clients can't send a lone surrogate in Protobuf. */
+/** Replaces lone surrogates in texts, because clients can't send them in Protobuf. */
 function wellFormed<Message extends object>(message: Message): Message {
   const entries = Object.entries(message).map(([name, value]) => [
     name,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import { connect } from 'node:http2';
 import { connect as openSocket } from 'node:net';
 import { errorCatalogue } from '@order-gateway/contract/errors';
@@ -8,21 +8,22 @@ import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_p
 import { Health, HealthCheckResponse_ServingStatus } from '@order-gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePorts, proxies, runProxy } from '../../../../tools/proxies.ts';
+import { freePorts, proxies, type Replacement, runProxy } from '../../../../tools/proxies.ts';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { listen } from '../../../../tools/test-resources.ts';
 import { createAuthority, noCertificates } from '../helpers/certificates.ts';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
 import { orderMessage, sendRequest } from '../helpers/send-order.ts';
 
-// The client's address differs from the proxy's. On Linux, all of 127.0.0.0/8 can be used.
+// The client's address must differ from the proxy's. Linux lets programs use all of 127.0.0.0/8.
 const notLinux = process.platform === 'linux' ? undefined : 'it needs a second loopback address';
 const localAddress = '127.0.0.2';
 
 for (const program of proxies) {
   const reason = missing(program) ?? noCertificates ?? notLinux;
   const isSkipped = mustSkip(`the configuration of ${program}`, reason);
-  const title = `behind ${program} as in deploy/, both ports serve over TLS and see the address of the client`;
+  const title = `behind ${program} as in deploy/, both ports serve TLS clients and see their addresses`;
   test.skipIf(isSkipped)(title, async () => {
     const authority = createAuthority();
     const gateway = await runGateway({ trustProxy: '127.0.0.1' });
@@ -38,7 +39,7 @@ for (const program of proxies) {
       tls: { certFile, keyFile, bothFile: both },
       gateways: [gateways, gateways],
     });
-    // The address that a client itself claims is ignored.
+    // The address that a client claims to have is ignored.
     const headers = { ...gateway.headers, 'x-forwarded-for': '198.51.100.1' };
     const options = { ca: authority.ca, localAddress };
     const order = validOrderInput({ order_id: 'proxied' });
@@ -64,138 +65,128 @@ for (const program of proxies) {
     ]);
   });
 
-  test.skipIf(isSkipped)(`${program} as in deploy/ does not repeat an overloaded call`, async () => {
+  /**
+   * Runs the proxy in front of a server, and waits until `GET /` gets a response. No server listens on the gRPC port.
+   */
+  const runInFrontOf = async (listener: RequestListener, replaced: readonly Replacement[] = []) => {
+    const [http = 0, grpc = 0, closed = 0] = await freePorts(3);
+    const ports = { http: await listen(createServer(listener)), grpc: closed };
+    await runProxy(program, { http, grpc, gateways: [ports, ports], replaced });
+    const url = `http://127.0.0.1:${http}`;
+    await expect.poll(() => fetch(url).catch(() => undefined)).toMatchObject({ status: 200 });
+    return { url, grpc };
+  };
+
+  test.skipIf(isSkipped)(`${program} as in deploy/ does not retry a call that gets 503`, async () => {
     let calls = 0;
-    const gateway = createServer((request, response) => {
+    const { url } = await runInFrontOf((request, response) => {
       if (request.url === '/order') calls += 1;
       response.writeHead(request.url === '/order' ? 503 : 200).end();
     });
-    onTestFinished(() => void gateway.close().closeAllConnections());
-    await once(gateway.listen(0, '127.0.0.1'), 'listening');
-    const [http = 0, grpc = 0] = await freePorts(2);
-    const ports = { http: Number(Object(gateway.address()).port), grpc };
-    await runProxy(program, { http, grpc, gateways: [ports, ports] });
-    const ready = () => fetch(`http://127.0.0.1:${http}/`).catch(() => undefined);
-    await expect.poll(ready).toMatchObject({ status: 200 });
-    const response = await fetch(`http://127.0.0.1:${http}/order`, { method: 'POST', body: '{}' });
+    const response = await fetch(`${url}/order`, { method: 'POST', body: '{}' });
     expect([response.status, calls]).toEqual([503, 1]);
   });
 
-  test.skipIf(isSkipped)(`${program} as in deploy/ responds with a problem in JSON when no gateway runs`, async () => {
-    const [http = 0, grpc = 0, ...closed] = await freePorts(4);
-    const [gatewayHttp = 0, gatewayGrpc = 0] = closed;
-    const gateway = { http: gatewayHttp, grpc: gatewayGrpc };
-    await runProxy(program, { http, grpc, gateways: [gateway, gateway] });
-    const post = () => fetch(`http://127.0.0.1:${http}/order`, { method: 'POST', body: '{}' });
-    await expect.poll(() => post().catch(() => undefined)).toMatchObject({ status: 503 });
-    const response = await post();
-    expect(response.headers.get('content-type')).toBe('application/problem+json');
-    expect(await response.json()).toMatchObject({
-      status: 503,
-      code: 'unavailable',
-      title: errorCatalogue.unavailable.title,
-      detail: expect.any(String),
-      request_id: response.headers.get('x-request-id'),
-    });
-    const page = await fetch(`http://127.0.0.1:${http}/payment/token`, { headers: { accept: 'text/html' } });
-    expect([page.status, page.headers.get('content-type')]).toEqual([503, 'text/html']);
-  });
+  test.skipIf(isSkipped)(
+    `${program} as in deploy/ responds with a problem document when no gateway is running`,
+    async () => {
+      const [http = 0, grpc = 0, ...closed] = await freePorts(4);
+      const [gatewayHttp = 0, gatewayGrpc = 0] = closed;
+      const gateway = { http: gatewayHttp, grpc: gatewayGrpc };
+      await runProxy(program, { http, grpc, gateways: [gateway, gateway] });
+      const post = () => fetch(`http://127.0.0.1:${http}/order`, { method: 'POST', body: '{}' });
+      await expect.poll(() => post().catch(() => undefined)).toMatchObject({ status: 503 });
+      const response = await post();
+      expect(response.headers.get('content-type')).toBe('application/problem+json');
+      expect(await response.json()).toMatchObject({
+        status: 503,
+        code: 'unavailable',
+        title: errorCatalogue.unavailable.title,
+        detail: expect.any(String),
+        request_id: response.headers.get('x-request-id'),
+      });
+      const page = await fetch(`http://127.0.0.1:${http}/payment/token`, { headers: { accept: 'text/html' } });
+      expect([page.status, page.headers.get('content-type')]).toEqual([503, 'text/html']);
+    },
+  );
 
-  test.skipIf(isSkipped)(`${program} as in deploy/ neither cuts off nor repeats a call with Prefer: wait`, async () => {
+  test.skipIf(isSkipped)(`${program} as in deploy/ neither ends nor retries a call with Prefer: wait`, async () => {
     const waiting: ServerResponse[] = [];
-    const server = createServer((request, response) => {
+    const listener: RequestListener = (request, response) => {
       if (request.headers.prefer !== undefined) waiting.push(response);
       else if (request.method === 'GET') response.end();
-    });
-    onTestFinished(() => void server.close().closeAllConnections());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const [http = 0, grpc = 0] = await freePorts(2);
-    const ports = { http: Number(Object(server.address()).port), grpc };
-    await runProxy(program, { http, grpc, gateways: [ports, ports], replaced: [[' 15s', ' 1s']] });
-    const send = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${http}${path}`, init);
-    await expect.poll(() => send('/').catch(() => undefined)).toMatchObject({ status: 200 });
+    };
+    const { url } = await runInFrontOf(listener, [[' 15s', ' 1s']]);
     const paths = ['/events', '/events?cursor=x', '/payment/token'];
-    const waits = paths.map((path) => send(path, { headers: { prefer: 'wait=20' } }));
+    const waits = paths.map((path) => fetch(`${url}${path}`, { headers: { prefer: 'wait=20' } }));
     await expect.poll(() => waiting.length).toBe(paths.length);
-    expect((await send('/order', { method: 'POST', body: '{}' })).status).toBeGreaterThanOrEqual(503);
+    const unanswered = await fetch(`${url}/order`, { method: 'POST', body: '{}' });
+    expect(unanswered.status).toBeGreaterThanOrEqual(503);
     expect(waiting).toHaveLength(paths.length);
     for (const response of waiting) response.end();
     expect((await Promise.all(waits)).map(({ status }) => status)).toEqual(paths.map(() => 200));
   });
 
-  /** Runs the proxy in front of a server that responds to every request except those for `/held`. */
-  const runLimited = async (replaced: readonly (readonly [string, string])[] = []) => {
-    const held = new Set<ServerResponse>();
-    const server = createServer((request, response) => {
-      if (request.url === '/held') held.add(response);
+  /** Runs the proxy in front of a server that responds to every request except those for `/pending`. */
+  const runLimited = async (replaced?: readonly Replacement[]) => {
+    const pending = new Set<ServerResponse>();
+    const { url, grpc } = await runInFrontOf((request, response) => {
+      if (request.url === '/pending') pending.add(response);
       else response.end();
-    });
-    onTestFinished(() => void server.close().closeAllConnections());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const [http = 0, grpc = 0, closed = 0] = await freePorts(3);
-    const ports = { http: Number(Object(server.address()).port), grpc: closed };
-    await runProxy(program, { http, grpc, gateways: [ports, ports], replaced });
-    const get = (localAddress: string, path: string) =>
-      sendRequest(`http://127.0.0.1:${http}${path}`, { localAddress });
+    }, replaced);
+    const get = (localAddress: string, path: string) => sendRequest(`${url}${path}`, { localAddress });
     const isServed = async (address: string) => (await get(address, '/').catch(() => undefined))?.status === 200;
-    await expect.poll(() => isServed('127.0.0.1')).toBe(true);
-    return { get, isServed, held, grpc };
+    return { get, isServed, pending, grpc };
   };
 
-  test.skipIf(isSkipped)(
-    `${program} as in deploy/ limits the calls per second of an address, not of others`,
-    async () => {
-      const lower: Record<string, readonly (readonly [string, string])[]> = {
-        haproxy: [['gt 10000', 'gt 10']],
-        nginx: [
-          ['rate=1000r/s', 'rate=1r/m'],
-          ['burst=10000', 'burst=9'],
-        ],
-      };
-      const { get, isServed, grpc } = await runLimited(lower[program]);
-      const responses = await Promise.all(Array.from({ length: 15 }, () => get('127.0.0.2', '/')));
-      const rejected = responses.filter(({ status }) => status === 429);
-      expect(rejected).toHaveLength(5);
-      for (const { headers, body } of rejected) {
-        expect(headers).toMatchObject({
-          'content-type': 'application/problem+json',
-          'retry-after': expect.any(String),
-        });
-        expect(JSON.parse(body)).toMatchObject({
-          status: 429,
-          code: 'rate_limited',
-          title: errorCatalogue.rate_limited.title,
-          request_id: headers['x-request-id'],
-        });
-      }
-      const session = connect('http://127.0.0.1', {
-        createConnection: () => openSocket({ host: '127.0.0.1', port: grpc, localAddress: '127.0.0.3' }),
+  test.skipIf(isSkipped)(`${program} as in deploy/ limits the calls per second of each address`, async () => {
+    const lower: Record<string, readonly Replacement[]> = {
+      haproxy: [['gt 10000', 'gt 10']],
+      nginx: [
+        ['rate=1000r/s', 'rate=1r/m'],
+        ['burst=10000', 'burst=9'],
+      ],
+    };
+    const { get, isServed, grpc } = await runLimited(lower[program]);
+    const responses = await Promise.all(Array.from({ length: 15 }, () => get('127.0.0.2', '/')));
+    const rejected = responses.filter(({ status }) => status === 429);
+    expect(rejected).toHaveLength(5);
+    for (const { headers, body } of rejected) {
+      expect(headers).toMatchObject({
+        'content-type': 'application/problem+json',
+        'retry-after': expect.any(String),
       });
-      onTestFinished(() => session.destroy());
-      const calls = Array.from({ length: 15 }, async () => {
-        const [headers] = await once(session.request({ ':path': '/' }), 'response');
-        return headers[':status'] === 429;
+      expect(JSON.parse(body)).toMatchObject({
+        status: 429,
+        code: 'rate_limited',
+        title: errorCatalogue.rate_limited.title,
+        request_id: headers['x-request-id'],
       });
-      expect((await Promise.all(calls)).filter((isRejected) => isRejected)).toHaveLength(5);
-      expect(await isServed('127.0.0.4')).toBe(true);
-    },
-  );
+    }
+    const session = connect('http://127.0.0.1', {
+      createConnection: () => openSocket({ host: '127.0.0.1', port: grpc, localAddress: '127.0.0.3' }),
+    });
+    onTestFinished(() => session.destroy());
+    const calls = Array.from({ length: 15 }, async () => {
+      const [headers] = await once(session.request({ ':path': '/' }), 'response');
+      return headers[':status'] === 429;
+    });
+    expect((await Promise.all(calls)).filter((isRejected) => isRejected)).toHaveLength(5);
+    expect(await isServed('127.0.0.4')).toBe(true);
+  });
 
-  test.skipIf(isSkipped)(
-    `${program} as in deploy/ limits the calls in flight of an address, not of others`,
-    async () => {
-      const { get, isServed, held } = await runLimited();
-      let rejected = 0;
-      const calls = Array.from({ length: 300 }, async () => {
-        const response = await get('127.0.0.2', '/held').catch(() => undefined);
-        if (response?.status !== 200) rejected += 1;
-      });
-      await expect.poll(() => [held.size, rejected]).toEqual([256, 44]);
-      expect(await isServed('127.0.0.3')).toBe(true);
-      for (const response of held) response.end();
-      await Promise.all(calls);
-      expect(rejected).toBe(44);
-      expect(await isServed('127.0.0.2')).toBe(true);
-    },
-  );
+  test.skipIf(isSkipped)(`${program} as in deploy/ limits the calls in flight of each address`, async () => {
+    const { get, isServed, pending } = await runLimited();
+    let rejected = 0;
+    const calls = Array.from({ length: 300 }, async () => {
+      const response = await get('127.0.0.2', '/pending').catch(() => undefined);
+      if (response?.status !== 200) rejected += 1;
+    });
+    await expect.poll(() => [pending.size, rejected]).toEqual([256, 44]);
+    expect(await isServed('127.0.0.3')).toBe(true);
+    for (const response of pending) response.end();
+    await Promise.all(calls);
+    expect(rejected).toBe(44);
+    expect(await isServed('127.0.0.2')).toBe(true);
+  });
 }

@@ -33,19 +33,19 @@ function runTlsGateway(files: Partial<TlsFiles> = {}): Promise<RunningGateway> {
   return runGateway({ tls: { certFile, keyFile, clientCaFile: undefined, ...files } });
 }
 
-/** Creates an order over JSON and returns the status and the response's body. */
+/** Creates an order in JSON. */
 function postOrderOverTls({ url, headers }: RunningGateway, orderId: string, agent?: Agent) {
   const options = { method: 'POST', ca: authority.ca, headers, ...(agent && { agent }) };
   return sendRequest(`${url}/order`, options, validOrderInput({ order_id: orderId }));
 }
 
 /** Returns a function that creates an order over gRPC. */
-function openGrpc(running: RunningGateway, own: ConnectionOptions = {}) {
-  const client = grpcClient(OrderService, running, { ca: authority.ca, ...own });
+function openGrpc(running: RunningGateway, options: ConnectionOptions = {}) {
+  const client = grpcClient(OrderService, running, { ca: authority.ca, ...options });
   return (orderId: string) => client.createOrder(orderMessage(orderId), { headers: running.headers });
 }
 
-/** The negotiated parameters of a TLS connection, or the code of the error that ends it. */
+/** Opens a TLS connection and returns its negotiated parameters, or the code of the error that ends it. */
 function handshake(
   port: number,
   options: ConnectionOptions,
@@ -64,7 +64,7 @@ function handshake(
   });
 }
 
-test('both ports serve over TLS, links are https, and the metrics say when the certificate expires', async () => {
+test('both ports use TLS, links use https, and a metric has the expiry of the certificate', async () => {
   const running = await runTlsGateway();
   expect(running.baseUrl).toBe(`https://localhost:${running.httpPort}`);
   const created = await postOrderOverTls(running, 'secure');
@@ -73,7 +73,7 @@ test('both ports serve over TLS, links are https, and the metrics say when the c
   expect(JSON.parse(created.body).payment_link).toBe(paymentLink);
   expect(paymentLink.startsWith(`${running.baseUrl}/payment/`)).toBe(true);
   const [, expiry] = (await scrape(running)).match(/^x509_cert_not_after (\d+)$/m) ?? [];
-  // Certificates of tests are valid for two days.
+  // The certificates of tests are valid for two days.
   expect(Number(expiry) - Date.now() / 1_000).toBeGreaterThan(86_400);
 });
 
@@ -83,19 +83,19 @@ test.each(['/order', '/payment/unknown', '/%zz'])('over TLS, GET %s has Strict-T
   expect(response.headers).toHaveProperty('strict-transport-security');
 });
 
-test('TLS 1.2 and 1.3 are accepted, 1.1 is rejected, and each port agrees on its own protocol', async () => {
+test('TLS 1.2 and 1.3 are accepted, 1.1 is rejected, and each port negotiates its own protocol', async () => {
   const { httpPort, grpcPort } = await runTlsGateway();
   for (const [port, alpn] of [
     [httpPort, 'http/1.1'],
     [grpcPort, 'h2'],
   ] as const) {
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-      const agreed = await handshake(port, {
+      const negotiated = await handshake(port, {
         minVersion: version,
         maxVersion: version,
         ALPNProtocols: ['h2', 'http/1.1'],
       });
-      expect(agreed).toMatchObject({ version, alpn });
+      expect(negotiated).toMatchObject({ version, alpn });
     }
     const old = {
       minVersion: 'TLSv1',
@@ -107,7 +107,7 @@ test('TLS 1.2 and 1.3 are accepted, 1.1 is rejected, and each port agrees on its
   }
 });
 
-test('a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one of the HTTP port none', async () => {
+test('with TLS_CLIENT_CA_FILE, clients of the gRPC port need a certificate, but clients of the HTTP port do not', async () => {
   const running = await runTlsGateway({ clientCaFile: authority.caFile });
   const otherAuthority = createAuthority();
   onTestFinished(() => otherAuthority.remove());
@@ -120,23 +120,23 @@ test('a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one o
   expect(running.calls.map(({ code }) => code)).toEqual(['created', 'replayed']);
 });
 
-test('certificates exchanged under load fail no request, and new connections get the new one', async () => {
+test('replacing certificates under load fails no request, and new connections get the new one', async () => {
   const running = await runTlsGateway();
   const keepAlive = new Agent({ keepAlive: true, ca: authority.ca });
   const grpc = openGrpc(running);
   const serials = new Set<string | undefined>();
-  let isOver = false;
+  let isStopping = false;
   let calls = 0;
-  const callOn = async (call: (orderId: string) => Promise<unknown>) => {
-    while (!isOver) await call(`load-${calls++}`);
+  const callRepeatedly = async (call: (orderId: string) => Promise<unknown>) => {
+    while (!isStopping) await call(`load-${calls++}`);
   };
   const loads = [
-    callOn(async (id) => expect((await postOrderOverTls(running, id)).status).toBe(201)),
-    callOn(async (id) => expect((await postOrderOverTls(running, id, keepAlive)).status).toBe(201)),
-    callOn(grpc),
-    callOn((id) => openGrpc(running)(id)),
+    callRepeatedly(async (id) => expect((await postOrderOverTls(running, id)).status).toBe(201)),
+    callRepeatedly(async (id) => expect((await postOrderOverTls(running, id, keepAlive)).status).toBe(201)),
+    callRepeatedly(grpc),
+    callRepeatedly((id) => openGrpc(running)(id)),
   ];
-  for (let exchange = 0; exchange < 10; exchange += 1) {
+  for (let replacement = 0; replacement < 10; replacement += 1) {
     const before = calls;
     authority.issue('server');
     await running.reloadTls();
@@ -144,14 +144,14 @@ test('certificates exchanged under load fail no request, and new connections get
     for (const port of [running.httpPort, running.grpcPort])
       serials.add((await handshake(port, { ALPNProtocols: ['h2', 'http/1.1'] })).serial);
   }
-  isOver = true;
+  isStopping = true;
   await Promise.all(loads);
   keepAlive.destroy();
   expect(serials.size).toBe(10);
   expect(running.calls.filter(({ code }) => code !== 'created')).toEqual([]);
 });
 
-test('a changed pair that is invalid is logged once, and the previous one stays in use', async () => {
+test('a new certificate without its key is logged once, and the previous pair stays in use', async () => {
   const running = await runTlsGateway();
   const { serial } = await handshake(running.httpPort, {});
   const other = authority.issue('other');
@@ -170,7 +170,7 @@ test('a changed pair that is invalid is logged once, and the previous one stays 
   expect((await handshake(running.httpPort, {})).serial).not.toBe(serial);
 });
 
-test('SIGHUP reloads the certificate, and stops nothing', async () => {
+test('SIGHUP reloads the certificate, and the gateway keeps running', async () => {
   const { certFile, keyFile } = authority.issue('process');
   const running = await startOnNewDatabase({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
   expect(new URL(running.url).protocol).toBe('https:');
@@ -181,7 +181,7 @@ test('SIGHUP reloads the certificate, and stops nothing', async () => {
   expect(await running.exited).toBe(0);
 });
 
-test('files that can not be used end the start with one line', async () => {
+test('if a file is missing or invalid, the gateway does not start, and reports the reason in one sentence', async () => {
   const { certFile, keyFile } = authority.issue('start');
   const other = authority.issue('other-start');
   const nonsense = `${authority.folder}/nonsense.pem`;
@@ -193,13 +193,13 @@ test('files that can not be used end the start with one line', async () => {
     [{ keyFile: other.keyFile }, `TLS_KEY_FILE ${other.keyFile} is not the key of TLS_CERT_FILE ${certFile}.`],
     [{ clientCaFile: nonsense }, `TLS_CLIENT_CA_FILE ${nonsense} must be a certificate in PEM.`],
   ];
-  for (const [wrong, line] of cases) {
-    const files = { certFile, keyFile, clientCaFile: undefined, ...wrong };
-    await expect(openTls(files, createMemoryLogger().logger)).rejects.toThrow(line);
+  for (const [invalidFile, message] of cases) {
+    const files = { certFile, keyFile, clientCaFile: undefined, ...invalidFile };
+    await expect(openTls(files, createMemoryLogger().logger)).rejects.toThrow(message);
   }
 });
 
-test('a client that begins no handshake does not keep the gateway from stopping', async () => {
+test('a client that never starts the handshake does not prevent the gateway from stopping', async () => {
   const { httpPort, grpcPort, close } = await runTlsGateway();
   const silent = [httpPort, grpcPort].map((port) => connectTcp(port, '127.0.0.1').on('error', () => {}));
   await Promise.all(silent.map((socket) => once(socket, 'connect')));
@@ -208,7 +208,7 @@ test('a client that begins no handshake does not keep the gateway from stopping'
   await Promise.all(ends);
 });
 
-test('a client of the gRPC port that does not speak HTTP/2 gets a hint', async () => {
+test('a client of the gRPC port that does not use HTTP/2 gets an explanation', async () => {
   const { grpcPort } = await runTlsGateway();
   const socket = connectTls({ port: grpcPort, host: '127.0.0.1', ca: authority.ca });
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');

@@ -8,7 +8,7 @@ import { brokenFacts } from './facts.ts';
 const gateway = useGateway();
 afterEach(endProcesses);
 
-/** The paths of all members in the lines of JSON that a command prints, such as `endpoints[].url`. */
+/** Returns the paths of all members of a JSON value, such as `endpoints[].url`. */
 function keysOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => keysOf(item, `${path}[]`));
   if (typeof value !== 'object' || value === null) return [];
@@ -24,7 +24,7 @@ const variables = () => ({
   WEBHOOK_ALLOW_PRIVATE: '1',
 });
 
-test('every key that a command printed with --json in the last release is still there', async () => {
+test('commands with --json still print every key of the last release', async () => {
   const receiver = await startWebhookReceiver({
     respond: ({ body }, response) => void response.writeHead(body.includes('ORDER-2') ? 500 : 204).end(),
   });
@@ -68,7 +68,7 @@ test('every key that a command printed with --json in the last release is still 
   expect(await brokenFacts('commands', facts)).toEqual([]);
 });
 
-/** The commands and options of a program, and of those below it. */
+/** Returns the commands and options in a program's help, including those of all its subcommands. */
 async function helpOf(program: string, path: readonly string[] = []): Promise<string[]> {
   const { stdout } = await runProgram(`src/cli/${program}.ts`, [...path, '--help'], variables());
   const name = [program, ...path].join(' ');
@@ -81,7 +81,7 @@ async function helpOf(program: string, path: readonly string[] = []): Promise<st
   return [name, ...options, ...below.flat()];
 }
 
-test('every command and option of the last release is still there', async () => {
+test('programs still have every command and option of the last release', async () => {
   const facts: string[] = [];
   for (const program of ['merchant', 'checkout', 'orders', 'migrate']) facts.push(...(await helpOf(program)));
   expect(facts.length).toBeGreaterThan(40);

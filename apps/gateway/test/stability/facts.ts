@@ -10,14 +10,15 @@ import { eventSchemas } from '../../src/reference/event-schemas.ts';
 import { openApi } from '../../src/reference/openapi.ts';
 import type { JsonSchema } from '../../src/reference/schemas.ts';
 
-// What callers may rely on, as facts: one line each, true of a release. A later version may make more of them true, and none false.
+// Facts on which callers may rely. Each is a line of text that is true for a release. Later versions may add facts, but
+// must keep all earlier ones true.
 
 const baseUrl = 'https://pay.example.com';
 const frozenFolder = join(import.meta.dirname, 'frozen');
 
 /**
- * Returns the facts of a released version that are no longer true. In the mode `freeze`, which a release uses, writes the current
- * facts instead.
+ * Returns the facts of the last release that are no longer true. With MODE=freeze, as for a release, stores the current
+ * ones first.
  */
 export async function brokenFacts(name: string, current: readonly string[]): Promise<string[]> {
   const file = join(frozenFolder, `${name}.txt`);
@@ -26,7 +27,7 @@ export async function brokenFacts(name: string, current: readonly string[]): Pro
   return frozen.filter((fact) => !current.includes(fact));
 }
 
-/** The operations of the JSON API with their parameters and statuses, and the members of all bodies. */
+/** The operations of the JSON API with their parameters and responses, and the members of all schemas. */
 export function openApiFacts(): string[] {
   const { paths, components, webhooks } = openApi(baseUrl);
   const operations = Object.entries(paths).flatMap(([path, verbs]) =>
@@ -52,7 +53,7 @@ export function openApiFacts(): string[] {
   return [...operations, ...schemas, ...Object.keys(webhooks).map((type) => `webhook ${type}`), ...currencies];
 }
 
-/** The members of each event, and of what events contain. */
+/** The members of each event, and of the objects in events. */
 export function eventFacts(): string[] {
   return Object.entries(eventSchemas(baseUrl)).flatMap(([type, schema]) => [
     ...schemaFacts(type, schema),
@@ -60,7 +61,7 @@ export function eventFacts(): string[] {
   ]);
 }
 
-/** The error codes with their statuses in both protocols, and the codes of invalid fields. */
+/** The error codes with their HTTP and gRPC statuses, and the codes of invalid fields. */
 export function errorFacts(): string[] {
   return [
     ...Object.entries(errorCatalogue).map(
@@ -75,7 +76,7 @@ export function callerFacts(): string[] {
   return Object.values(methods).map((method) => `${method.name} ${callerOf(method)}`);
 }
 
-/** The migrations with the time that identifies each in a database, and the hash of its statements. */
+/** The migrations, each with the time that identifies it in a database and the hash of its statements. */
 export function migrationFacts(): string[] {
   const folder = join(import.meta.dirname, '../../../../packages/postgres/migrations');
   const journal: { entries: { tag: string; when: number }[] } = JSON.parse(
@@ -87,21 +88,21 @@ export function migrationFacts(): string[] {
   });
 }
 
-/** The names of the configuration's variables. */
+/** The names of the configuration variables. */
 export function variableFacts(): string[] {
   const example = readFileSync(join(import.meta.dirname, '../../../../.env.example'), 'utf8');
   return [...example.matchAll(/^# ([A-Z_]+)=/gm)].map(([, name = '']) => name);
 }
 
 /**
- * The members of an object with their types and values. A request's member must not become required, and a response's member must
- * not become optional.
+ * The members of an object with their types and allowed values. Also states which members are optional in requests,
+ * where they must not become required, and which are always present in responses, where they must not become optional.
  */
 function schemaFacts(name: string, schema: JsonSchema): string[] {
   const isRequest = name.endsWith('Request');
   return Object.entries(schema.properties ?? {}).flatMap(([member, property]) => {
     const path = `${name}.${member}`;
-    // Listed once.
+    // `openApiFacts` lists the currencies once.
     const values = property.enum?.length === orderCurrencyCodes.length ? [] : (property.enum ?? []);
     const isRequired = schema.required?.includes(member) ?? false;
     return [

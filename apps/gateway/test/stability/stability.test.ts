@@ -9,7 +9,7 @@ import {
   variableFacts,
 } from './facts.ts';
 
-// docs/stability.md says what a failure means.
+// docs/stability.md explains what a failure means.
 test.each([
   ['openapi', openApiFacts],
   ['events', eventFacts],
@@ -17,6 +17,6 @@ test.each([
   ['callers', callerFacts],
   ['migrations', migrationFacts],
   ['variables', variableFacts],
-])('everything that the last release promised about %s is still true', async (name, facts) => {
+])('every fact of the last release about %s is still true', async (name, facts) => {
   expect(await brokenFacts(name, facts())).toEqual([]);
 });

@@ -34,12 +34,6 @@ export function headersFrame(streamId: number, fields: Fields = requestFields, f
 /** The HEADERS frame of a request whose body follows. */
 export const beginFrame = (streamId: number) => headersFrame(streamId, requestFields, 0);
 
-/** The fields of a request, and `count` additional ones. */
-export function withFields(count: number): Fields {
-  const additionalFields = Array.from({ length: count }, (_, index) => [`x-${index}`, 'x']);
-  return { ...requestFields, ...Object.fromEntries(additionalFields) };
-}
-
 export const callFields: Fields = { ...requestFields, ...callHeaders };
 
 /** The frames of a call that creates an order. */
