@@ -42,7 +42,9 @@ export interface NewOrder {
   readonly customer_locale?: string | null | undefined;
   /** When the order expires: a Date, or an RFC 3339 time (seconds optional), 1 minute to 366 days ahead. */
   readonly order_expires_at?: string | Date | undefined;
-  /** Your own data: at most 20 keys of 1 to 40 characters `A-Za-z0-9_.-`, values of 1 to 500 characters, 8 KiB in total. */
+  /**
+   * Your own data: at most 20 keys of 1 to 40 characters `A-Za-z0-9_.-`, values of 1 to 500 characters, 8 KiB in total.
+   */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 

@@ -6,9 +6,9 @@ import { base64Bytes, bytesOf, checkSignedAt, isSigned } from './signatures.ts';
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Verifies a webhook according to Standard Webhooks and returns its event. Respond with 2xx if it resolves. Respond with
- * 400 if it throws a {@link SignatureError}: a header is missing, no signature matches, or the clocks differ by more than
- * the tolerance. The comparison takes constant time.
+ * Verifies a webhook according to Standard Webhooks and returns its event. Respond with 2xx if it resolves. Respond
+ * with 400 if it throws a {@link SignatureError}: a header is missing, no signature matches, or the clocks differ by
+ * more than the tolerance. The comparison takes constant time.
  *
  * @param body The raw body, before it is parsed, because the signature covers its exact bytes.
  * @param secrets The endpoint's signing secret, `whsec_…`, or several during a rotation.
