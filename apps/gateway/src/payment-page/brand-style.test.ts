@@ -3,13 +3,13 @@ import { brandColors, brandStyle, cardColors, contrastOf } from './brand-style.t
 
 const contrastMin = 4.5;
 
-test('contrastOf gives the ratios of WCAG', () => {
+test('contrastOf returns the contrast ratios of WCAG', () => {
   expect(contrastOf('#000000', '#ffffff')).toBeCloseTo(21, 5);
   expect(contrastOf('#777777', '#ffffff')).toBeCloseTo(4.48, 2);
   expect(contrastOf('#0b5fff', '#0b5fff')).toBe(1);
 });
 
-test('1,000 colours at random, and the extremes, keep a contrast of 4.5 for every text', () => {
+test('every text has a contrast of at least 4.5 with 1,000 random colours and with extreme ones', () => {
   const random = Array.from({ length: 1_000 }, () => Math.floor(Math.random() * 0x1_000_000));
   for (const number of [...random, 0, 0xffffff, 0xff0000, 0x00ff00, 0x0000ff, 0xffff00, 0x757575, 0x777777]) {
     const color = `#${number.toString(16).padStart(6, '0')}`;
@@ -22,7 +22,7 @@ test('1,000 colours at random, and the extremes, keep a contrast of 4.5 for ever
   }
 });
 
-test('a colour that can be read stays as it is', () => {
+test('a readable colour is not changed', () => {
   expect(brandColors('#0B5FFF')).toMatchObject({ accent: '#0b5fff', onAccent: '#ffffff', link: '#0b5fff' });
   expect(brandColors('#ffe066')).toMatchObject({ onAccent: '#000000', linkInDark: '#ffe066' });
   expect(brandStyle('#0b5fff')).toContain('--accent:#0b5fff;--on-accent:#ffffff;--link:#0b5fff');

@@ -1,4 +1,4 @@
-/** Colours as red, green and blue, 0 to 255 each. */
+/** A colour as red, green and blue, each 0 to 255. */
 type Rgb = readonly [number, number, number];
 
 const white: Rgb = [255, 255, 255];
@@ -10,7 +10,7 @@ const black: Rgb = [0, 0, 0];
  */
 export const cardColors = { light: '#ffffff', dark: '#191c23' } as const;
 
-/** WCAG 2.2, 1.4.3 (AA) requires this contrast of text. */
+/** The minimum contrast of text (WCAG 2.2, 1.4.3, level AA). */
 const contrastMin = 4.5;
 
 /** The colour of a page without a brand. */
@@ -21,8 +21,9 @@ const derivedColors = new Map<string, ReturnType<typeof deriveColors>>();
 const derivedColorsMax = 1_000;
 
 /**
- * The colours derived from a merchant's colour: text on it is black or white, whichever has the better contrast, which is
- * always sufficient. As the colour of a text, it is darkened or lightened until the text is readable on the card.
+ * Returns the colours derived from a merchant's colour. Text on the merchant's colour is black or white, whichever has
+ * the better contrast, which is always sufficient. For text in the merchant's colour, the colour is darkened or
+ * lightened until the text is readable on the card.
  */
 export function brandColors(color: string) {
   if (derivedColors.size > derivedColorsMax) derivedColors.clear();
@@ -40,13 +41,13 @@ function deriveColors(color: string) {
   };
 }
 
-/** The style sheet of a brand, which follows that of the page. A printed page has no colours. */
+/** Returns the style sheet of a brand, which follows that of the page. It does not apply to printed pages. */
 export function brandStyle(color: string): string {
   const { accent, onAccent, link, linkInDark } = brandColors(color);
   return `@media screen{:root{--accent:${accent};--on-accent:${onAccent};--link:${link}}}@media screen and (prefers-color-scheme:dark){:root{--link:${linkInDark}}}`;
 }
 
-/** The contrast of two colours: 1 to 21 (WCAG 2.2, contrast ratio). */
+/** Returns the contrast ratio of two colours, from 1 to 21 (WCAG 2.2). */
 export function contrastOf(color: string, other: string): number {
   return contrast(rgbOf(color), rgbOf(other));
 }
@@ -64,7 +65,7 @@ function luminance(color: Rgb): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Mixes the colour with just enough of `towards` to make it readable on the ground. */
+/** Mixes a colour with just enough of `towards` to make it readable on the ground. */
 function readableOn(ground: Rgb, color: Rgb, towards: Rgb): Rgb {
   for (let share = 0; share < 1; share += 0.05) {
     const mix = (part: 0 | 1 | 2) => Math.round(color[part] + (towards[part] - color[part]) * share);

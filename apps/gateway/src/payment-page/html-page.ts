@@ -54,7 +54,7 @@ ${script === undefined ? '' : html`<script type="module">${raw(script)}</script>
   return page.toString();
 }
 
-/** Code or data in lines. It scrolls horizontally, so it must be reachable by keyboard. */
+/** Renders preformatted text. It scrolls horizontally, so the keyboard must be able to focus it. */
 export function codeBlock(text: string): Html {
   return html`<pre tabindex="0">${text}</pre>`;
 }

@@ -43,7 +43,7 @@ function unescaped(text: string): string {
 
 const checkoutTemplate = parseCheckoutTemplate('https://checkout.example.com/{order_token}');
 
-/** Every page of an order: with a checkout, without one, with the form of a test order, and without anything to pay. */
+/** Every kind of page: with a checkout, without one, with the form of a test order, and without a way to pay. */
 const pages: [string, Partial<Order>, MerchantMode, CheckoutTemplate | undefined][] = [
   ...orderStatuses.map((orderStatus) => [orderStatus, { orderStatus }, 'live', undefined] as (typeof pages)[number]),
   ['UN_PAID with a checkout', {}, 'live', checkoutTemplate],
@@ -115,7 +115,7 @@ test('no text of a brand changes the structure of the page', async () => {
   for (const text of texts) expect(await skeletonOfBrand(text)).toEqual(await skeletonOfBrand('x'));
 });
 
-test('the JSON holds every text unchanged', () => {
+test('the JSON contains every text unchanged', () => {
   for (const text of texts) {
     const order = orderWith({ order_id: text, order_note: text });
     const json = paymentJson(fixed, { order, merchant: named(text) });

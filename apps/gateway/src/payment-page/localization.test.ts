@@ -46,9 +46,9 @@ describe('localAmount', () => {
 });
 
 test('localTime formats a time in the language, in UTC', () => {
-  const at = Date.UTC(2026, 10, 20, 21, 1);
-  expect(localTime(at, 'en')).toMatch(/^November 20, 2026 at 9:01\sPM$/);
-  expect(localTime(at, 'de')).toBe('20. November 2026 um 21:01');
+  const timeMs = Date.UTC(2026, 10, 20, 21, 1);
+  expect(localTime(timeMs, 'en')).toMatch(/^November 20, 2026 at 9:01\sPM$/);
+  expect(localTime(timeMs, 'de')).toBe('20. November 2026 um 21:01');
 });
 
 const minute = 60_000;
@@ -164,7 +164,7 @@ describe('negotiate', () => {
     },
   );
 
-  test('reads only the start of a long header, and no entry in part', () => {
+  test('reads only the start of a long header, and ignores an incomplete entry', () => {
     const filler = 'xx,'.repeat(1_000);
     expect(negotiate({ 'accept-language': `de,${filler}` }).locale).toBe('de');
     expect(negotiate({ 'accept-language': `${filler}de` }).locale).toBe('en');

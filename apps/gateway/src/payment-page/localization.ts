@@ -26,7 +26,9 @@ const regions: Readonly<Partial<Record<PageLanguage, readonly string[]>>> = {
   nl: ['BE'],
 };
 
-/** A language, or a language and a region such as `en-GB`: the language selects the texts, and the region the formats. */
+/**
+ * A language, or a language and a region such as `en-GB`: the language selects the texts, and the region the formats.
+ */
 export type PageLocale = PageLanguage | `${PageLanguage}-${string}`;
 
 export const pageLocales: readonly PageLocale[] = pageLanguages.flatMap((language) => [
@@ -38,7 +40,8 @@ export function languageOf(locale: PageLocale): PageLanguage {
   return locale.split('-')[0] as PageLanguage;
 }
 
-// Creating a formatter takes longer than rendering the page. There are at most 50 locales times 165 currencies.
+// Formatters are cached, because creating one takes longer than rendering the page. There are at most 50 locales and
+// 165 currencies.
 const amountFormats = new Map<string, Intl.NumberFormat>();
 const timeFormats = new Map<string, Intl.DateTimeFormat>();
 const durationFormats = new Map<PageLocale, Intl.DurationFormat>();
@@ -49,8 +52,8 @@ const durationTextsMax = 10_000;
 const directions = new Map<string, 'ltr' | 'rtl'>();
 
 /**
- * Formats an amount for a locale, with the decimals of ISO 4217: `Intl` differs from it for 17 currencies. The digits are
- * passed as text, so no float is involved.
+ * Formats an amount for a locale, with the decimals of ISO 4217, from which `Intl` differs for 17 currencies. The
+ * digits are passed as text, so they are not rounded to a double.
  */
 export function localAmount(amount: AmountHundredths, currency: string, locale: PageLocale): string {
   const digits = minorUnitOf(currency) ?? amountDecimals;
@@ -66,13 +69,13 @@ export function localAmount(amount: AmountHundredths, currency: string, locale: 
   );
   const parts = format.formatToParts(formatAmount(amount) as Intl.StringNumericLiteral);
   const isRightToLeft = directionOf(locale) === 'rtl';
-  // Without its own direction, Arabic shows `US$` as `$US`. U+2068 and U+2069 isolate it, also in the title of the page.
+  // Arabic text would show `US$` as `$US`. U+2068 and U+2069 isolate its direction, even in the title of the page.
   return parts
     .map(({ type, value }) => (isRightToLeft && type === 'currency' ? `\u2068${value}\u2069` : value))
     .join('');
 }
 
-/** The direction in which a language is written. */
+/** Returns the direction in which a language is written. */
 export function directionOf(language: string): 'ltr' | 'rtl' {
   return directions.getOrInsertComputed(language, () => new Intl.Locale(language).getTextInfo().direction ?? 'ltr');
 }
@@ -82,12 +85,12 @@ export function localTime(atMs: number, locale: PageLocale, dateStyle: 'medium' 
   return timeFormat(locale, dateStyle).format(atMs);
 }
 
-/** If more time than this remains, the date of a deadline is shown too. Below it, the time of day is unambiguous. */
+/** If at least this much time remains, a deadline is shown with its date. Otherwise, the time of day is unambiguous. */
 const datedFromMs = 12 * 3_600_000;
 
 /**
- * Formats the time until a deadline, rounded down, and the deadline itself, in UTC. Both are written without a preposition,
- * because languages inflect the words that follow one.
+ * Formats the time until a deadline, rounded down, and the deadline itself, in UTC. Neither text contains a
+ * preposition, because in many languages a preposition changes the words that follow it.
  */
 export function localDeadline(atMs: number, nowMs: number, locale: PageLocale) {
   const dateStyle = atMs - nowMs >= datedFromMs ? ('medium' as const) : undefined;

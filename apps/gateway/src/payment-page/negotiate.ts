@@ -5,7 +5,7 @@ import Negotiator from 'negotiator';
 import { type PageLocale, pageLanguages, pageLocales } from './localization.ts';
 
 /**
- * The number of characters of a header that are parsed. Browsers send up to 200. Anyone may send 16 KiB, which would
+ * The number of characters of a header that are parsed. Browsers send up to 200. A client can send 16 KiB, which would
  * take 4 ms to parse.
  */
 const headerLengthMax = 1_024;
@@ -23,8 +23,9 @@ const negotiated = new Map<string, Negotiated>();
 const negotiatedMax = 1_000;
 
 /**
- * Reads Accept and Accept-Language: JSON if preferred, otherwise HTML. The language is the first of these that the page
- * supports: the customer's choice on the page (`lang` in the query), the order's, the browser's, and the default.
+ * Chooses the format and the language of a page. The format is JSON if `Accept` prefers it, and otherwise HTML. The
+ * language is the first of these that the page supports: the customer's choice on the page (`lang` in the query), the
+ * order's locale, the browser's languages, and the default.
  */
 export function negotiate(
   { accept, 'accept-language': acceptLanguage }: IncomingHttpHeaders,
@@ -36,18 +37,18 @@ export function negotiate(
   return negotiated.getOrInsertComputed(JSON.stringify([headers, lang, customerLocale]), () => {
     const negotiator = new Negotiator({ headers });
     const mediaType = negotiator.mediaType(['text/html', 'application/json']);
-    const ofQuery = preferenceFor(lang);
+    const queryPreference = preferenceFor(lang);
     return {
       format: mediaType === 'application/json' ? 'json' : 'html',
-      locale: localeOf([ofQuery, preferenceFor(customerLocale), negotiator]) ?? pageLanguages[0],
-      chosen: localeOf([ofQuery]),
+      locale: localeOf([queryPreference, preferenceFor(customerLocale), negotiator]) ?? pageLanguages[0],
+      chosen: localeOf([queryPreference]),
     };
   });
 }
 
 const preferenceFor = (tag: string) => new Negotiator({ headers: { 'accept-language': tag } });
 
-/** A value of the query, if it is a language tag; otherwise an empty text. */
+/** Returns the canonical form of a query's value if it is a language tag, and otherwise an empty text. */
 function tagIn(value: unknown): string {
   if (typeof value !== 'string' || textError(fieldRules.customer_locale, value) !== undefined) return '';
   return canonicalLocale(value);

@@ -1,41 +1,44 @@
-// The script of a payment page. Without it, the page is complete: what it adds is the customer's time zone, a countdown, a button that
-// copies the link, and a page that changes with its order (docs/decisions/062-pages-wait.md).
+// The script of a payment page, which is complete without it. The script shows times in the customer's time zone, a
+// countdown and a button that copies the link, and updates the page when its order changes
+// (docs/decisions/062-pages-wait.md).
 
 const pauseMs = 5_000;
 const pauseAfterErrorMs = 30_000;
 
 let main;
 let expiresAtMs;
-let asking;
-let askedAt = -pauseMs;
-let nextAsk;
+let pendingRequest;
+let lastRequestAtMs = -pauseMs;
+let nextRequestTimer;
 
-function showPage(shown) {
-  main = shown;
+function showPage(newMain) {
+  main = newMain;
   const { locale } = main.dataset;
   for (const time of main.querySelectorAll('time')) {
-    const at = new Date(time.dateTime);
-    time.textContent = new Intl.DateTimeFormat(locale, { dateStyle: time.dataset.date, timeStyle: 'short' }).format(at);
-    const parts = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' }).formatToParts(at);
+    const date = new Date(time.dateTime);
+    time.textContent = new Intl.DateTimeFormat(locale, { dateStyle: time.dataset.date, timeStyle: 'short' }).format(
+      date,
+    );
+    const parts = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' }).formatToParts(date);
     const zone = parts.find(({ type }) => type === 'timeZoneName').value;
     const texts = document.createNodeIterator(time.closest('p'), NodeFilter.SHOW_TEXT);
     for (let text = texts.nextNode(); text; text = texts.nextNode()) text.data = text.data.replace('UTC', zone);
   }
-  const left = main.querySelector('[data-left-ms]');
-  expiresAtMs = left && Date.now() + Number(left.dataset.leftMs);
-  const copy = main.querySelector('[data-copied]');
-  if (copy && navigator.clipboard) {
-    copy.hidden = false;
-    copy.onclick = async () => {
+  const remaining = main.querySelector('[data-left-ms]');
+  expiresAtMs = remaining && Date.now() + Number(remaining.dataset.leftMs);
+  const copyButton = main.querySelector('[data-copied]');
+  if (copyButton && navigator.clipboard) {
+    copyButton.hidden = false;
+    copyButton.onclick = async () => {
       await navigator.clipboard.writeText(new URL(main.dataset.page || location.pathname, location.origin).href);
-      copy.textContent = copy.dataset.copied;
+      copyButton.textContent = copyButton.dataset.copied;
     };
   }
 }
 
 function countDown() {
-  const left = main.querySelector('[data-left-ms]');
-  if (!left || document.hidden || !Intl.DurationFormat) return;
+  const remaining = main.querySelector('[data-left-ms]');
+  if (!remaining || document.hidden || !Intl.DurationFormat) return;
   const seconds = Math.max(0, Math.ceil((expiresAtMs - Date.now()) / 1_000));
   const minutes = Math.floor(seconds / 60);
   const hours = Math.floor(minutes / 60);
@@ -49,51 +52,53 @@ function countDown() {
           ? { hours, minutes: minutes % 60 }
           : { minutes, seconds: seconds % 60 };
   const options = { style: 'long', secondsDisplay: hours > 0 ? 'auto' : 'always' };
-  left.textContent = new Intl.DurationFormat(main.dataset.locale, options).format(duration);
+  remaining.textContent = new Intl.DurationFormat(main.dataset.locale, options).format(duration);
 }
 
-/** Asks for the page with a new state, which the server sends once there is one, at most every 5 s. */
-async function ask() {
-  clearTimeout(nextAsk);
-  if (asking || document.hidden || !main.dataset.version) return;
-  const pause = askedAt + pauseMs - performance.now();
-  if (pause > 0) {
-    nextAsk = setTimeout(ask, pause);
+/**
+ * Requests the page in a new state, which the server sends when the state changes. Sends at most one request every 5 s.
+ */
+async function requestChange() {
+  clearTimeout(nextRequestTimer);
+  if (pendingRequest || document.hidden || !main.dataset.version) return;
+  const waitMs = lastRequestAtMs + pauseMs - performance.now();
+  if (waitMs > 0) {
+    nextRequestTimer = setTimeout(requestChange, waitMs);
     return;
   }
-  askedAt = performance.now();
-  asking = new AbortController();
+  lastRequestAtMs = performance.now();
+  pendingRequest = new AbortController();
   try {
     const headers = { accept: 'text/html', prefer: 'wait=20', 'if-none-match': main.dataset.version };
-    const { signal } = asking;
+    const { signal } = pendingRequest;
     const response = await fetch((main.dataset.page || location.pathname) + location.search, { headers, signal });
-    if (response.status === 200) change(new DOMParser().parseFromString(await response.text(), 'text/html'));
-    else if (response.status !== 304) askedAt += pauseAfterErrorMs;
+    if (response.status === 200) replacePage(new DOMParser().parseFromString(await response.text(), 'text/html'));
+    else if (response.status !== 304) lastRequestAtMs += pauseAfterErrorMs;
   } catch {
-    // The page is hidden, or the server can't be reached.
+    // The page was hidden, or the server cannot be reached.
   }
-  asking = undefined;
-  ask();
+  pendingRequest = undefined;
+  requestChange();
 }
 
-function change(page) {
+function replacePage(page) {
   document.title = page.title;
-  const next = page.querySelector('main');
-  main.replaceWith(next);
-  showPage(next);
-  // A screen reader reads what has changed.
-  next.focus({ preventScroll: true });
+  const newMain = page.querySelector('main');
+  main.replaceWith(newMain);
+  showPage(newMain);
+  // Makes a screen reader read the changed page.
+  newMain.focus({ preventScroll: true });
 }
 
 document.addEventListener('visibilitychange', () => {
-  if (document.hidden) asking?.abort();
+  if (document.hidden) pendingRequest?.abort();
   else {
     countDown();
-    ask();
+    requestChange();
   }
 });
 showPage(document.querySelector('main'));
 countDown();
 setInterval(countDown, 1_000);
-// After the first paint, which a browser with a slow connection would otherwise delay.
-nextAsk = setTimeout(ask, 1_000);
+// Waits for the first paint, which the request would delay on a slow connection.
+nextRequestTimer = setTimeout(requestChange, 1_000);

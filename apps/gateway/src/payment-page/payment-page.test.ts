@@ -37,7 +37,7 @@ const expiresAtMs = Date.UTC(2026, 11, 1, 12);
 const paidAtMs = Date.UTC(2026, 10, 30, 8, 30);
 const cancelledAtMs = Date.UTC(2026, 10, 29, 9);
 
-/** The content of the page for each state: the names of its texts, and its time. */
+/** For each status, the state of the order, the names of the texts on the page, and the time that it shows. */
 const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageTexts)[]; time: string }> = {
   UN_PAID: { state: {}, texts: [], time: '2026-12-01T12:00:00.000+00:00' },
   PAID: {
@@ -83,12 +83,12 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
     expect(await paymentPage(deps, link, language, 'declined')).toContain(texts.declined);
   });
 
-  test('has a Pay button with the amount only while the order can be paid', async () => {
-    for (const at of [deps, withCheckout]) {
-      const page = await paymentPage(at, link, language);
-      const isOpen = status === 'UN_PAID';
-      const hasCheckout = isOpen && at === withCheckout;
-      const hasForm = isOpen && mode === 'test';
+  test('has a Pay button only while the order can be paid', async () => {
+    for (const pageDeps of [deps, withCheckout]) {
+      const page = await paymentPage(pageDeps, link, language);
+      const isPayable = status === 'UN_PAID';
+      const hasCheckout = isPayable && pageDeps === withCheckout;
+      const hasForm = isPayable && mode === 'test';
       expect(page.includes(`>${texts.pay}</`)).toBe(hasCheckout && !hasForm);
       expect(page.includes(`>${texts.openCheckout}</`)).toBe(hasCheckout && hasForm);
       expect(page.includes(`>${texts.simulate}</`)).toBe(hasForm);
@@ -106,13 +106,13 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
           : [],
       );
       expect(page.includes(texts.notPayableHere.replace('{merchant}', '<bdi>Shop</bdi>'))).toBe(
-        isOpen && !hasCheckout && !hasForm,
+        isPayable && !hasCheckout && !hasForm,
       );
       const qrCode = `<img class="qr" src="/eu/payment/${orderToken}/qr.svg" loading="lazy" alt="">`;
       expect([page.includes(qrCode), page.includes(texts.scan)]).toEqual(
         hasCheckout || hasForm ? [true, true] : [false, false],
       );
-      expect([...page.matchAll(/class="button main"/g)]).toHaveLength(isOpen && (hasCheckout || hasForm) ? 1 : 0);
+      expect([...page.matchAll(/class="button main"/g)]).toHaveLength(isPayable && (hasCheckout || hasForm) ? 1 : 0);
     }
   });
 
@@ -133,7 +133,7 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
   });
 });
 
-test('the page leads to itself in every language, and its form keeps the chosen one', async () => {
+test('the page links to itself in every language, and its form keeps the chosen language', async () => {
   const linksOf = (page: string) => [...page.matchAll(/<a href="([^"]*)" lang="([^"]*)"( aria-current="true")?>/g)];
   const link = linkTo('UN_PAID', 'test');
   const page = await paymentPage(deps, link, 'de-CH');
@@ -166,7 +166,7 @@ describe('a note', () => {
     return paymentPage(deps, { order: { ...order, fields: { ...order.fields, order_note } }, merchant }, 'en');
   };
 
-  test.each(['x', 'x'.repeat(60), 'two\nlines'])('that is short is shown as it is: %j', async (note) => {
+  test.each(['x', 'x'.repeat(60), 'two\nlines'])('that is short is shown completely: %j', async (note) => {
     const page = await pageWith(note);
     expect(page).toContain(`<bdi class="note">${note}</bdi>`);
     expect(page).not.toContain('class="beginning"');
@@ -178,33 +178,36 @@ describe('a note', () => {
     // An emoji of 8 code units, which is shown completely or not at all.
     ['x'.repeat(55) + '👨‍👩‍👧'.repeat(2), 'x'.repeat(55)],
     [`x\u0301${'\u0301'.repeat(90)}`, ''],
-  ])('that is long folds behind its beginning: %j', async (note, beginning) => {
+  ])('that is long is shown folded, after its beginning: %j', async (note, beginning) => {
     const page = await pageWith(note);
     expect(page).toContain(`<bdi class="beginning">${beginning}…</bdi>`);
     expect(page).toContain(`<p class="note"><bdi>${note}</bdi></p>`);
   });
 });
 
-test.each(pageLanguages)('the page in %s says that a payment is in progress, and offers none', async (language) => {
-  const texts = pageTexts[language];
-  for (const mode of merchantModes) {
-    const link = linkTo('UN_PAID', mode);
-    const lease = { checkoutId: 2 as AccountId, attemptId: 'a-1', endsAtMs: expiresAtMs, isLive: true };
-    const inProgress = { ...link, order: { ...link.order, lease } };
-    const page = await paymentPage(withCheckout, inProgress, language);
-    expect(page).toContain(texts.inProgressText);
-    expect(page).not.toMatch(/<form|<button|checkout\.test/);
-    expect(JSON.parse(paymentJson(withCheckout, inProgress))).toMatchObject({
-      checkout_url: null,
-      payment_in_progress_until: '2026-12-01T12:00:00.000+00:00',
-    });
-    const ended = { ...link, order: { ...link.order, lease: { ...lease, isLive: false } } };
-    expect(await paymentPage(withCheckout, ended, language)).toBe(await paymentPage(withCheckout, link, language));
-  }
-});
+test.each(pageLanguages)(
+  'the page in %s says that a payment is in progress, and offers no other way to pay',
+  async (language) => {
+    const texts = pageTexts[language];
+    for (const mode of merchantModes) {
+      const link = linkTo('UN_PAID', mode);
+      const lease = { checkoutId: 2 as AccountId, attemptId: 'a-1', endsAtMs: expiresAtMs, isLive: true };
+      const inProgress = { ...link, order: { ...link.order, lease } };
+      const page = await paymentPage(withCheckout, inProgress, language);
+      expect(page).toContain(texts.inProgressText);
+      expect(page).not.toMatch(/<form|<button|checkout\.test/);
+      expect(JSON.parse(paymentJson(withCheckout, inProgress))).toMatchObject({
+        checkout_url: null,
+        payment_in_progress_until: '2026-12-01T12:00:00.000+00:00',
+      });
+      const ended = { ...link, order: { ...link.order, lease: { ...lease, isLive: false } } };
+      expect(await paymentPage(withCheckout, ended, language)).toBe(await paymentPage(withCheckout, link, language));
+    }
+  },
+);
 
 test.each(orderStatuses)(
-  'the JSON of an order that is %s has the times that it has, and where it is paid',
+  'the JSON of an order that is %s contains its times and, if it can be paid, the URL of the checkout',
   (status) => {
     const parsed = (mode: MerchantMode) => JSON.parse(paymentJson(withCheckout, linkTo(status, mode)));
     const times = {

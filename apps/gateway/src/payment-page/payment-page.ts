@@ -40,29 +40,32 @@ export const pageScript = readFileSync(new URL('./page-script.js', import.meta.u
 /** An amount of at least this length is set in smaller type, so that it fits on one line of a small screen. */
 const longAmountMin = 14;
 
-/** The number of UTF-16 code units of a note that are shown at first. One grapheme can have all 1,000 characters of a note. */
+/**
+ * The number of UTF-16 code units of a note that are shown at first. One grapheme can consist of all 1,000 characters.
+ */
 const noteBeginningMax = 60;
 
 const graphemes = new Intl.Segmenter();
 
 /**
- * Makes browsers send the real Origin with the form, to the gateway only. With the policy in the header, no-referrer,
- * they send `null`. Over http to a local network, nothing but Origin shows that the form is the page's own.
+ * Makes browsers send the real Origin with the form, but only to the gateway. With the policy in the response header,
+ * no-referrer, they would send `null`. Over http on a local network, only Origin shows that the form belongs to the
+ * page.
  */
 const formHead = html`<meta name="referrer" content="same-origin">`;
 
-const endOf = ({ expiresAtMs }: Order) => expiresAtMs;
+const expiresAt = ({ expiresAtMs }: Order) => expiresAtMs;
 const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
 const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
 /**
- * The content of the page for a state: the names of its texts, and its time. `sentence` is shown if the order can't be
- * paid here.
+ * For each status, the names of the texts on the page, and the time that it shows. `sentence` is shown if the order
+ * cannot be paid on the page.
  */
 const stateTexts = {
-  UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payWithin', timeOf: endOf },
+  UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payWithin', timeOf: expiresAt },
   PAID: { status: 'paid', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
-  EXPIRED: { status: 'expired', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: endOf },
+  EXPIRED: { status: 'expired', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: expiresAt },
   CANCELLED: { status: 'cancelled', sentence: 'cancelledText', timeLabel: 'cancelledOn', timeOf: cancelledAt },
 } as const satisfies Record<OrderStatus, unknown>;
 
@@ -75,7 +78,7 @@ export function mayHaveForm({ order, merchant }: LinkedOrder): boolean {
   return order.orderStatus === 'UN_PAID' && merchant.mode === 'test';
 }
 
-/** The URL at which an order is paid; `null` if it can no longer be paid, or not at a checkout. */
+/** Returns the checkout's URL for an order, or `null` if the order can no longer be paid or there is no checkout. */
 function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): string | null {
   const isPayable = mayBePaid(link) && checkoutTemplate !== undefined;
   return isPayable ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
@@ -88,12 +91,12 @@ interface LanguageSwitch {
   readonly chosen?: PageLocale | undefined;
 }
 
-/** The path of an order's page. */
+/** Returns the path of an order's page. */
 export function pagePath({ baseUrl }: Pick<GatewayDeps, 'baseUrl'>, { order }: LinkedOrder): string {
   return `${pathPrefixOf(baseUrl())}/payment/${order.orderToken}`;
 }
 
-/** Renders the page of an order: merchant, amount, note, status, and how to pay and to return. */
+/** Renders the page of an order: merchant, amount, note, status, and the ways to pay and to return. */
 export function paymentPage(
   deps: GatewayDeps,
   link: LinkedOrder,
@@ -151,13 +154,15 @@ ${mayHaveForm(link) ? formHead : ''}`;
   return htmlPage({ language, title, styles: stylesOf(link), script: pageScript, head, attributes, body });
 }
 
-/** The style sheets of an order's page. The second one, if any, has the colours of the merchant's brand. */
+/**
+ * Returns the style sheets of an order's page. The second one, if any, contains the colours of the merchant's brand.
+ */
 export function stylesOf({ merchant }: LinkedOrder): readonly string[] {
   const color = merchant.brand?.color;
   return color ? [paymentPageStyle, brandStyle(color)] : [paymentPageStyle];
 }
 
-/** The preview of the link in messengers. Their servers store it, so it contains nothing about the order. */
+/** Renders the preview that messengers show of the link. Their servers store it, so it does not mention the order. */
 function previewOf({ baseUrl }: GatewayDeps, logo: Logo | null, title: string, merchantName: string): Html {
   const image =
     logo === null
@@ -168,14 +173,17 @@ function previewOf({ baseUrl }: GatewayDeps, logo: Logo | null, title: string, m
 <meta property="og:site_name" content="${merchantName}">${image}`;
 }
 
-/** The logo or, without one, the monogram. The name is beside it. */
+/**
+ * Renders the logo or, if there is none, the monogram. It has no text for screen readers, because the name is beside
+ * it.
+ */
 function pictureOf({ baseUrl }: GatewayDeps, logo: Logo | null, merchantName: string): Html {
   if (logo === null) return html`<span class="monogram" aria-hidden="true">${monogramOf(merchantName)}</span>`;
   const { width, height } = logo;
   return html`<img class="logo" src="${pathPrefixOf(baseUrl())}${logoPath(logo)}" width="${width}" height="${height}" alt="">`;
 }
 
-/** The icon in the browser's tab: the logo or the monogram. */
+/** Renders the icon in the browser's tab, which is the logo or the monogram. */
 function iconOf({ baseUrl }: GatewayDeps, { logo, color }: Brand, merchantName: string): Html {
   if (logo !== null) return html`<link rel="icon" href="${pathPrefixOf(baseUrl())}${logoPath(logo)}">`;
   const { accent, onAccent } = brandColors(color ?? defaultColor);
@@ -183,7 +191,7 @@ function iconOf({ baseUrl }: GatewayDeps, { logo, color }: Brand, merchantName: 
   return html`<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(String(svg).toWellFormed())}">`;
 }
 
-/** Where the customer can ask questions, as text that prints. */
+/** Renders the merchant's contacts for questions, as text that is also printed. */
 function supportOf({ support_email, support_url }: Brand, texts: PageTexts): Html | '' {
   const links = [
     support_email &&
@@ -201,13 +209,13 @@ function legalLinks({ terms_url, privacy_url }: Brand, texts: PageTexts): Html |
   return html`<p class="legal">${terms}${privacy}</p>`;
 }
 
-/** The first letter or digit of a name, in place of a logo. */
+/** Returns the first letter or digit of a name, which is shown if there is no logo. */
 function monogramOf(name: string): string {
   const [letter = [...name][0]] = /[\p{L}\p{N}]/u.exec(name) ?? [];
   return letter?.toUpperCase() ?? '';
 }
 
-/** The note. Only the beginning of a long one is shown at first, so that it doesn't push the button off the screen. */
+/** Renders the note. Of a long one, only the beginning is shown at first, so that the button stays on the screen. */
 function noteOf(note: string, texts: PageTexts): Html {
   const label = html`<span class="label">${texts.note}</span>`;
   const beginning = beginningOf(note);
@@ -218,7 +226,7 @@ function noteOf(note: string, texts: PageTexts): Html {
 </details>`;
 }
 
-/** The note itself if it is short, otherwise the first of its visible characters, in one line. */
+/** Returns a short note unchanged. Of a long one, returns the beginning on a single line. */
 function beginningOf(note: string): string {
   if (note.length <= noteBeginningMax && note.split('\n').length <= 2) return note;
   let beginning = '';
@@ -229,7 +237,7 @@ function beginningOf(note: string): string {
   return beginning.replaceAll(/\s+/g, ' ').trim();
 }
 
-/** The link to the checkout, and for a test order the form of a simulated payment. */
+/** Renders the link to the checkout and, for a test order, the form that simulates a payment. */
 function payActionOf(
   deps: GatewayDeps,
   link: LinkedOrder,
@@ -253,8 +261,8 @@ function payActionOf(
 }
 
 /**
- * The link, for customers who prefer to pay on their phone. The style sheet hides the code on small screens, and then
- * browsers don't load it.
+ * Renders the link as a QR code, for customers who prefer to pay on their phone. On small screens, the style sheet
+ * hides the code, and browsers do not load it.
  */
 function scanBlock(deps: GatewayDeps, link: LinkedOrder, texts: PageTexts): Html | '' {
   if (!hasQrCode(deps.baseUrl())) return '';
@@ -263,7 +271,7 @@ function scanBlock(deps: GatewayDeps, link: LinkedOrder, texts: PageTexts): Html
 
 const languageSwitches = new Map<PageLanguage, Html>();
 
-/** Links to the page in each language, with the language's own name. */
+/** Renders links to the page in each language. Each language is named in that language. */
 function languageSwitchOf(current: PageLanguage, path: string): Html {
   // At its own path, the page of every order has the same links.
   if (path !== '') return languageSwitch(current, path);
@@ -283,35 +291,35 @@ function languageSwitch(current: PageLanguage, path: string): Html {
 </details>`;
 }
 
-/** Writes characters outside ASCII as references, because a page within Latin-1 is encoded in half the time. */
+/** Writes characters outside ASCII as references, because encoding a page that fits Latin-1 takes half the time. */
 function inAscii(text: string): string {
   return text.replaceAll(/[^ -~]/gu, (character) => `&#${character.codePointAt(0)};`);
 }
 
 /**
- * A time after its label, or the remaining time if the text has a placeholder for it. The script writes both again, in the
- * customer's time zone.
+ * Renders a time after its label, or the remaining time if the text has a placeholder for it. The script rewrites both
+ * in the customer's time zone.
  */
 function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): Html {
-  const at = (time: string, dateStyle: string | undefined) => {
+  const timeElement = (time: string, dateStyle: string | undefined) => {
     const date = dateStyle === undefined ? '' : html` data-date="${dateStyle}"`;
     return html`<time datetime="${formatTime(ms)}"${date}>${time}</time>`;
   };
   if (!text.includes('{time}')) {
-    return html`<p><span class="label">${text}</span> <bdi>${at(localTime(ms, locale), 'long')} UTC</bdi></p>`;
+    return html`<p><span class="label">${text}</span> <bdi>${timeElement(localTime(ms, locale), 'long')} UTC</bdi></p>`;
   }
   const { duration, time, dateStyle } = localDeadline(ms, nowMs, locale);
-  const left = html`<span data-left-ms="${ms - nowMs}">${duration}</span>`;
-  return html`<p>${withValue(text, left, at(time, dateStyle))}</p>`;
+  const remaining = html`<span data-left-ms="${ms - nowMs}">${duration}</span>`;
+  return html`<p>${withValue(text, remaining, timeElement(time, dateStyle))}</p>`;
 }
 
-/** A text with values for its placeholders, which have the same order in all languages. */
+/** Fills the placeholders of a text, which have the same order in all languages. */
 function withValue(text: string, ...values: readonly (string | Html)[]): Html {
-  const [start, ...others] = text.split(/\{[a-z]+\}/);
-  return html`${start}${others.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;
+  const [start, ...rest] = text.split(/\{[a-z]+\}/);
+  return html`${start}${rest.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;
 }
 
-/** Renders the page for a failure, by its HTTP status: the same for a mistyped link and for one that never existed. */
+/** Renders the page for a failure, by its HTTP status. A mistyped link and one that never existed get the same page. */
 export function failurePage(httpStatus: number, locale: PageLocale): Promise<string> {
   const kind = httpStatus === 404 ? 'unknown' : httpStatus < 500 ? 'rejected' : 'trouble';
   const language = languageOf(locale);
@@ -321,7 +329,7 @@ export function failurePage(httpStatus: number, locale: PageLocale): Promise<str
   return htmlPage({ language, title, styles: [paymentPageStyle], body: html`<h1>${title}</h1><p>${text}</p>` });
 }
 
-/** The content of the payment page as JSON. Like the page, it contains none of the customer's data. */
+/** Returns the content of the payment page as JSON. Like the page, it contains none of the customer's data. */
 export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
   const { order, merchant } = link;
   const record = orderRecord(order, merchant.mode, deps.baseUrl());

@@ -2,14 +2,14 @@ import jsqr from 'jsqr';
 import { expect, test } from 'vitest';
 import { qrCodeSvg } from './qr-code.ts';
 
-/** Draws the dark modules of an SVG, each of 4 by 4 pixels. */
+/** Draws each dark module of an SVG as 4 by 4 pixels. */
 function pixelsOf(svg: string) {
   const width = 4 * Number(/viewBox="0 -\.5 (\d+) /.exec(svg)?.[1]);
   const data = new Uint8ClampedArray(4 * width * width).fill(255);
   for (const [, x, y, length] of svg.matchAll(/M(\d+) (\d+)h(\d+)/g)) {
     for (let row = 4 * Number(y); row < 4 * Number(y) + 4; row++) {
       const start = row * width + 4 * Number(x);
-      for (let at = start; at < start + 4 * Number(length); at++) data.fill(0, 4 * at, 4 * at + 3);
+      for (let pixel = start; pixel < start + 4 * Number(length); pixel++) data.fill(0, 4 * pixel, 4 * pixel + 3);
     }
   }
   return { width, height: width, data };
@@ -19,10 +19,10 @@ test.each([
   `https://pay.example.com/payment/${'aB3x'.repeat(8)}`,
   `http://localhost:8080/payment/${'0'.repeat(32)}`,
   `https://${'sub.'.repeat(50)}example.com/a/long/path/payment/${'Zz9'.repeat(11)}`,
-])('another library reads %s', (link) => {
+])('the library jsQR reads the code of %s', (link) => {
   const svg = qrCodeSvg(link);
   const { width, height, data } = pixelsOf(svg);
   expect(jsqr.default(data, width, height)?.data).toBe(link);
-  // The first run is the top of a finder pattern, behind the margin.
+  // The first run is the top edge of a finder pattern, after the margin.
   expect(svg).toContain(' d="M4 4h7M');
 });

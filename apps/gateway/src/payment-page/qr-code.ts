@@ -5,23 +5,27 @@ import { isLoopbackUrl } from '../network/ip-address.ts';
 /** The margin that scanners need around the code (ISO/IEC 18004). */
 const quietZoneModules = 4;
 
-/** Whether links get a code: a phone can't open an address of this machine. */
+/**
+ * Whether payment pages have a QR code. They have none if the base URL is a loopback address, which a phone cannot
+ * open.
+ */
 export function hasQrCode(baseUrl: BaseUrl): boolean {
   return !isLoopbackUrl(new URL(baseUrl));
 }
 
 /**
- * A QR code as SVG, black on white in every theme. The mask is fixed: scanners read all eight masks, and choosing the
- * best one takes as long as the rest of the encoding.
+ * Returns a QR code as SVG, black on white in every theme. The mask is fixed, because scanners read all eight masks,
+ * and choosing the best one takes as long as the rest of the encoding.
  */
 export function qrCodeSvg(text: string): string {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietZoneModules, mask: 0 });
   const size = modules.length;
-  // Each row of modules is half above and half below its line. One stroke for each module would triple the size of the page.
+  // A stroke is centred on its line, so the view box begins half a module above the first row. Each run of dark modules
+  // is one stroke: a stroke for each module would triple the size of the image.
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -.5 ${size} ${size}" shape-rendering="crispEdges" aria-hidden="true"><path fill="#fff" d="M0-.5h${size}v${size}H0z"/><path stroke="#000" d="${modules.map(strokesOf).join('')}"/></svg>`;
 }
 
-/** A stroke for each run of dark modules in a row. */
+/** Returns the path of a row, with one stroke for each run of dark modules. */
 function strokesOf(row: readonly boolean[], y: number): string {
   let strokes = '';
   for (let start = row.indexOf(true); start !== -1; ) {

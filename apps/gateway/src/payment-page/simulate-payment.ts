@@ -20,9 +20,10 @@ type Found = Result<LinkedOrder, Failure>;
 export const simulatedOutcomes = ['pay', 'decline', 'expire', 'pay_late'] as const;
 
 /**
- * Simulates the outcome of a payment of a test order, without moving money: `pay` pays it in full, `decline` declines the
- * payment and changes nothing, `expire` lets it expire now, and `pay_late` reports a payment that is refused, once for each
- * order. Paying again returns the paid order. Live orders and those of a disabled merchant are not found.
+ * Simulates the outcome of a payment of a test order, without moving money. `pay` pays the order in full, and paying
+ * again returns the paid order. `decline` declines the payment and changes nothing. `expire` makes the order expire
+ * immediately. `pay_late` makes an unpaid order expire and reports one payment, which is refused. Fails with
+ * `not_found` for the orders of live and disabled merchants.
  */
 export async function simulatePayment(
   deps: SimulationDeps,
@@ -71,7 +72,7 @@ function payInTime(deps: SimulationDeps, order: Order): Result<Decision, Failure
 }
 
 function payTooLate(deps: SimulationDeps, order: Order): Result<Decision, Failure> {
-  // Anyone who has the link can send the form.
+  // Anyone who has the link can send the form, so an order gets at most one simulated refused payment.
   const earlier = order.refusedPayments.find(({ checkoutId }) => checkoutId === null);
   if (earlier !== undefined) return failed({ kind: earlier.code });
   return pay(deps, order, Math.max(deps.now(), expiryOf(order) ?? 0));

@@ -5,13 +5,13 @@ interface Allowed {
   /** The results of {@link hashSource} for the style sheets and the script. */
   readonly styles: readonly string[];
   readonly script?: string;
-  /** Where forms may lead; absent: nowhere. */
+  /** Where forms may be sent. If absent, the page cannot send forms. */
   readonly formAction?: string | undefined;
 }
 
 /**
- * The Content-Security-Policy of a page. It allows the page's own styles and script, by their hashes. A page with a
- * script can also load its own images and fetch from its own site.
+ * Returns the Content-Security-Policy of a page. It allows the page's styles and script by their hashes. A page with a
+ * script can also load images and fetch data from its own site.
  */
 export function contentSecurityPolicy({ styles, script, formAction = "'none'" }: Allowed): string {
   const scriptSources = script === undefined ? '' : `script-src ${script}; connect-src 'self'; img-src 'self' data:; `;
@@ -23,7 +23,7 @@ export function hashSource(text: string): string {
   return `'sha256-${hash('sha256', text, 'base64')}'`;
 }
 
-/** What the payment page and the console have in common: colours, type, badges and buttons. */
+/** The style sheet that the payment page and the console share: colours, type, badges and buttons. */
 export const sharedStyle = `
 :root {
   color-scheme: light dark;
@@ -87,7 +87,7 @@ header div { flex: 1 1 8rem; }
   .scan { display: flex; gap: 1.25rem; align-items: center; }
   .qr { flex: none; inline-size: 9rem; block-size: 9rem; border-radius: 0.5rem; }
 }
-/* A usual page with a code fits on the screen of a laptop, 800 pixels high. */
+/* A typical page with a code fits on a laptop's screen that is 800 pixels high. */
 @media (min-width: 48rem) and (max-height: 56rem) {
   body { padding-block: 0.5rem; }
   main { gap: 1rem; padding-block: 1.25rem; }

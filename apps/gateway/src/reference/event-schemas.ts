@@ -2,8 +2,8 @@ import { type EventType, eventTypes } from '@order-gateway/domain/events';
 import { schemas } from './schemas.ts';
 
 /**
- * The JSON Schema 2020-12 of each event by its type. It needs no other document, and describes a webhook's body and an
- * item of `GET /events`.
+ * Returns the JSON Schema 2020-12 of each event, by type. Each schema is self-contained. It describes the body of a
+ * webhook and an item of `GET /events`.
  */
 export function eventSchemas(baseUrl: string) {
   const { Event = {}, Order = {}, RefusedPayment = {} } = inOneDocument(schemas);
@@ -21,7 +21,7 @@ export function eventSchemas(baseUrl: string) {
   >;
 }
 
-/** The path of an event's schema below the base URL. */
+/** Returns the path of an event's schema below the base URL. */
 export function eventSchemaPath(type: EventType): string {
   return `/docs/events/${type}.schema.json`;
 }

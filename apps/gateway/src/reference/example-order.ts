@@ -69,18 +69,18 @@ const events: Readonly<Record<EventType, { readonly createdAtMs: number; readonl
   },
 };
 
-/** The response to {@link exampleOrder} of a gateway at this base URL. */
+/** Returns the response to {@link exampleOrder} from a gateway with this base URL. */
 export function exampleResponse(baseUrl: string) {
   return orderResponse(stored, baseUrl as BaseUrl);
 }
 
-/** An event of {@link exampleOrder}, with the order's record after the event. */
+/** Returns an event of {@link exampleOrder}, with the order as it was after the event. */
 export function exampleEvent(baseUrl: string, type: EventType) {
   const eventId = 'evt_4b1c0f6a2d9e4f7f8a3c5d6e7f809112';
   return eventResponse({ eventId, type, ...events[type] }, 'live', baseUrl as BaseUrl);
 }
 
-/** A webhook endpoint. */
+/** The webhook endpoint that the reference shows. */
 export const exampleEndpoint = {
   id: 'we_0d5f6c1e2b3a4958a7b6c5d4e3f20110',
   url: 'https://shop.example.com/webhooks',

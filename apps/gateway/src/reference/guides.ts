@@ -16,7 +16,7 @@ export const guides = {
   'order-states': ['Order states', 'Payment, cancellation and expiry'],
   events: ['Events and webhooks', 'Learn what happens to your orders'],
   'payment-page': ['The payment page', 'What the customer sees, and the return to the shop'],
-  checksum: ['The order checksum', 'Show that an order is yours and unchanged'],
+  checksum: ['The order checksum', 'Prove that an order is yours and unchanged'],
   errors: ['Errors', 'Every code and what to do about it'],
 } as const;
 
@@ -24,13 +24,13 @@ export type Guide = keyof typeof guides;
 
 const isGuide = (name: string): name is Guide => Object.hasOwn(guides, name);
 
-/** The paths of the contract in forms that tools read. */
+/** The machine-readable forms of the contract, by path. */
 const contracts = {
   '/openapi.json': ['OpenAPI document', 'The JSON API, for tools'],
   '/docs/proto.tar': ['gRPC contract', 'The folder proto as an archive'],
 } as const;
 
-/** Links to all guides, and to the documents for tools. */
+/** Renders links to all guides, and to the documents for tools. */
 export function contents(baseUrl: string): Html {
   const card = (path: string, [title, text]: readonly [string, string]) =>
     html`<li><a href="${baseUrl}${path}">${title}</a><p>${text}</p></li>`;
@@ -40,7 +40,7 @@ ${Object.entries(contracts).map(([path, texts]) => card(path, texts))}
 </ul>`;
 }
 
-/** The bar above every page of the documentation. `current` is the page's path below the base URL. */
+/** Renders the bar above a page of the documentation. `current` is the page's path below the base URL. */
 export function siteBar(baseUrl: string, current: string): Html {
   const link = (path: string, text: string) => {
     const isCurrent = path === current ? html` aria-current="page"` : '';
@@ -50,10 +50,10 @@ export function siteBar(baseUrl: string, current: string): Html {
 <div>${link('/docs', 'API')}${link('/', 'Guides')}${link('/docs/errors', 'Errors')}${link('/openapi.json', 'OpenAPI')}</div></nav>`;
 }
 
-/** The line of a guide that is replaced by the list of error codes, which comes from the catalogue. */
+/** The line of a guide that the list of error codes replaces. The list is generated from the catalogue. */
 const errorListLine = /^\[[^\]]+\]\(\.\.\/packages\/contract\/src\/errors\.ts\)$/m;
 
-/** Every error code in Markdown, with the anchor that the `type` of a problem document links to. */
+/** Lists every error code in Markdown, with the anchor to which the `type` of a problem document links. */
 function errorList(): string {
   const items = Object.entries(errorCatalogue).map(([code, { httpStatus, grpcStatus }]) => {
     const statuses = grpcStatus === null ? httpStatus : `${httpStatus}, ${grpcStatus}`;
@@ -62,7 +62,7 @@ function errorList(): string {
   return items.join('\n');
 }
 
-/** A guide as a page without scripts, made from its Markdown. */
+/** Renders the Markdown of a guide as a page without scripts. */
 export async function guidePage(name: Guide, baseUrl: string): Promise<string> {
   const markdown = await readFile(new URL(`${name}.md`, docs), 'utf8');
   const body = html`${raw(await markdownTo(baseUrl).parse(markdown.replace(errorListLine, errorList)))}`;
@@ -85,10 +85,10 @@ function markdownTo(baseUrl: string): Marked {
   });
 }
 
-/** The address of a repository link on this server; `undefined` if the file is not served. */
+/** Returns the address on this server for a link in the repository, or `undefined` if the file is not served. */
 function servedLink(href: string, baseUrl: string): string | undefined {
   if (/^(https?:|#)/.test(href)) return href;
-  // The reference is made from the contract.
+  // The reference shows the contract.
   if (href.endsWith('.proto')) return `${baseUrl}/docs`;
   const [, name = '', hash = ''] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
   return isGuide(name) ? `${baseUrl}/docs/${name}${hash}` : undefined;

@@ -50,7 +50,7 @@ const commonErrors = [
   'internal',
 ] as const satisfies readonly FailureCode[];
 
-/** The errors of the JSON API only. A request without a body has no JSON. */
+/** The errors that only the JSON API has, for all requests and for requests with a body. */
 const jsonErrors = {
   always: ['malformed_request', 'method_not_allowed', 'request_timeout', 'headers_too_large'],
   withBody: ['malformed_json', 'unsupported_media_type'],
@@ -63,7 +63,7 @@ const pageErrors: readonly FailureCode[] = [
   ...commonErrors.filter((code) => code !== 'unauthenticated' && code !== 'permission_denied'),
 ];
 
-/** The errors of a method that has a JSON route. */
+/** Returns the errors of a method that has a JSON route. */
 export function jsonErrorsOf(method: DescMethodUnary): FailureCode[] {
   const declaredErrors = errorsOf(method) as FailureCode[];
   const body = jsonRouteOf(method)?.hasBody ? jsonErrors.withBody : [];
@@ -72,7 +72,7 @@ export function jsonErrorsOf(method: DescMethodUnary): FailureCode[] {
 
 const text: JsonSchema = { type: 'string' };
 
-/** Only the parameters in the path are required. */
+/** Describes a parameter. Only the parameters in the path are required. */
 function parameter(location: 'path' | 'query' | 'header', name: string, description: string, schema = text) {
   return { name, in: location, required: location === 'path', description, schema };
 }
@@ -80,14 +80,14 @@ function parameter(location: 'path' | 'query' | 'header', name: string, descript
 const requestId = parameter(
   'header',
   'x-request-id',
-  'Your own id for the request: 1 to 128 of A-Z a-z 0-9 . _ -. The response repeats it, or has a new one.',
+  'Your own id for the request: 1 to 128 characters from A-Z a-z 0-9 . _ -. The response has the same id, or a new one if yours is absent or invalid.',
 );
 
 /** The preference (RFC 7240) of every method with a body. */
 const strictHandling = parameter(
   'header',
   'prefer',
-  '`handling=strict` rejects unknown members as `unknown_field`, and an invalid `customer_locale`. Without it, they are ignored.',
+  'With `handling=strict`, unknown members are rejected as `unknown_field`, and so is an invalid `customer_locale`. Otherwise, the gateway ignores them.',
   { ...text, enum: ['handling=strict'] },
 );
 
@@ -97,7 +97,7 @@ const preferences: Readonly<Record<string, readonly Parameter[]>> = {
     parameter(
       'header',
       'prefer',
-      `\`wait=N\` waits up to N seconds (at most ${eventWatchLimits.waitSecondsMax}) for a first event instead of returning an empty page.`,
+      `With \`wait=N\`, the gateway waits up to N seconds (at most ${eventWatchLimits.waitSecondsMax}) for the first event instead of returning an empty page.`,
       { ...text, pattern: '^wait=[0-9]+$' },
     ),
   ],
@@ -111,10 +111,10 @@ const orderToken = parameter('path', 'order_token', 'The token of the payment li
 const language = parameter(
   'query',
   'lang',
-  `The language of the page, with or without a region, such as de-CH: ${pageLanguages.join(', ')}. Others are ignored.`,
+  `The language of the page: one of ${pageLanguages.join(', ')}. You can add a region, as in de-CH. Any other value is ignored.`,
 );
 
-/** The JSON API as OpenAPI 3.1, made from the contract and from the gateway's own rules. */
+/** Returns the OpenAPI 3.1 document of the JSON API, which is generated from the contract and the gateway's rules. */
 export function openApi(baseUrl: string) {
   return {
     openapi: '3.1.0',
@@ -160,14 +160,14 @@ function tagOf(serviceName: string): string {
   return serviceName.replace(/s?Service$/, 's');
 }
 
-/** The operation for a method with a JSON route. The first paragraph of its comment is the summary. */
+/** Returns the operation for a method with a JSON route. The first paragraph of the method's comment is the summary. */
 function operationOf(method: DescMethodUnary, path: string, baseUrl: string): Operation {
   const { hasBody, otherPaths = [] } = jsonRouteOf(method) ?? { hasBody: false };
   const operationId = otherPaths.includes(path) ? `${method.localName}ByQuery` : method.localName;
   const [summary = '', ...description] = (comments[`${method.parent.typeName}.${method.name}`] ?? '').split('\n\n');
   const { request, response } = examplesOf(baseUrl)[method.name] ?? {};
   const isInPath = ({ name }: DescField) => path.includes(`{${name}}`);
-  // The route takes only the key in its path, not the other keys of the oneof.
+  // If the path contains a key of a oneof, the route does not accept the other keys.
   const fields = method.input.fields.filter((field) => isInPath(field) || !field.oneof?.fields.some(isInPath));
   return {
     operationId,
@@ -178,7 +178,7 @@ function operationOf(method: DescMethodUnary, path: string, baseUrl: string): Op
     parameters: [
       ...(hasBody ? fields.filter(isInPath) : fields).map((field) => {
         const { description = '', ...schema } = fieldSchema(field);
-        // OpenAPI has no style for `metadata.KEY=VALUE`.
+        // OpenAPI has no style for `metadata.KEY=VALUE`, so this parameter stands for all keys.
         const name = field.fieldKind === 'map' ? `${field.name}.KEY` : field.jsonName;
         const value = field.fieldKind === 'map' ? text : schema;
         return parameter(isInPath(field) ? 'path' : 'query', name, description, value);
@@ -195,7 +195,7 @@ function operationOf(method: DescMethodUnary, path: string, baseUrl: string): Op
   };
 }
 
-/** Whether a method creates something: its first success is 201 (AIP-133 has the names). */
+/** Whether a method creates a resource. AIP-133 requires the prefix `Create`. */
 function creates({ name }: DescMethodUnary): boolean {
   return name.startsWith('Create');
 }
@@ -205,11 +205,11 @@ function successesOf(method: DescMethodUnary, example: unknown): Record<string, 
   const body = responseMessageOf(method);
   const content = json(body.name, example);
   const description = comments[body.typeName] ?? '';
-  // AIP-133 and AIP-151 have the names.
+  // Redeliveries are queued and happen after the response.
   if (method.name.startsWith('Redeliver')) return { 202: { description, content } };
   const isIdempotent = method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT;
   if (!isIdempotent && creates(method)) return { 201: { description, content } };
-  // A ping sends another message each time, and none replays an earlier one.
+  // Each ping sends a new message, so it never replays an earlier call.
   if (!isIdempotent || verb !== 'POST' || method.name.startsWith('Ping')) return { 200: { description, content } };
   const replayed = {
     description: creates(method) ? 'The same request succeeded before.' : description,
@@ -222,7 +222,7 @@ function successesOf(method: DescMethodUnary, example: unknown): Record<string, 
   return creates(method) ? { 201: { description, content }, 200: replayed } : { 200: replayed };
 }
 
-/** The examples of each method. */
+/** Returns the example requests and responses, by method. */
 function examplesOf(
   baseUrl: string,
 ): Readonly<Record<string, { readonly request?: object; readonly response: object }>> {
@@ -247,7 +247,7 @@ function examplesOf(
 const simulation: JsonSchema = {
   type: 'object',
   required: ['outcome'],
-  properties: { outcome: { type: 'string', description: 'What to simulate.', enum: simulatedOutcomes } },
+  properties: { outcome: { type: 'string', description: 'The outcome to simulate.', enum: simulatedOutcomes } },
 };
 
 const page: Content = { 'text/html': { schema: text } };
@@ -276,7 +276,7 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
       ...forCustomers,
       operationId: 'getPaymentQrCode',
       summary: 'Show the payment link as a QR code',
-      description: 'Use it on your invoices. Like the link, it is only for the customer.',
+      description: 'You can print it on invoices. Like the link, it is only for the customer.',
       responses: {
         200: { description: 'The QR code, black on white.', content: { 'image/svg+xml': { schema: text } } },
         ...errorResponses(pageErrors, false, page),
@@ -289,7 +289,7 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
       operationId: 'simulatePayment',
       summary: 'Simulate a payment of a test order',
       description:
-        'The two buttons on the page of a test order send this form. Use it for tests without a browser. No money moves. The response is `not_found` for orders of live merchants, and `permission_denied` for a form on another site.',
+        'Simulates the outcome of a payment without moving money. The two buttons on the page of a test order send this form. Tests without a browser can send it too. Returns `not_found` for the order of a live merchant, and `permission_denied` if another site sent the form.',
       requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: simulation } } },
       responses: {
         303: {
@@ -298,12 +298,12 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
         },
         200: {
           description:
-            'After `decline`: the payment page with a notice. The order is still `UN_PAID`. After `expire`: its page, `EXPIRED`.',
+            'For `decline`, the payment page with a notice that the payment was declined; the order is still `UN_PAID`. For `expire`, the page of the order, which is now `EXPIRED`.',
           content: pageOrJson,
         },
         409: {
           description:
-            'The order can no longer be paid, or is being paid, or the payment of `pay_late` was refused: its current page.',
+            'The current page of the order. The order can no longer be paid, a payment is in progress, or the payment of `pay_late` was refused.',
           content: pageOrJson,
         },
         ...errorResponses(
@@ -317,19 +317,20 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
 });
 
 const eventTexts: Readonly<Record<EventType, { readonly operationId: string; readonly meaning: string }>> = {
-  'order.paid': { operationId: 'onOrderPaid', meaning: 'The customer paid: deliver.' },
+  'order.paid': { operationId: 'onOrderPaid', meaning: 'The customer has paid. You can deliver the order.' },
   'order.expired': {
     operationId: 'onOrderExpired',
-    meaning: 'The order was not paid before its `order_expires_at`. A payment that was made in time can still follow.',
+    meaning:
+      'The order was not paid before its `order_expires_at`. A payment that the customer made in time can still be reported later.',
   },
   'order.cancelled': { operationId: 'onOrderCancelled', meaning: 'You cancelled the order.' },
   'order.payment_refused': {
     operationId: 'onOrderPaymentRefused',
-    meaning: 'A customer made a payment that could not pay the order. The checkout system has to give the money back.',
+    meaning: "A customer's payment was refused because it could not pay the order. The checkout system must refund it.",
   },
 };
 
-/** A request of the gateway to a merchant's endpoint (Standard Webhooks). */
+/** Describes the gateway's request to a merchant's endpoint (Standard Webhooks). */
 function webhook(type: EventType, baseUrl: string): Operation {
   const { operationId, meaning } = eventTexts[type];
   const header = (...header: [name: string, description: string]) => ({
@@ -340,20 +341,20 @@ function webhook(type: EventType, baseUrl: string): Operation {
     operationId,
     tags: ['Events'],
     summary: `An order has the event ${type}`,
-    description: `${meaning} Sent at least once and in any order: ignore a \`webhook-id\` that you have seen, and verify the signature first.`,
+    description: `${meaning} The gateway sends each event at least once, and may send events in any order. Verify the signature first, and ignore a \`webhook-id\` that you have already processed.`,
     security: [],
     parameters: [
-      header('webhook-id', 'The id of the event, the same at every attempt.'),
+      header('webhook-id', 'The id of the event, which is the same for every attempt.'),
       header('webhook-timestamp', 'The time of the attempt in Unix seconds.'),
-      header('webhook-signature', 'One or two signatures, each `v1,` and base64, separated by a space.'),
+      header('webhook-signature', 'One or two signatures, separated by a space. Each is `v1,` followed by base64.'),
     ],
     requestBody: { required: true, content: json('Event', exampleEvent(baseUrl, type)) },
     responses: {
       '2XX': {
         description:
-          'Received, if the response arrives within 15 seconds. After any other response the gateway tries again.',
+          'The event is delivered if the response arrives within 15 seconds. After any other response, the gateway tries again.',
       },
-      410: { description: 'Disables the endpoint.' },
+      410: { description: 'The gateway disables the endpoint.' },
     },
   };
 }
@@ -366,23 +367,23 @@ function headerOf(name: string, description: string, schema: JsonSchema): NonNul
   return { [name]: { description, schema } };
 }
 
-const challenge = headerOf('WWW-Authenticate', 'Credentials travel in x-client-id and x-client-secret.', {
+const challenge = headerOf('WWW-Authenticate', 'Send the credentials in x-client-id and x-client-secret.', {
   ...text,
   enum: ['ClientSecret'],
 });
 
-const allow = headerOf('Allow', 'The methods of the path.', text);
+const allow = headerOf('Allow', 'The methods that the path supports.', text);
 
 const retryAfter = headerOf(
   'Retry-After',
-  'With `rate_limited`, `overloaded` and `payment_in_progress`: the seconds to wait before the next attempt.',
+  'With `rate_limited`, `overloaded` and `payment_in_progress`, the number of seconds to wait before the next attempt.',
   { type: 'integer', minimum: 1 },
 );
 
-/** The errors that state when to retry. */
+/** The errors whose responses say when to retry. */
 const retriedLater: readonly FailureCode[] = ['rate_limited', 'overloaded', 'payment_in_progress'];
 
-/** The error responses by HTTP status. `page` is the content for browsers instead of the problem document. */
+/** Returns the error responses by HTTP status. `page` is the content for browsers instead of the problem document. */
 function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
   const byStatus = Map.groupBy(codes, (code) => String(errorCatalogue[code].httpStatus));
   return Object.fromEntries(

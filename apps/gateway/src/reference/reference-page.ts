@@ -17,7 +17,7 @@ const settings = {
   mcp: { disabled: true },
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
   persistAuth: false,
-  // The order of the API.
+  // Keeps the order of the API contract.
   orderSchemaPropertiesBy: 'preserve',
   orderRequiredPropertiesFirst: false,
 };
@@ -35,8 +35,8 @@ noscript { display: block; max-width: 66rem; margin: auto; padding: 1rem; font: 
 `;
 
 /**
- * The reference made from the OpenAPI document by Scalar, whose script is {@link referenceScript}. `credentials`
- * pre-fill its authentication, so that calls can be tried.
+ * Renders the API reference. In the browser, Scalar ({@link referenceScript}) builds it from the OpenAPI document.
+ * `credentials` are filled in, so that the reader can try calls.
  */
 export async function referencePage(baseUrl: BaseUrl, credentials?: Credentials): Promise<string> {
   // Relative to the host, because the browser may reach the gateway under a different name than the base URL.
@@ -68,8 +68,8 @@ ${siteBar(baseUrl, '/docs')}
 }
 
 /**
- * Scalar's script for browsers, from its plugin for Fastify. It is loaded at the first request, because it takes
- * several MiB of memory.
+ * Returns Scalar's script for browsers, from its plugin for Fastify. The plugin is loaded at the first request, because
+ * it takes several MiB of memory.
  */
 export async function referenceScript(): Promise<string> {
   const { default: scalar } = await import('@scalar/fastify-api-reference');
@@ -80,7 +80,7 @@ export async function referenceScript(): Promise<string> {
   return body;
 }
 
-/** The page at the base URL: what this server is, and where its documentation is. */
+/** Renders the page at the base URL, which says what this server is and where its documentation is. */
 export function landingPage(baseUrl: string): Promise<string> {
   const body = html`<div class="hero">
 <h1>Order gateway</h1>

@@ -106,7 +106,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   'CancelOrderRequest.order_id': lengthOf(fieldRules.order_id),
 };
 
-/** The schema of a field of the contract in the JSON API. */
+/** Returns the schema that a field of the contract has in the JSON API. */
 export function fieldSchema(field: DescField): JsonSchema {
   const { parent, name } = field;
   const description = comments[`${parent.typeName}.${name}`] ?? '';
@@ -144,8 +144,8 @@ export function refTo(schema: string): JsonSchema {
 }
 
 /**
- * A message as an object. A response always has its fields, except for maps and fields that are `optional` in the
- * contract.
+ * Returns the schema of a message. A response always has its fields, except for maps and fields that are `optional` in
+ * the contract.
  */
 function messageSchema(message: DescMessage): JsonSchema {
   return {
@@ -166,20 +166,20 @@ const requiredMembers: Readonly<Record<string, readonly string[]>> = {
   RedeliverFailedWebhooksRequest: ['failed_since'],
 };
 
-/** A request as a body, without the fields that are in the path. */
+/** Returns the schema of a request body, without the fields that are in the path. */
 function bodySchema(message: DescMessage, path: string): JsonSchema {
   const { properties = {}, ...schema } = messageSchema(message);
   const inBody = Object.entries(properties).filter(([name]) => !path.includes(`{${name}}`));
   return { ...schema, required: requiredMembers[message.name] ?? [], properties: Object.fromEntries(inBody) };
 }
 
-/** The message that the body of a JSON response contains. */
+/** Returns the message that the body of a JSON response contains. */
 export function responseMessageOf(method: DescMethodUnary): DescMessage {
   const { responseField } = jsonRouteOf(method) ?? {};
   return method.output.fields.find(({ name }) => name === responseField)?.message ?? method.output;
 }
 
-/** A message and all messages inside it. */
+/** Returns a message and all messages inside it. */
 function withMembers(message: DescMessage): DescMessage[] {
   return [
     message,
@@ -187,7 +187,7 @@ function withMembers(message: DescMessage): DescMessage[] {
   ];
 }
 
-/** The schemas of the bodies of all JSON routes, by message. */
+/** Returns the schemas of the bodies of all JSON routes, by message. */
 function bodySchemas(): Readonly<Record<string, JsonSchema>> {
   const found: Record<string, JsonSchema> = {};
   for (const method of Object.values(methods)) {
@@ -200,8 +200,8 @@ function bodySchemas(): Readonly<Record<string, JsonSchema>> {
 }
 
 /**
- * The list of refused payments and maps are absent if they are empty, like every field of the order record that has no
- * value.
+ * Whether a response omits a field that has no value. It omits every map and the list of refused payments if they are
+ * empty.
  */
 function isOptional({ parent, name, proto, fieldKind }: DescField): boolean {
   return proto.proto3Optional || fieldKind === 'map' || `${parent.name}.${name}` === 'Order.refused_payments';
@@ -215,7 +215,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
   ...bodySchemas(),
   Payment: objectOf(
     {
-      merchant_name: text('The name of the merchant who is paid.'),
+      merchant_name: text('The name of the merchant that the customer pays.'),
       ...orderProperties(
         'mode',
         'order_id',
@@ -225,10 +225,10 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
         'order_status',
         'created_at',
       ),
-      return_url: text('The link back to the merchant, complete with its parameters.', { format: 'uri' }),
+      return_url: text('The link back to the merchant, including its parameters.', { format: 'uri' }),
       checkout_url: {
         type: ['string', 'null'],
-        description: 'Where the order is paid; null if that is not possible here.',
+        description: 'The page of the checkout where the customer pays, or null if the order cannot be paid online.',
         format: 'uri',
       },
     },
@@ -240,9 +240,9 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
   Problem: objectOf(
     {
       type: text('The page that explains the code.', { format: 'uri' }),
-      title: text('A summary for people.'),
+      title: text('A short summary for people.'),
       status: { type: 'integer', description: 'The HTTP status.' },
-      detail: text('What happened this time, for your developer.'),
+      detail: text('An explanation of this error, for developers.'),
       code: text('The error code, for programs.', { enum: Object.keys(errorCatalogue) }),
       request_id: text("The id of the request in the gateway's log and in the header x-request-id."),
     },
@@ -266,13 +266,13 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
   ),
 };
 
-/** Properties that the payment page shares with the order record. */
+/** Returns properties that the payment page shares with the order record. */
 function orderProperties(...names: readonly string[]): Readonly<Record<string, JsonSchema>> {
   const properties = messageSchema(OrderSchema).properties ?? {};
   return Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name)));
 }
 
-/** An object with required and optional properties. */
+/** Returns the schema of an object with required and optional properties. */
 function objectOf(
   required: Readonly<Record<string, JsonSchema>>,
   optional: Readonly<Record<string, JsonSchema>> = {},
@@ -288,7 +288,10 @@ function lengthOf({ lengthMin, lengthMax }: { readonly lengthMin: number; readon
   return { minLength: lengthMin, maxLength: lengthMax };
 }
 
-/** A field's rule as a schema. Each part of a text rule is a separate schema, because a schema has only one `pattern`. */
+/**
+ * Returns a field's rule as a schema. Each part of a text rule is a separate schema, because a schema has one
+ * `pattern`.
+ */
 function ruleSchema(rule: FieldRule): JsonSchema {
   if (rule.kind === 'amount') return amount;
   if (rule.kind === 'choice') return { type: 'string', enum: rule.values };

@@ -39,7 +39,7 @@ console.log(await client.redeliverFailedWebhooks(${endpointId}, since));`,
   updateBrand: "console.log(await client.updateBrand({ color: '#0b5fff' }));",
 };
 
-/** Code that calls an operation with the Node.js SDK. Scalar shows it beside its own samples. */
+/** Returns code that calls an operation with the Node.js SDK. Scalar shows it beside its own samples. */
 export function sdkSamples(operationId: string, baseUrl: string) {
   const call = calls[operationId];
   if (call === undefined) throw new Error(`the operation ${operationId} has no sample`);
@@ -56,7 +56,7 @@ ${call}
   return [{ lang: 'JavaScript', label: 'Node.js SDK', source }] as const;
 }
 
-/** An object as code. None of its values contains an apostrophe. */
+/** Returns an object as code. No value may contain an apostrophe. */
 function literal(value: object): string {
   const members = Object.entries(value).map(
     ([name, member]) => `  ${name}: ${typeof member === 'string' ? `'${member}'` : member},`,
