@@ -18,7 +18,7 @@ const options = createCommand(
   .option('--seconds <number>', 'seconds of load for each contender and round', positiveInteger, 8)
   .addOption(
     new Option('--only <names>', `contenders, separated by commas: ${contenderNames.join(', ')}`)
-      .argParser(names)
+      .argParser(contenderList)
       .default(contenderNames, 'all'),
   )
   .option('--growth <rows>', 'compare only the gateway, on an empty table and on a filled one', positiveInteger)
@@ -27,7 +27,7 @@ const options = createCommand(
     `
 Programs: wrk for the contenders over JSON, and pgbench. Contenders whose
 program is missing are skipped.
-Exit codes: 0 measured; 1 it failed or was stopped; 2 an argument is wrong.`,
+Exit codes: 0 success; 1 failure or interruption; 2 an argument is invalid.`,
   )
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .parse()
@@ -39,7 +39,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted
 try {
   const startedAt = new Date().toISOString();
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() || 'CPU'}, Node.js ${process.version}`;
-  const { only, growth, ...rest } = options;
+  const { only, growth, ...limits } = options;
   const missing = new Set<string | undefined>();
   for (const program of ['pgbench', 'wrk']) {
     if (await isInstalled(program)) continue;
@@ -47,7 +47,7 @@ try {
     progress(`SKIPPED: ${program} is not installed.`);
   }
   const chosen = only.filter((name) => !missing.has(programOf(name)));
-  const context = { ...rest, only: chosen, signal: interrupted.signal, progress };
+  const context = { ...limits, only: chosen, signal: interrupted.signal, progress };
   const measured = growth === undefined ? await compare(context) : await compareGrowth(context, growth);
   process.stdout.write(`\n${startedAt}, ${machine}, JSON by wrk, gRPC by node:http2\n\n`);
   process.stdout.write(`${measured.map(reportOf).join('\n\n')}\n`);
@@ -72,7 +72,7 @@ function positiveInteger(text: string): number {
   return Number(text);
 }
 
-function names(text: string): string[] {
+function contenderList(text: string): string[] {
   const chosen = text.split(',').map((name) => name.trim());
   const unknown = chosen.filter((name) => !contenderNames.includes(name));
   if (unknown.length > 0)

@@ -6,8 +6,8 @@ import { type BenchContext, type Measured, median, type Ratio, runSection, type 
 const callers = 64;
 const warmUpSecondsMax = 3;
 /**
- * With one caller, a round consists of up to three turns of a second, because the speed of the disk varies from second
- * to second.
+ * With one caller, each round is split into up to three runs of one second, because the speed of the disk varies from
+ * second to second.
  */
 const aloneTurnsMax = 3;
 const aloneSeconds = 1;
@@ -24,8 +24,8 @@ const bare = {
   'libraries-grpc': 'bare-http2',
 };
 
-const toPeers = Object.entries(peers).flatMap(([of, all]) =>
-  all.map((to): Ratio => ({ metric: 'ordersPerSecond', of, to })),
+const toPeers = Object.entries(peers).flatMap(([of, peerNames]) =>
+  peerNames.map((to): Ratio => ({ metric: 'ordersPerSecond', of, to })),
 );
 const toBare = (metric: Ratio['metric']) => Object.entries(bare).map(([of, to]): Ratio => ({ metric, of, to }));
 const toInsert = gateways.map((of): Ratio => ({ metric: 'p50Ms', of, to: 'insert' }));
@@ -76,7 +76,7 @@ export async function compareGrowth(context: BenchContext, rows: number): Promis
   await fillTable(grownUrl, merchantId, rows, signal);
   const table = { url: grownUrl, dataDir: server.dataDir, merchantId, rows };
   for await (const fact of growthFacts(table)) progress(fact);
-  const grownName = (name: string) => `${name}, ${rows} orders before`;
+  const grownName = (name: string) => `${name} on ${rows} orders`;
   const grown = (await startContenders(cleanup, grownUrl, names)).map((contender) => ({
     ...contender,
     name: grownName(contender.name),
@@ -88,7 +88,9 @@ export async function compareGrowth(context: BenchContext, rows: number): Promis
   return [await runSection(section, contenders, context)];
 }
 
-/** Loads all contenders before they are measured, so that their code is compiled. Runs of a second have no warm-up. */
+/**
+ * Loads all contenders before they are measured, so that their code is compiled. Runs of one second have no warm-up.
+ */
 async function warmUp(contenders: readonly Contender[], context: BenchContext): Promise<void> {
   const seconds = Math.min(warmUpSecondsMax, Math.floor(context.seconds / 2));
   const section = { title: 'warm-up', rounds: 1, seconds, concurrency: callers, ratios: [] };

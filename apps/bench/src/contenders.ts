@@ -8,7 +8,7 @@ import { startServer } from './programs.ts';
 const startArguments = manifest.scripts.start.split(' ').slice(1);
 const gatewayProgram = join('../../..', startArguments.at(-1) ?? '');
 
-/** The arguments of Node.js: all programs run with the gateway's options, so that only the code differs. */
+/** Returns the arguments of Node.js. All programs run with the gateway's options, so that only the code differs. */
 function argumentsFor(path: string): string[] {
   return [...startArguments.slice(0, -1), join(import.meta.dirname, path)];
 }
@@ -38,7 +38,7 @@ export interface Contender {
   readonly merchant: Awaited<ReturnType<typeof createMerchant>>;
   /** 0 for contenders without a server. */
   readonly port: number;
-  /** The server's program. */
+  /** The process of the server; 0 for contenders without a server. */
   readonly pid: number;
 }
 
@@ -73,7 +73,7 @@ export async function startContenders(
   return contenders.filter(({ name }) => names.includes(name));
 }
 
-/** Creates missing tables, and a merchant. */
+/** Creates the tables if they are missing, and a merchant. */
 export async function createMerchant(databaseUrl: string) {
   await migrateDatabase(databaseUrl);
   const credentials = await createCredentials(databaseUrl, 'Bench');

@@ -3,10 +3,10 @@ import postgres from 'postgres';
 import { insertFrom, rowExpressions } from './order.ts';
 
 const bulkRows = 500_000;
-/** 3 GB of log files of 16 MB each. */
+/** About 3 GB, because each log file has 16 MB. */
 const logFilesMax = 190;
 
-/** Starts an embedded PostgreSQL that `cleanup` stops and removes. It is removed too if this process is killed. */
+/** Starts an embedded PostgreSQL. `cleanup` stops and removes it, and it is also removed if this process is killed. */
 export async function startDatabase(cleanup: AsyncDisposableStack, loadSeconds: number): Promise<TestServer> {
   const server = await startTestServer({ min_wal_size: '3GB' });
   cleanup.defer(() => server.stop());
@@ -15,22 +15,22 @@ export async function startDatabase(cleanup: AsyncDisposableStack, loadSeconds: 
 }
 
 /**
- * Fills the write-ahead log, because a server that has run for a long time reuses its files. On a new server, all
- * commits wait about 40 ms for each new file of 16 MB. A second of load writes about one file.
+ * Fills the write-ahead log, so that the server reuses files like one that has run for a long time. On a new server,
+ * all commits wait about 40 ms for each new file of 16 MB. A second of load writes about one file.
  */
 async function prepareLog(url: string, files: number): Promise<void> {
   await using sql = connect(url);
   for (let file = 0; file < files; file += 1) {
-    // PostgreSQL switches only from a file that has an entry.
+    // PostgreSQL switches to the next file only if the current one has an entry.
     await sql`select pg_logical_emit_message(true, 'bench', '')`;
     await sql`select pg_switch_wal()`;
   }
-  // Files from before the second-last checkpoint can be reused.
+  // PostgreSQL reuses files from before the second-to-last checkpoint.
   await sql`checkpoint`;
   await sql`checkpoint`;
 }
 
-/** Fills the table of orders; tokens are random, as real ones are. */
+/** Fills the table of orders. Tokens are random, as those of real orders are. */
 export async function fillTable(url: string, merchantId: number, rows: number, signal: AbortSignal): Promise<void> {
   await using sql = connect(url);
   const [serviceOrderId, orderToken, orderId] = ['n', 'md5(n::text)', "'before-' || n"];
@@ -44,7 +44,7 @@ export async function fillTable(url: string, merchantId: number, rows: number, s
   await sql`checkpoint`;
 }
 
-/** One connection that closes at the end of its block. */
+/** Opens one connection, which `await using` closes at the end of its block. */
 export function connect(url: string): postgres.Sql & AsyncDisposable {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) });

@@ -1,9 +1,12 @@
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 
-/** The order that every program of the bench sends or inserts; only ids differ. `order_id` comes first, as merchants send it. */
+/**
+ * The order that every program of the bench sends or inserts. Only its ids differ. `order_id` is the first member, as
+ * in the requests of merchants.
+ */
 export const order = validOrderInput({ order_id: '' });
 
-/** The SQL type of each column of the gateway's table `orders`: what a service adds, then the fields of the order. */
+/** The SQL types of the columns that an insert fills: those that a service adds, and then the fields of the order. */
 export const columnTypes = {
   merchant_id: 'bigint',
   service_order_id: 'bigint',
@@ -25,22 +28,24 @@ export interface RowIds {
 
 const [, ...otherValues] = Object.values(order).map(String);
 
-/** The first ids of the other programs, below 0: the gateway continues after the highest id it finds. */
+/**
+ * The first id of the other programs. It is negative, because the gateway continues after the highest id that it finds.
+ */
 export const firstPeerId = -(2 ** 52);
 
-/** The values of a row as text, in the order of {@link columnTypes}. */
+/** Returns the values of a row as text, in the order of {@link columnTypes}. */
 export function rowOf({ merchantId, serviceOrderId, orderToken, orderId }: RowIds): string[] {
   const added = [merchantId, serviceOrderId, orderToken, 'UN_PAID', new Date().toISOString()].map(String);
   return [...added, orderId, ...otherValues];
 }
 
-/** The same values as SQL expressions, separated by commas. */
+/** Returns the same values as SQL expressions, separated by commas. */
 export function rowExpressions(ids: Readonly<Record<keyof RowIds, string>>): string {
   const added = [ids.merchantId, ids.serviceOrderId, ids.orderToken, "'UN_PAID'", 'now()', ids.orderId];
   return [...added, ...otherValues.map((value) => `'${value}'`)].join(', ');
 }
 
-/** The start of an insert statement; `source` is its `values` or `select`. */
+/** Returns the start of an insert statement. `source` is its `values` or `select`. */
 export function insertFrom(source: string): string {
   return `insert into orders (${columns.join(', ')}) ${source}`;
 }

@@ -5,7 +5,8 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
-import { allGood, bench, outcomes, ownFolder, program } from './run-bench.ts';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
+import { allStored, bench, outcomes, program } from './run-bench.ts';
 
 test('contenders are compared, and nothing is left behind', async () => {
   // Every contender runs in test:slow.
@@ -20,12 +21,12 @@ test('contenders are compared, and nothing is left behind', async () => {
     seconds *= 4;
     return sections.map(outcomes);
   };
-  const expected = [names, ['gateway-grpc', 'insert'], ['gateway-grpc']].map(allGood);
+  const expected = [names, ['gateway-grpc', 'insert'], ['gateway-grpc']].map(allStored);
   await expect.poll(outcomesOfLongerRun).toEqual(expected);
 });
 
 test('a signal stops the load and every program, and nothing is left behind', async () => {
-  const TMPDIR = await ownFolder();
+  const TMPDIR = await temporaryFolder();
   const args = [program, '--only', 'gateway-grpc', '--rounds', '1', '--seconds', '20'];
   const child = spawn(process.execPath, args, {
     env: { ...process.env, TMPDIR },

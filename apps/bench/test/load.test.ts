@@ -16,7 +16,7 @@ import { measure } from '../src/measure/measure.ts';
 const merchant = { id: 1, clientId: 'app_1', clientSecret: 'sk_1' };
 const options = { concurrency: 8, seconds: 1, signal: new AbortController().signal };
 
-/** A gRPC server that responds with the status that `onOrder` resolves to. */
+/** Starts a gRPC server that responds with the status that `onOrder` resolves to. */
 async function grpcServer(onOrder: (orderId: string) => string | Promise<string>): Promise<Contender> {
   const server = createServer().on('stream', async (stream: ServerHttp2Stream) => {
     stream.on('error', () => {});
@@ -44,15 +44,16 @@ test('each gRPC call creates a new order, and error statuses count as failed', a
   expect(seen.length).toBeGreaterThanOrEqual(created + failed);
 });
 
-test('on a schedule, a call that ends after the run counts with its full latency', async () => {
-  // A call is scheduled every 20 ms. Order 51 is the first that counts, and the last quarter of the calls is slow.
+test('on a schedule, a call that ends after the run is measured with its full latency', async () => {
+  // A call is scheduled every 20 ms. Order 51 is the first one that is measured, and the last quarter of the calls is
+  // slow.
   const contender = await grpcServer((orderId) => (Number(orderId.slice(-3)) > 75 ? sleep(1_500, '0') : '0'));
   const { created, failed, p99Ms } = await sendLoad(contender, { ...options, rate: 50 });
   expect([created, failed]).toEqual([50, 0]);
   expect(p99Ms).toBeGreaterThan(1_400);
 });
 
-test('orders that the database does not have are an error', async () => {
+test('measure rejects if the database lacks orders that were reported as created', async () => {
   const { url: databaseUrl, drop } = await createTestDatabase();
   onTestFinished(drop);
   await using sql = connect(databaseUrl);
@@ -68,9 +69,9 @@ test.skipIf(mustSkip('broken connections under wrk', missing('wrk')))(
     const counts = { responses: 0, breaks: 0 };
     const server = createHttpServer((request, response) => {
       request.resume().on('end', () => {
-        const breaks = (counts.responses + counts.breaks) % 5 === 4;
-        counts[breaks ? 'breaks' : 'responses'] += 1;
-        if (breaks) request.socket.destroy();
+        const isBroken = (counts.responses + counts.breaks) % 5 === 4;
+        counts[isBroken ? 'breaks' : 'responses'] += 1;
+        if (isBroken) request.socket.destroy();
         else response.writeHead(201).end('{}');
       });
     }).listen(0, '127.0.0.1');
@@ -83,7 +84,7 @@ test.skipIf(mustSkip('broken connections under wrk', missing('wrk')))(
     const contender: Contender = { name: 'test', protocol: 'json', databaseUrl: '', merchant, port, pid: 0 };
     const { created, failed } = await sendLoad(contender, options);
     expect(failed).toBeGreaterThan(options.concurrency);
-    // Responses in flight at the end are not seen.
+    // wrk does not see responses that are in flight at its end.
     expect(created).toBeGreaterThanOrEqual(counts.responses - options.concurrency);
     expect(created).toBeLessThanOrEqual(counts.responses);
   },

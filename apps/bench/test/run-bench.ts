@@ -1,23 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
 import type { Measured } from '../src/measure/sections.ts';
 
 export const program = join(import.meta.dirname, '../src/bench.ts');
 
-/** A temporary folder for the bench, so that a test can check that nothing remains. */
-export async function ownFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'bench-test-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-/** Runs the bench to its end, and reads its report. */
+/** Runs the bench to its end, reads its report, and checks that it leaves nothing else in its temporary folder. */
 export async function bench(...args: string[]): Promise<{ stdout: string; sections: Measured[] }> {
-  const TMPDIR = await ownFolder();
+  const TMPDIR = await temporaryFolder();
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
     env: { ...process.env, TMPDIR },
   });
@@ -26,14 +19,16 @@ export async function bench(...args: string[]): Promise<{ stdout: string; sectio
   return { stdout, ...JSON.parse(await readFile(join(TMPDIR, 'order-gateway-bench', file), 'utf8')) };
 }
 
-/** Every contender of a section, and whether each run stored orders. The number and the speed depend on the machine. */
+/**
+ * Returns, by contender of a section, whether each of its runs stored orders. All other figures depend on the machine.
+ */
 export function outcomes({ runs }: Measured): Record<string, boolean> {
   return Object.fromEntries(
-    Object.entries(runs).map(([name, ofContender]) => [name, ofContender.every(({ stored }) => stored > 0)]),
+    Object.entries(runs).map(([name, contenderRuns]) => [name, contenderRuns.every(({ stored }) => stored > 0)]),
   );
 }
 
-/** The outcomes when every run stored orders. */
-export function allGood(names: readonly string[]): Record<string, boolean> {
+/** Returns the outcomes of a section in which every run stored orders. */
+export function allStored(names: readonly string[]): Record<string, boolean> {
   return Object.fromEntries(names.map((name) => [name, true]));
 }

@@ -1,5 +1,5 @@
--- Makes every request of wrk a new order and prints the result as one line of JSON.
--- Environment: BENCH_RUN (unique to the run), BENCH_BODY (with ORDER_ID in it), BENCH_CLIENT_ID, BENCH_CLIENT_SECRET.
+-- Makes every request of wrk create a new order, and prints the result as one line of JSON.
+-- Environment: BENCH_RUN (unique to the run), BENCH_BODY (contains ORDER_ID), BENCH_CLIENT_ID, BENCH_CLIENT_SECRET.
 
 local threads = 0
 
@@ -8,7 +8,7 @@ function setup(thread)
   threads = threads + 1
 end
 
--- Builds the request once: all order_ids are of one length, so only the digits change.
+-- Builds the request once. All order_ids have the same length, so only their digits change.
 function init()
   count = 0
   local digits = "000000000"

@@ -6,10 +6,10 @@ import { firstPeerId, ifNew, insertFrom, order, rowExpressions } from '../order.
 import { run } from '../programs.ts';
 
 export interface LoadOptions {
-  /** Calls in flight at a time. */
+  /** The number of calls in flight at the same time. */
   readonly concurrency: number;
   readonly seconds: number;
-  /** gRPC only: calls per second on a fixed schedule. If absent, the next call follows a response. */
+  /** gRPC only: calls per second on a fixed schedule. If absent, each response is followed by the next call. */
   readonly rate?: number;
   readonly signal: AbortSignal;
 }
@@ -30,9 +30,9 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
-/** The extra time of a load program for its start and the last responses. */
+/** The extra time that a load program may take to start and to receive the last responses. */
 const extraSeconds = 30;
-/** Slower responses count as failed; the gateway's own deadline is shorter. */
+/** Slower responses count as failed. The gateway's own deadline is shorter. */
 const wrkTimeoutSeconds = 10;
 const pgbenchClients = 32;
 
@@ -73,7 +73,7 @@ const pgbenchRow = rowExpressions({
   orderToken: 'gen_random_uuid()::text',
   orderId: "'pgbench-' || :id",
 });
-/** One insert per transaction. Ids ascend, as a service's do. */
+/** One insert per transaction. Ids ascend, as those of a service do. */
 const pgbenchScript = `\\set n :n + 1
 \\set id :first + :client_id * 100000000 + :n
 ${insertFrom(`values (${pgbenchRow})`)} ${ifNew};
@@ -102,7 +102,7 @@ function limits({ seconds, signal }: LoadOptions): { timeoutSeconds: number; sig
 }
 
 function lastJsonLine(output: string): LoadResult {
-  const line = output.split('\n').findLast((line) => line.startsWith('{'));
-  if (line === undefined) throw new Error(`The load program printed no result:\n${output}`);
-  return JSON.parse(line);
+  const result = output.split('\n').findLast((line) => line.startsWith('{'));
+  if (result === undefined) throw new Error(`The load program printed no result:\n${output}`);
+  return JSON.parse(result);
 }

@@ -9,19 +9,19 @@ import type { Load, LoadResult } from './send-load.ts';
 
 // A program that loads one server with new orders and prints the result. Its options are JSON in the first argument.
 
-/** Sends one order; resolves to whether it was created. */
+/** Sends one order. Resolves to whether it was created. */
 type Call = (orderId: string) => Promise<boolean>;
 
 const connections = 4;
 /** All order_ids of a run have the same length. */
 const digits = 9;
-/** The time for the sender to start, which is not counted. */
+/** The time at the start that is not measured, because the sender is still starting. */
 const settlingMs = 1_000;
 const tickMs = 1;
 /** Slightly longer than the deadline of the calls. */
 const lastResponsesMs = 6_000;
 
-/** gRPC by `node:http2` on 4 connections, like a client with a pool of channels. */
+/** Opens 4 connections for gRPC with `node:http2`, like a client with a pool of channels. */
 function openGrpc({ port, merchant, run }: Load): Call {
   // A failed connection ends the program with its error, because nothing listens for 'error'.
   const sessions = Array.from({ length: connections }, () => connect(`http://127.0.0.1:${port}`));
@@ -43,11 +43,11 @@ function openGrpc({ port, merchant, run }: Load): Call {
   const message = toBinary(CreateOrderRequestSchema, request);
   const frame = Buffer.concat([Buffer.alloc(5), message]);
   frame.writeUInt32BE(message.length, 1);
-  const orderIdAt = frame.indexOf(firstId);
+  const orderIdOffset = frame.indexOf(firstId);
   let calls = 0;
   return (orderId) => {
     const body = Buffer.from(frame);
-    body.write(orderId, orderIdAt, 'latin1');
+    body.write(orderId, orderIdOffset, 'latin1');
     calls += 1;
     const stream = sessions[calls % connections]?.request(headers);
     if (stream === undefined) throw new Error('no connection');
@@ -63,7 +63,7 @@ function openGrpc({ port, merchant, run }: Load): Call {
   };
 }
 
-/** The insert of the bare servers without a server. */
+/** Opens the insert of the bare servers, which needs no server. */
 function openInsert({ databaseUrl, merchant }: Load): Call {
   const insert = openBareInsert(databaseUrl, merchant.id);
   return () => insert().then(() => true);
@@ -74,8 +74,8 @@ async function send(load: Load): Promise<LoadResult> {
   const call = protocol === 'grpc' ? openGrpc(load) : openInsert(load);
   const latencies = createHistogram({ figures: 3 });
   const startedAt = performance.now();
-  const countsFrom = startedAt + settlingMs;
-  const endsAt = countsFrom + seconds * 1_000;
+  const measuredFrom = startedAt + settlingMs;
+  const endsAt = measuredFrom + seconds * 1_000;
   let sent = 0;
   let failed = 0;
   let inFlight = 0;
@@ -85,11 +85,11 @@ async function send(load: Load): Promise<LoadResult> {
     const isCreated = await call(`${run}-${String(sent).padStart(digits, '0')}`);
     inFlight -= 1;
     const now = performance.now();
-    // On a schedule, slow calls that end after the run count: without them the p99 would be too low.
-    const counts =
-      rate === undefined ? now >= countsFrom && now < endsAt : scheduledAt >= countsFrom && scheduledAt < endsAt;
+    // On a schedule, slow calls that end after the run are included. Without them, the p99 would be too low.
+    const isMeasured =
+      rate === undefined ? now >= measuredFrom && now < endsAt : scheduledAt >= measuredFrom && scheduledAt < endsAt;
     if (!isCreated) failed += 1;
-    else if (counts) latencies.record(Math.max(1, Math.round((now - scheduledAt) * 1_000)));
+    else if (isMeasured) latencies.record(Math.max(1, Math.round((now - scheduledAt) * 1_000)));
   };
   const callUntilEnd = async () => {
     while (performance.now() < endsAt) await callOnce(performance.now());
@@ -99,7 +99,7 @@ async function send(load: Load): Promise<LoadResult> {
     let now: number;
     do {
       now = performance.now();
-      // All calls that are scheduled before the end are sent, however late this program runs.
+      // Sends all calls that are scheduled before the end, even if this program is late.
       const scheduled = ((Math.min(now, endsAt) - startedAt) * rate) / 1_000;
       while (sent < scheduled) void callOnce(startedAt + (sent * 1_000) / rate);
       await sleep(tickMs);

@@ -22,7 +22,10 @@ export interface GrownTable {
   readonly rows: number;
 }
 
-/** Describes what else grows with the number of orders, one sentence each: sizes, reads, a vacuum, and a copy of the files. */
+/**
+ * Yields a line for each cost that grows with the number of orders: sizes, reads, a vacuum, and a copy of the
+ * files.
+ */
 export async function* growthFacts(table: GrownTable): AsyncGenerator<string, void> {
   await using sql = connect(table.url);
   const sizes = await sql`

@@ -6,7 +6,7 @@ import { cpuMicroseconds, databaseCpuMicroseconds, residentMib } from './process
 
 const memoryEveryMs = 1_000;
 
-/** One contender in one round. Figures that can't be read on this machine are NaN. */
+/** The figures of one contender in one round. Figures that cannot be read on this machine are NaN. */
 export interface Run {
   readonly ordersPerSecond: number;
   readonly p50Ms: number;
@@ -14,12 +14,12 @@ export interface Run {
   readonly failed: number;
   /** Rows stored in the database, including those before and after the measured seconds. */
   readonly stored: number;
-  /** CPU of the contender's program per order. */
+  /** CPU time of the contender's program per order. */
   readonly cpuMicroseconds: number;
   readonly databaseCpuMicroseconds: number;
-  /** CPU of the sender and of the bench, which reads the contender's log. */
+  /** CPU time of the sender and of the bench, which reads the contender's log, per order. */
   readonly senderCpuMicroseconds: number;
-  /** Memory of the contender's program, every second. */
+  /** Memory of the contender's program, sampled every second. */
   readonly memoryMib: readonly number[];
 }
 
@@ -57,7 +57,7 @@ async function cpuOf(sql: postgres.Sql, { pid }: Contender): Promise<Record<'ser
   return {
     server: await cpuMicroseconds(pid),
     database: await databaseCpuMicroseconds(Number(row?.pid)),
-    // A sender has ended by now, and is a child of this process.
+    // This includes the sender, which is a child of this process and has ended.
     sender: await cpuMicroseconds(process.pid),
   };
 }

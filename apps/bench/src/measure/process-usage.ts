@@ -11,7 +11,7 @@ export async function cpuMicroseconds(pid: number): Promise<number> {
   return fields.length === 0 ? Number.NaN : ticks * microsecondsPerTick;
 }
 
-/** CPU microseconds of a PostgreSQL server with all of its processes, found by one of its backends. */
+/** Returns the CPU microseconds of all processes of a PostgreSQL server, which it finds through one of its backends. */
 export async function databaseCpuMicroseconds(backendPid: number): Promise<number> {
   const postmaster = Number((await statFields(backendPid))[1]);
   const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8').catch(() => '');
@@ -20,13 +20,13 @@ export async function databaseCpuMicroseconds(backendPid: number): Promise<numbe
   return times.slice(1).reduce((sum, time) => sum + (time || 0), times[0] ?? Number.NaN);
 }
 
-/** Resident memory in MiB; NaN where there is no /proc. */
+/** Returns the resident memory in MiB, or NaN if there is no /proc. */
 export async function residentMib(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) / 1_024;
 }
 
-/** The fields of /proc/PID/stat from the third on; the second, a name in brackets, may contain spaces. */
+/** Returns the fields of /proc/PID/stat after the second, which is a name in brackets and may contain spaces. */
 async function statFields(pid: number): Promise<string[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ');

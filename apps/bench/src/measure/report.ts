@@ -1,11 +1,11 @@
 import type { Run } from './measure.ts';
 import { type Measured, median } from './sections.ts';
 
-/** The medians of a section and its ratios as Markdown tables. */
+/** Formats the medians and the ratios of a section as Markdown tables. */
 export function reportOf({ title, rounds, seconds, runs, ratios }: Measured): string {
-  const medians = Object.entries(runs).map(([name, ofContender]) => [
+  const medians = Object.entries(runs).map(([name, contenderRuns]) => [
     name,
-    ...Object.values(columns).map((show) => show(ofContender)),
+    ...Object.values(columns).map((show) => show(contenderRuns)),
   ]);
   const quotients = ratios.map(({ metric, of, to, median }) => [`${metrics[metric]}, ${of} to ${to}`, text(median, 2)]);
   return [
@@ -32,7 +32,7 @@ function medianOf(pick: (run: Run) => number, digits: number): (runs: readonly R
   return (runs) => text(median(runs.map(pick)), digits);
 }
 
-/** Whether memory is flat: medians of the first and the last quarter of all samples. */
+/** Shows how memory changes, by the medians of the first and the last quarter of all samples. */
 function memoryOf(runs: readonly Run[]): string {
   const samples = runs.flatMap(({ memoryMib }) => memoryMib);
   const quarter = Math.ceil(samples.length / 4);
@@ -45,7 +45,9 @@ function text(value: number, digits: number): string {
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/** A Markdown table whose first row is its header. The first column is text; all other columns are numbers. */
+/**
+ * Formats rows as a Markdown table. The first row is the header. The first column is text, and the others are numbers.
+ */
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)));
   const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));

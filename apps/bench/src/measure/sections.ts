@@ -26,9 +26,9 @@ export interface Ratio {
 }
 
 export interface Measured extends Section {
-  /** One per round, by contender. */
+  /** The runs of each contender, one per round. */
   readonly runs: Readonly<Record<string, readonly Run[]>>;
-  /** `median`: the median of the rounds' ratios, because the two runs of a round are nearest in time. */
+  /** `median` is the median of the rounds' ratios, because the two runs of a round are closest in time. */
   readonly ratios: readonly (Ratio & { readonly median: number })[];
 }
 

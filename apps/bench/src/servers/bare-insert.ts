@@ -9,10 +9,12 @@ const inFlightMax = 2;
 const immediateRows = 16;
 
 const types = Object.values(columnTypes);
-const one = insertFrom(`select ${types.map((type, index) => `$${index + 1}::${type}`).join(', ')}`);
-const many = insertFrom(`select * from unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})`);
+const insertOne = insertFrom(`select ${types.map((type, index) => `$${index + 1}::${type}`).join(', ')}`);
+const insertMany = insertFrom(
+  `select * from unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})`,
+);
 
-/** Inserts orders as the gateway does, with prepared statements and in batches, and does nothing else. */
+/** Returns a function that inserts an order. Like the gateway, it uses prepared statements and batches. */
 export function openBareInsert(url: string, merchantId: number): () => Promise<void> {
   const sql = postgres(url, { max: 1, fetch_types: false });
   const waiting: { readonly row: string[]; readonly resolve: () => void }[] = [];
@@ -28,7 +30,7 @@ export function openBareInsert(url: string, merchantId: number): () => Promise<v
     const [first] = batch;
     const isLone = batch.length === 1 && first !== undefined;
     const arrays = () => types.map((_, column) => `{${batch.map(({ row }) => JSON.stringify(row[column])).join()}}`);
-    const statement = `${isLone ? one : many} ${ifNew}`;
+    const statement = `${isLone ? insertOne : insertMany} ${ifNew}`;
     await sql.unsafe(statement, isLone ? first.row : arrays(), { prepare: true });
     inFlight -= 1;
     for (const { resolve } of batch) resolve();

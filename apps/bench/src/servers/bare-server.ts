@@ -4,12 +4,12 @@ import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:
 import { portOf, reportReady } from '../programs.ts';
 import { openBareInsert } from './bare-insert.ts';
 
-// A program that shows the cost per order of Node.js and PostgreSQL alone. Both servers read a request, insert a row and send
-// constant bytes, without credentials, parsing, rules or a log.
+// A program that shows the cost per order of Node.js and PostgreSQL alone. Both servers read a request, insert a row
+// and send constant bytes, without credentials, parsing, rules or a log.
 
 const insert = openBareInsert(process.env.DATABASE_URL ?? '', Number(process.env.MERCHANT_ID));
 
-/** As long as the gateway's responses. */
+/** These bodies are as long as the gateway's. */
 const json = Buffer.alloc(300, ' ');
 const grpcMessage = Buffer.alloc(154);
 

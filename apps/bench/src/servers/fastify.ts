@@ -2,7 +2,7 @@ import { fastify } from 'fastify';
 import { portOf, reportReady } from '../programs.ts';
 import { hasValidCredentials, type OrderFields, openInsert } from './orders.ts';
 
-// A program with Fastify, its JSON schemas, and one insert per request.
+// A service written with Fastify and its JSON schemas, with one insert per request.
 
 const text = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength });
 const properties = {

@@ -11,7 +11,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { reportReady } from '../programs.ts';
 import { hasValidCredentials, type OrderFields, type OrderResponse, openInsert } from './orders.ts';
 
-// A program with grpc-js and one insert per call.
+// A service written with grpc-js, with one insert per call.
 
 const insert = openInsert();
 

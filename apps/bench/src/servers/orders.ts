@@ -5,8 +5,8 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, type order } from '../order.ts';
 
-// Code that fastify.ts and grpc-js.ts share. Both use the gateway's table, and are written as a team would write them
-// from the libraries' manuals.
+// Code that fastify.ts and grpc-js.ts share. Both services use the gateway's table, and are written as a team would
+// write them with the manuals of the libraries.
 
 const columns = {
   bigint: () => bigint({ mode: 'number' }).notNull(),
@@ -40,7 +40,7 @@ export function openInsert() {
     const row = {
       ...fields,
       merchant_id: Number(process.env.MERCHANT_ID),
-      // Cheaper than a sequence.
+      // A random id is cheaper than a sequence.
       service_order_id: firstPeerId + randomInt(2 ** 47),
       order_token: randomBytes(24).toString('base64url'),
       order_status: 'UN_PAID',
