@@ -18,7 +18,7 @@ useFolder();
 
 const auditProgram = fileURLToPath(new URL('../src/audit-orders.ts', import.meta.url));
 
-test('audit-orders finds orders that are lost or were changed, and lines that it cannot read', async () => {
+test('audit-orders finds lost and changed orders, and lines that it cannot read', async () => {
   const merchants = [{ name: 'First' }, { name: 'Second' }];
   const gateway = await startOwnGateway(merchants, new AbortController().signal, testDatabase);
   onTestFinished(gateway.stop);
@@ -32,7 +32,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   expect(counts).toMatchObject({ lost: 0, duplicated: 0, changed: 0, unreadable: 0 });
   expect(counts.acknowledged).toBeGreaterThan(0);
 
-  // The command finds no error either, until the journal has an acknowledged order that is missing.
+  // The command finds no error either, until the journal acknowledges an order that is not stored.
   const audit = (file = journalFile) =>
     promisify(execFile)(process.execPath, [auditProgram, '--journal', file], {
       env: environment({ DATABASE_URL: databaseUrl }),
@@ -45,7 +45,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
     { call: 999_999, sentMs: 1, number: 999_999, request: { kind: 'create' } },
     { call: 999_999, receivedMs: 2, outcome: 'created', shown: [{ number: 999_999, status: 'UN_PAID', ...created }] },
   ];
-  const line = lines.map((one) => `${JSON.stringify(one)}\n`).join('');
+  const line = lines.map((entry) => `${JSON.stringify(entry)}\n`).join('');
   appendFileSync(journalFile, line);
   await expect(audit()).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(1, 0)) });
 

@@ -13,7 +13,7 @@ import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
 const run = promisify(execFile);
 const kit = join(import.meta.dirname, '../conformance');
 
-/** A folder outside the workspace that installed the packed kit. */
+/** A folder outside the workspace, in which the packed kit is installed. */
 let project: string;
 
 beforeAll(async () => {
@@ -57,7 +57,7 @@ test('the installed kit passes against the gateway', async () => {
   const gateway = await startFixtureGateway(new AbortController().signal);
   onTestFinished(gateway.stop);
   const { httpUrl, grpcAddress, merchants } = gateway;
-  // The other protocols of the same code are proved by `replay.test.ts`.
+  // `replay.test.ts` tests the same code over the other protocols.
   const { code, stdout, counts, outcomes } = await conform(
     ['--http', httpUrl, '--grpc', grpcAddress, '--protocol', 'json'],
     merchants,
@@ -72,7 +72,7 @@ test('the installed kit passes against the gateway', async () => {
   expect(outcomes.get('json.create-order/checksum-required-wrong')).toBe('passed');
 });
 
-test('the installed kit finds what the sample server does wrong', async () => {
+test('the installed kit finds the mistakes of the sample server', async () => {
   const account = { clientId: `app_${'1'.repeat(24)}`, clientSecret: `sk_${'2'.repeat(43)}` };
   const env = { CLIENT_ID: account.clientId, CLIENT_SECRET: account.clientSecret };
   const file = join(project, 'node_modules/@order-gateway/conformance/sample-server.mjs');

@@ -20,10 +20,10 @@ useFolder();
 /** The minimum number of orders created in each part of a test. */
 const ordersMin = 100;
 
-/** Few calls are in flight: while the server hangs, further calls are dropped. The test ends the load. */
+/** Few calls are in flight. While the server hangs, further calls are dropped. The test ends the load. */
 const profile = parseProfile({ merchants: 2, phases: constantRate(200, 600), connections: 8, max_pending: 8 });
 
-/** Two gateways on a primary and its standby, and orders of two merchants that are sent to both gateways. */
+/** Starts two gateways on a primary and its standby, and sends the orders of two merchants to both gateways. */
 async function startLoad() {
   const servers = await startReplicatedServers();
   onTestFinished(() => servers.close());
@@ -36,7 +36,7 @@ async function startLoad() {
   const gateways = [first, await first.startAnother()];
   const load = startWatchedLoad(gateways, { profile, seed: 1, credentials: first.credentials, folder });
   onTestFinished(load.end);
-  const more = () => {
+  const waitForMore = () => {
     const before = load.created();
     return expect.poll(() => load.created() - before).toBeGreaterThan(ordersMin);
   };
@@ -45,13 +45,13 @@ async function startLoad() {
     primary.kill();
     await standby.promote();
     await load.timeToCreated('every', AbortSignal.timeout(60_000));
-    await more();
+    await waitForMore();
     load.end();
     const { recorder } = await load.running;
     expect([...recorder.outcomes.keys()].filter((outcome) => !temporaryOutcomes.test(outcome))).toEqual(['created']);
     return auditJournal(load.journalFile, standby.url);
   };
-  return { primary, standby, created: load.created, more, failOver };
+  return { primary, standby, created: load.created, waitForMore, failOver };
 }
 
 /** Disconnects the standby, which never receives what the primary commits from now on. */
@@ -66,27 +66,27 @@ const endSessions =
   "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'order-gateway%'";
 
 test('after a failover to a standby that lags, both gateways create orders again, and no service_order_id exists twice', async () => {
-  const { primary, standby, more, failOver } = await startLoad();
-  await more();
+  const { primary, standby, waitForMore, failOver } = await startLoad();
+  await waitForMore();
   await detach({ standby });
-  // Blocks of ids that the standby does not know.
+  // Makes the gateways reserve blocks of ids that the standby does not know.
   for (let round = 0; round < 3; round += 1) {
     await runQuery(primary.url, endSessions);
-    await more();
+    await waitForMore();
   }
   const audit = await failOver();
-  // The lag is what an asynchronous standby can lose.
+  // A failover to an asynchronous standby can lose the orders by which it lags.
   expect(audit.lost).toBeGreaterThan(ordersMin);
   expect(audit.duplicated).toBe(0);
 });
 
-test('orders whose commit was cancelled while it waited for the standby are not acknowledged: a failover loses none', async () => {
-  const { primary, standby, created, more, failOver } = await startLoad();
+test('an order is not acknowledged if its commit was cancelled while waiting for the standby, so a failover loses none', async () => {
+  const { primary, standby, created, waitForMore, failOver } = await startLoad();
   await runQuery(primary.url, `alter system set synchronous_standby_names = '${standbyName}'`);
   await runQuery(primary.url, 'select pg_reload_conf()');
   const synchronous = "select from pg_stat_replication where sync_state = 'sync'";
   await expect.poll(() => runQuery(primary.url, synchronous)).toHaveLength(1);
-  await more();
+  await waitForMore();
   await detach({ standby });
   const waiting = "select pid from pg_stat_activity where wait_event = 'SyncRep'";
   for (let round = 0; round < 3; round += 1) {

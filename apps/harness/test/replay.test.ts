@@ -18,8 +18,8 @@ import { formatDifferences } from '../src/replay/report.ts';
 const { fixtures, validOrder } = await loadFixtures();
 
 /**
- * A database with partitions that gives the gateway the least privileges. The gateway's own tests use the tables of the
- * migration.
+ * Starts a partitioned database that gives the gateway only the privileges that it needs. The gateway's own tests use
+ * the tables as the migrations create them.
  */
 async function startDatabase() {
   const { urlAs, stop } = await startProductionDatabase();
@@ -47,7 +47,7 @@ describe('with its own gateway', () => {
   const replayed = async (fixture: Fixture) => {
     const target = { ...gateway, clients, validOrder, runId: 'test' };
     const replays = await Promise.all(protocols.map((protocol) => replayFixture(fixture, protocol, target)));
-    const replayedAs = (one: Replay['outcome']) => replays.filter(({ outcome }) => outcome === one);
+    const replayedAs = (expected: Replay['outcome']) => replays.filter(({ outcome }) => outcome === expected);
     expect(replayedAs('differs').map(formatDifferences).join('\n')).toBe('');
     expect(replayedAs('ok')).not.toEqual([]);
     expect(replayedAs('no merchant')).toEqual([]);

@@ -12,31 +12,35 @@ import { testDatabase } from './test-database.ts';
 
 const restarts = Number(process.env.RESTARTS ?? 10);
 
-/** Calls that succeed between two restarts. An operator waits for the readiness of a gateway before the next one is stopped. */
+/**
+ * The number of calls that succeed between two restarts. An operator also waits for one gateway before stopping the
+ * next.
+ */
 const callsBetween = 60;
 
-/** Calls that a gateway has received when it is killed. */
+/** The number of calls that a gateway has received when it is killed. */
 const callsInFlight = 10;
 
 describe.each(proxies)('one of two gateways behind %s', (proxy) => {
   const cannotRun = mustSkip(`restarts behind ${proxy}`, missing(proxy));
 
-  test.skipIf(cannotRun)('restarts by SIGTERM fail no call, in any protocol', async () => {
+  test.skipIf(cannotRun)('can be restarted by SIGTERM without a failed call in any protocol', async () => {
     const { outcomes } = await restartUnderLoad(proxy, 'SIGTERM');
     expect([...outcomes.keys()].toSorted()).toEqual(['created', 'replayed']);
   });
 
-  test.skipIf(cannotRun)('restarts by SIGKILL fail at most the calls in flight', async () => {
+  test.skipIf(cannotRun)('can be restarted by SIGKILL, and at most the calls in flight fail', async () => {
     const { failed, inFlight } = await restartUnderLoad(proxy, 'SIGKILL');
     expect(failed).toBeLessThanOrEqual(inFlight);
   });
 });
 
-/** Restarts one gateway after the other while calls are sent in all protocols. Writes and returns the outcomes of the calls. */
+/** Restarts one gateway after the other while calls are sent in all protocols. Prints and returns their outcomes. */
 async function restartUnderLoad(proxy: ProxyProgram, restartSignal: 'SIGTERM' | 'SIGKILL') {
   const { url: databaseUrl, stop: dropDatabase } = await testDatabase();
   const [http = 0, grpc = 0, http1 = 0, grpc1 = 0, http2 = 0, grpc2 = 0] = await freePorts(6);
-  // As in production. HAProxy notices within two checks, 2 s; nginx notices nothing before a call fails.
+  // The delay of production. HAProxy notices within two checks (2 s) that a gateway stops, and nginx only when a call
+  // fails.
   const variables = { DRAIN_DELAY_MS: '5000', BASE_URL: `http://127.0.0.1:${http}` };
   const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64'), variables };
   const { signal } = new AbortController();
@@ -63,7 +67,7 @@ async function restartUnderLoad(proxy: ProxyProgram, restartSignal: 'SIGTERM' | 
   const credentials = [await createMerchant(databaseUrl, 'Shop')];
   let isOver = false;
   const outcomes = new Map<string, number>();
-  /** Calls without a response now, and calls that succeeded. */
+  /** The number of calls in flight, and the number of calls that succeeded. */
   let pending = 0;
   let succeeded = 0;
   const load = async () => {

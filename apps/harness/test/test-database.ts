@@ -1,6 +1,6 @@
 import { createTestDatabase } from '@order-gateway/dev-postgres/testing';
 
-/** A database of the server that all tests share. */
+/** Creates a database on the server that all tests share. */
 export async function testDatabase() {
   const { url, drop } = await createTestDatabase();
   return { url, stop: drop };

@@ -11,7 +11,7 @@ export interface CitusTarget {
   readonly current: { isAffected?: ((clientId: string) => boolean) | undefined };
 }
 
-/** The faults of a worker, and the move of a shard to another one. */
+/** The faults of a worker, and the move of a shard to another worker. */
 export const citusFaults: readonly FaultOf<CitusTarget>[] = [
   disturbWorker('worker crashed', async (worker) => {
     worker.kill();
@@ -24,7 +24,7 @@ export const citusFaults: readonly FaultOf<CitusTarget>[] = [
     await sleep(2_000);
     await worker.start();
   }),
-  // Longer than the deadline of a call.
+  // 6 s is longer than the deadline of a call.
   disturbWorker('worker suspended for 6 s', async (worker) => {
     worker.hang();
     await sleep(6_000);
@@ -69,7 +69,7 @@ interface Placement {
   readonly port: number;
 }
 
-/** The shard of each merchant's orders, and the port of its worker, by client id. */
+/** Returns the shard of each merchant's orders and the port of its worker, by client id. */
 export async function placementsOf({ url }: Pick<CitusCluster, 'url'>): Promise<ReadonlyMap<string, Placement>> {
   const rows = await withSession(
     url,

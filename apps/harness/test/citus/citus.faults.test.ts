@@ -19,14 +19,14 @@ test.skipIf(isSkipped)(
   'when workers fail and shards move, no acknowledged order is lost, duplicated or changed, and no event is missed',
   async () => {
     process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
-    const latencies = { quiet: createLatencies(), others: createLatencies(), affected: createLatencies() };
-    const failedOthers = new Map<string, number>();
+    const latencies = { quiet: createLatencies(), unaffected: createLatencies(), affected: createLatencies() };
+    const failedUnaffected = new Map<string, number>();
     const feeds: FollowedFeed[] = [];
     const following = new AbortController();
     const plan: FaultPlan<CitusTarget> = {
       seed,
       faults: citusFaults.map((fault) => ({ fault, times: timesOf(fault.name) })),
-      moreMerchants: 8,
+      extraMerchants: 8,
       pendingMax: 1_000,
       pauseMs: 3_000,
       async openDatabase(started) {
@@ -35,18 +35,18 @@ test.skipIf(isSkipped)(
         return { url: cluster.url, auditUrl: cluster.url, target: { cluster, current: {} } };
       },
       watch({ gateways, credentials, current }) {
-        for (const [index, one] of credentials.entries()) {
-          feeds.push(followFeed(gateways[index % gateways.length]?.httpUrl ?? '', one, following.signal));
+        for (const [index, merchant] of credentials.entries()) {
+          feeds.push(followFeed(gateways[index % gateways.length]?.httpUrl ?? '', merchant, following.signal));
         }
         return {
           onReply({ headers, expected }, { outcome }, ms) {
             const clientId = headers['x-client-id'] ?? '';
-            if (!credentials.some((one) => one.clientId === clientId)) return;
-            const which =
-              current.isAffected === undefined ? 'quiet' : current.isAffected(clientId) ? 'affected' : 'others';
-            latencies[which].record(ms);
-            if (which === 'others' && !expected.includes(outcome))
-              failedOthers.set(outcome, (failedOthers.get(outcome) ?? 0) + 1);
+            if (!credentials.some((merchant) => merchant.clientId === clientId)) return;
+            const group =
+              current.isAffected === undefined ? 'quiet' : current.isAffected(clientId) ? 'affected' : 'unaffected';
+            latencies[group].record(ms);
+            if (group === 'unaffected' && !expected.includes(outcome))
+              failedUnaffected.set(outcome, (failedUnaffected.get(outcome) ?? 0) + 1);
           },
         };
       },
@@ -58,17 +58,17 @@ test.skipIf(isSkipped)(
       { count, p50: percentile(50), p99: percentile(99) },
     ]);
     process.stdout.write(
-      `${JSON.stringify({ ...Object.fromEntries(figures), failedOthers: Object.fromEntries(failedOthers), outcomes: Object.fromEntries(run.recorder.outcomes) })}\n`,
+      `${JSON.stringify({ ...Object.fromEntries(figures), failedUnaffected: Object.fromEntries(failedUnaffected), outcomes: Object.fromEntries(run.recorder.outcomes) })}\n`,
     );
     expectNothingLost(run, false);
     following.abort();
     for (const { httpUrl, done, credentials, eventIds, failures } of feeds) {
       await done;
       expect(failures.filter((status) => status !== 503 && status !== 504)).toEqual([]);
-      const whole = followFeed(httpUrl, credentials, following.signal);
-      await whole.done;
-      // Orders may have expired since.
-      expect(eventIds).toEqual(whole.eventIds.slice(0, eventIds.length));
+      const completeFeed = followFeed(httpUrl, credentials, following.signal);
+      await completeFeed.done;
+      // More orders may have expired since the first reader ended.
+      expect(eventIds).toEqual(completeFeed.eventIds.slice(0, eventIds.length));
       expect(eventIds.length).toBeGreaterThan(0);
     }
   },

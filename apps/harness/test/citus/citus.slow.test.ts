@@ -32,12 +32,14 @@ describe.skipIf(mustSkip('Citus compared with one server', missingCitus()))(
         times.citus.push(onCitus);
       }
       const figures = measuredOperations.map((name) => {
-        const [one, other] = [times.plain, times.citus].map((all) => medianOf(all.map((times) => times[name])));
+        const [plainMs, citusMs] = [times.plain, times.citus].map((rounds) =>
+          medianOf(rounds.map((round) => round[name])),
+        );
         return {
           name,
-          plain: Number(one?.toFixed(1)),
-          citus: Number(other?.toFixed(1)),
-          ratio: Number(((other ?? 0) / (one ?? 0)).toFixed(2)),
+          plain: Number(plainMs?.toFixed(1)),
+          citus: Number(citusMs?.toFixed(1)),
+          ratio: Number(((citusMs ?? 0) / (plainMs ?? 0)).toFixed(2)),
         };
       });
       process.stdout.write(`${JSON.stringify(figures)}\n`);

@@ -53,12 +53,15 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))('a gateway on a C
       ...shares,
     });
     const makeCall = createCallMaker({ ...profile, seed: 1 }, await loadFixtures(), credentials);
-    const [lost] = cluster.workers;
+    const [lostWorker] = cluster.workers;
     const placements = await placementsOf(cluster);
-    const isLost = (clientId = '') => placements.get(clientId)?.port === lost?.port;
+    const isLost = (clientId = '') => placements.get(clientId)?.port === lostWorker?.port;
     let number = 0;
-    /** The outcomes of calls to create, repeat, find and list orders, by whether the merchant is on the first worker. */
-    const outcomes = async () => {
+    /**
+     * Creates, repeats, finds and lists orders. Returns the outcomes of merchants on the first worker, and of the
+     * others.
+     */
+    const sendCalls = async () => {
       const outcomes = { lost: new Set<string>(), others: new Set<string>() };
       for (const last = number + 100; number < last; number += 1) {
         const call = makeCall(number);
@@ -69,15 +72,15 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))('a gateway on a C
       }
       return { lost: [...outcomes.lost], others: [...outcomes.others] };
     };
-    expect(await outcomes()).toEqual({ lost: ['ok'], others: ['ok'] });
-    lost?.kill();
-    const { lost: ofLost, others } = await outcomes();
-    expect(ofLost).toEqual(['unavailable']);
-    // A call can share its session with a call that lost its worker, and a process without ids asks all workers for
-    // the ids in use.
+    expect(await sendCalls()).toEqual({ lost: ['ok'], others: ['ok'] });
+    lostWorker?.kill();
+    const { lost, others } = await sendCalls();
+    expect(lost).toEqual(['unavailable']);
+    // A call can fail because it shares its session with a call that lost its worker, or because a process that has no
+    // reserved ids asks all workers which ids are in use.
     expect(others).toContain('ok');
     expect(others.filter((outcome) => outcome !== 'ok' && outcome !== 'unavailable')).toEqual([]);
-    await lost?.start();
-    await expect.poll(outcomes).toEqual({ lost: ['ok'], others: ['ok'] });
+    await lostWorker?.start();
+    await expect.poll(sendCalls).toEqual({ lost: ['ok'], others: ['ok'] });
   });
 });

@@ -15,7 +15,9 @@ export interface FollowedFeed {
   readonly done: Promise<void>;
 }
 
-/** Reads the feed of a merchant by its cursor until the signal aborts, and then to its end. Failed reads are repeated. */
+/**
+ * Reads the feed of a merchant with cursors until the signal aborts, and then to its end. Failed reads are repeated.
+ */
 export function followFeed(httpUrl: string, credentials: Credentials, signal: AbortSignal): FollowedFeed {
   const eventIds: string[] = [];
   const failures: number[] = [];
@@ -36,7 +38,7 @@ export function followFeed(httpUrl: string, credentials: Credentials, signal: Ab
     }
   };
   const done = follow();
-  // The error is reported when it is awaited. After a failed test, it never is.
+  // A test that awaits `done` gets the error. A test that has failed no longer awaits it.
   done.catch(() => {});
   return { httpUrl, credentials, eventIds, failures, done };
 }

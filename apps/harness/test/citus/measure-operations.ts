@@ -1,7 +1,7 @@
 import { loadFixtures } from '@order-gateway/fixtures';
 import type { OwnGateway } from '../../src/gateway/own-gateway.ts';
 
-/** The operations, in the order in which they are measured for each order. */
+/** The operations, in the order in which each round measures them. */
 export const measuredOperations = [
   'create',
   'replay',
@@ -17,8 +17,8 @@ export const measuredOperations = [
 export type Milliseconds = Readonly<Record<(typeof measuredOperations)[number], number>>;
 
 /**
- * Returns a function that measures each operation once, one call after the other, over JSON. Each round cancels a second
- * order, whose creation is not measured. Rejects if a response is not a success.
+ * Returns a function that measures each operation once, one call after the other, over JSON. Each round cancels a
+ * second order, whose creation is not measured. Rejects if a response is not a success.
  */
 export async function operationMeter({ httpUrl, credentials }: OwnGateway) {
   const { validOrder } = await loadFixtures();

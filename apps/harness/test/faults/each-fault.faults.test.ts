@@ -14,7 +14,7 @@ const seed = Number(FAULTS_SEED);
 process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
 
 const smallDisk = mkdtempSync(join(tmpdir(), 'small-disk-'));
-const isSkipped = mustSkip('a full disk', mayMount() ? undefined : 'only root can mount a small one');
+const isSkipped = mustSkip('a full disk', mayMount() ? undefined : 'only root can mount a small disk');
 const runs: (FaultRun & { readonly name: string })[] = [];
 
 afterAll(() => {
@@ -25,7 +25,7 @@ afterAll(() => {
 });
 
 for (const fault of faults) {
-  test.skipIf(fault.onSmallDisk && isSkipped)(`${fault.name}: nothing acknowledged is lost`, async () => {
+  test.skipIf(fault.onSmallDisk && isSkipped)(`${fault.name}: no acknowledged order or change is lost`, async () => {
     const times = Math.ceil((fault.times * Number(FAULTS_PERCENT)) / 100);
     process.stdout.write(`${fault.name}, ${times} times\n`);
     if (fault.onSmallDisk) {
@@ -40,7 +40,7 @@ for (const fault of faults) {
   });
 }
 
-/** The server's files take 50 MB, and its log of transactions up to 64 MB more. */
+/** Mounts a small disk. The server's files need 50 MB, and its write-ahead log needs up to 64 MB. */
 function mount(): void {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300m', 'tmpfs', smallDisk], { stdio: 'ignore' });
 }

@@ -7,21 +7,22 @@ import type { SelfSigned } from '@order-gateway/postgres/testing/self-signed';
 
 /** The faults of a connection. */
 export type ConnectionFault =
-  /** It is cut after an insert or a change was committed, before or after the response has passed. */
+  /** The connection is cut after an insert or a change was committed, before or after the response is forwarded. */
   | 'cut before the response'
   | 'cut after the response'
-  /** After a statement nothing passes, and neither side is notified. */
+  /** After a statement, the proxy forwards nothing and notifies neither side. */
   | 'half-open'
-  /** After a statement one byte passes every 100 ms. */
+  /** After a statement, the proxy forwards one byte every 100 ms. */
   | 'trickle';
 
 /** A proxy between the database and the gateways that disturbs their connections. */
 export interface FaultProxy extends DatabaseProxy {
   /**
-   * Disturbs the next connection that is used. Resolves when the fault has begun. The fault ends with the connection.
+   * Disturbs the next connection that is used. Resolves when the fault begins. The fault lasts as long as the
+   * connection.
    */
   disturb(fault: ConnectionFault): Promise<void>;
-  /** Closes all connections, and for a given time closes new connections immediately. */
+  /** Closes all connections, and closes new ones immediately for the given time. */
   rejectFor(ms: number): Promise<void>;
 }
 
@@ -34,8 +35,9 @@ const trickleMs = 100;
 const acceptsTls = 'S';
 
 /**
- * Starts a proxy that forwards everything until it is asked to disturb a connection. `isReset` decides how a connection is
- * cut. With a certificate, TLS ends at the proxy: it has to read the responses to cut a connection before or after one.
+ * Starts a proxy that forwards everything until it is asked to disturb a connection. `isReset` decides how a connection
+ * is cut. With a certificate, TLS ends at the proxy, which must read the responses to cut a connection before or after
+ * one.
  */
 export async function startFaultProxy(
   databaseUrl: string,
@@ -45,7 +47,7 @@ export async function startFaultProxy(
   let next: { readonly fault: ConnectionFault; readonly begin: () => void } | undefined;
   let isRejecting = false;
 
-  const begins = (faults: readonly ConnectionFault[]): ConnectionFault | undefined => {
+  const beginFault = (faults: readonly ConnectionFault[]): ConnectionFault | undefined => {
     if (next === undefined || !faults.includes(next.fault)) return undefined;
     const { fault, begin } = next;
     next = undefined;
@@ -58,34 +60,34 @@ export async function startFaultProxy(
     let fault: ConnectionFault | undefined;
     if (isRejecting) client.destroy();
     const pass = async (chunk: Buffer, to: Socket) => {
-      for (let at = 0; at < chunk.length; ) {
+      for (let offset = 0; offset < chunk.length; ) {
         if (fault === 'half-open') return;
         const bytes = fault === 'trickle' ? 1 : chunk.length;
-        to.write(chunk.subarray(at, at + bytes));
-        at += bytes;
+        to.write(chunk.subarray(offset, offset + bytes));
+        offset += bytes;
         if (fault === 'trickle') await sleep(trickleMs);
       }
     };
     const passStatements = async (from: Socket) => {
       for await (const chunk of from) {
-        fault ??= begins(['half-open', 'trickle']);
+        fault ??= beginFault(['half-open', 'trickle']);
         await pass(chunk, database);
       }
     };
     const passResponses = async (to: Socket) => {
       for await (const chunk of database) {
         const isCut = fault === undefined && chunk.includes(insertCompleted);
-        const now = isCut ? begins(['cut before the response', 'cut after the response']) : undefined;
-        if (now === 'cut before the response') return cut(client);
+        const cutFault = isCut ? beginFault(['cut before the response', 'cut after the response']) : undefined;
+        if (cutFault === 'cut before the response') return cut(client);
         await pass(chunk, to);
-        if (now === 'cut after the response') return cut(client);
+        if (cutFault === 'cut after the response') return cut(client);
       }
     };
     const start = async () => {
       const session = certificate === undefined ? client : await acceptTls(client, certificate);
       await Promise.all([passStatements(session), passResponses(session)]);
     };
-    // The end of one side ends the other, so an error of either can be ignored.
+    // If one side ends, the proxy ends the other, so errors can be ignored.
     start().catch(() => {});
   });
   return {

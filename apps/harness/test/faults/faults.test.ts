@@ -11,7 +11,7 @@ test('under a few faults of most kinds, no acknowledged order or change is lost,
     seed,
     faults: planned.map((fault) => ({ fault, times: fault.timesInShort })),
     openDatabase: faultyServer(seed, planned),
-    // Few enough that each call gets its response before the client gives up, even on a share of one core.
+    // So few calls are in flight that each gets its response before the client gives up, even on a share of one core.
     pendingMax: 8,
   });
   process.stdout.write(faultTable([{ name: 'all', ...run }]));

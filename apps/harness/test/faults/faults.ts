@@ -12,7 +12,7 @@ import type { ConnectionFault, FaultProxy } from './fault-proxy.ts';
 /** A database that faults can reach. */
 export interface ServerTarget {
   readonly server: TestServer;
-  /** Between the server and the gateways. */
+  /** The proxy between the server and the gateways. */
   readonly proxy: FaultProxy;
 }
 
@@ -20,7 +20,7 @@ export interface ServerTarget {
 export interface GatewayTarget {
   readonly gateways: readonly [GatewayProcess, ...GatewayProcess[]];
   readonly random: Seeded;
-  /** Ends the waits for the server. */
+  /** Aborts waits for the server. */
   readonly signal: AbortSignal;
 }
 
@@ -35,7 +35,7 @@ export interface FaultOf<Target> {
 
 /** One kind of fault. */
 export interface Fault extends FaultOf<ServerTarget> {
-  /** How often it happens in `test:faults`, and in the short form in `test`. */
+  /** How often the fault happens in `test:faults`, and in the short form in `test`. */
   readonly times: number;
   readonly timesInShort: number;
   /** Needs a proxy that can read the responses of the database. */
@@ -92,18 +92,20 @@ export function restart(signal: NodeJS.Signals, then?: NodeJS.Signals) {
       await sleep(smartStopMs);
       trySignal(pid, then);
     }
-    await untilBack(disturbed, () => server.pid() !== pid);
+    await waitUntilBack(disturbed, () => server.pid() !== pid);
   };
 }
 
-async function untilBack(
+async function waitUntilBack(
   { server, signal }: Pick<Disturbed, 'server' | 'signal'>,
-  isRight = () => true,
+  isExpected = () => true,
 ): Promise<void> {
-  while (!(await runQuery(server.url, 'select').then(isRight, () => false))) await sleep(50, undefined, { signal });
+  while (!(await runQuery(server.url, 'select').then(isExpected, () => false))) await sleep(50, undefined, { signal });
 }
 
-/** Suspends all processes of the server and continues them, as on a host that swaps or a paused virtual machine. */
+/**
+ * Suspends all processes of the server and then continues them, as a host that swaps or pauses a virtual machine does.
+ */
 async function suspend({ server }: Disturbed): Promise<void> {
   const pid = Number(server.pid());
   signalServer(pid, 'SIGSTOP');
@@ -131,7 +133,7 @@ function lockOrders(seconds: number): Fault['inject'] {
 
 const takenMs = 2_000;
 
-/** Takes all connections of the server, including those of the gateways. */
+/** Opens all connections that the server allows, including those of the gateways. */
 async function takeConnections({ server }: Disturbed): Promise<void> {
   const [row] = await runQuery(server.url, 'show max_connections');
   const taken: postgres.Sql[] = [];
@@ -165,6 +167,6 @@ async function fillDisk(disturbed: Disturbed): Promise<void> {
   } finally {
     rmSync(filler, { force: true });
   }
-  // The server may have crashed, because it could not write its log.
-  await untilBack(disturbed);
+  // The server may have crashed, because it could not write its write-ahead log.
+  await waitUntilBack(disturbed);
 }

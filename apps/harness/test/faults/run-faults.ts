@@ -26,8 +26,8 @@ export interface FaultPlan<Target> {
   readonly faults: readonly { readonly fault: FaultOf<Target>; readonly times: number }[];
   /** Starts the database, which ends with `started`. */
   readonly openDatabase: (started: AsyncDisposableStack) => Promise<FaultyDatabase<Target>>;
-  /** Merchants besides those of every run. */
-  readonly moreMerchants?: number;
+  /** The number of merchants in addition to those of every run. */
+  readonly extraMerchants?: number;
   /** The maximum number of calls without a response; further calls are dropped. */
   readonly pendingMax?: number;
   /** The pause after each fault; random and short by default. */
@@ -39,7 +39,7 @@ export interface FaultPlan<Target> {
 /** The database of the gateways. */
 export interface FaultyDatabase<Target> {
   readonly url: string;
-  /** The same database without anything in between. */
+  /** The URL of the same database without a proxy. */
   readonly auditUrl: string;
   /** The parts that faults act on. */
   readonly target: Target;
@@ -64,30 +64,33 @@ const longestSeconds = 7_200;
 const rate = 100;
 
 /**
- * Low enough that a slow machine drops calls instead of sending payments before it has the responses with their tokens.
+ * The limit is so low that a slow machine drops calls instead of sending payments before it has received their tokens.
  */
 const usualPendingMax = 64;
 
 const usualMerchants = [
   ...[{ name: 'First' }, { name: 'Second' }],
-  // Their orders expire while others are paid and cancelled.
+  // The orders of these merchants expire while other orders are paid and cancelled.
   ...[
     { name: 'Third', defaultLifetimeSeconds: 1 },
     { name: 'Fourth', defaultLifetimeSeconds: 5 },
   ],
 ];
 
-/** A few connections more than two gateways use, and a log of transactions that fits a small disk. */
+/** Allows slightly more connections than two gateways use. The write-ahead log fits a small disk. */
 const serverSettings = { max_connections: '64', shared_buffers: '128MB', max_wal_size: '64MB' };
 
-/** The maximum pause between two faults, besides the time until both gateways create orders again. */
+/** The maximum pause between two faults, in addition to the time until both gateways create orders again. */
 const pauseMaxMs = 100;
 const recoveryMaxMs = 120_000;
 
-/** Ensures that there are changes to audit, even if one fault stopped nearly all of them. */
+/**
+ * The time after the last fault. It ensures that there are changes to audit, even if a fault stopped nearly all of
+ * them.
+ */
 const afterLastMs = 1_000;
 
-/** A PostgreSQL behind a proxy, both of which can be disturbed by these faults. */
+/** Returns a function that starts a PostgreSQL behind a proxy. These faults can disturb both. */
 export function faultyServer(seed: number, faults: readonly Fault[], dataParent?: string) {
   return async (started: AsyncDisposableStack): Promise<FaultyDatabase<ServerTarget>> => {
     const cuts = seededAt(seed, 1);
@@ -104,11 +107,11 @@ export function faultyServer(seed: number, faults: readonly Fault[], dataParent?
 }
 
 /**
- * Sends the profile `lifecycle` to two gateways, injects faults into their database, and audits orders, states, events and webhooks.
- * Rejects when a gateway exits unexpectedly. Everything ends with the test.
+ * Sends the profile `lifecycle` to two gateways, injects faults into their database, and audits orders, states, events
+ * and webhooks. Rejects when a gateway exits unexpectedly. Everything ends with the test.
  */
 export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultRun> {
-  const { seed, faults, moreMerchants = 0, pendingMax = usualPendingMax, pauseMs } = plan;
+  const { seed, faults, extraMerchants = 0, pendingMax = usualPendingMax, pauseMs } = plan;
   const ended = new AbortController();
   const started = new AsyncDisposableStack();
   onTestFinished(async () => {
@@ -122,7 +125,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   started.defer(receiver.close);
   const merchants = [
     ...usualMerchants,
-    ...Array.from({ length: moreMerchants }, (_, index) => ({ name: `More ${index}` })),
+    ...Array.from({ length: extraMerchants }, (_, index) => ({ name: `Extra ${index}` })),
   ];
   const setups = [...merchants, { name: 'Checkout', kind: 'checkout' as const }];
   const first: OwnGateway = await startOwnGateway(setups, ended.signal, async () => ({ url, stop: async () => {} }));
@@ -150,15 +153,17 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   };
   const recoveries: number[] = [];
   const disturb = async () => {
-    const all = faults.flatMap(({ fault, times }) => Array.from({ length: times }, () => fault));
-    const drawn = all.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
+    const planned = faults.flatMap(({ fault, times }) => Array.from({ length: times }, () => fault));
+    const shuffled = planned.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
     await recovered('the start');
-    for (const [index, { fault }] of drawn.entries()) {
+    for (const [index, { fault }] of shuffled.entries()) {
       await fault.inject(disturbed);
       const seconds = await recovered(fault.name);
       recoveries.push(seconds);
       if ((index + 1) % 50 === 0 || faults.length > 1) {
-        process.stdout.write(`${index + 1} of ${drawn.length}: ${fault.name}, order after ${formatSeconds(seconds)}\n`);
+        process.stdout.write(
+          `${index + 1} of ${shuffled.length}: ${fault.name}, order after ${formatSeconds(seconds)}\n`,
+        );
       }
       await sleep(pauseMs ?? random.below(pauseMaxMs), undefined, { signal: ended.signal });
     }
@@ -179,7 +184,7 @@ export const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
 /** After a gateway was killed, calls may have no response, but no connection is silent. */
 const endedConnection = /^no response: (?!timeout)/;
 
-/** Expects that nothing acknowledged was lost or changed, and that each call got a correct or temporary response. */
+/** Expects that no acknowledged order was lost or changed, and that each call got a correct or temporary response. */
 export function expectNothingLost({ audit, recorder }: FaultRun, isGatewayKilled: boolean): void {
   expect(audit.examples).toEqual([]);
   expect(auditErrors(audit)).toBe(0);

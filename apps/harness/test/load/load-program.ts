@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../../../tools/test-resources.ts';
 
 export const program = fileURLToPath(new URL('../../src/load.ts', import.meta.url));
 
-/** The folder of the test that runs. */
+/** The folder of the current test. */
 export let folder: string;
 
 /** Gives each test of the calling file a folder. */
@@ -17,10 +17,13 @@ export function useFolder(): void {
   });
 }
 
-/** Everything that a run creates is in the test's folder, so that the test can check that nothing remains. */
-export function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+/**
+ * Returns an environment in which a run creates all files in the test's folder, so that the test can check for
+ * leftovers.
+ */
+export function environment(variables: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER } = process.env;
-  return { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER, TMPDIR: folder, ...more };
+  return { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER, TMPDIR: folder, ...variables };
 }
 
 /** Runs `pnpm load` to its end. */

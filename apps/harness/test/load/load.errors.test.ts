@@ -60,7 +60,7 @@ test('a run whose audit fails is still reported, and does not pass', async () =>
   expect(verdict).toMatchObject({ passed: false, judged: [{ threshold: 'lost', limit: 0, passed: false }] });
 });
 
-test('a full disk ends the run with a report of the calls so far, and it does not pass', async () => {
+test('a full disk ends a run, which reports the calls so far and does not pass', async () => {
   let calls = 0;
   const server = createServer(async (request, response) => {
     // The run asks for the gateway's version.
@@ -68,13 +68,13 @@ test('a full disk ends the run with a report of the calls so far, and it does no
     const { order_id } = Object(await json(request));
     calls += 1;
     const order = { service_order_id: calls, order_id, order_token: 't', payment_link: '/payment/t' };
-    // The first ones never get a response.
+    // The first five calls never get a response.
     if (calls <= 5) return;
     response.writeHead(201).end(JSON.stringify({ ...order, created_at: 'now', order_status: 'UN_PAID' }));
   });
-  const given = ['--http', `http://127.0.0.1:${await listen(server)}`, '--grpc', '127.0.0.1:1'];
-  const args = [...given, '--rate', '20', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
-  // No file may grow beyond 16 of the shell's blocks: the journal is full after some seconds.
+  const target = ['--http', `http://127.0.0.1:${await listen(server)}`, '--grpc', '127.0.0.1:1'];
+  const args = [...target, '--rate', '20', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
+  // No file may grow beyond 16 of the shell's blocks, so the journal is full after a few seconds.
   const limited = spawn('sh', ['-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, program, ...args], {
     env: environment(client),
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -87,7 +87,7 @@ test('a full disk ends the run with a report of the calls so far, and it does no
   expect(limited.exitCode).toBe(1);
 });
 
-test('a missed threshold ends a run with 1', async () => {
+test('a missed threshold ends a run with exit code 1', async () => {
   const profile = join(folder, 'mine.json');
   writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": 20 }], "thresholds": { "error_rate": 0.5 } }');
   const { code, stdout } = await load([...nowhere, '--profile', profile], environment(client));

@@ -15,7 +15,7 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   const [jsonFile, htmlFile, journal] = [fileOf('json'), fileOf('html'), fileOf('ndjson')];
   const files = ['--json', jsonFile, '--html', htmlFile, '--journal', journal];
   const shares = ['--replay-share', '0.1', '--invalid-share', '0.1', '--merchants', '2', '--connections', '2'];
-  // Few enough calls for a slow machine to make each one in time.
+  // The rate is so low that a slow machine sends each call in time.
   const rate = ['--protocol', 'mixed', '--rate', '20', '--duration', '3s'];
   const { code, stdout, stderr } = await load([...rate, ...shares, ...files, '--audit', '--seed', '5']);
   expect(`${stdout}${stderr}`).toContain('passed');
@@ -44,7 +44,7 @@ test('orders that are paid and cancelled during a run are audited with their eve
   const json = join(folder, 'run.json');
   const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
   const claims = ['--start-share', '0.1', '--end-share', '0.05', '--metadata-share', '0.5'];
-  // In a closed loop later calls are about orders that have their response, however slow the machine is.
+  // In a closed loop, later calls concern orders whose responses have arrived, however slow the machine is.
   const closed = '--protocol mixed --mode closed --connections 2 --merchants 2'.split(' ');
   const run = async (seconds: number) => {
     const args = [...closed, '--duration', `${seconds}s`, ...shares, ...claims, '--audit', '--json', json];

@@ -10,12 +10,12 @@ const idDigits = 12;
 /** The end of every order_id. Its digits change. */
 export const idEnd = '0'.repeat(idDigits);
 
-/** Returns a function that gives the order in these bytes an id that is unique on the connection. */
+/** Returns a function that writes a new order_id, unique on the connection, into the order in these bytes. */
 export function renewerOf(bytes: Buffer): () => void {
-  const at = bytes.indexOf(idEnd);
+  const offset = bytes.indexOf(idEnd);
   let next = 0;
   return () => {
-    bytes.write(String(next).padStart(idDigits, '0'), at, 'latin1');
+    bytes.write(String(next).padStart(idDigits, '0'), offset, 'latin1');
     next += 1;
   };
 }

@@ -7,8 +7,9 @@ import { type FloodConnection, idEnd } from './connection.ts';
 import { createGrpcConnection } from './grpc-connection.ts';
 import { createHttpConnection } from './http-connection.ts';
 
-// An open loop that can send several times a gateway's capacity with a share of one core. `pnpm load` can't, because it
-// parses every response. This program takes FloodOptions as its argument and prints a FloodResult.
+// Sends calls in an open loop. With a share of one core, it can send several times as many calls as a gateway can
+// handle. `pnpm load` cannot, because it parses every response. The argument is FloodOptions, and the output is a
+// FloodResult.
 
 export interface FloodOptions {
   readonly protocol: 'json' | 'grpc';
@@ -35,7 +36,7 @@ export interface FloodResult {
   readonly createdBySecond: readonly number[];
 }
 
-/** In milliseconds, from when the call was scheduled. */
+/** Times in milliseconds, measured from the time for which the call was scheduled. */
 export interface Latencies {
   readonly count: number;
   readonly p50: number;
@@ -51,8 +52,8 @@ const giveUpMs = 5_000;
 
 function latenciesOf(values: number[]): Latencies {
   const sorted = Float64Array.from(values).sort();
-  const at = (share: number) => Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
-  return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
+  const quantile = (share: number) => Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
+  return { count: sorted.length, p50: quantile(0.5), p99: quantile(0.99), max: quantile(1) };
 }
 
 async function flood(options: FloodOptions): Promise<FloodResult> {
@@ -77,11 +78,11 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
   const [created, rejected, createdBySecond]: [number[], number[], number[]] = [[], [], []];
   const startedAt = performance.now();
   const scheduledMs = (number: number) => (number * 1_000) / rate;
-  let [next, sent, unsent, turn] = [0, 0, 0, 0];
-  const free = () => {
+  let [next, sent, unsent, lastUsed] = [0, 0, 0, 0];
+  const findFree = () => {
     for (let tries = 0; tries < connections.length; tries += 1) {
-      turn = (turn + 1) % connections.length;
-      if (connections[turn]?.isFree) return connections[turn];
+      lastUsed = (lastUsed + 1) % connections.length;
+      if (connections[lastUsed]?.isFree) return connections[lastUsed];
     }
     return undefined;
   };
@@ -94,7 +95,7 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
         unsent += 1;
         continue;
       }
-      const connection = free();
+      const connection = findFree();
       if (connection === undefined) return;
       next += 1;
       sent += 1;

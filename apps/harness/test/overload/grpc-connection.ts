@@ -18,8 +18,8 @@ const largestWindow = 2 ** 31 - 1;
 const firstWindow = 65_535;
 
 /**
- * A gRPC connection that does not decode headers: a stream with data counts as a success, and a stream with only headers
- * as an error.
+ * Creates a gRPC connection that does not decode headers. A stream with data counts as a success, and a stream with
+ * only headers counts as an error.
  */
 export function createGrpcConnection(
   socket: Socket,
@@ -34,7 +34,8 @@ export function createGrpcConnection(
     ['x-client-id', clientId],
     ['x-client-secret', clientSecret],
   ];
-  // RFC 7541: the first call puts the fields into the dynamic table, and the others refer to them. 0x83 and 0x86 are POST and http.
+  // RFC 7541: the first call puts the fields into the dynamic table, and later calls refer to them. 0x83 and 0x86 are
+  // POST and http.
   const firstBlock = Buffer.concat([
     Buffer.from([0x83, 0x86]),
     ...fields.map(([name, value]) => hpackField(name, value, true)),
@@ -54,18 +55,19 @@ export function createGrpcConnection(
       windowUpdateFrame(0, largestWindow - firstWindow),
     ]),
   );
-  const read = frameReader(({ type, flags: set, streamId, payload }) => {
+  const read = frameReader(({ type, flags: frameFlags, streamId, payload }) => {
     const call = calls.get(streamId);
     if (type === frameTypes.windowUpdate && streamId === 0) window += payload.readUInt32BE();
-    if (type === frameTypes.ping && set === 0) socket.write(http2Frame(frameTypes.ping, flags.ack, 0, payload));
-    if (type === frameTypes.settings && set === 0) {
-      for (let at = 0; at < payload.length; at += 6)
-        if (payload.readUInt16BE(at) === settings.maxConcurrentStreams) streamsMax = payload.readUInt32BE(at + 2);
+    if (type === frameTypes.ping && frameFlags === 0) socket.write(http2Frame(frameTypes.ping, flags.ack, 0, payload));
+    if (type === frameTypes.settings && frameFlags === 0) {
+      for (let offset = 0; offset < payload.length; offset += 6)
+        if (payload.readUInt16BE(offset) === settings.maxConcurrentStreams)
+          streamsMax = payload.readUInt32BE(offset + 2);
       socket.write(http2Frame(frameTypes.settings, flags.ack, 0));
     }
     if (call === undefined) return;
     if (type === frameTypes.data) call.hasData = true;
-    const isEnd = (type === frameTypes.data || type === frameTypes.headers) && (set & flags.endStream) !== 0;
+    const isEnd = (type === frameTypes.data || type === frameTypes.headers) && (frameFlags & flags.endStream) !== 0;
     if (!isEnd && type !== frameTypes.reset) return;
     calls.delete(streamId);
     call.onEnd(isEnd && call.hasData);

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { type FloodConnection, renewerOf } from './connection.ts';
 
-/** HTTP/1.1 without pipelining: one call at a time. */
+/** Creates an HTTP/1.1 connection without pipelining, so it sends one call at a time. */
 export function createHttpConnection(
   socket: Socket,
   { clientId, clientSecret }: Credentials,
@@ -39,7 +39,7 @@ export function createHttpConnection(
     send(end) {
       onEnd = end;
       renew();
-      // The bytes change with the next call, which may be sent before they are written.
+      // Copies the bytes, because the next call can change them before they are written.
       socket.write(Buffer.from(request));
     },
     close: () => socket.destroy(),

@@ -15,7 +15,7 @@ export async function runFlood(
   return JSON.parse(stdout);
 }
 
-/** Orders created in a second, on average. */
+/** Returns the mean number of orders created per second. */
 export function goodputOf({ createdBySecond }: FloodResult): number {
   return Math.round(createdBySecond.reduce((sum, count) => sum + count, 0) / createdBySecond.length);
 }

@@ -5,7 +5,7 @@ import { runPayments } from './run-payments.ts';
 
 const { FAULTS_SEED = randomInt(2 ** 31), FAULTS_PERCENT = 100 } = process.env;
 
-test('payments: of 10,000 orders none is paid twice or ended during a claim, and each refused payment is announced once', async () => {
+test('none of 10,000 orders is paid twice or closed during a claim, and each refused payment has one event', async () => {
   const share = Number(FAULTS_PERCENT) / 100;
   const times = (count: number) => Math.ceil(count * share);
   const seed = Number(FAULTS_SEED);

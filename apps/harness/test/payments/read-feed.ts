@@ -10,13 +10,16 @@ interface FeedEvent {
   };
 }
 
-/** The events of a merchant's feed by their type, and what is wrong with the feed. */
+/** The number of events of a merchant's feed by type, and the violations in the feed. */
 export interface ReadFeed {
   readonly counts: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
 
-/** Reads all pages of a merchant's feed. Each event must be in it once, and each refused payment must be the last of one event. */
+/**
+ * Reads all pages of a merchant's feed. It is a violation if an event appears twice, or if an event of a refused
+ * payment does not show that payment last.
+ */
 export async function readFeed(httpUrl: string, { clientId, clientSecret }: Credentials): Promise<ReadFeed> {
   const events: FeedEvent[] = [];
   const headers = { 'x-client-id': clientId, 'x-client-secret': clientSecret };
@@ -33,7 +36,7 @@ export async function readFeed(httpUrl: string, { clientId, clientSecret }: Cred
   const announced = events.flatMap(({ type, timestamp, data }) => {
     if (type !== 'order.payment_refused') return [];
     const last = data.refused_payments?.at(-1);
-    if (last?.refused_at !== timestamp) violations.push(`${data.order_id} announces another payment last`);
+    if (last?.refused_at !== timestamp) violations.push(`${data.order_id} does not show the refused payment last`);
     return [`${data.order_id} ${last?.payment_id}`];
   });
   if (new Set(announced).size !== announced.length) violations.push('a refused payment is announced twice');
@@ -41,7 +44,7 @@ export async function readFeed(httpUrl: string, { clientId, clientSecret }: Cred
     counts: Object.fromEntries(
       Map.groupBy(events, ({ type }) => type)
         .entries()
-        .map(([type, some]) => [type, some.length]),
+        .map(([type, eventsOfType]) => [type, eventsOfType.length]),
     ),
     violations,
   };

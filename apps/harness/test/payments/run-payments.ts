@@ -31,7 +31,7 @@ export interface PaymentPlan {
 /** The result of a run. */
 export interface PaymentRun {
   readonly audit: AuditResult;
-  /** What is wrong with the merchants' feeds. */
+  /** The violations in the merchants' feeds. */
   readonly violations: readonly string[];
   readonly figures: Readonly<Record<string, number>>;
 }
@@ -42,7 +42,7 @@ const checkouts = ['One', 'Two'].map((name) => ({ name, kind: 'checkout' as cons
 /** The orders that are paid at the same time, and the connections to each gateway. */
 const [concurrentOrders, connections] = [120, 16];
 
-/** All attempts to pay an order begin within this time from its creation. */
+/** All attempts to pay an order begin within this time after its creation. */
 const attemptsWithinMs = 2_000;
 
 /** The shortest claim: 60 s. */
@@ -53,9 +53,9 @@ const temporary = /^(unavailable|overloaded|deadline_exceeded|rate_limited)$/;
 
 /**
  * Two checkout systems each make two attempts to pay every order, at random times: they claim the order, pay it with or
- * without the claim, end the attempt, or stop calling. Merchants cancel some orders, and some orders expire. Gateways and
- * the server are killed during the run, and every call is repeated until its outcome is known. Everything ends with the
- * test.
+ * without the claim, end the attempt, or stop calling. Merchants cancel some orders, and some orders expire. Gateways
+ * and the server are killed during the run, and every call is repeated until its outcome is known. Everything ends with
+ * the test.
  */
 export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   const ended = new AbortController();
@@ -75,18 +75,18 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   const senders = gateways.map((gateway) => openSender(gateway, connections));
   started.defer(async () => senders.forEach((sender) => void sender.close()));
   const { validOrder } = await loadFixtures();
-  const own = (index: number) => first.credentials[index] as Credentials;
+  const accountAt = (index: number) => first.credentials[index] as Credentials;
   const { path: folder } = started.use(await mkdtempDisposable(join(tmpdir(), 'payments-')));
   const journalFile = join(folder, 'journal.ndjson');
   const { seed } = plan;
-  const clientIds = merchants.map((_, index) => own(index).clientId);
+  const clientIds = merchants.map((_, index) => accountAt(index).clientId);
   const clock = startClock();
   const journal = createJournal(journalFile, { seed, client_ids: clientIds, started_at_ms: Date.now() });
   const recorder = createRecorder({ plannedSeconds: 0, journal });
   const orderOf = createOrders(validOrder, { seed, merchants: merchants.length });
   let [repeated, leases] = [0, 0];
 
-  /** Sends a call to one gateway after the other until its outcome is known. */
+  /** Sends a call to gateways chosen at random until its outcome is known. */
   async function send(
     operation: Parameters<typeof operationCall>[0],
     request: Members,
@@ -105,22 +105,21 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   }
 
   async function attempt(order: PaidOrder, orderToken: string, checkout: number, index: number, random: Seeded) {
-    const by = { account: own(merchants.length + checkout), order, random };
+    const caller = { account: accountAt(merchants.length + checkout), order, random };
     const { fields } = orderOf(order.number);
     const attemptId = `${order.orderId}-${checkout}-${index}`;
     const claim = { order_token: orderToken, attempt_id: attemptId };
     await sleep(random.below(attemptsWithinMs));
-    const starts = random.fraction() < 0.8;
     let isClaimed = false;
-    if (starts) {
+    if (random.fraction() < 0.8) {
       const request = { ...claim, lease_seconds: new JsonNumber(String(leaseSeconds)) };
-      isClaimed = (await send('StartPayment', request, by)).leaseEndsAt !== undefined;
+      isClaimed = (await send('StartPayment', request, caller)).leaseEndsAt !== undefined;
       if (isClaimed) leases += 1;
       await sleep(random.below(attemptsWithinMs / 4));
       const [isAbandoned, isDeclined] = [random.fraction() < 0.3, random.fraction() < 0.5];
       if (isClaimed && isAbandoned && !isDeclined) return;
       if (isClaimed && isAbandoned) {
-        await send('EndPayment', claim, by);
+        await send('EndPayment', claim, caller);
         return;
       }
       // Some customers pay although their attempt could not start.
@@ -133,16 +132,16 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
       order_amount: new JsonNumber(random.fraction() < 0.05 ? '9999.99' : (fields.order_amount ?? '')),
       order_currency: fields.order_currency,
     };
-    await send('RecordPayment', payment, by);
+    await send('RecordPayment', payment, caller);
   }
 
   async function pay(number: number): Promise<void> {
     const random = seededAt(seed, 10 * number);
     const { merchant, fields } = orderOf(number);
     const order = { number, orderId: fields.order_id ?? '' };
-    const by = { account: own(merchant), order, random };
+    const caller = { account: accountAt(merchant), order, random };
     const request = { ...fields, order_amount: new JsonNumber(fields.order_amount ?? '') };
-    const { orders = [] } = await send('CreateOrder', request, by);
+    const { orders = [] } = await send('CreateOrder', request, caller);
     const { order_token } = orders[0] ?? {};
     if (order_token === undefined) throw new Error(`${order.orderId} was not created`);
     const attempts = [0, 1, 2, 3].map((index) =>
@@ -150,7 +149,7 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
     );
     if (random.fraction() < 0.4) {
       await sleep(random.below(attemptsWithinMs));
-      await send('CancelOrder', { order_id: order.orderId }, by);
+      await send('CancelOrder', { order_id: order.orderId }, caller);
     }
     await Promise.all(attempts);
   }
@@ -185,7 +184,7 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   if (plan.waitsForClaims) await sleep(1_000 * (leaseSeconds + 1));
   recorder.end();
   journal.close();
-  const feeds = await Promise.all(merchants.map((_, index) => readFeed(first.httpUrl, own(index))));
+  const feeds = await Promise.all(merchants.map((_, index) => readFeed(first.httpUrl, accountAt(index))));
   const count = (type: string) => feeds.reduce((sum, { counts }) => sum + (counts[type] ?? 0), 0);
   const figures = {
     orders: plan.orders,
@@ -194,11 +193,9 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
     repeated,
     leases,
     paid: count('order.paid'),
-    ...{
-      cancelled: count('order.cancelled'),
-      expired: count('order.expired'),
-      refused: count('order.payment_refused'),
-    },
+    cancelled: count('order.cancelled'),
+    expired: count('order.expired'),
+    refused: count('order.payment_refused'),
   };
   const audit = await auditJournal(journalFile, server.url);
   return { audit, violations: feeds.flatMap(({ violations }) => violations), figures };

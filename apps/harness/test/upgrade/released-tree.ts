@@ -9,8 +9,8 @@ import { thisTree } from '../../src/gateway/gateway-process.ts';
 const releaseSubject = 'chore(release): 1.0.0';
 
 /**
- * Returns the revision of the release 1.0.0: its tag, or else the commit with its subject. `undefined` if the history has neither, as
- * in a shallow clone. UPGRADE_FROM replaces it.
+ * Returns the revision of the release 1.0.0: its tag, or else the commit with its subject. Returns `undefined` if the
+ * history has neither, as in a shallow clone. UPGRADE_FROM replaces it.
  */
 export function findRelease(): string | undefined {
   if (process.env.UPGRADE_FROM) return process.env.UPGRADE_FROM;
@@ -42,7 +42,10 @@ export async function checkOut(revision: string): Promise<string> {
   return folder;
 }
 
-/** The same lock file leads to the same packages. The links between the packages of the workspace are relative, so they are copied. */
+/**
+ * Links the packages of this checkout, which has the same lock file. Copies the links between the packages of the
+ * workspace, because they are relative.
+ */
 function linkDependencies(folder: string): void {
   symlinkSync(join(thisTree, 'node_modules'), join(folder, 'node_modules'));
   for (const links of globSync('{apps,packages}/*/node_modules', { cwd: thisTree })) {

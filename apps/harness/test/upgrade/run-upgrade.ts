@@ -38,7 +38,7 @@ interface UpgradePlan {
 /** An empty database. */
 interface UpgradedDatabase {
   readonly url: string;
-  /** Called on the schema of the previous version. */
+  /** Distributes the tables of the previous version. */
   distribute?(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -49,7 +49,9 @@ const longestSeconds = 3_600;
 /** Orders created between two restarts. */
 const createdBetween = 30;
 
-/** The time limit of a proxy's health check. A gateway that exceeds it counts as unavailable, even if it is only slow. */
+/**
+ * The time limit of a proxy's health check. A gateway that exceeds it counts as unavailable, even if it is only slow.
+ */
 const checkLimitMs = 1_000;
 
 /**
@@ -58,13 +60,16 @@ const checkLimitMs = 1_000;
  */
 const failedByRelease = 'no response: HTTP 502 without a gRPC status';
 
-/** The orders of the third expire while others are paid and cancelled. */
+/**
+ * The default lifetimes of the merchants' orders. Those of the third merchant expire while others are paid and
+ * cancelled.
+ */
 const lifetimesSeconds = [undefined, undefined, 5];
 
 /**
- * Upgrades two gateways behind a proxy from another version to this checkout under load, rolls them back, and upgrades them again. After
- * each step, expects that no call failed, and audits all orders since the start. On a machine that is too slow for the proxy's health
- * checks, calls may fail, but orders are still audited.
+ * Upgrades two gateways behind a proxy from another version to this checkout under load, rolls them back, and upgrades
+ * them again. After each step, expects that no call failed, and audits all orders since the start. On a machine that is
+ * too slow for the proxy's health checks, calls may fail, but orders are still audited.
  */
 export async function runUpgrade({
   proxy,
@@ -123,9 +128,9 @@ export async function runUpgrade({
   const journals: string[] = [];
   const steps = Array.from({ length: 2 * upgrades - 1 }, (_, step) => (step % 2 === 0 ? 'upgrade' : 'rollback'));
   for (const [step, direction] of steps.entries()) {
-    const legFolder = join(folder, `${step}`);
-    mkdirSync(legFolder);
-    const load = startWatchedLoad([target], { profile, seed: step + 1, credentials, checkout, folder: legFolder });
+    const stepFolder = join(folder, `${step}`);
+    mkdirSync(stepFolder);
+    const load = startWatchedLoad([target], { profile, seed: step + 1, credentials, checkout, folder: stepFolder });
     journals.push(load.journalFile);
     const checks = watchChecks(
       ports.map((port) => port.http),
@@ -149,7 +154,7 @@ export async function runUpgrade({
     const slowestMs = await checks.end();
     const isFailedByRelease = (outcome: string) =>
       proxy === 'nginx' && direction === 'upgrade' && previousVersion === '1.0.0' && outcome === failedByRelease;
-    // Without the calls in flight when the load ended.
+    // Calls in flight when the load ended are not included.
     const failed = [...recorder.outcomes].filter(([outcome, { wrong }]) => wrong > 0 && !isFailedByRelease(outcome));
     const calls = recorder.outcomes.values().reduce((sum, { count }) => sum + count, 0);
     const failedByStop = recorder.outcomes.get(failedByRelease)?.wrong ?? 0;
@@ -166,14 +171,14 @@ export async function runUpgrade({
   }
 }
 
-/** Checks gateways as often as a proxy does. `end` returns the longest time that one took to respond. */
+/** Checks gateways as often as a proxy does. `end` returns the longest response time. */
 function watchChecks(ports: readonly number[], signal: AbortSignal) {
   let slowestMs = 0;
   let isOver = false;
   const watching = ports.map(async (port) => {
     while (!isOver && !signal.aborted) {
       const startedAt = performance.now();
-      // While it restarts, a connection is refused.
+      // A gateway that restarts refuses connections.
       await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => {});
       slowestMs = Math.max(slowestMs, Math.round(performance.now() - startedAt));
       await sleep(checkLimitMs);

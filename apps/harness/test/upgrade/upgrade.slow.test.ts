@@ -10,7 +10,7 @@ const upgrades = Number(process.env.UPGRADES ?? 4);
 const rate = Number(process.env.UPGRADE_RATE ?? 300);
 
 test.each(proxies.filter((proxy) => !mustSkip(`upgrades behind ${proxy}`, missing(proxy))))(
-  'upgrades and rollbacks behind %s fail no call and lose no order',
+  'no call fails and no order is lost in upgrades and rollbacks behind %s',
   async (proxy) => {
     const revision = findRelease();
     expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();
@@ -19,7 +19,7 @@ test.each(proxies.filter((proxy) => !mustSkip(`upgrades behind ${proxy}`, missin
 );
 
 test.skipIf(mustSkip('upgrades on Citus', missing('haproxy') ?? missingCitus()))(
-  'upgrades and rollbacks on Citus fail no call and lose no order',
+  'no call fails and no order is lost in upgrades and rollbacks on Citus',
   async () => {
     const revision = findRelease();
     expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();

@@ -14,7 +14,7 @@ const reason =
       : undefined;
 
 test.skipIf(mustSkip('an upgrade from 1.0.0', reason))(
-  'an upgrade from 1.0.0, a rollback and another upgrade under load fail no call and lose no order',
+  'no call fails and no order is lost in an upgrade from 1.0.0, a rollback and a second upgrade under load',
   async ({ skip }) => {
     if (proxy === undefined || revision === undefined) return;
     const previous = await checkOut(revision).catch((error: Error) => error);
