@@ -19,8 +19,8 @@ const maxWorkers = availableParallelism() + 2;
 export const projectLimits = { maxWorkers, testTimeout: testLimitMs, hookTimeout: testLimitMs };
 
 /**
- * The files that take longest. They start first, so that no worker is left with a long file at the end. Vitest would sort by
- * measured durations, which a fresh clone does not have.
+ * The files that take longest. They start first, so that no worker is left with a long file at the end. Vitest would
+ * sort by measured durations, which a fresh clone does not have.
  */
 const longest = [
   'operation/start-and-stop',
@@ -74,7 +74,8 @@ const longTests: Readonly<Record<string, string[]>> = {
  */
 export const testsOf = (folder: string) =>
   defineConfig(({ mode }) => ({
-    // Tests use the source of a published package. The other conditions repeat Vite's defaults, which this list replaces.
+    // Tests use the source of a published package. The other conditions repeat Vite's defaults, which this list
+    // replaces.
     ssr: { resolve: { conditions: ['@order-gateway/source', 'module', 'node', 'development|production'] } },
     test: {
       ...runOptions,
@@ -84,8 +85,8 @@ export const testsOf = (folder: string) =>
       globalSetup: mode !== 'unit' && packagesWithPostgres.includes(basename(folder)) ? [testPostgres] : [],
       // Long tests run one after the other: most of them load the machine.
       ...(mode in longTests && { maxWorkers: 1, testTimeout: 3_600_000 }),
-      // The files of a package share processes, because importing the gateway's modules takes most files longer than their
-      // tests.
+      // The files of a package share processes, because importing the gateway's modules takes most files longer than
+      // their tests.
       isolate: mode in longTests,
       expect: { poll: { timeout: waitLimitMs } },
     },

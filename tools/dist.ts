@@ -7,8 +7,8 @@ import manifest from '../package.json' with { type: 'json' };
 import { pnpm } from './pnpm.ts';
 import { findProgram } from './skip-if-missing.ts';
 
-// Builds the artifacts of a release in dist/ from the commit HEAD: the image, the packages, the sources, and the files that
-// describe them (docs/releasing.md). BASE_IMAGE replaces the base image, for example by the one of .ci/base-image.
+// Builds the artifacts of a release in dist/ from the commit HEAD: the image, the packages, the sources, and the files
+// that describe them (docs/releasing.md). BASE_IMAGE replaces the base image, for example by the one of .ci/base-image.
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -42,7 +42,9 @@ function exportSources(): string {
   return join(folder, `${name}-${version}`);
 }
 
-/** Builds the image as an OCI layout in a tar file. All times are that of the commit, so that two builds are identical. */
+/**
+ * Builds the image as an OCI layout in a tar file. All times are that of the commit, so that two builds are identical.
+ */
 function buildImage(sources: string): void {
   if (findProgram('buildah') === undefined) {
     process.stderr.write('SKIPPED: the image: buildah is not installed\n');
@@ -81,8 +83,8 @@ function writeLicences(): void {
 }
 
 /**
- * Writes which sources the artifacts were built from, as an in-toto statement with SLSA's predicate. The statement is not
- * signed, because the workflow of a release signs the artifacts.
+ * Writes which sources the artifacts were built from, as an in-toto statement with SLSA's predicate. The statement is
+ * not signed, because the workflow of a release signs the artifacts.
  */
 function writeProvenance(): void {
   const files = readdirSync(dist).toSorted();

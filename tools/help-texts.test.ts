@@ -5,7 +5,10 @@ import { expect, test } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { waitLimitMs } from './test-limits.ts';
 
-/** The files of programs with a help text, by the name in their usage: scripts of package.json, and the client's command. */
+/**
+ * The files of programs with a help text, by the name in their usage: scripts of package.json, and the client's
+ * command.
+ */
 const programs = new Map([
   ...Object.entries(manifest.scripts).flatMap(([name, script]): [string, string][] => {
     const [, file] = /^node .*?(apps\/\w+\/src\/\S+)$/.exec(script) ?? [];

@@ -57,7 +57,9 @@ export const windowUpdateFrame = (streamId: number, size: number) =>
 export const dataFrame = (streamId: number, data: Uint8Array, frameFlags: number = flags.endStream) =>
   http2Frame(frameTypes.data, frameFlags, streamId, data);
 
-/** Encodes a text without Huffman coding (RFC 7541, 5.2). Its length is an integer with a prefix of seven bits (5.1). */
+/**
+ * Encodes a text without Huffman coding (RFC 7541, 5.2). Its length is an integer with a prefix of seven bits (5.1).
+ */
 function hpackText(text: string): Buffer {
   const length = [Math.min(text.length, 127)];
   let rest = text.length - 127;
@@ -89,7 +91,9 @@ export interface ReceivedFrame {
   readonly payload: Buffer;
 }
 
-/** Returns a function that takes the bytes of a connection in chunks of any length, and passes each frame to `onFrame`. */
+/**
+ * Returns a function that takes the bytes of a connection in chunks of any length, and passes each frame to `onFrame`.
+ */
 export function frameReader(onFrame: (received: ReceivedFrame) => void): (bytes: Buffer) => void {
   let unread = Buffer.alloc(0);
   return (bytes) => {

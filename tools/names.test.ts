@@ -12,9 +12,9 @@ const [, catalog = ''] = /^catalog:\n((?: {2}.+\n)+)/m.exec(readFileSync('pnpm-w
 const pinned = [...catalog.matchAll(/^ {2}"?([^":]+)/gm)].map(([, name]) => name);
 
 /**
- * Commands that download and run a package, with any flags. Matches only at the start of a command, because npx is a noun
- * in prose. `npx --no --` runs only installed packages. Without the second `--`, npm 11 reads the options that follow
- * the name as its own.
+ * Commands that download and run a package, with any flags. Matches only at the start of a command, because npx is a
+ * noun in prose. `npx --no --` runs only installed packages. Without the second `--`, npm 11 reads the options that
+ * follow the name as its own.
  */
 const runners =
   /(?<=(?:^[ #$]*|['"`&|;(]|\b[Rr]un|\bUsage:|\b[A-Z_]+=\S*) ?)\b(npx|pnpx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|create|init)|pnpm create|yarn create)((?: +(?:--?[a-z][\w-]*|--))*)(?: +([@a-z][^\s`'"]*))?/gm;

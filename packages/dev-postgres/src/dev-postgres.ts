@@ -47,7 +47,8 @@ export type DevPostgresOptions = {
   /** The folder for data and log, which is created if it is missing. */
   readonly dataDir: string;
   /**
-   * A logger such as pino. It logs one line when the server exits unexpectedly, has been restarted, or fails to restart.
+   * A logger such as pino. It logs one line when the server exits unexpectedly, has been restarted, or fails to
+   * restart.
    */
   readonly logger?: Record<'info' | 'error', (fields: object, message: string) => void> | undefined;
   /** Settings of PostgreSQL, without spaces, that override the defaults if this call launches the server. */
@@ -59,9 +60,9 @@ export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
 /**
  * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the server that already runs on
  * this folder. If a process is killed, the server survives it, and the next start uses the server. A server that exits
- * unexpectedly is restarted on the same port, and a failed restart is retried. Each user holds a shared advisory lock on
- * a separate connection. A user that stops tries to take the lock exclusively: if it succeeds, it was the last user, and
- * it stops the server. Rejects with a one-line message if the server does not start, or is not ready after 30 s.
+ * unexpectedly is restarted on the same port, and a failed restart is retried. Each user holds a shared advisory lock
+ * on a separate connection. A user that stops tries to take the lock exclusively: if it succeeds, it was the last user,
+ * and it stops the server. Rejects with a one-line message if the server does not start, or is not ready after 30 s.
  */
 export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
   const cluster = await openCluster(dataDir);

@@ -78,8 +78,8 @@ export async function startElsewhere(): Promise<{ child: ChildProcess; url: stri
 }
 
 /**
- * Runs a module in a Node.js process that has its own process group, like a command in a shell. Ctrl-C signals the whole
- * group.
+ * Runs a module in a Node.js process that has its own process group, like a command in a shell. Ctrl-C signals the
+ * whole group.
  */
 function startNode(program: string) {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

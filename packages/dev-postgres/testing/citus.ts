@@ -20,7 +20,9 @@ export interface CitusOptions {
 /** The `pg_config` of the PostgreSQL that Citus was built for: `PG_CONFIG`, or the one in the PATH. */
 export const pgConfig = process.env.PG_CONFIG ?? 'pg_config';
 
-/** The same settings as in docs/scaling.md. A transaction on several workers commits in two phases, so it is prepared. */
+/**
+ * The same settings as in docs/scaling.md. A transaction on several workers commits in two phases, so it is prepared.
+ */
 const nodeSettings = {
   shared_buffers: '256MB',
   max_connections: '200',

@@ -13,7 +13,9 @@ export const standbyName = 'standby';
 
 const settings = { shared_buffers: '64MB' };
 
-/** Starts a primary and a standby that streams from it, in separate folders. Both are removed however this process ends. */
+/**
+ * Starts a primary and a standby that streams from it, in separate folders. Both are removed however this process ends.
+ */
 export async function startReplicatedServers() {
   const folders = [await openServerFolder(), await openServerFolder()] as const;
   const [primaryFolder, standbyFolder] = folders;

@@ -13,9 +13,9 @@ const checkoutIds = [2, 3] as AccountId[];
 const timeoutMs = 1_000;
 
 /**
- * Returns a history of calls on one order that a correct gateway can produce. The domain decides each call at one moment
- * between its sending and its response, using an in-memory store. Some calls get no response, whether they took effect
- * or not.
+ * Returns a history of calls on one order that a correct gateway can produce. The domain decides each call at one
+ * moment between its sending and its response, using an in-memory store. Some calls get no response, whether they took
+ * effect or not.
  */
 export async function goodHistory(seed: number): Promise<History> {
   const random = createRandom(seed);
