@@ -58,20 +58,18 @@ export async function runRecorded<Row extends Record<string, unknown>>(
   return rows as unknown as Row[];
 }
 
+interface ActionFilter {
+  readonly clientId?: string | undefined;
+  readonly limit: number;
+}
+
 /**
  * Returns at most `limit` entries of one account or of all: oldest first after the entry with the id `after`, or newest
  * first before the entry with the id `before`.
  */
 export function listActions(
   db: PostgresJsDatabase,
-  {
-    clientId,
-    limit,
-    ...position
-  }: { readonly clientId?: string | undefined; readonly limit: number } & (
-    | { readonly after: number }
-    | { readonly before: number }
-  ),
+  { clientId, limit, ...position }: ActionFilter & ({ readonly after: number } | { readonly before: number }),
 ) {
   return db
     .select()

@@ -5,6 +5,7 @@ import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import {
   arrayLiteral,
+  type ConnectionOptions,
   noStatementTimeoutMs,
   openConnection,
   patientConnectTimeoutMs,
@@ -43,16 +44,11 @@ export interface StoredEvent {
  * row of the previous page. A page has no time limit. Rejects with an error that contains no values.
  */
 export async function* readPages<Row>(
-  {
-    url,
-    applicationName,
-    pageMax,
-  }: { readonly url: string; readonly applicationName: string; readonly pageMax: number },
+  { pageMax, ...options }: Pick<ConnectionOptions, 'url' | 'applicationName'> & { readonly pageMax: number },
   read: (db: PostgresJsDatabase, after: Row | undefined) => PromiseLike<readonly Row[]>,
 ): AsyncGenerator<readonly Row[], void> {
   const connection = openConnection({
-    url,
-    applicationName,
+    ...options,
     statementTimeoutMs: noStatementTimeoutMs,
     connectTimeoutMs: patientConnectTimeoutMs,
   });

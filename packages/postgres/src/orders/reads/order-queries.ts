@@ -77,9 +77,9 @@ interface PaymentKey {
 /** Finds orders in PostgreSQL. */
 export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOrder): OrderQueries {
   const clients = openClients(options, 'lookups');
-  const queue = createLookups(options, { name: 'lookups', clients }, readMerchants);
+  const queue = createLookups(options, 'lookups', clients, readMerchants);
   const pageClients = openClients(options, 'pages');
-  const pages = createLookups(options, { name: 'pages', clients: pageClients }, createMerchantCache());
+  const pages = createLookups(options, 'pages', pageClients, createMerchantCache());
   const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
     name: 'logos',
     meter: options.meter,
@@ -151,17 +151,16 @@ function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): Datab
 /** Lookups that arrive together share a prepared statement, which uses one index. */
 function createLookups(
   { meter, isDistributed }: DatabaseOptions,
-  queue: {
-    readonly name: 'lookups' | 'pages';
-    readonly clients: readonly DatabaseClient<Statements>[];
-  },
+  name: 'lookups' | 'pages',
+  clients: readonly DatabaseClient<Statements>[],
   findMerchants: FindMerchants,
 ) {
   return createBatchQueue<DatabaseClient<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
-    ...queue,
+    name,
     meter,
+    clients,
     batchMax: queueLimits.lookups.batchMax,
-    waitingMax: queueLimits[queue.name].waitingMax,
+    waitingMax: queueLimits[name].waitingMax,
     // Each batch then concerns one merchant, so that a lost server does not make the lookups of other merchants fail.
     ...(isDistributed && { ownerOf: ({ merchantId }: Lookup) => merchantId, separatesOwners: true }),
     run: (client, batch) => findBatch(client, batch, findMerchants),
