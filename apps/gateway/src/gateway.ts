@@ -135,10 +135,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const redirectUri = () => `${baseUrl}/console/openid/callback`;
   const openId =
     consoleSessions && config.openId && (await import('./console/openid.ts')).createOpenId(config.openId, redirectUri);
-  const optionalRoutes = consoleSessions
-    ? [(await import('./console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId })]
-    : [];
-  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), { tls: tls?.http, optionalRoutes });
+  const addConsole =
+    consoleSessions &&
+    (await import('./console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId });
+  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), { tls: tls?.http, addConsole });
   const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });
   const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);

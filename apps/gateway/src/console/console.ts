@@ -8,7 +8,7 @@ import { html } from 'hono/html';
 import { admitUnauthenticated } from '../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../http/problem.ts';
 import { isEmbeddedElsewhere, isFromAnotherSite, startReading } from '../http/requests.ts';
-import type { OptionalRoutes } from '../http/server.ts';
+import type { AddRoutes } from '../http/server.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
 import type { Receive } from '../intake/receive.ts';
 import type { Members, Operation } from '../operations/operation.ts';
@@ -51,7 +51,7 @@ interface ConsoleDeps extends SignInDeps {
 }
 
 /** Creates the routes of the console, all of them under `/console`. */
-export function consoleRoutes(console: ConsoleDeps): OptionalRoutes {
+export function consoleRoutes(console: ConsoleDeps): AddRoutes {
   return async (app, receive) => {
     app.register(async (scope) => signInRoutes(scope, console));
     app.register(async (scope) => unknownRoutes(scope, console));

@@ -34,7 +34,7 @@ const hostForm = /^(?:\[[\w:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/;
 const strictTransportSecurity = 'max-age=31536000';
 
 /** Adds the routes of a part of the gateway that can be switched off, such as the console. */
-export type OptionalRoutes = (app: FastifyInstance, receive: Receive) => Promise<void>;
+export type AddRoutes = (app: FastifyInstance, receive: Receive) => Promise<void>;
 
 /**
  * Creates the server of the HTTP port: the JSON API, payment pages, the reference, health checks, and the Connect and
@@ -44,10 +44,7 @@ export function createHttpServer(
   deps: GatewayDeps,
   operations: readonly Operation[],
   pathPrefix: string,
-  {
-    tls,
-    optionalRoutes = [],
-  }: { readonly tls?: TlsPort | undefined; readonly optionalRoutes?: readonly OptionalRoutes[] } = {},
+  { tls, addConsole }: { readonly tls?: TlsPort | undefined; readonly addConsole?: AddRoutes | undefined } = {},
 ): PortServer {
   const receive = createReceive(deps);
   const serverOptions: ServerOptions = {
@@ -92,7 +89,7 @@ export function createHttpServer(
   }
   const destroySockets = trackSockets(app.server);
   const allowedMethods = collectAllowedMethods(app);
-  const connections = watchConnections(app.server, deps, { allowedMethods });
+  const connections = watchConnections(app.server, deps, allowedMethods);
   // Node.js would respond with 417 itself, without an x-request-id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   // By default, Node.js requests every body with `100 Continue`. If the gateway does not request the body, the client
@@ -136,7 +133,7 @@ export function createHttpServer(
         referenceRoutes(reference, deps);
         logoRoutes(reference, deps);
       });
-      for (const addRoutes of optionalRoutes) await addRoutes(scope, receive);
+      await addConsole?.(scope, receive);
       healthRoutes(scope, deps.readiness);
       await connectRoutes(scope, deps, receive, operations);
     },

@@ -55,10 +55,8 @@ interface PendingRequest {
 export function watchConnections(
   server: Server,
   deps: GatewayDeps,
-  {
-    connectionsMax = limits.connectionsMax,
-    allowedMethods = () => undefined,
-  }: { readonly connectionsMax?: number; readonly allowedMethods?: (url: string) => string | undefined } = {},
+  allowedMethods: (url: string) => string | undefined,
+  connectionsMax = limits.connectionsMax,
 ) {
   const pending = new Map<Socket, PendingRequest[]>();
   const limit = createConnectionLimit<Socket>(connectionsMax, (socket) => socket.destroy());

@@ -122,7 +122,7 @@ describe('a full port', () => {
       if (request.url === '/idle') connections.peerOf(request).markIdle();
       else if (request.url !== '/slow') response.end('ok');
     });
-    const connections = watchConnections(server, fixedDeps(logger), { connectionsMax: 3 });
+    const connections = watchConnections(server, fixedDeps(logger), () => undefined, 3);
     port = await listen(server);
   });
 
@@ -173,7 +173,7 @@ test.skipIf(mustSkip('a full port over TLS', noCertificates))(
     const authority = createAuthority();
     onTestFinished(() => authority.remove());
     const server = createTlsServer(authority.issue('server'), (_, response) => void response.end('ok'));
-    watchConnections(server, fixedDeps(createMemoryLogger().logger), { connectionsMax: 2 });
+    watchConnections(server, fixedDeps(createMemoryLogger().logger), () => undefined, 2);
     const port = await listen(server);
     const open = async () => {
       const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca });
