@@ -60,32 +60,26 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
  * announced size, media type, credentials and kind of account, rate, capacity, body. The content of the body (JSON or
  * Protobuf, fields, checksum) is checked after that.
  */
-export function createReceive({
-  authenticate,
-  unauthenticatedCalls,
-  rateLimit,
-  admission,
-  rejectionPause,
-}: ReceiveDeps) {
+export function createReceive(deps: ReceiveDeps) {
   const admit = async (
     call: Call,
     kind: Account['kind'],
     authenticateCall: IncomingCall['authenticate'],
   ): Promise<Result<Permit, Failure>> => {
     const timeLeftMs = call.timeLeftMs();
-    const account = await (authenticateCall?.(timeLeftMs) ?? authenticate(call.credentials, timeLeftMs));
+    const account = await (authenticateCall?.(timeLeftMs) ?? deps.authenticate(call.credentials, timeLeftMs));
     if (!account.ok) {
       return account.failure.kind === 'unauthenticated'
-        ? failed(await unauthenticatedCalls.reject(call.peer))
+        ? failed(await deps.unauthenticatedCalls.reject(call.peer))
         : account;
     }
     call.authenticated(account.value);
     if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
-    const waitMs = rateLimit(account.value);
+    const waitMs = deps.rateLimit(account.value);
     // A caller that has disconnected gets no response.
-    const permit = waitMs !== undefined || call.hasEnded ? undefined : admission.acquire(account.value.id);
+    const permit = waitMs !== undefined || call.hasEnded ? undefined : deps.admission.acquire(account.value.id);
     if (permit !== undefined) return success(permit);
-    await rejectionPause(call.peer);
+    await deps.rejectionPause(call.peer);
     return failed(
       waitMs === undefined ? storageFailure('overloaded') : { kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) },
     );
@@ -108,7 +102,7 @@ export function createReceive({
       const reading = earlyReading ?? startReading?.(call.timeLeftMs());
       const body = reading === undefined ? noBody : await takeBody(call, reading);
       if (!body.ok) {
-        if (body.failure.kind === 'overloaded') await rejectionPause(call.peer);
+        if (body.failure.kind === 'overloaded') await deps.rejectionPause(call.peer);
         return body;
       }
       const slot = permit?.start();
