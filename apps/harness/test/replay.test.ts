@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Fixture, fixturesFolder, loadFixtures, type Protocol, protocols } from '@order-gateway/fixtures';
-import { waits } from '@order-gateway/fixtures/replay';
+import { waitsForTime } from '@order-gateway/fixtures/replay';
 import { type Client, openClients } from '@order-gateway/fixtures/wire';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { partition } from '@order-gateway/postgres/testing/partitioned-database';
@@ -52,7 +52,7 @@ describe('with its own gateway', () => {
     expect(replayedAs('ok')).not.toEqual([]);
     expect(replayedAs('no merchant')).toEqual([]);
   };
-  const [waiting, quick] = [fixtures.filter(waits), fixtures.filter((fixture) => !waits(fixture))];
+  const [waiting, quick] = [fixtures.filter(waitsForTime), fixtures.filter((fixture) => !waitsForTime(fixture))];
   test.for(quick)('$folder/$file: $name', replayed);
   test.concurrent.for(waiting)('$folder/$file: $name', replayed);
 });

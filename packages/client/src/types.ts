@@ -114,7 +114,9 @@ export interface OrderFilter {
 /** The types of events. A newer gateway may add types, so ignore those that you don't know. */
 export type EventType = 'order.paid' | 'order.expired' | 'order.cancelled' | 'order.payment_refused';
 
-/** A change of an order. The same event may arrive more than once, and events may arrive in any order: compare `id`. */
+/**
+ * A change of an order. The same event may arrive more than once, and events may arrive in any order, so compare `id`.
+ */
 export interface OrderEvent {
   /** `evt_` and a unique text. Webhooks send it in the header `webhook-id`. */
   readonly id: string;

@@ -34,9 +34,9 @@ afterAll(async () => {
 /** The commands of all versions of Node.js in the PATH, by version. */
 function installedNodes(): Map<string, string> {
   const commands = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'));
-  const found = commands.filter((command) => existsSync(command));
+  const existing = commands.filter((command) => existsSync(command));
   return new Map(
-    found.map((command) => [execFileSync(command, ['-p', 'process.version'], { encoding: 'utf8' }), command]),
+    existing.map((command) => [execFileSync(command, ['-p', 'process.version'], { encoding: 'utf8' }), command]),
   );
 }
 

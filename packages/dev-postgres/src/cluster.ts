@@ -38,7 +38,7 @@ export function hasDatabase(dataDir: string): boolean {
 /**
  * Opens the cluster in a data folder, and creates it on the first call. initdb runs in a temporary folder that is
  * renamed when it is complete, so a start that is killed never leaves an incomplete cluster. If two first starts run at
- * once, the slower one uses the cluster of the faster one.
+ * the same time, the slower one uses the cluster of the faster one.
  */
 export async function openCluster(dataDir: string, options: ClusterOptions = {}): Promise<Cluster> {
   await makeFolder(dataDir).catch(unusable(dataDir));

@@ -84,7 +84,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
   }
 
   async function rejoin(): Promise<void> {
-    // Ended only after it has been replaced, because `leave` needs a session that can connect.
+    // This session is ended only after it has been replaced, because `leave` needs a session that can connect.
     const lostSession = session;
     let isReported = false;
     const onLaunch = () => {

@@ -38,8 +38,8 @@ test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
 
     await users[1]?.stop();
     await users[2]?.stop();
-    // If the first user had not rejoined when the last other user left, that user stopped the server, and the server
-    // starts again.
+    // If the first user had not yet rejoined when the last other user left, that user stopped the server. The first
+    // user then starts it again.
     await expectRunning(first);
     await first.stop();
     expect(serverPids()).toEqual([]);
@@ -47,9 +47,9 @@ test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
 );
 
 test('a user that joined a running server restarts it each time it is killed', async () => {
-  const there = await startElsewhere();
+  const otherProcess = await startElsewhere();
   const user = await start();
-  there.child.kill('SIGKILL');
+  otherProcess.child.kill('SIGKILL');
   for (let kills = 1; kills <= 3; kills += 1) {
     process.kill(serverPid(), 'SIGKILL');
     await expect.poll(() => user.reports).toEqual(Array(kills).fill([exited, restarted]).flat());
@@ -94,21 +94,21 @@ test('a failed restart is reported with the reason and repeated', async () => {
 });
 
 test('a user whose connection was cut rejoins without a report', async () => {
-  const here = await start();
-  const there = await start();
+  const first = await start();
+  const second = await start();
   const pids = async () =>
     // A connected process becomes a user when it gets the lock.
-    (await query(here.url, `select pid from pg_locks where locktype = 'advisory' and granted`)).map(({ pid }) => pid);
+    (await query(first.url, `select pid from pg_locks where locktype = 'advisory' and granted`)).map(({ pid }) => pid);
   const before = await pids();
   expect(before).toHaveLength(2);
   await query(
-    here.superuserUrl,
+    first.superuserUrl,
     `select pg_terminate_backend(pid) from pg_stat_activity where pid = any('{${before}}')`,
   );
   await expect.poll(async () => (await pids()).filter((pid) => !before.includes(pid)).length).toBe(2);
-  await here.stop();
-  expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
-  expect([...here.reports, ...there.reports]).toEqual([]);
+  await first.stop();
+  expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  expect([...first.reports, ...second.reports]).toEqual([]);
 });
 
 test('no server remains after its only user stops, even during a restart', async () => {

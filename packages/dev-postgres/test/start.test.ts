@@ -80,13 +80,13 @@ test('the gateway owns its database and is not a superuser', async () => {
 });
 
 test('a second process shares the server, and the last process to leave stops it', async () => {
-  const here = await start();
-  const there = await startElsewhere();
-  expect(there.url).toBe(here.url);
-  await here.stop();
-  expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
-  const exit = once(there.child, 'exit');
-  there.child.stdin?.end();
+  const user = await start();
+  const otherProcess = await startElsewhere();
+  expect(otherProcess.url).toBe(user.url);
+  await user.stop();
+  expect(await query(otherProcess.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  const exit = once(otherProcess.child, 'exit');
+  otherProcess.child.stdin?.end();
   expect(await exit).toEqual([0, null]);
   expect(serverPids()).toEqual([]);
 });
@@ -122,40 +122,40 @@ test('a start gets a running server even if the last user stops it at the same m
 });
 
 test('a start uses the server of a process group that was killed', async () => {
-  const there = await startElsewhere();
-  await query(there.url, 'create table words (word text)');
+  const otherProcess = await startElsewhere();
+  await query(otherProcess.url, 'create table words (word text)');
   const pid = serverPid();
-  const exit = once(there.child, 'exit');
-  process.kill(-(there.child.pid ?? Number.NaN), 'SIGKILL');
+  const exit = once(otherProcess.child, 'exit');
+  process.kill(-(otherProcess.child.pid ?? Number.NaN), 'SIGKILL');
   await exit;
 
-  const here = await start();
-  expect([here.url, serverPid()]).toEqual([there.url, pid]);
-  expect(await query(here.url, 'select * from words')).toEqual([]);
-  await here.stop();
+  const user = await start();
+  expect([user.url, serverPid()]).toEqual([otherProcess.url, pid]);
+  expect(await query(user.url, 'select * from words')).toEqual([]);
+  await user.stop();
   expect(serverPids()).toEqual([]);
 });
 
 test('a start waits for the last process of a killed server', async () => {
-  const there = await startElsewhere();
+  const otherProcess = await startElsewhere();
   // A busy process does not notice that its postmaster is gone, and PostgreSQL does not start while that process
   // exists.
-  const endless = query(there.url, 'do $$ begin loop end loop; end $$');
+  const endless = query(otherProcess.url, 'do $$ begin loop end loop; end $$');
   const failed = expect(endless).rejects.toThrow();
   const active = () =>
-    query(there.url, `select pid from pg_stat_activity where query like 'do %' and state = 'active'`);
+    query(otherProcess.url, `select pid from pg_stat_activity where query like 'do %' and state = 'active'`);
   await expect.poll(active).toHaveLength(1);
   const [{ pid } = {}] = await active();
-  there.child.kill('SIGKILL');
+  otherProcess.child.kill('SIGKILL');
   process.kill(serverPid(), 'SIGKILL');
 
   const starting = start();
   const log = () => readFile(join(dataDir(), 'postgres/postgres.log'), 'utf8');
   await expect.poll(log).toMatch(/pre-existing shared memory block .* is still in use/);
   process.kill(pid, 'SIGKILL');
-  const here = await starting;
+  const user = await starting;
   await failed;
-  expect(await query(here.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  expect(await query(user.url, 'select 1 as one')).toEqual([{ one: 1 }]);
 });
 
 test('a lock file that names the pid of another program is ignored', async () => {

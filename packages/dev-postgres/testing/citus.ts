@@ -81,7 +81,7 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
     const node = await start(settings, port && port + index);
     await withSession(node.url, async (session) => {
       await session`create extension citus`;
-      // Used for connections to all other nodes.
+      // Nodes use this password to connect to each other.
       await session`insert into pg_dist_authinfo values (0, 'postgres', ${`password=${password}`})`;
       // PostgreSQL has had this setting since its releases of August 2026.
       const [plugins] = await session`select from pg_settings where name = 'output_plugin_libraries'`;

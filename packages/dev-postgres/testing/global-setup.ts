@@ -9,8 +9,8 @@ import { openServerFolder, startTestServer, testClusterVariable, testServerVaria
 const requiredBytes = 8 * 2 ** 30;
 
 /**
- * Returns the folder for the files of a run. It is in memory if there is enough, because each cluster consists of a
- * thousand small files.
+ * Returns the folder for the files of a run. It is in memory if enough memory is free, because each cluster
+ * consists of a thousand small files.
  */
 function parentFolder(): string {
   const memory = '/dev/shm';

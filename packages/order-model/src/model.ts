@@ -65,7 +65,7 @@ export interface Period {
  */
 export interface Call {
   readonly request: Request;
-  /** Positions in real time: a call precedes another if its response came before the other was sent. */
+  /** Positions in real time: a call precedes another if its response arrived before the other was sent. */
   readonly sentAt: number;
   /** Infinite if the call may take effect at any later time, or never. */
   readonly receivedAt: number;

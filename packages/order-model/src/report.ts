@@ -14,8 +14,8 @@ export function columns(rows: readonly (readonly string[])[]): string {
  */
 export function describeUnexplained(history: History): string {
   const small = smallest(history);
-  const found = findUnexplained(small);
-  if (found === undefined) throw new Error('the history is explained');
+  const unexplained = findUnexplained(small);
+  if (unexplained === undefined) throw new Error('the history is explained');
   const calls = small.calls.toSorted((a, b) => a.sentAt - b.sentAt);
   const startsAt = calls[0]?.sentAt ?? 0;
   const numberOf = (step: Call) => calls.findIndex((call) => call.sentAt === step.sentAt) + 1;
@@ -26,12 +26,12 @@ export function describeUnexplained(history: History): string {
     requestText(request),
     response === undefined ? 'not needed, or none' : responseText(response),
   ]);
-  const order = found.longest.map((step) => `call ${numberOf(step)} (${step.request.kind})`).join(', ');
-  const next = [...new Set(found.next.map(numberOf))].map((number) => `call ${number}`).join(' or ');
+  const order = unexplained.longest.map((step) => `call ${numberOf(step)} (${step.request.kind})`).join(', ');
+  const next = [...new Set(unexplained.next.map(numberOf))].map((number) => `call ${number}`).join(' or ');
   return [
     columns([['call', 'sent', 'received', 'request', 'response'], ...rows]),
     `stored: ${storedText(small)}`,
-    `explained: ${order || 'nothing'}, which leaves the order ${stateText(found.state)}`,
+    `explained: ${order || 'nothing'}, which leaves the order ${stateText(unexplained.state)}`,
     next === '' ? 'this is not what is stored' : `contradiction: ${next} had to be next`,
   ].join('\n');
 }

@@ -191,8 +191,8 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     const { stored } = claimed;
     const lease = { attempt: '9/a', endsAtMs: (stored?.lease?.endsAtMs ?? 0) + gapMs };
     const response = { outcome: 'ok', leaseEndsAtMs: lease.endsAtMs, shown: { status: 'UN_PAID' as const } };
-    const again = append(claimed, { kind: 'start', attempt: '9/a', leaseMs: 60_000 }, response);
-    return again && { ...again, stored: stored && { ...stored, lease } };
+    const ignored = append(claimed, { kind: 'start', attempt: '9/a', leaseMs: 60_000 }, response);
+    return ignored && { ...ignored, stored: stored && { ...stored, lease } };
   },
   'a lease that no attempt has claimed': (history) => {
     const isClaimed = history.calls.some(({ request }) => request.kind === 'start');

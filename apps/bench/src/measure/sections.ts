@@ -18,7 +18,7 @@ export interface Section extends Omit<LoadOptions, 'signal'> {
   readonly ratios: readonly Ratio[];
 }
 
-/** A metric of one contender divided by that of another. */
+/** The ratio of a metric of one contender (`of`) to the same metric of another (`to`). */
 export interface Ratio {
   readonly metric: 'ordersPerSecond' | 'cpuMicroseconds' | 'p50Ms' | 'p99Ms';
   readonly of: string;

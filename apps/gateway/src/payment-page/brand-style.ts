@@ -48,12 +48,12 @@ export function brandStyle(color: string): string {
 }
 
 /** Returns the contrast ratio of two colours, from 1 to 21 (WCAG 2.2). */
-export function contrastOf(color: string, other: string): number {
-  return contrast(rgbOf(color), rgbOf(other));
+export function contrastOf(color: string, otherColor: string): number {
+  return contrast(rgbOf(color), rgbOf(otherColor));
 }
 
-function contrast(color: Rgb, other: Rgb): number {
-  const [dark = 0, light = 0] = [luminance(color), luminance(other)].toSorted((a, b) => a - b);
+function contrast(color: Rgb, otherColor: Rgb): number {
+  const [dark = 0, light = 0] = [luminance(color), luminance(otherColor)].toSorted((a, b) => a - b);
   return (light + 0.05) / (dark + 0.05);
 }
 

@@ -158,7 +158,7 @@ a:focus-visible, pre:focus-visible { outline: 3px solid var(--accent); outline-o
 @media print { .site { display: none; } }
 `;
 
-/** The style sheet of the home page and the guides, after that of their bar. */
+/** The style sheet of the home page and the guides. It follows {@link siteStyle}. */
 export const guideStyle = `
 html { font: 100%/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; scroll-padding-top: 4.5rem; }
 main { max-width: 52rem; margin: auto; padding: 1.5rem 1rem 4rem; overflow-wrap: anywhere; }

@@ -189,14 +189,15 @@ function withMembers(message: DescMessage): DescMessage[] {
 
 /** Returns the schemas of the bodies of all JSON routes, by message. */
 function bodySchemas(): Readonly<Record<string, JsonSchema>> {
-  const found: Record<string, JsonSchema> = {};
+  const schemasByMessage: Record<string, JsonSchema> = {};
   for (const method of Object.values(methods)) {
     const route = jsonRouteOf(method);
     if (route === undefined) continue;
-    if (route.hasBody) found[method.input.name] = bodySchema(method.input, route.path);
-    for (const message of withMembers(responseMessageOf(method))) found[message.name] ??= messageSchema(message);
+    if (route.hasBody) schemasByMessage[method.input.name] = bodySchema(method.input, route.path);
+    for (const message of withMembers(responseMessageOf(method)))
+      schemasByMessage[message.name] ??= messageSchema(message);
   }
-  return found;
+  return schemasByMessage;
 }
 
 /**

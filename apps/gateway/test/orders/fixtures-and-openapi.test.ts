@@ -1,7 +1,7 @@
 import { type Credentials, liveSecretsMax } from '@order-gateway/domain/accounts';
 import { endpointsMax } from '@order-gateway/domain/webhooks';
 import { carrierOf, type FixtureCall, loadFixtures, operations } from '@order-gateway/fixtures';
-import { differences, isCarried, type Merchants, sendFixture, waits } from '@order-gateway/fixtures/replay';
+import { differences, isCarried, type Merchants, sendFixture, waitsForTime } from '@order-gateway/fixtures/replay';
 import { type CallResponse, openClients } from '@order-gateway/fixtures/wire';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -124,7 +124,7 @@ function jsonOf(bytes: Uint8Array | undefined): unknown {
 
 describe('the fixtures over JSON', () => {
   // Fixtures that wait until an order expires show no other kinds of response.
-  const sent = fixtures.filter((fixture) => isCarried(fixture, 'json') && !waits(fixture));
+  const sent = fixtures.filter((fixture) => isCarried(fixture, 'json') && !waitsForTime(fixture));
 
   test('are more than 100', () => {
     expect(sent.length).toBeGreaterThan(100);

@@ -1,8 +1,8 @@
 import type { Replay } from './replay-fixtures.ts';
 
 /**
- * The result of a run as JUnit XML: a suite for each protocol, and a test case for each fixture. A fixture is skipped if
- * the protocol cannot carry it or a merchant that it needs is missing.
+ * The result of a run as JUnit XML: a suite for each protocol, and a test case for each fixture. A fixture is skipped
+ * if the protocol cannot carry it or a merchant that it needs is missing.
  */
 export function junitReport(replays: readonly Replay[]): string {
   const suites = [...Map.groupBy(replays, ({ protocol }) => protocol)].map(
@@ -26,9 +26,9 @@ function testCase({ fixture, protocol, outcome, differences }: Replay): string {
     const reason = outcome === '-' ? 'the protocol cannot carry it' : 'a merchant that it needs is missing';
     return `${start}><skipped message="${reason}"/></testcase>\n`;
   }
-  const failures = differences.map(({ call, what, expected, actual }) => {
+  const failures = differences.map(({ call, subject, expected, actual }) => {
     const text = `expected ${expected}\nactual   ${actual}`;
-    return `<failure message="${escaped(`call ${call}, ${what}`)}">${escaped(text)}</failure>`;
+    return `<failure message="${escaped(`call ${call}, ${subject}`)}">${escaped(text)}</failure>`;
   });
   return `${start}>${failures.join('')}</testcase>\n`;
 }

@@ -45,10 +45,10 @@ export async function replayFixtures(
     chosen.map(async (protocol) => {
       const replays = new Map<Fixture, Promise<Replay>>();
       for (const fixture of fixtures)
-        if (waits(fixture)) replays.set(fixture, replayFixture(fixture, protocol, target));
+        if (waitsForTime(fixture)) replays.set(fixture, replayFixture(fixture, protocol, target));
       for (const fixture of fixtures) {
         signal.throwIfAborted();
-        if (waits(fixture)) continue;
+        if (waitsForTime(fixture)) continue;
         const replay = replayFixture(fixture, protocol, target);
         replays.set(fixture, replay);
         await replay;
@@ -76,7 +76,7 @@ export async function replayFixture(fixture: Fixture, protocol: Protocol, target
       first ??= response;
     }
   } catch (error) {
-    found.push({ call: 0, what: 'calls', expected: 'all of them sent', actual: messageOf(error) });
+    found.push({ call: 0, subject: 'calls', expected: 'all of them sent', actual: messageOf(error) });
   }
   return { fixture, protocol, outcome: found.length === 0 ? 'ok' : 'differs', differences: found };
 }

@@ -12,7 +12,7 @@ function replay(protocol: Protocol, more: Partial<Replay> = {}): Replay {
 }
 
 test('the report is a table, each difference with both sides, and the totals', () => {
-  const differences = [{ call: 2, what: 'status', expected: '400', actual: '500' }];
+  const differences = [{ call: 2, subject: 'status', expected: '400', actual: '500' }];
   const replays = [
     replay('json', { outcome: 'differs', differences }),
     replay('connect'),
@@ -32,14 +32,14 @@ amount-zero over json: zero is out of range
 });
 
 test('a long value is cut', () => {
-  const differences = [{ call: 1, what: 'order_note', expected: 'x'.repeat(70_000), actual: 'nothing' }];
+  const differences = [{ call: 1, subject: 'order_note', expected: 'x'.repeat(70_000), actual: 'nothing' }];
   const report = replayReport(protocols.map((protocol) => replay(protocol, { outcome: 'differs', differences })));
   expect(report).toContain('x… (70000 characters)');
   expect(report.length).toBeLessThan(3_000);
 });
 
 test('JUnit XML has a suite for each protocol, escapes what it shows, and counts failed and skipped fixtures', () => {
-  const differences = [{ call: 2, what: 'status', expected: '<400>', actual: '"\u{0}"' }];
+  const differences = [{ call: 2, subject: 'status', expected: '<400>', actual: '"\u{0}"' }];
   const replays = [replay('json', { outcome: 'differs', differences }), replay('grpc', { outcome: '-' })];
   expect(junitReport(replays)).toBe(`<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="order-gateway-conformance" tests="2" failures="1" skipped="1">

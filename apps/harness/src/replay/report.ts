@@ -14,8 +14,8 @@ export function replayReport(replays: readonly Replay[]): string {
 /** The differences of one fixture in one protocol, with the expected and the actual values. */
 export function formatDifferences({ fixture, protocol, differences }: Replay): string {
   const lines = differences.map(
-    ({ call, what, expected, actual }) =>
-      `  call ${call}, ${what}\n    expected  ${shortened(expected)}\n    actual    ${shortened(actual)}`,
+    ({ call, subject, expected, actual }) =>
+      `  call ${call}, ${subject}\n    expected  ${shortened(expected)}\n    actual    ${shortened(actual)}`,
   );
   return [`${fixture.file} over ${protocol}: ${fixture.name}`, ...lines, ''].join('\n');
 }

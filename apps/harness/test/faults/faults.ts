@@ -9,7 +9,7 @@ import type { GatewayProcess } from '../../src/gateway/gateway-process.ts';
 import type { Seeded } from '../../src/workload/seeded.ts';
 import type { ConnectionFault, FaultProxy } from './fault-proxy.ts';
 
-/** A database that faults can reach. */
+/** A database server that faults can disturb. */
 export interface ServerTarget {
   readonly server: TestServer;
   /** The proxy between the server and the gateways. */

@@ -24,7 +24,7 @@ import type { Fault, FaultOf, GatewayTarget, ServerTarget } from './faults.ts';
 export interface FaultPlan<Target> {
   readonly seed: number;
   readonly faults: readonly { readonly fault: FaultOf<Target>; readonly times: number }[];
-  /** Starts the database, which ends with `started`. */
+  /** Starts the database, which `started` stops. */
   readonly openDatabase: (started: AsyncDisposableStack) => Promise<FaultyDatabase<Target>>;
   /** The number of merchants in addition to those of every run. */
   readonly extraMerchants?: number;

@@ -45,7 +45,7 @@ const backoffMs = 250;
 /**
  * Returns the function that sends all requests. It retries after network errors, 408, 429 and 5xx. Before each retry,
  * it waits for the time in Retry-After plus a random part of the backoff ("full jitter"), so that clients do not all
- * retry at once.
+ * retry at the same time.
  */
 export function createSend(options: ClientOptions): Send {
   const { fetch = globalThis.fetch, timeoutMs = 10_000, retries = 4 } = options;

@@ -56,9 +56,9 @@ test('verifyWebhook accepts Headers, the headers of Node.js, and names in upper 
 });
 
 test('verifyWebhook accepts any of several signatures and any of several secrets', async () => {
-  const both = signed({ secrets: [otherSecret, secret] });
-  expect(await verifyWebhook(body, both, secret)).toEqual(event);
-  expect(await verifyWebhook(body, both, otherSecret)).toEqual(event);
+  const signedTwice = signed({ secrets: [otherSecret, secret] });
+  expect(await verifyWebhook(body, signedTwice, secret)).toEqual(event);
+  expect(await verifyWebhook(body, signedTwice, otherSecret)).toEqual(event);
   expect(await verifyWebhook(body, signed(), [otherSecret, secret])).toEqual(event);
   const headers = signed();
   const signatures = `v1a,AAAA v2, v1 v1, v1,%%% ${headers['webhook-signature']}`;
