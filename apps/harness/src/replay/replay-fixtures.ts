@@ -5,7 +5,7 @@ import {
   isCarried,
   type SendTarget,
   sendFixture,
-  waits,
+  waitsForTime,
 } from '@order-gateway/fixtures/replay';
 import type { CallResponse } from '@order-gateway/fixtures/wire';
 import { messageOf } from '../command/command.ts';
