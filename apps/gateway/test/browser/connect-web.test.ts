@@ -13,10 +13,10 @@ await describeInBrowser('connect-web', (browser) => {
     const page = await browser.newPage({ bypassCSP: true });
     await page.goto(`${gateway.url}/health/live`);
     await page.addScriptTag({ content: await bundle('connect-page.ts') });
-    const sent: (string | undefined)[][] = [];
+    const responses: (string | undefined)[][] = [];
     page.on('response', (response) => {
       const { pathname } = new URL(response.url());
-      sent.push([response.request().method(), pathname.split('/').at(-1), response.headers()['cache-control']]);
+      responses.push([response.request().method(), pathname.split('/').at(-1), response.headers()['cache-control']]);
     });
     const readOrders = `connectPage.readOrders(...${JSON.stringify([gateway.url, gateway.headers, order_id])})`;
     expect(await page.evaluate(readOrders)).toEqual([
@@ -27,7 +27,7 @@ await describeInBrowser('connect-web', (browser) => {
       ['GET', 'GetOrder', 'no-store'],
       ['GET', 'ListOrders', 'no-store'],
     ];
-    expect(sent).toEqual([...calls, ...calls]);
+    expect(responses).toEqual([...calls, ...calls]);
   });
 });
 

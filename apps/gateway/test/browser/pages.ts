@@ -56,10 +56,10 @@ export async function showIn(
 /** Fails if axe finds a violation. */
 export async function expectAccessible(page: Page, part = 'html'): Promise<void> {
   await page.evaluate(axe.source);
-  const found = await page.evaluate(
+  const violations = await page.evaluate(
     `axe.run('${part}').then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))`,
   );
-  expect(found).toEqual([]);
+  expect(violations).toEqual([]);
 }
 
 /** Fails if anything is outside the screen, or if the page scrolls sideways. */

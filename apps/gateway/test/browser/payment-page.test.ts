@@ -271,8 +271,11 @@ await describePages('GET /payment/{order_token}', (pages) => {
       await page.getByText(pageTexts.en.pay, { exact: true }).click();
       await page.waitForURL(/checkout\.example\.com/);
     });
-    const back = `https://shop.example.com/back?cart=5&order_id=back&service_order_id=${service_order_id}&order_status=UN_PAID`;
-    expect(requests.map(({ url }) => url.split('#')[0])).toEqual([back, `https://checkout.example.com/${order_token}`]);
+    const returnUrlWithStatus = `https://shop.example.com/back?cart=5&order_id=back&service_order_id=${service_order_id}&order_status=UN_PAID`;
+    expect(requests.map(({ url }) => url.split('#')[0])).toEqual([
+      returnUrlWithStatus,
+      `https://checkout.example.com/${order_token}`,
+    ]);
     expect(requests.map(({ referer }) => referer)).toEqual([undefined, undefined]);
   });
 

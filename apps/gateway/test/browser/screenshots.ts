@@ -102,8 +102,8 @@ async function take(name: string, content: string): Promise<void> {
       await page.emulateMedia({ media: 'screen', colorScheme });
       await photograph(`${name}-${viewport.width}-${colorScheme}`);
     }
-    const found = (await page.evaluate(`(${findFaults})(${viewport === phone})`)) as string[];
-    faults.push(...found.map((fault) => `${name}-${viewport.width} ${fault}`));
+    const pageFaults = (await page.evaluate(`(${findFaults})(${viewport === phone})`)) as string[];
+    faults.push(...pageFaults.map((fault) => `${name}-${viewport.width} ${fault}`));
   }
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   await photograph(`${name}-print`);

@@ -16,7 +16,7 @@ import { describe } from '../../src/start/process.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
-import { answerOf, callJson, credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
+import { callJson, credentialHeaders, orderMessage, postOrder, readOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
@@ -65,7 +65,7 @@ async function statusWith(clientId: string, clientSecret: string, order = validO
 const recordOf = async (credentials: Credentials, orderId: string): Promise<OrderRecord> =>
   (await callJson({ url: gateway.url, credentials }, 'GET', `/order/${orderId}`)).body;
 
-test('merchant secret: up to five secrets of a merchant work at once, and calls with a revoked one get 401', async () => {
+test('merchant secret: up to five secrets work at once, and calls with a revoked one get 401', async () => {
   const created = JSON.parse((await runCommand('merchant', ['create', '--name', 'Shop', '--json'])).stdout);
   const [clientId, first] = [String(created.client_id), String(created.client_secret)];
   expect(await statusWith(clientId, first)).toBe(201);
@@ -222,7 +222,7 @@ test('checkout create: the account can use CheckoutService, but cannot create or
   expect(code).toBe(0);
   const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
   expect(clientId).toMatch(/^chk_[0-9A-Za-z]{24}$/);
-  const { order_token: orderToken } = await answerOf(await postOrder(gateway));
+  const { order_token: orderToken } = await readOrder(await postOrder(gateway));
   const checkout = grpcClient(CheckoutService, gateway);
   const headers = credentialHeaders({ clientId, clientSecret });
   expect((await checkout.resolvePaymentLink({ orderToken }, { headers })).order?.merchantName).toBe('Test Shop');
@@ -236,8 +236,8 @@ test('merchant secret revoke does not extend an ended secret', async () => {
   const { clientId } = await gateway.accounts.create('Ended');
   const { id: number, clientSecret } = await addSecret(clientId);
   await gateway.accounts.endSecret(clientId, number, null);
-  const again = await merchant('secret', 'revoke', clientId, `${number}`, '--ends', '2099-01-31T12:00:00Z');
-  expect(again).toEqual({ output: '', error: `Secret ${number} of ${clientId} has already ended.` });
+  const revoked = await merchant('secret', 'revoke', clientId, `${number}`, '--ends', '2099-01-31T12:00:00Z');
+  expect(revoked).toEqual({ output: '', error: `Secret ${number} of ${clientId} has already ended.` });
   await expect.poll(() => statusWith(clientId, clientSecret)).toBe(401);
 });
 

@@ -96,9 +96,9 @@ test('set and rotate print the secret, but test, show and remove do not', async 
   expect(receiver.received[2]?.headers['webhook-signature']).toMatch(/^v1,\S+$/);
   const moved = await webhook(['set', clientId, `${receiver.url}/moved`], anyAddress);
   expect(moved.output).not.toContain('whsec_');
-  const again = JSON.parse((await webhook(['set', clientId, receiver.url, '--json'], anyAddress)).output);
-  expect(again).toMatchObject({ id: expect.stringMatching(/^we_/), url: receiver.url, status: 'enabled' });
-  expect(again).not.toHaveProperty('signing_secret');
+  const unchanged = JSON.parse((await webhook(['set', clientId, receiver.url, '--json'], anyAddress)).output);
+  expect(unchanged).toMatchObject({ id: expect.stringMatching(/^we_/), url: receiver.url, status: 'enabled' });
+  expect(unchanged).not.toHaveProperty('signing_secret');
   await webhook(['test', clientId], anyAddress);
   verified(second, receiver.received[3] as ReceivedWebhook);
 
@@ -107,7 +107,7 @@ test('set and rotate print the secret, but test, show and remove do not', async 
     /^ID: {7}we_[0-9a-f]{32}\nURL: {6}http:\S+\nEVENTS: {3}\*\nCREATED: {2}\d{4}-.+ UTC\nSTATE: {4}works$/,
   );
   const { output } = await webhook(['show', clientId, '--json']);
-  expect(JSON.parse(output)).toEqual({ endpoints: [again] });
+  expect(JSON.parse(output)).toEqual({ endpoints: [unchanged] });
   expect(shown.output + output).not.toContain('whsec_');
 
   const removed = await webhook(['remove', clientId]);
@@ -170,8 +170,8 @@ test('reencrypt encrypts every secret with the first key, and reports that some 
   const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(3)];
   const first = await secretOf('set', clientId, 'https://shop.example/hook');
   const second = await secretOf('rotate', clientId);
-  const both = { ...key, signingSecrets: createSigningSecrets([newer, older]) };
-  expect(await webhook(['reencrypt'], both)).toEqual({
+  const rotatedKeys = { ...key, signingSecrets: createSigningSecrets([newer, older]) };
+  expect(await webhook(['reencrypt'], rotatedKeys)).toEqual({
     output: 'Re-encrypted with the first key: 1 of 1 endpoints.',
     error: '',
   });

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
-import { answerOf, callJson, createOrder, postJson, postOrder, postPayment } from '../helpers/send-order.ts';
+import { callJson, createOrder, postJson, postOrder, postPayment, readOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
@@ -17,7 +17,7 @@ function orders(...args: string[]) {
 }
 
 test('after an order was exported, deleted and imported, sending it again returns the original link', async () => {
-  const first = await answerOf(await postOrder(gateway));
+  const first = await readOrder(await postOrder(gateway));
   const file = join(await temporaryFolder(), 'orders.ndjson.gz');
   expect(await orders('export', file, '--before', '2100-01-01T00:00:00Z')).toMatchObject({
     code: 0,
@@ -28,8 +28,8 @@ test('after an order was exported, deleted and imported, sending it again return
   await runQuery(gateway.databaseUrl, 'delete from orders');
   expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 existed already\n');
   expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 existed already\n');
-  const again = await postOrder(gateway, validOrderInput());
-  expect([again.status, await answerOf(again)]).toEqual([200, first]);
+  const replayed = await postOrder(gateway, validOrderInput());
+  expect([replayed.status, await readOrder(replayed)]).toEqual([200, first]);
 });
 
 test('the documented statements delete old orders with their metadata, and keep newer orders', async () => {

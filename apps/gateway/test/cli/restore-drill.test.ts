@@ -14,7 +14,7 @@ import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import type { OrderResponse } from '../../src/operations/orders.ts';
 import { endProcesses, newDataDir, startProcess } from '../helpers/gateway-process.ts';
 import { type RunningGateway, runGateway } from '../helpers/running-gateway.ts';
-import { answerOf, callJson, postOrder } from '../helpers/send-order.ts';
+import { callJson, postOrder, readOrder } from '../helpers/send-order.ts';
 
 const run = promisify(execFile);
 
@@ -43,7 +43,7 @@ function sendOrders(gateway: RunningGateway) {
       const response = await postOrder(gateway, validOrderInput({ order_id: orderId }));
       // On a busy machine, a call can fail although its order may have been stored.
       expect([201, 503]).toContain(response.status);
-      if (response.status === 201) acknowledged.set(orderId, await answerOf(response));
+      if (response.status === 201) acknowledged.set(orderId, await readOrder(response));
       else await response.text();
     }
   };
@@ -115,8 +115,8 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   for (const [orderId, { service_order_id, created_at, order_token }] of before)
     expect(listed.get(orderId)).toMatchObject({ service_order_id, created_at, order_token });
   for (const orderId of after) expect(listed.has(orderId)).toBe(false);
-  const again = await postOrder({ url, credentials: gateway.credentials }, validOrderInput({ order_id: lost }));
-  expect(again.status).toBe(201);
+  const recreated = await postOrder({ url, credentials: gateway.credentials }, validOrderInput({ order_id: lost }));
+  expect(recreated.status).toBe(201);
   await callJson({ url, credentials: gateway.credentials }, 'POST', `/order/${kept}/cancel`);
   const restoredFeed = { url, credentials: gateway.credentials };
   expect(await pollEvents(restoredFeed, `?cursor=${cursorBefore}`)).toMatchObject({

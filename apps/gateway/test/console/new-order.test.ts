@@ -22,13 +22,13 @@ test('creates an order with exactly these values, and redirects to its page', as
   expect(body).toMatchObject({ order_amount: 1249.5, order_note: 'Invoice 7\nTwo lines', order_status: 'UN_PAID' });
   // Phones can't open a local address, so there is no QR code.
   expect((await visitor.get(`/orders/${body.service_order_id}`)).text).not.toContain('<svg');
-  const again = await visitor.post('/new-order', form);
-  expect(again.headers.get('location')).toBe(headers.get('location'));
+  const repeated = await visitor.post('/new-order', form);
+  expect(repeated.headers.get('location')).toBe(headers.get('location'));
   const conflict = await visitor.post('/new-order', { ...form, order_amount: '1' });
   expect([conflict.status, conflict.text]).toEqual([409, expect.stringContaining('order_amount')]);
 });
 
-test('shows each error and its code beside the field, keeps the values that were typed, and creates no order', async () => {
+test('shows each error and its code beside the field, keeps the typed values, and creates no order', async () => {
   const visitor = await signIn(gateway);
   const form = validForm({ order_amount: '10.001', customer_email: 'nobody', order_note: '', order_currency: 'JPY' });
   const { status, text } = await visitor.post('/new-order', form);

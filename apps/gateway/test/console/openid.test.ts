@@ -133,12 +133,12 @@ test('a person whose claims do not name exactly one enabled merchant and a role 
 test('no parameter of a request changes where a sign-in redirects to', async () => {
   const target = 'https://evil.example.com/';
   const started = await request(`${gateway.url}/console/openid?return_to=${target}&redirect_uri=${target}`);
-  const sent = new URL(started.headers.get('location') ?? '');
-  expect([sent.origin, sent.searchParams.get('redirect_uri')]).toEqual([
+  const providerUrl = new URL(started.headers.get('location') ?? '');
+  expect([providerUrl.origin, providerUrl.searchParams.get('redirect_uri')]).toEqual([
     provider.settings.issuer,
     `${gateway.baseUrl}/console/openid/callback`,
   ]);
-  expect(sent.searchParams.get('code_challenge_method')).toBe('S256');
+  expect(providerUrl.searchParams.get('code_challenge_method')).toBe('S256');
   const signIn = await signInAtProvider(ada());
   signIn.callback.searchParams.set('return_to', target);
   expect((await returnToGateway(signIn)).headers.get('refresh')).toBe('0; url=/console');
@@ -146,9 +146,9 @@ test('no parameter of a request changes where a sign-in redirects to', async () 
 
 test('503 if the provider is unreachable', async () => {
   const unreachable = await startIdentityProvider();
-  const other = await runGateway({ hasConsole: true, openId: unreachable.settings });
+  const otherGateway = await runGateway({ hasConsole: true, openId: unreachable.settings });
   await unreachable.close();
-  expect((await request(`${other.url}/console/openid`)).status).toBe(503);
+  expect((await request(`${otherGateway.url}/console/openid`)).status).toBe(503);
 });
 
 test('while the provider hangs, waiting sign-ins do not delay payment pages', async () => {
@@ -157,23 +157,23 @@ test('while the provider hangs, waiting sign-ins do not delay payment pages', as
   onTestFinished(() => silent.closeAllConnections());
   onTestFinished(() => void silent.close());
   const limits = { ...unauthenticatedLimits, inFlightMax: 1, waitingMax: 0 };
-  const other = await runGateway({
+  const otherGateway = await runGateway({
     hasConsole: true,
     openId: { ...provider.settings, issuer },
     unauthenticatedLimits: limits,
   });
   const providerRequested = once(silent, 'request');
-  const started = request(`${other.url}/console/openid`);
+  const started = request(`${otherGateway.url}/console/openid`);
   await providerRequested;
-  expect((await request(`${other.url}/payment/${'x'.repeat(32)}`)).status).toBe(404);
+  expect((await request(`${otherGateway.url}/payment/${'x'.repeat(32)}`)).status).toBe(404);
   silent.closeAllConnections();
   expect((await started).status).toBe(503);
 });
 
 test('404 if no provider is configured', async () => {
-  const other = await runGateway({ hasConsole: true });
-  expect((await request(`${other.url}/console/openid`)).status).toBe(404);
-  expect((await request(`${other.url}/console`)).text).not.toContain('openid');
+  const otherGateway = await runGateway({ hasConsole: true });
+  expect((await request(`${otherGateway.url}/console/openid`)).status).toBe(404);
+  expect((await request(`${otherGateway.url}/console`)).text).not.toContain('openid');
 });
 
 await describeInBrowser('OpenID Connect', (browser) => {

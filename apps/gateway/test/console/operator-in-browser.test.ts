@@ -28,8 +28,8 @@ await describeInBrowser("the operators' view", (browser) => {
 
   test('after signing in, an operator sees the failing endpoint with its merchant and its error', async () => {
     const { body } = await callJson(gateway, 'POST', '/webhook_endpoints', { url: 'http://127.0.0.1:1/hook' });
-    const other = await gateway.newMerchant('Works');
-    await callJson(other, 'POST', '/webhook_endpoints', { url: 'http://127.0.0.1:1/unused' });
+    const otherShop = await gateway.newMerchant('Works');
+    await callJson(otherShop, 'POST', '/webhook_endpoints', { url: 'http://127.0.0.1:1/unused' });
     for (const number of [1, 2, 3]) {
       const order = await createOrder(gateway, `failing-${number}-${Math.random()}`);
       await postPayment(gateway.checkout, order.order_token, { payment_id: `p-${Math.random()}` });

@@ -32,8 +32,8 @@ test('the command prints a link: GET shows a button and does not use the link, a
   expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/operator']);
   const headers = { cookie: cookieOf(signedIn) };
   expect((await request(address(), { headers })).status).toBe(200);
-  const again = await request(url, { form: {} });
-  expect([again.status, cookieOf(again)]).toEqual([410, '']);
+  const secondUse = await request(url, { form: {} });
+  expect([secondUse.status, cookieOf(secondUse)]).toEqual([410, '']);
   expect((await request(address(), { headers, form: {} })).status).toBe(303);
   expect((await request(address(), { headers })).status).toBe(401);
 });
@@ -104,11 +104,11 @@ test('lists are divided into pages, and markup in the audit log is shown as text
   const { get } = await signIn(shop);
   const readAll = async (path: string) => {
     const texts: string[] = [];
-    for (let next: string | undefined = path; next !== undefined; ) {
-      const { status, text }: Awaited<ReturnType<typeof get>> = await get(next);
+    for (let nextPath: string | undefined = path; nextPath !== undefined; ) {
+      const { status, text }: Awaited<ReturnType<typeof get>> = await get(nextPath);
       expect([status, texts.length < 5]).toEqual([200, true]);
       texts.push(text);
-      next = /rel="next" href="\/operator([^"]+)"/.exec(text)?.[1];
+      nextPath = /rel="next" href="\/operator([^"]+)"/.exec(text)?.[1];
     }
     return texts;
   };
@@ -132,8 +132,8 @@ test('if more than 20 endpoints fail, the health page shows those that have been
      from accounts, generate_series(1, 21) n where kind = 'merchant'`,
   );
   const { text } = await (await signIn(shop)).get();
-  const shown = [...text.matchAll(/https:\/\/shop\.example\.com\/(\d+)/g)].map(([, number]) => Number(number));
-  expect(shown).toEqual(Array.from({ length: 20 }, (_, index) => 21 - index));
+  const shownNumbers = [...text.matchAll(/https:\/\/shop\.example\.com\/(\d+)/g)].map(([, number]) => Number(number));
+  expect(shownNumbers).toEqual(Array.from({ length: 20 }, (_, index) => 21 - index));
   expect(text).toContain('More endpoints fail');
 });
 
@@ -166,6 +166,6 @@ test('a gateway with two workers shows the readiness of each, and logs the sign-
 });
 
 test("the admin port has no operators' view unless it is switched on", async () => {
-  const other = await runGateway();
-  expect((await fetch(`http://localhost:${other.adminPort}/operator`)).status).toBe(404);
+  const otherGateway = await runGateway();
+  expect((await fetch(`http://localhost:${otherGateway.adminPort}/operator`)).status).toBe(404);
 });

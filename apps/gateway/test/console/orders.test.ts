@@ -9,11 +9,11 @@ const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com
 
 let visitor: Awaited<ReturnType<typeof signIn>>;
 let clerk: typeof visitor;
-let other: typeof visitor;
+let otherVisitor: typeof visitor;
 beforeAll(async () => {
   visitor = await signIn(gateway);
   clerk = await signIn(gateway, { name: 'Bob', role: 'read' });
-  other = await signIn(await gateway.newMerchant());
+  otherVisitor = await signIn(await gateway.newMerchant());
 });
 
 const newOrder = (overrides: Record<string, unknown> = {}) =>
@@ -91,7 +91,7 @@ describe('the search', () => {
       expect([text, status]).toEqual([text, text === '' ? 303 : 404]);
     }
     for (const text of [order.order_id, order.service_order_id, order.order_token, order.payment_link]) {
-      expect((await other.get(`/search?q=${encodeURIComponent(text)}`)).status).toBe(404);
+      expect((await otherVisitor.get(`/search?q=${encodeURIComponent(text)}`)).status).toBe(404);
     }
   });
 });
@@ -171,19 +171,19 @@ test('a merchant cannot see or change the orders of another merchant', async () 
   const order = await newOrder();
   const path = `/orders/${order.service_order_id}`;
   for (const response of [
-    await other.get(path),
-    await other.get(`${path}/cancel`),
-    await other.post(`${path}/cancel`),
-    await other.post(`${path}/simulate`, { outcome: 'pay' }),
+    await otherVisitor.get(path),
+    await otherVisitor.get(`${path}/cancel`),
+    await otherVisitor.post(`${path}/cancel`),
+    await otherVisitor.post(`${path}/simulate`, { outcome: 'pay' }),
   ]) {
     expect(response.status).toBe(404);
     expect(response.text).not.toContain(order.order_id);
   }
-  expect((await other.get('/orders')).text).not.toContain(order.order_id);
-  expect((await other.get('/orders.csv')).text).not.toContain(order.order_id);
+  expect((await otherVisitor.get('/orders')).text).not.toContain(order.order_id);
+  expect((await otherVisitor.get('/orders.csv')).text).not.toContain(order.order_id);
   const [, cursor = ''] = /cursor=([^"&]+)"/.exec((await visitor.get('/orders')).text) ?? [];
   expect(cursor).not.toBe('');
-  expect((await other.get(`/orders?cursor=${cursor}`)).status).toBe(400);
+  expect((await otherVisitor.get(`/orders?cursor=${cursor}`)).status).toBe(400);
   expect((await findOrder(order.order_id)).order_status).toBe('UN_PAID');
 });
 

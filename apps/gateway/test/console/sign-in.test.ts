@@ -19,11 +19,11 @@ describe('the link', () => {
     expect(cookie).toMatch(
       /^__Host-order-gateway=[0-9A-Za-z]{32}; Max-Age=28800; Path=\/; HttpOnly; Secure; SameSite=Strict$/,
     );
-    const again = await request(link, { form: {} });
+    const secondUse = await request(link, { form: {} });
     const unknown = await request(`${gateway.url}/console/sign-in/${'x'.repeat(32)}`, { form: {} });
-    expect([again.status, unknown.status]).toEqual([410, 410]);
-    expect(again.text).toBe(unknown.text);
-    expect(cookieOf(again)).toBe('');
+    expect([secondUse.status, unknown.status]).toEqual([410, 410]);
+    expect(secondUse.text).toBe(unknown.text);
+    expect(cookieOf(secondUse)).toBe('');
   });
 
   test('starts a new session, even if an attacker has set a session cookie (session fixation)', async () => {
@@ -69,14 +69,14 @@ test('a manager invites a colleague, ends a session, and signs everyone out', as
   const token = link.split('/').at(-1);
   expect((await request(`${gateway.url}/console/sign-in/${token}`, { form: {} })).status).toBe(303);
   const [, id] = /sessions\/(\d+)\/end"><input[^>]+><button class="button plain">Sign <bdi>Bob/.exec(page.text) ?? [];
-  const other = await signIn(gateway);
-  expect((await other.post(`/sessions/${id}/end`)).status).toBe(404);
+  const otherVisitor = await signIn(gateway);
+  expect((await otherVisitor.post(`/sessions/${id}/end`)).status).toBe(404);
   expect((await clerk.get('/sessions')).status).toBe(200);
   expect((await manager.post(`/sessions/${id}/end`)).status).toBe(303);
   expect((await clerk.get('/sessions')).status).toBe(401);
   expect((await manager.post('/sign-out-all')).status).toBe(303);
   expect((await manager.get('/sessions')).status).toBe(401);
-  expect((await other.get('/sessions')).status).toBe(200);
+  expect((await otherVisitor.get('/sessions')).status).toBe(200);
 });
 
 test('the role read sees only the action it is allowed to take, and gets 403 for every other one', async () => {
@@ -99,8 +99,8 @@ describe('a form of a signed-in person', () => {
   );
 
   test('is rejected with 403 if its token is missing, changed or from another session', async () => {
-    const [visitor, other] = [await signIn(gateway), await signIn(gateway)];
-    for (const form_token of ['', other.formToken, `${visitor.formToken} `]) {
+    const [visitor, otherVisitor] = [await signIn(gateway), await signIn(gateway)];
+    for (const form_token of ['', otherVisitor.formToken, `${visitor.formToken} `]) {
       expect((await visitor.post('/sign-out', { form_token })).status).toBe(403);
     }
     expect((await visitor.get('/sessions')).status).toBe(200);

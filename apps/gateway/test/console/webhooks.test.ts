@@ -7,11 +7,11 @@ import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 const gateway = useGateway({ hasConsole: true });
 let visitor: Awaited<ReturnType<typeof signIn>>;
 let clerk: typeof visitor;
-let other: typeof visitor;
+let otherVisitor: typeof visitor;
 beforeAll(async () => {
   visitor = await signIn(gateway);
   clerk = await signIn(gateway, { name: 'Bob', role: 'read' });
-  other = await signIn(await gateway.newMerchant('Other Shop'));
+  otherVisitor = await signIn(await gateway.newMerchant('Other Shop'));
 });
 
 const endpoints = async () => (await callJson(gateway, 'GET', '/webhook_endpoints')).body.endpoints;
@@ -116,17 +116,17 @@ test('a merchant cannot see or change the endpoints and secrets of another merch
   const [{ id }] = await endpoints();
   const secrets = (await callJson(gateway, 'GET', '/client_secrets')).body.secrets;
   const responses = [
-    await other.get(`/webhooks/${id}`),
-    await other.get(`/webhooks/${id}/delete`),
-    await other.post(`/secrets/${secrets[0].id}/revoke`),
+    await otherVisitor.get(`/webhooks/${id}`),
+    await otherVisitor.get(`/webhooks/${id}/delete`),
+    await otherVisitor.post(`/secrets/${secrets[0].id}/revoke`),
   ];
   for (const action of ['ping', 'rotate', 'status', 'redeliver', 'delete']) {
     const event_id = `evt_${'0'.repeat(32)}`;
-    responses.push(await other.post(`/webhooks/${id}/${action}`, { status: 'disabled', event_id }));
+    responses.push(await otherVisitor.post(`/webhooks/${id}/${action}`, { status: 'disabled', event_id }));
   }
   responses.push(await visitor.post('/webhooks/%00/ping'), await visitor.post('/secrets/%00/revoke'));
   expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 404));
-  expect((await other.get('/webhooks')).text).not.toContain(id);
+  expect((await otherVisitor.get('/webhooks')).text).not.toContain(id);
   expect(await endpoints()).toMatchObject([{ id }]);
 });
 
@@ -161,7 +161,7 @@ test("an order's timeline shows the deliveries of its events, with links to them
     `Webhook order.cancelled to ${working.url}: Delivered, HTTP 204. Attempts: 1`,
   ]);
   const [, address = ''] = new RegExp(`href="/console(/webhooks/${ids[0]}[^"]*)"`).exec(text) ?? [];
-  const listed = (await person.get(address.replaceAll('&amp;', '&'))).text;
-  expect(listed.match(/order\.cancelled<br>/g)).toHaveLength(1);
-  expect(listed).toContain('?order_id=timeline+%26+more&amp;status=failed"');
+  const deliveriesPage = (await person.get(address.replaceAll('&amp;', '&'))).text;
+  expect(deliveriesPage.match(/order\.cancelled<br>/g)).toHaveLength(1);
+  expect(deliveriesPage).toContain('?order_id=timeline+%26+more&amp;status=failed"');
 });

@@ -27,8 +27,8 @@ test('a merchant creates, changes, pings and deletes an endpoint, and rotates it
   const changed = await client.updateWebhookEndpoint(endpoint.id, { event_types: ['*'], status: 'disabled' });
   expect(changed).toMatchObject({ url, event_types: ['*'], status: 'disabled', disabled_at: expect.any(String) });
   await client.deleteWebhookEndpoint(endpoint.id);
-  const again = client.deleteWebhookEndpoint(endpoint.id);
-  expect(await again.catch((error: GatewayError) => error.code)).toBe('not_found');
+  const repeated = client.deleteWebhookEndpoint(endpoint.id);
+  expect(await repeated.catch((error: GatewayError) => error.code)).toBe('not_found');
 });
 
 test('a merchant lists the deliveries to an endpoint, and repeats failed ones', async () => {

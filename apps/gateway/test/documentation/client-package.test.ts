@@ -121,9 +121,9 @@ describe('@order-gateway/client with a gateway:', () => {
     for (const index of [0, 1, 2, 3, 4, 5, 6]) created.unshift(await client.createOrder(orderOf(`list-${index}`)));
     await client.cancelOrder('list-3');
     const list = async (filter: OrderFilter) => {
-      const found: string[] = [];
-      for await (const { order_id } of client.listOrders(filter)) found.push(order_id);
-      return found.filter((id) => id.startsWith('list-'));
+      const orderIds: string[] = [];
+      for await (const { order_id } of client.listOrders(filter)) orderIds.push(order_id);
+      return orderIds.filter((id) => id.startsWith('list-'));
     };
     const idsOf = (orders: readonly CreatedOrder[]) => orders.map(({ order_id }) => order_id);
     expect(await list({ limit: 3 })).toEqual(idsOf(created));
@@ -148,13 +148,13 @@ describe('@order-gateway/client with a gateway:', () => {
     const ids = ['event-1', 'event-2', 'event-3'];
     for (const id of ids) await client.createOrder(orderOf(id));
     for (const id of ids) await client.cancelOrder(id);
-    const seen: unknown[] = [];
+    const received: unknown[] = [];
     for (let page = 0; page < 2; page += 1) {
       const { events, next_cursor } = await client.listEvents({ cursor, limit: 2 });
       cursor = next_cursor;
-      seen.push(...events.map(({ type, data }) => [type, data.order_id, data.order_status]));
+      received.push(...events.map(({ type, data }) => [type, data.order_id, data.order_status]));
     }
-    expect(seen).toEqual(ids.map((id) => ['order.cancelled', id, 'CANCELLED']));
+    expect(received).toEqual(ids.map((id) => ['order.cancelled', id, 'CANCELLED']));
     const { events } = await client.listEvents({ limit: 1 });
     expect(Object.keys(events[0] ?? {})).toEqual(['id', 'type', 'timestamp', 'data']);
   });

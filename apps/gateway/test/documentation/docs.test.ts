@@ -23,15 +23,15 @@ test('the proto file lists every field once, with the maximum length of its rule
   const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
   const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
   const fields = message.matchAll(/((?: +\/\/ .+\n)+) +(?:optional \w+|map<string, string>) (\w+) =/g);
-  const listed = new Map([...fields].map(([, comment = '', name = '']) => [name, comment]));
-  expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
+  const commentsByField = new Map([...fields].map(([, comment = '', name = '']) => [name, comment]));
+  expect([...commentsByField.keys()]).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
   const { min, max } = lifetimeMs;
-  expect(listed.get('order_expires_at')?.replace(/\s+(\/\/ )?/g, ' ')).toContain(
+  expect(commentsByField.get('order_expires_at')?.replace(/\s+(\/\/ )?/g, ' ')).toContain(
     `${min / 60_000} minute to ${max / 86_400_000} days ahead`,
   );
   for (const [name, rule] of Object.entries(fieldRules)) {
     if (rule.kind !== 'text') continue;
-    const lengths = listed.get(name)?.match(/(?:up to|\d to) (\d[\d,]*)\b/)?.[1];
+    const lengths = commentsByField.get(name)?.match(/(?:up to|\d to) (\d[\d,]*)\b/)?.[1];
     expect([name, Number(lengths?.replace(',', ''))]).toEqual([name, rule.lengthMax]);
   }
 });

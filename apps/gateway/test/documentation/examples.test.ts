@@ -139,9 +139,9 @@ describe.each(runnable)('the example in %s', (name, language) => {
   test('creates an order and looks it up', async () => {
     const orderId = `example-${name}`;
     const printed = JSON.parse((await create(language, { ORDER_ID: orderId })).trim().split('\n').at(-1) ?? '');
-    const found = (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
+    const order = (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
     // Protobuf's JSON writes 64-bit integers as text.
-    expect({ ...printed, service_order_id: Number(printed.service_order_id) }).toEqual(found);
+    expect({ ...printed, service_order_id: Number(printed.service_order_id) }).toEqual(order);
   });
 
   test('fails with the error code if the credentials are wrong', async () => {

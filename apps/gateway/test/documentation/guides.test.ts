@@ -26,9 +26,9 @@ async function commandsOf(
       .map((line) => line.trim()),
   );
   const commands = beginnings.map((beginning) => {
-    const found = lines.find((line) => line.startsWith(beginning));
-    if (found === undefined) throw new Error(`${guide} has no command that begins with ${beginning}`);
-    return found;
+    const command = lines.find((line) => line.startsWith(beginning));
+    if (command === undefined) throw new Error(`${guide} has no command that begins with ${beginning}`);
+    return command;
   });
   return Object.entries({ 'http://localhost:8080': gateway.url, '{base_url}': gateway.url, ...values }).reduce(
     (text, [placeholder, value]) => text.replaceAll(placeholder, value),

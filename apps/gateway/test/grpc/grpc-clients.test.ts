@@ -158,7 +158,7 @@ test.each(clients)('%s can set a deadline for a call, and can cancel it', async 
   await expect.poll(() => server.calls.map(({ code }) => code)).toContain('cancelled');
 });
 
-test('grpc-js with proto/service_config.json retries a call that is UNAVAILABLE, with at most four attempts', async () => {
+test('grpc-js with proto/service_config.json makes at most four attempts if a call is UNAVAILABLE', async () => {
   const memory = createInMemoryOrderStore();
   const attempts: string[] = [];
   const attemptsOf = (orderId: string) => attempts.filter((id) => id === orderId).length;

@@ -128,7 +128,7 @@ test('keeps a connection open for a call that started before the timeout', async
   });
 });
 
-test('resets a call whose message arrives too slowly, and closes its connection although one call was complete', async () => {
+test('resets a call whose message arrives too slowly, and later closes its connection', async () => {
   await withClient({}, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first'), headersFrame(3, callFields, 0)]));
     await client.frame(isFrame(frameTypes.data, 1));

@@ -112,7 +112,7 @@ test('an unauthenticated connection whose calls are rejected before their messag
 
 const halfOfPenalties = { frames: reset, count: penaltyLimits.perSecond / 2 };
 
-test('resets of unauthenticated connections are counted per network, whose other connections are still served', async () => {
+test('resets of unauthenticated connections are counted per network, which is still served', async () => {
   const { port } = await runGrpcServer({ limits });
   const authenticated = useSession(port);
   await sendCall(authenticated, ordinaryCall('before'));
@@ -144,7 +144,7 @@ test('too much metadata gets an error with details, and far too much a reset; ot
   const { entered, release, store } = blockedStore();
   const server = await runGrpcServer({ store });
   const session = useSession(server.port);
-  const other = sendCall(session, ordinaryCall('other'));
+  const otherCall = sendCall(session, ordinaryCall('other'));
   await entered;
   const callWith = (metadata: Fields) =>
     sendCall(session, { ...ordinaryCall('large'), headers: { ...callHeaders, ...metadata } });
@@ -165,7 +165,7 @@ test('too much metadata gets an error with details, and far too much a reset; ot
     expect(resets).toContain((await callWith(metadata)).closed);
   }
   release();
-  expect((await other).trailers['grpc-status']).toBe('0');
+  expect((await otherCall).trailers['grpc-status']).toBe('0');
 });
 
 test('metadata of exactly the limit is accepted, whether or not the client acknowledges the settings', async () => {

@@ -85,7 +85,7 @@ export async function createOrder(
 ): Promise<OrderResponse> {
   const response = await postOrder(merchant, validOrderInput({ order_id: orderId, ...overrides }));
   if (response.status === 503 || response.status === 504) return createOrder(merchant, orderId, overrides, true);
-  if (response.status === 201 || (mayExist && response.status === 200)) return answerOf(response);
+  if (response.status === 201 || (mayExist && response.status === 200)) return readOrder(response);
   throw new Error(`${orderId} was not created: HTTP ${response.status}`);
 }
 
@@ -116,7 +116,7 @@ export async function cancelNewOrder(merchant: Caller, orderId: string): Promise
 }
 
 /** The body of a response that contains an order. */
-export async function answerOf(response: Response): Promise<OrderResponse> {
+export async function readOrder(response: Response): Promise<OrderResponse> {
   return (await response.json()) as OrderResponse;
 }
 

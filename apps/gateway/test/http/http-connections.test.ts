@@ -66,7 +66,7 @@ test.concurrent('a client that sends requests but does not read responses is dis
   clearInterval(sending);
 });
 
-test.concurrent('1,000 slow requests get 408 and their connections are closed, while ordinary requests succeed', async () => {
+test.concurrent('1,000 slow requests get 408 and are disconnected, while ordinary requests succeed', async () => {
   const requestStarts = [
     () => 'POST /order HT',
     () => 'POST /order HTTP/1.1\r\nhost: x\r\n',
@@ -99,7 +99,7 @@ test.concurrent('1,000 slow requests get 408 and their connections are closed, w
   expect(received).toEqual(new Set(['HTTP/1.1 408']));
 });
 
-test.concurrent('a connection that is opened before it is needed stays open, and only its request gets a response', async () => {
+test.concurrent('a connection opened before it is needed stays open, and only its request gets a response', async () => {
   const unused = await startGateway();
   const socket = connect(unused.httpPort, '127.0.0.1');
   const response = textOf(socket);
@@ -143,9 +143,9 @@ describe('a full port', () => {
    * Opens one more connection, so that the server closes one. Returns the index of the closed one; the new one is last.
    */
   const indexOfClosed = async (sockets: readonly Socket[]) => {
-    const all = [...sockets, await open()];
+    const allSockets = [...sockets, await open()];
     return Promise.race(
-      all.map((socket, index) => (socket.destroyed ? index : once(socket, 'close').then(() => index))),
+      allSockets.map((socket, index) => (socket.destroyed ? index : once(socket, 'close').then(() => index))),
     );
   };
 

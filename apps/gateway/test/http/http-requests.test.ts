@@ -274,8 +274,8 @@ test("a body that takes longer than the call timeout is the client's fault, and 
   expect(await orderResponse).toMatch(/^HTTP\/1\.1 504 [\s\S]+"code":"deadline_exceeded"/);
   const late = () => gateway.calls.filter(({ code }) => code === 'client_timeout');
   await expect.poll(late).toMatchObject(Array(2).fill({ http_status: 504, level: 'info' }));
-  const found = await fetch(`${gateway.url}/order/too-slow`, { headers: gateway.headers });
-  expect(found.status).toBe(404);
+  const lookup = await fetch(`${gateway.url}/order/too-slow`, { headers: gateway.headers });
+  expect(lookup.status).toBe(404);
 });
 
 test('a body that ends early does not hang, and causes no internal error', async () => {

@@ -30,13 +30,13 @@ for (const program of proxies) {
     onTestFinished(() => authority.remove());
     const { certFile, keyFile, cert, key } = authority.issue('server');
     const [http = 0, grpc = 0] = await freePorts(2);
-    const both = `${authority.folder}/both.pem`;
-    await writeFile(both, Buffer.concat([cert, key]));
+    const bothFile = `${authority.folder}/both.pem`;
+    await writeFile(bothFile, Buffer.concat([cert, key]));
     const gateways = { http: gateway.httpPort, grpc: gateway.grpcPort };
     await runProxy(program, {
       http,
       grpc,
-      tls: { certFile, keyFile, bothFile: both },
+      tls: { certFile, keyFile, bothFile },
       gateways: [gateways, gateways],
     });
     // The address that a client claims to have is ignored.

@@ -97,17 +97,17 @@ test('TLS 1.2 and 1.3 are accepted, 1.1 is rejected, and each port negotiates it
       });
       expect(negotiated).toMatchObject({ version, alpn });
     }
-    const old = {
+    const oldVersions = {
       minVersion: 'TLSv1',
       maxVersion: 'TLSv1.1',
       ciphers: 'DEFAULT@SECLEVEL=0',
       ALPNProtocols: [alpn],
     } as const;
-    expect((await handshake(port, old)).error).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
+    expect((await handshake(port, oldVersions)).error).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
   }
 });
 
-test('with TLS_CLIENT_CA_FILE, clients of the gRPC port need a certificate, but clients of the HTTP port do not', async () => {
+test('with TLS_CLIENT_CA_FILE, gRPC clients need a certificate, but HTTP clients do not', async () => {
   const running = await runTlsGateway({ clientCaFile: authority.caFile });
   const otherAuthority = createAuthority();
   onTestFinished(() => otherAuthority.remove());
@@ -154,8 +154,8 @@ test('replacing certificates under load fails no request, and new connections ge
 test('a new certificate without its key is logged once, and the previous pair stays in use', async () => {
   const running = await runTlsGateway();
   const { serial } = await handshake(running.httpPort, {});
-  const other = authority.issue('other');
-  await copyFile(other.certFile, `${authority.folder}/server.pem`);
+  const otherPair = authority.issue('other');
+  await copyFile(otherPair.certFile, `${authority.folder}/server.pem`);
   await running.reloadTls();
   await running.reloadTls();
   expect(running.errors.map(({ msg, reason }) => [msg, reason])).toEqual([
@@ -165,7 +165,7 @@ test('a new certificate without its key is logged once, and the previous pair st
     ],
   ]);
   expect(await handshake(running.httpPort, {})).toMatchObject({ serial });
-  await copyFile(other.keyFile, `${authority.folder}/server.key`);
+  await copyFile(otherPair.keyFile, `${authority.folder}/server.key`);
   await running.reloadTls();
   expect((await handshake(running.httpPort, {})).serial).not.toBe(serial);
 });
@@ -181,16 +181,16 @@ test('SIGHUP reloads the certificate, and the gateway keeps running', async () =
   expect(await running.exited).toBe(0);
 });
 
-test('if a file is missing or invalid, the gateway does not start, and reports the reason in one sentence', async () => {
+test('a missing or invalid file ends the start, and the reason is reported in one sentence', async () => {
   const { certFile, keyFile } = authority.issue('start');
-  const other = authority.issue('other-start');
+  const otherPair = authority.issue('other-start');
   const nonsense = `${authority.folder}/nonsense.pem`;
   await writeFile(nonsense, 'nonsense');
   const cases: [Partial<TlsFiles>, string][] = [
     [{ certFile: '/nowhere.pem' }, "TLS_CERT_FILE /nowhere.pem can't be read: ENOENT: no such file or directory."],
     [{ certFile: nonsense }, `TLS_CERT_FILE ${nonsense} must be a certificate in PEM.`],
     [{ keyFile: nonsense }, `TLS_KEY_FILE ${nonsense} must be a private key without a passphrase in PEM.`],
-    [{ keyFile: other.keyFile }, `TLS_KEY_FILE ${other.keyFile} is not the key of TLS_CERT_FILE ${certFile}.`],
+    [{ keyFile: otherPair.keyFile }, `TLS_KEY_FILE ${otherPair.keyFile} is not the key of TLS_CERT_FILE ${certFile}.`],
     [{ clientCaFile: nonsense }, `TLS_CLIENT_CA_FILE ${nonsense} must be a certificate in PEM.`],
   ];
   for (const [invalidFile, message] of cases) {

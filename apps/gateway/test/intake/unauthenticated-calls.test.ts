@@ -7,7 +7,7 @@ import { ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { useSession } from '../helpers/grpc/grpc-servers.ts';
 import { firstBytes } from '../helpers/raw-http.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
-import { answerOf, callJson, credentialHeaders, postOrder } from '../helpers/send-order.ts';
+import { callJson, credentialHeaders, postOrder, readOrder } from '../helpers/send-order.ts';
 
 // No page gets a slot, and no failed authentication is allowed.
 const limits = { ...unauthenticatedLimits, inFlightMax: 0, waitingTimeoutMs: 50, rejectedPerSecond: 0, pauseMs: 50 };
@@ -21,7 +21,7 @@ const unknownClient = () => ({
 test('pages above their limit are rate_limited, as a page or as JSON; health checks and merchants are not', async () => {
   const created = await postOrder(gateway);
   expect(created.status).toBe(201);
-  const { order_token } = await answerOf(created);
+  const { order_token } = await readOrder(created);
   const page = await fetch(`${gateway.url}/payment/${order_token}`, { headers: { accept: 'text/html' } });
   expect(page.status).toBe(429);
   expect(page.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
@@ -36,7 +36,7 @@ test('pages above their limit are rate_limited, as a page or as JSON; health che
 
 test('a form that arrives slowly takes no slot that a page needs', async () => {
   const served = await runGateway({ unauthenticatedLimits: { ...unauthenticatedLimits, inFlightMax: 1 } });
-  const { order_token } = await answerOf(await postOrder(served));
+  const { order_token } = await readOrder(await postOrder(served));
   const head = `POST /payment/${order_token}/simulate HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n`;
   await firstBytes(served, `${head}content-type: application/x-www-form-urlencoded\r\nexpect: 100-continue\r\n\r\n`);
   expect((await fetch(`${served.url}/payment/${order_token}`)).status).toBe(200);

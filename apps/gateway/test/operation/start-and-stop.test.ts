@@ -25,7 +25,7 @@ import {
 } from '../helpers/gateway-process.ts';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { postHead, statusesOf, textOf } from '../helpers/raw-http.ts';
-import { answerOf, credentialHeaders, postOrder } from '../helpers/send-order.ts';
+import { credentialHeaders, postOrder, readOrder } from '../helpers/send-order.ts';
 
 afterEach(endProcesses);
 
@@ -45,7 +45,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   const replayed = await postOrder({ url: second.url, credentials });
   expect(replayed.status).toBe(200);
   // The link contains the port, which has changed.
-  const { payment_link: _, ...stored } = await answerOf(replayed);
+  const { payment_link: _, ...stored } = await readOrder(replayed);
   expect(await created.json()).toMatchObject(stored);
 });
 
@@ -87,7 +87,7 @@ test('gateways restart a PostgreSQL that exits, keep all orders, and leave no pr
   }
   for (const { order, body } of created) {
     const replayed = await postOrder({ url: starter.url, credentials }, order);
-    const { payment_link: _, ...stored } = await answerOf(replayed);
+    const { payment_link: _, ...stored } = await readOrder(replayed);
     expect(replayed.status).toBe(200);
     expect(body).toMatchObject(stored);
   }

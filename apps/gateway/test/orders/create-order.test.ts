@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { createOrderPath } from '../helpers/grpc/grpc-call.ts';
 import { bufCurl } from '../helpers/grpc/rpc-clients.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
-import { answerOf, callJson, createOrder, orderMessage, postOrder, postPayment } from '../helpers/send-order.ts';
+import { callJson, createOrder, orderMessage, postOrder, postPayment, readOrder } from '../helpers/send-order.ts';
 
 const protoFolder = join(import.meta.dirname, '../../../../proto');
 
@@ -16,7 +16,7 @@ const gateway = useGateway();
 test('POST /order logs one line, with no fields but the allowed ones', async () => {
   const before = gateway.calls.length;
   const response = await postOrder(gateway, validOrderInput({ order_id: 'logged' }), { 'x-request-id': 'logged-1' });
-  const { service_order_id } = await answerOf(response);
+  const { service_order_id } = await readOrder(response);
   await expect.poll(() => gateway.calls.length).toBe(before + 1);
   expect(gateway.calls.at(-1)).toEqual({
     level: 'info',
@@ -68,7 +68,7 @@ test('a base URL with a path: links contain it, and routes are mounted under it'
   const mounted = await runGateway({ baseUrl: 'https://pay.example.com/gateway/' });
   const created = await postOrder(mounted);
   expect(created.status).toBe(201);
-  const { order_token, payment_link } = await answerOf(created);
+  const { order_token, payment_link } = await readOrder(created);
   expect(payment_link).toBe(`https://pay.example.com/gateway/payment/${order_token}`);
   const outside = await postOrder({ ...mounted, url: `http://127.0.0.1:${mounted.httpPort}` });
   expect(outside.status).toBe(404);

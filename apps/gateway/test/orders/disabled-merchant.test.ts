@@ -4,7 +4,7 @@ import type { MerchantMode } from '@order-gateway/domain/accounts';
 import { expect, test } from 'vitest';
 import { grpcClient, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
-import { answerOf, postOrder, postPayment, pressPay } from '../helpers/send-order.ts';
+import { postOrder, postPayment, pressPay, readOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
 
@@ -15,7 +15,7 @@ async function disabledMerchant(mode: MerchantMode) {
   expect(created.status).toBe(201);
   await gateway.accounts.disable(merchant.credentials.clientId);
   await expect.poll(async () => (await postOrder(merchant)).status).toBe(401);
-  return { merchant, order: await answerOf(created) };
+  return { merchant, order: await readOrder(created) };
 }
 
 test('a disabled merchant is unauthenticated until it is enabled again, and its order is kept', async () => {
@@ -26,7 +26,7 @@ test('a disabled merchant is unauthenticated until it is enabled again, and its 
   expect(await unknown.json()).toMatchObject(problem);
   await gateway.accounts.enable(merchant.credentials.clientId);
   const replayed = await postOrder(merchant);
-  expect([replayed.status, await answerOf(replayed)]).toEqual([200, order]);
+  expect([replayed.status, await readOrder(replayed)]).toEqual([200, order]);
 });
 
 test('while a merchant is disabled, no payment of its orders can start, but a payment that was made is recorded', async () => {

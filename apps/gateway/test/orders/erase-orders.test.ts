@@ -4,7 +4,7 @@ import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
 import { endProcesses, runProgram, startProcess } from '../helpers/gateway-process.ts';
 import { testSecretsKeyText, useGateway } from '../helpers/running-gateway.ts';
-import { answerOf, callJson, postOrder } from '../helpers/send-order.ts';
+import { callJson, postOrder, readOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 afterAll(endProcesses);
@@ -29,7 +29,7 @@ async function conflictOf(response: Response): Promise<unknown> {
 test('an erased order can be replayed, conflicts with a different one, and keeps its page and record', async () => {
   const { clientId } = gateway.credentials;
   const order = validOrderInput({ order_id: 'erased', customer_name: 'Vanishing Customer' });
-  const created = await answerOf(await postOrder(gateway, order));
+  const created = await readOrder(await postOrder(gateway, order));
   expect(await orders(['erase', clientId, 'erased'])).toEqual({
     code: 0,
     stdout: "Erased the customers' data of 1 order.\n",
@@ -39,7 +39,7 @@ test('an erased order can be replayed, conflicts with a different one, and keeps
   expect(JSON.stringify(row)).not.toMatch(/Vanishing|noor|Lindengracht|walnut/);
 
   const replayed = await postOrder(gateway, { ...order, order_checksum: 'another' });
-  expect([replayed.status, await answerOf(replayed)]).toEqual([200, created]);
+  expect([replayed.status, await readOrder(replayed)]).toEqual([200, created]);
   const personal = personalFieldNames.filter((name) => name !== 'order_checksum');
   const { customer_phone, order_currency } = anotherOrderInput;
   expect(await conflictOf(await postOrder(gateway, { ...order, customer_phone }))).toEqual(personal);

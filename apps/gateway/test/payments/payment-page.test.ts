@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
 import { qrCodeSvg } from '../../src/payment-page/qr-code.ts';
 import { type RunningGateway, runGateway, useGateway } from '../helpers/running-gateway.ts';
-import { answerOf, callJson, createOrder, postOrder } from '../helpers/send-order.ts';
+import { callJson, createOrder, postOrder, readOrder } from '../helpers/send-order.ts';
 
 const checkoutUrl = 'https://checkout.example.com/pay/{order_token}?from=link&kind=page';
 
@@ -36,7 +36,7 @@ function withoutDate(headers: Headers | undefined): Record<string, string> {
 describe('GET /payment/{order_token}', () => {
   test('200: the payment link of a new order shows merchant, amount, note and return link, and changes nothing', async () => {
     const order = validOrderInput({ order_id: 'shown', return_url: 'https://shop.example.com/back?cart=5&x=%20#top' });
-    const created = await answerOf(await postOrder(gateway, order));
+    const created = await readOrder(await postOrder(gateway, order));
     const response = await fetch(created.payment_link);
     const page = await response.text();
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
@@ -63,7 +63,7 @@ describe('GET /payment/{order_token}', () => {
 
   test('200: the order’s locale takes precedence over the browser’s language, and the customer’s choice over both', async () => {
     const order = validOrderInput({ order_id: 'locale', customer_locale: 'de-CH' });
-    const { order_token } = await answerOf(await postOrder(gateway, order));
+    const { order_token } = await readOrder(await postOrder(gateway, order));
     const french = { 'accept-language': 'fr' };
     expect((await getPage(gateway, order_token, french)).text).toContain('<html lang="de"');
     expect((await getPage(gateway, `${order_token}?lang=pl`, french)).text).toContain('<html lang="pl"');

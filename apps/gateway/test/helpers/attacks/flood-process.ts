@@ -84,8 +84,8 @@ function httpRequest(): string {
   if (options.kind === 'pages') return pageRequest;
   const fields = options.kind === 'idle' ? {} : credentialsOf(options);
   const large = bodies[options.kind];
-  const all = large === undefined ? fields : { ...fields, 'x-padding': padding };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  const allFields = large === undefined ? fields : { ...fields, 'x-padding': padding };
+  const lines = Object.entries(allFields).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${postHead}${lines.join('')}${large ?? 'content-length: 2\r\n\r\n{}'}`;
 }
 
@@ -189,8 +189,9 @@ const cheapFrames: Partial<Record<FloodOptions['kind'], () => Buffer>> = {
   resets: () => {
     const fields = Object.entries(requestFields);
     const first = Buffer.concat(fields.map(([name, value]) => hpackField(name, value, true)));
-    const again = Buffer.from(fields.map((_, index) => 0x80 | (61 + fields.length - index)));
-    const block = (id: number) => http2Frame(frameTypes.headers, frameFlags.endHeaders, id, id === 1 ? first : again);
+    const laterFields = Buffer.from(fields.map((_, index) => 0x80 | (61 + fields.length - index)));
+    const block = (id: number) =>
+      http2Frame(frameTypes.headers, frameFlags.endHeaders, id, id === 1 ? first : laterFields);
     return streamsOf(480, (id) => [block(id), resetFrame(id)]);
   },
   'tiny frames': () =>

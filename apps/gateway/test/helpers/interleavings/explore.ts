@@ -80,8 +80,8 @@ export async function exploreAll<Result>(
   };
   const visit = async (run: Run<Result>, path: readonly Choice[]): Promise<number> => {
     const key = run.key();
-    const known = schedulesByKey.get(key);
-    if (known !== undefined) return known;
+    const knownSchedules = schedulesByKey.get(key);
+    if (knownSchedules !== undefined) return knownSchedules;
     if (path.length > stepsMax) throw new Error(`the calls do not end after ${describe(path)}`);
     const choices = run.choices();
     let schedules = choices.length === 0 ? 1 : 0;
