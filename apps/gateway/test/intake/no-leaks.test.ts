@@ -60,10 +60,11 @@ test.each(protocols)('over %s, no response contains a field of the order', async
     if (field === 'order_id') continue;
     for (const [index, value] of sensitiveTexts.entries()) {
       const orderId = `leak-${protocol}-${field}-${index}`;
-      // Unchanged, invalid, and in conflict with a stored order.
+      // The valid text, one with an invalid character, and one that is too long.
       for (const text of [value, `${value}\u0000`, `${value}${'x'.repeat(3_000)}`]) {
         expect(await send(orderId, { [field]: text }), field).not.toContain(value);
       }
+      // In conflict with a stored order.
       await send(`${orderId}-stored`, {});
       expect(await send(`${orderId}-stored`, { [field]: value }), field).not.toContain(value);
     }

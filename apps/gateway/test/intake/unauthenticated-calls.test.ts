@@ -9,7 +9,7 @@ import { firstBytes } from '../helpers/raw-http.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, credentialHeaders, postOrder, readOrder } from '../helpers/send-order.ts';
 
-// No page gets a slot, and no failed authentication is allowed.
+// With these limits, no page gets a slot, and every failed authentication is above the limit.
 const limits = { ...unauthenticatedLimits, inFlightMax: 0, waitingTimeoutMs: 50, rejectedPerSecond: 0, pauseMs: 50 };
 const gateway = useGateway({ unauthenticatedLimits: limits });
 

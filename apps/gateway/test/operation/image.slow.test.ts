@@ -55,7 +55,7 @@ async function sizesIn(folder: string): Promise<Map<string, number>> {
   return new Map(lines.map((line) => [line.slice(line.indexOf('/')), Number.parseInt(line, 10)]));
 }
 
-/** A command that runs another as the image's user, on the image's file system, which is read-only except for an empty /tmp. */
+/** Wraps a command to run it as the image's user, on the image's file system, which is read-only except for an empty /tmp. */
 function inImage(folder: string, command: readonly string[]): [string, string[]] {
   const script = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -t tmpfs tmpfs "$0/tmp" &&
     mount -t proc proc "$0/proc" && exec chroot --userspec=1000:1000 "$0" sh -c 'cd /app && exec "$@"' sh "$@"`;

@@ -72,9 +72,9 @@ test.skipIf(mustSkip('a log on a full disk', noFullDisk))('on a full disk, only 
   await full.close();
 });
 
-test('if the reader of the log stops reading, neither responses nor the stop are blocked', async () => {
+test('a reader of the log that stops reading blocks neither responses nor an orderly stop', async () => {
   const gateway = await startWith('pipe');
-  // The pipe is not read. On Linux it is a pair of sockets, which hold 208 KiB (socket(7), wmem_default).
+  // Nothing reads the pipe. On Linux, it is a pair of sockets that hold 208 KiB (socket(7), wmem_default).
   await sendCalls(gateway.url, 15);
   expect(await gateway.isLive()).toBe(true);
   expect(await gateway.end()).toBe(0);

@@ -56,7 +56,7 @@ test('a start reports that it waits for the migration of another process', async
   const { databaseUrl } = await newDatabase();
   const { pathname, host } = new URL(databaseUrl);
   const { stdout, stderr } = await withSession(databaseUrl, async (session) => {
-    // The lock of migrateDatabase.
+    // This is the lock that migrateDatabase takes.
     await session.unsafe("select pg_advisory_lock(x'6f72646572'::bigint)");
     const started = launchGateway({ DATABASE_URL: databaseUrl });
     await expect.poll(started.stderr).toContain(`Waiting for the migration of the database ${host}${pathname}.\n`);

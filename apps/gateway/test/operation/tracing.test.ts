@@ -89,7 +89,7 @@ test("a call is a span in its client's trace, and its log line has the trace id"
   });
 });
 
-test('OTEL_ variables name the service and choose the sampler, and the spans of a failed call have the error status', async () => {
+test('OTEL_ variables name the service and select the sampler, and the spans of a failed call have an error status', async () => {
   const collector = await startCollector();
   const gateway = await startOnNewDatabase({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,

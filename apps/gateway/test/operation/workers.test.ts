@@ -25,7 +25,7 @@ import {
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage } from '../helpers/send-order.ts';
 
-// Two processes behind both ports. The first three tests share a gateway, which the last of them stops.
+// A gateway with two worker processes behind both ports. The first three tests share it, and the third one stops it.
 
 let dataDir: string;
 let gateway: GatewayProcess;

@@ -33,7 +33,7 @@ test.each([
 });
 
 test.each(['unavailable', 'deadline_exceeded'] as const)(
-  'GET /order: the detail of %s mentions no creation',
+  'GET /order: the detail of %s does not mention creating an order',
   async (kind) => {
     expect(await detailOf('GET', '/order/A-1', { store: storeThatIs(kind) })).not.toMatch(/creat|order_id/);
   },

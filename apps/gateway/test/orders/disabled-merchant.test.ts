@@ -51,7 +51,7 @@ test('while a merchant is disabled, no payment of its orders can start, but a pa
   });
 });
 
-test('a payment page of a disabled test merchant has no buttons that simulate a payment', async () => {
+test('the payment page of a disabled test merchant has no buttons that simulate a payment', async () => {
   const { order } = await disabledMerchant('test');
   expect(await (await fetch(order.payment_link)).text()).not.toContain('<form');
   expect((await pressPay(order.payment_link)).status).toBe(404);

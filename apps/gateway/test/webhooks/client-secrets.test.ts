@@ -18,27 +18,15 @@ const withSecret = ({ url, credentials }: Caller, clientSecret: string) => ({
   credentials: { ...credentials, clientSecret },
 });
 
-test('a merchant replaces its secret: it creates a new one, uses it, and revokes the old one', async () => {
+test('a merchant revokes its secret with a new one, and both changes are in the audit log under its id', async () => {
   const merchant = await gateway.newMerchant();
-  const created = await callJson(merchant, 'POST', '/client_secrets');
-  expect([created.status, created.body]).toEqual([
-    201,
-    {
-      id: expect.stringMatching(/^\d+$/),
-      created_at: expect.any(String),
-      client_secret: expect.stringMatching(/^sk_[0-9A-Za-z]{43}$/),
-    },
-  ]);
-  const renewed = withSecret(merchant, created.body.client_secret);
+  const { body: created } = await callJson(merchant, 'POST', '/client_secrets');
+  expect(created.client_secret).toMatch(/^sk_[0-9A-Za-z]{43}$/);
+  const renewed = withSecret(merchant, created.client_secret);
   const { body: listed } = await callJson(renewed, 'GET', '/client_secrets');
-  expect(listed.secrets.map(({ id }: { id: string }) => id)).toEqual([expect.any(String), created.body.id]);
-  expect(JSON.stringify(listed)).not.toContain('sk_');
-  const [{ id: old }] = listed.secrets;
-  const revoked = await callJson(renewed, 'POST', `/client_secrets/${old}/revoke`);
-  expect([revoked.status, revoked.body]).toMatchObject([200, { id: old, ends_at: expect.any(String) }]);
+  expect(listed.secrets).toMatchObject([{}, { id: created.id }]);
+  expect((await callJson(renewed, 'POST', `/client_secrets/${listed.secrets[0].id}/revoke`)).status).toBe(200);
   await expect.poll(async () => (await callJson(merchant, 'GET', '/client_secrets')).status).toBe(401);
-  const again = await callJson(renewed, 'POST', `/client_secrets/${old}/revoke`);
-  expect([again.status, again.body]).toEqual([200, revoked.body]);
   const actor = merchant.credentials.clientId;
   expect((await logOf(merchant)).slice(1)).toMatchObject([
     { actor, action: 'secret.add' },

@@ -6,6 +6,8 @@ import { giveSigningSecret, runGateway, useGateway } from '../helpers/running-ga
 import { type Caller, callJson, cancelNewOrder, createOrder } from '../helpers/send-order.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
+// Behaviour of webhook endpoints that neither the fixtures nor the tests of the client package show.
+
 const gateway = useGateway();
 
 /** Creates an endpoint and returns it with its signing secret. */
@@ -28,27 +30,6 @@ async function logOf({ credentials }: Caller) {
   const entries = await gateway.accounts.log({ clientId: credentials.clientId, after: 0, limit: 100 });
   return entries.flatMap(({ actor, action }) => (action === 'create' ? [] : [[actor, action]]));
 }
-
-test('the secret of an endpoint is returned once, and a ping arrives and verifies', async () => {
-  const merchant = await gateway.newMerchant();
-  const receiver = await runWebhookReceiver();
-  const { signing_secret, ...endpoint } = await create(merchant, receiver.url);
-  expect(endpoint).toEqual({
-    id: expect.stringMatching(/^we_[0-9a-f]{32}$/),
-    url: receiver.url,
-    event_types: ['*'],
-    status: 'enabled',
-    created_at: expect.any(String),
-    signs_returns: true,
-  });
-  const path = `/webhook_endpoints/${endpoint.id}`;
-  expect((await callJson(merchant, 'GET', path)).body).toEqual(endpoint);
-  expect((await callJson(merchant, 'GET', '/webhook_endpoints')).body).toEqual({ endpoints: [endpoint] });
-  const ping = await callJson(merchant, 'POST', `${path}/ping`);
-  expect([ping.status, ping.body]).toEqual([200, { delivered: true, result: 'HTTP 204' }]);
-  const [request] = receiver.received as [ReceivedWebhook];
-  expect(verified(signing_secret, request)).toMatchObject({ type: 'webhook.test', data: {} });
-});
 
 test('a ping reports an error, and a merchant may have only two in flight', async () => {
   const merchant = await gateway.newMerchant();
@@ -107,33 +88,6 @@ test('an endpoint keeps its secret when its URL changes, and signs with both sec
     [actor, 'webhook.update'],
     [actor, 'webhook.rotate'],
   ]);
-});
-
-test('a single delivery, or all failed ones, can be sent again if the endpoint is enabled', async () => {
-  const merchant = await gateway.newMerchant();
-  const statuses = [410, 204, 204, 204];
-  const receiver = await runWebhookReceiver({
-    respond: (_, response) => void response.writeHead(statuses.shift() ?? 204).end(),
-  });
-  const { id } = await create(merchant, receiver.url);
-  const path = `/webhook_endpoints/${id}`;
-  await cancelNewOrder(merchant, 'F-1');
-  await expect.poll(() => deliveriesOf(merchant, id, '?status=failed')).toMatchObject([{ last_result: 'HTTP 410' }]);
-  const [{ event_id: eventId } = {}] = await deliveriesOf(merchant, id);
-  const redeliver = () => callJson(merchant, 'POST', `${path}/deliveries/${eventId}/redeliver`);
-  const redeliverFailed = () => callJson(merchant, 'POST', `${path}/redeliver`, { failed_since: '2026-01-01T00:00Z' });
-  for (const call of [redeliver, redeliverFailed]) {
-    expect((await call()).body.code).toBe('webhook_endpoint_disabled');
-  }
-  expect((await callJson(merchant, 'PATCH', path, { status: 'enabled' })).body.status).toBe('enabled');
-  const again = await redeliverFailed();
-  expect([again.status, again.body]).toEqual([202, { queued: 1, has_more: false }]);
-  await expect.poll(() => receiver.received.length).toBe(2);
-  await expect.poll(() => deliveriesOf(merchant, id, '?status=delivered')).toHaveLength(1);
-  expect((await redeliverFailed()).body).toEqual({ queued: 0, has_more: false });
-  const redelivered = await redeliver();
-  expect([redelivered.status, redelivered.body]).toEqual([202, {}]);
-  await expect.poll(() => receiver.received.length).toBe(3);
 });
 
 test('a disabled endpoint gets nothing, and a deletion gives up pending deliveries', async () => {
