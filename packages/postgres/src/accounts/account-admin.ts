@@ -10,7 +10,7 @@ import {
   hashSecret,
   liveSecretsMax,
 } from '@order-gateway/domain/accounts';
-import { and, asc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { accounts, clientSecrets, consoleSessions, isLiveSecret } from '../schema.ts';
 import { type AdminOptions, openOperatorClient, type Run } from './admin-connection.ts';
@@ -73,18 +73,7 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
           .from(accounts)
           .where(eq(accounts.clientId, page.afterClientId ?? ''));
         return db
-          .select({
-            name: accounts.name,
-            clientId: accounts.clientId,
-            kind: accounts.kind,
-            mode: accounts.mode,
-            checksumMode: accounts.checksumMode,
-            defaultLifetimeSeconds: accounts.defaultLifetimeSeconds,
-            disabledAt: accounts.disabledAt,
-            rateLimit: accounts.rateLimit,
-            createdAt: accounts.createdAt,
-            liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
-          })
+          .select({ ...listedColumns, liveSecrets: sql<number>`count(${clientSecrets.id})::int` })
           .from(accounts)
           .leftJoin(clientSecrets, and(eq(clientSecrets.accountId, accounts.id), isLiveSecret))
           .where(page.afterClientId === undefined ? undefined : gt(accounts.id, sql`(${after})`))
@@ -239,6 +228,8 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
 
 /** Whether an account is a merchant; checkout systems have no orders. */
 const isMerchant = eq(accounts.kind, 'merchant');
+
+const { id: _, ...listedColumns } = getTableColumns(accounts);
 
 /** The operations of {@link openAccountAdmin}. */
 export type AccountAdmin = ReturnType<typeof openAccountAdmin>;

@@ -341,17 +341,8 @@ async function scanForOrder(db: PostgresJsDatabase, merchantId: AccountId, order
   return { eventIds: found?.eventIds ?? '{}', scannedTo: found?.isCut ? { eventId: found.lastId } : undefined };
 }
 
-const deliveryColumns = {
-  endpointId: webhookDeliveries.endpointId,
-  eventId: webhookDeliveries.eventId,
-  type: events.type,
-  createdAt: events.createdAt,
-  attempts: webhookDeliveries.attempts,
-  lastAttemptAt: webhookDeliveries.lastAttemptAt,
-  deliveredAt: webhookDeliveries.deliveredAt,
-  nextAttemptAt: webhookDeliveries.nextAttemptAt,
-  lastResult: webhookDeliveries.lastResult,
-};
+const { merchantId: _, ...ownColumns } = getTableColumns(webhookDeliveries);
+const deliveryColumns = { ...ownColumns, type: events.type, createdAt: events.createdAt };
 
 const hasStatus: Readonly<Record<DeliveryStatus, SQL | undefined>> = {
   pending: isNotNull(webhookDeliveries.nextAttemptAt),
