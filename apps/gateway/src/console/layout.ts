@@ -42,16 +42,7 @@ export const consoleHeaders = {
 
 /** A page for someone who is not signed in. */
 export function plainPage(language: ConsoleLanguage, title: string, content: Html): Promise<string> {
-  const body = html`<h1>${title}</h1>
-${content}`;
-  const attributes = html` class="narrow"`;
-  return htmlPage({
-    language,
-    title: `${title} | ${texts[language].console}`,
-    styles: [consoleStyle],
-    attributes,
-    body,
-  });
+  return pageOf({ language, title, content, attributes: html` class="narrow"` });
 }
 
 interface ConsolePage {
@@ -63,12 +54,16 @@ interface ConsolePage {
 }
 
 /** A page for someone who is signed in. */
-export function consolePage({ language, title, header, content }: ConsolePage): Promise<string> {
+export function consolePage(page: ConsolePage): Promise<string> {
+  return pageOf({ ...page, attributes: html` id="content" tabindex="-1"` });
+}
+
+type PageParts = Omit<ConsolePage, 'header'> & { readonly header?: Html; readonly attributes: Html };
+
+function pageOf({ title, content, ...parts }: PageParts): Promise<string> {
   const body = html`<h1>${title}</h1>
 ${content}`;
-  const attributes = html` id="content" tabindex="-1"`;
-  const styles = [consoleStyle];
-  return htmlPage({ language, title: `${title} | ${texts[language].console}`, styles, header, attributes, body });
+  return htmlPage({ ...parts, title: `${title} | ${texts[parts.language].console}`, styles: [consoleStyle], body });
 }
 
 /** A time in UTC. */
