@@ -114,6 +114,9 @@ test('importsIn finds every form of import', () => {
   ].join('\n');
   const from = 'packages/x/src/y.ts';
   expect(importsIn(from, text).map(({ to }) => to)).toEqual([
-    ...['packages/x/src/a.ts', 'packages/x/b.ts', 'packages/domain', 'packages/x/src/c.ts'],
+    'packages/x/src/a.ts',
+    'packages/x/b.ts',
+    'packages/domain',
+    'packages/x/src/c.ts',
   ]);
 });

@@ -87,7 +87,7 @@ test('the installed kit finds the mistakes of the sample server', async () => {
   const { code, outcomes } = await conform(target, { first: account });
   expect(code).toBe(1);
   const outcomeOf = (file: string) => outcomes.get(`json.create-order/${file}`);
-  expect(outcomeOf('interface-example-in-full')).toBe('passed');
+  expect(outcomeOf('api-example-in-full')).toBe('passed');
   expect(outcomeOf('replay-same-order')).toBe('passed');
   expect(outcomeOf('conflict-one-field')).toBe('<failure');
   expect(outcomeOf('amount-zero')).toBe('<failure');

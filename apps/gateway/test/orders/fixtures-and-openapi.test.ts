@@ -163,7 +163,7 @@ describe('the fixtures over JSON', () => {
 });
 
 test('the example order of the reference is the one in the fixtures', () => {
-  const fixture = fixtures.find(({ file }) => file === 'interface-example-in-full');
+  const fixture = fixtures.find(({ file }) => file === 'api-example-in-full');
   const order = fixture?.calls[0]?.request;
   if (order === undefined) throw new Error('the fixture has no order');
   const { order_id, order_amount, ...fields } = exampleOrder;

@@ -69,12 +69,11 @@ const rate = 100;
 const usualPendingMax = 64;
 
 const usualMerchants = [
-  ...[{ name: 'First' }, { name: 'Second' }],
+  { name: 'First' },
+  { name: 'Second' },
   // The orders of these merchants expire while other orders are paid and cancelled.
-  ...[
-    { name: 'Third', defaultLifetimeSeconds: 1 },
-    { name: 'Fourth', defaultLifetimeSeconds: 5 },
-  ],
+  { name: 'Third', defaultLifetimeSeconds: 1 },
+  { name: 'Fourth', defaultLifetimeSeconds: 5 },
 ];
 
 /** Allows slightly more connections than two gateways use. The write-ahead log fits a small disk. */
