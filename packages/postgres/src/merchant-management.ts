@@ -52,7 +52,7 @@ export function openMerchantManagement(options: DatabaseOptions): MerchantManage
  * changes under the name in `actor`. Rejects with errors that contain no values.
  */
 export function openOperatorManagement({ actor = systemActor(), ...options }: AdminOptions) {
-  const { run, close } = openOperatorClient(options, 'management');
+  const { run, ...client } = openOperatorClient(options, 'management');
   return {
     /** Returns an account, even if it is disabled; `undefined` if there is none. */
     findAccount: (clientId: string) => run((db) => findAccount(db, clientId)),
@@ -61,7 +61,7 @@ export function openOperatorManagement({ actor = systemActor(), ...options }: Ad
       _merchant: unknown,
       work: (managed: Managed) => Promise<Value>,
     ): Promise<ManagementOutcome<Value>> => ({ kind: 'done', value: await work(managedBy(run, actor)) }),
-    close,
+    ...client,
   };
 }
 

@@ -39,12 +39,8 @@ export function withOperator(work: (operator: Operator) => Promise<void>, actor?
     const keys = await findSecretsKeys(config);
     const baseUrl = baseUrlOf(config);
     const signingSecrets = keys && createSigningSecrets(keys);
-    const operator = openOperator(url, { signingSecrets, webhookAddresses, baseUrl: () => baseUrl }, actor);
-    try {
-      await work(operator);
-    } finally {
-      await operator.close();
-    }
+    await using operator = openOperator(url, { signingSecrets, webhookAddresses, baseUrl: () => baseUrl }, actor);
+    await work(operator);
   });
 }
 
@@ -56,7 +52,7 @@ export function openOperator(
   url: string,
   settings: Pick<OperationDeps, 'signingSecrets' | 'webhookAddresses' | 'baseUrl'>,
   actor?: string,
-): Operator & { close(): Promise<void> } {
+): Operator & AsyncDisposable {
   const management = openOperatorManagement({ url, actor });
   const sender = createSender({
     allowedAddresses: settings.webhookAddresses,
@@ -88,14 +84,10 @@ export function openOperator(
     },
     async reencrypt() {
       if (settings.signingSecrets === undefined) throw commandError({ kind: 'webhooks_not_configured' });
-      const endpoints = openWebhookEndpoints({ url, actor });
-      try {
-        return await reencryptAll(endpoints, settings.signingSecrets);
-      } finally {
-        await endpoints.close();
-      }
+      await using endpoints = openWebhookEndpoints({ url, actor });
+      return await reencryptAll(endpoints, settings.signingSecrets);
     },
-    async close() {
+    async [Symbol.asyncDispose]() {
       sender.close();
       await management.close();
     },

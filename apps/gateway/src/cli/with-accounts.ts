@@ -27,11 +27,7 @@ export function withAccounts(
   { actor, ...options }: AccountsOptions = {},
 ): Promise<void> {
   return withDatabase(async (url, config) => {
-    const accounts = openAccountAdmin({ url, actor });
-    try {
-      await work(accounts, config);
-    } finally {
-      await accounts.close();
-    }
+    await using accounts = openAccountAdmin({ url, actor });
+    await work(accounts, config);
   }, options);
 }

@@ -37,7 +37,7 @@ interface DemoDatabase {
  */
 export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<DemoMerchant> {
   const path = join(database.dataDir, fileName);
-  const endpoints = openWebhookEndpoints(database);
+  await using endpoints = openWebhookEndpoints(database);
   const secrets = createSigningSecrets(database.secretsKeys);
   try {
     const credentials =
@@ -49,8 +49,6 @@ export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<
     return { ...credentials, accountId, signingSecret: secret && formatSigningSecret(secret) };
   } catch (error) {
     throw new StartError(`The demo merchant in ${database.dataDir} could not be found or created: ${messageOf(error)}`);
-  } finally {
-    await endpoints.close();
   }
 }
 

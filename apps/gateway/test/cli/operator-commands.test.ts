@@ -50,8 +50,8 @@ async function merchant(args: readonly string[], settings: Parameters<typeof ope
       },
     });
   const withOperator: OpenOperator = async (work, actor) => {
-    const operator = openOperator(database.url, settings, actor);
-    await work(operator).finally(operator.close);
+    await using operator = openOperator(database.url, settings, actor);
+    await work(operator);
   };
   addBrandCommand(program, withOperator, print);
   addWebhookCommands(program, withOperator, print);

@@ -112,34 +112,26 @@ export async function startOwnGateway(
 }
 
 async function createMerchants(databaseUrl: string, merchants: readonly MerchantSetup[]): Promise<Credentials[]> {
-  const accounts = openAccountAdmin({ url: databaseUrl });
-  try {
-    const created: Credentials[] = [];
-    for (const { name, kind, checksumRequired, defaultLifetimeSeconds, isFull } of merchants) {
-      const credentials = await accounts.create(name, kind);
-      if (checksumRequired) await accounts.setChecksumMode(credentials.clientId, 'required');
-      if (defaultLifetimeSeconds) await accounts.setDefaultLifetime(credentials.clientId, defaultLifetimeSeconds);
-      if (isFull) {
-        for (let count = 1; count < liveSecretsMax; count += 1) await accounts.addSecret(credentials.clientId, null);
-        await addEndpoints(databaseUrl, credentials);
-      }
-      created.push(credentials);
+  await using accounts = openAccountAdmin({ url: databaseUrl });
+  const created: Credentials[] = [];
+  for (const { name, kind, checksumRequired, defaultLifetimeSeconds, isFull } of merchants) {
+    const credentials = await accounts.create(name, kind);
+    if (checksumRequired) await accounts.setChecksumMode(credentials.clientId, 'required');
+    if (defaultLifetimeSeconds) await accounts.setDefaultLifetime(credentials.clientId, defaultLifetimeSeconds);
+    if (isFull) {
+      for (let count = 1; count < liveSecretsMax; count += 1) await accounts.addSecret(credentials.clientId, null);
+      await addEndpoints(databaseUrl, credentials);
     }
-    return created;
-  } finally {
-    await accounts.close();
+    created.push(credentials);
   }
+  return created;
 }
 
 /** Adds the maximum number of endpoints. They are disabled. */
 async function addEndpoints(databaseUrl: string, { clientId }: Credentials): Promise<void> {
-  const endpoints = openWebhookEndpoints({ url: databaseUrl });
-  try {
-    const merchant = await endpoints.find(clientId);
-    if (merchant === undefined) throw new Error('the merchant was not created');
-    const endpoint = { url: 'https://shop.invalid', signingSecret: randomBytes(61), disabledAt: new Date() };
-    for (let count = 0; count < endpointsMax; count += 1) await endpoints.create(merchant.merchantId, endpoint);
-  } finally {
-    await endpoints.close();
-  }
+  await using endpoints = openWebhookEndpoints({ url: databaseUrl });
+  const merchant = await endpoints.find(clientId);
+  if (merchant === undefined) throw new Error('the merchant was not created');
+  const endpoint = { url: 'https://shop.invalid', signingSecret: randomBytes(61), disabledAt: new Date() };
+  for (let count = 0; count < endpointsMax; count += 1) await endpoints.create(merchant.merchantId, endpoint);
 }

@@ -23,7 +23,7 @@ import { recordConsoleLink } from './console-sessions.ts';
  * log. Rejects with errors that contain no values.
  */
 export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOptions) {
-  const { run, close } = openOperatorClient(options, 'accounts');
+  const { run, ...client } = openOperatorClient(options, 'accounts');
   /**
    * Changes settings of an account. `isOfKind` restricts the change to accounts that have them, and `also` is another
    * statement to run with it.
@@ -148,7 +148,7 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
 
     ...clientSecretsOn(run, actor),
 
-    close,
+    ...client,
   };
 }
 
@@ -240,10 +240,6 @@ export async function createMerchant(
   name: string,
   kind?: 'live' | 'test' | 'checkout',
 ): Promise<Credentials> {
-  const accounts = openAccountAdmin({ url });
-  try {
-    return await accounts.create(name, kind);
-  } finally {
-    await accounts.close();
-  }
+  await using accounts = openAccountAdmin({ url });
+  return await accounts.create(name, kind);
 }

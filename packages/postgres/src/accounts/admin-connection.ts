@@ -50,9 +50,12 @@ export function runOn(client: DatabaseClient<PostgresJsDatabase>): Run {
 }
 
 /**
- * Opens an operator's client. It runs statements as {@link runOn} does, but rejects with errors that contain no values.
+ * Opens an operator's client, which `await using` closes. It runs statements as {@link runOn} does, but rejects with errors that contain no values.
  */
-export function openOperatorClient({ url }: AdminOptions, name: string): Closable & { readonly run: Run } {
+export function openOperatorClient(
+  { url }: AdminOptions,
+  name: string,
+): Closable & AsyncDisposable & { readonly run: Run } {
   const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, name);
   const run = runOn(client);
   return {
@@ -64,5 +67,6 @@ export function openOperatorClient({ url }: AdminOptions, name: string): Closabl
       }
     },
     close: client.close,
+    [Symbol.asyncDispose]: client.close,
   };
 }

@@ -59,7 +59,7 @@ export type WebhookEndpoints = ReturnType<typeof openWebhookEndpoints>;
  * values.
  */
 export function openWebhookEndpoints({ actor = systemActor(), ...options }: AdminOptions) {
-  const { run, close } = openOperatorClient(options, 'endpoints');
+  const { run, ...client } = openOperatorClient(options, 'endpoints');
   const endpoints = webhookEndpointsOn(run, actor);
   return {
     ...endpoints,
@@ -149,7 +149,7 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
         return (await runRecorded(db, changed, { name: 'webhook.reencrypt', actor }, { details })).length;
       }),
 
-    close,
+    ...client,
   };
 }
 
