@@ -102,7 +102,7 @@ const [, ...startOptions] = JSON.parse(readFileSync(join(folder, '../../package.
 );
 startOptions.pop();
 
-/** Starts a program of this app, which {@link endProcesses} ends. Returns it, and what it has written to standard error so far. */
+/** Starts a program of this app, which {@link endProcesses} ends. Returns it, and its standard error so far. */
 export function launch(args: readonly string[], variables: Variables, stdout: 'pipe' | number = 'pipe') {
   const child = spawn(process.execPath, args, {
     cwd: folder,
@@ -211,7 +211,7 @@ function residentMiB(pid: number | undefined, field: 'VmRSS' | 'VmHWM' = 'VmRSS'
   return Math.round(Number(kib) / 1_024);
 }
 
-/** Samples the resident memory of a process, in MiB, until the test has finished. Returns the samples so far. Linux only. */
+/** Samples the resident memory of a process, in MiB, until the test has finished. Returns the samples. Linux only. */
 export function sampleMemory({ pid }: ChildProcess, everyMs: number): readonly number[] {
   const samples: number[] = [];
   const timer = setInterval(() => samples.push(residentMiB(pid)), everyMs);

@@ -14,7 +14,7 @@ import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 const callsOfKind = 20_000;
 const callers = 64;
 
-/** Above this t, two times differ with certainty (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
+/** Above this t, two times differ for certain (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
 const tMax = 4.5;
 
 const gateway = useGateway();
@@ -62,7 +62,7 @@ async function measure(reject: (credentials: Credentials, caller: number) => Pro
   return times;
 }
 
-/** Welch's t of two samples. Like dudect, ignores times above the 90th percentile of both, which are noise of the machine. */
+/** Welch's t of two samples. Like dudect, ignores times above the 90th percentile of both, because they are noise. */
 function welchT(first: readonly number[], second: readonly number[]): number {
   const all = [...first, ...second].sort((a, b) => a - b);
   const limit = all[Math.floor(all.length * 0.9)] ?? 0;

@@ -9,8 +9,8 @@ import { afterAll, expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { endLater, endProcesses } from '../helpers/gateway-process.ts';
 
-// Builds the container image twice and runs it without a container engine: mount makes its root file system read-only, and
-// chroot sets its user. BASE_IMAGE names the base image, such as the one of .ci/base-image.
+// Builds the container image twice and runs it without a container engine: mount makes its root file system read-only,
+// and chroot sets its user. BASE_IMAGE names the base image, such as the one of .ci/base-image.
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../../../..');
@@ -55,7 +55,7 @@ async function sizesIn(folder: string): Promise<Map<string, number>> {
   return new Map(lines.map((line) => [line.slice(line.indexOf('/')), Number.parseInt(line, 10)]));
 }
 
-/** Wraps a command to run it as the image's user, on the image's file system, which is read-only except for an empty /tmp. */
+/** Wraps a command to run as the image's user, on the image's file system, which is read-only except for an empty /tmp. */
 function inImage(folder: string, command: readonly string[]): [string, string[]] {
   const script = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -t tmpfs tmpfs "$0/tmp" &&
     mount -t proc proc "$0/proc" && exec chroot --userspec=1000:1000 "$0" sh -c 'cd /app && exec "$@"' sh "$@"`;

@@ -14,7 +14,7 @@ import { brokenFacts } from '../stability/facts.ts';
 
 const folder = join(import.meta.dirname, '../../../../deploy/monitoring');
 
-/** The labels of each metric that a gateway exports after all of its parts were used. Each series of a histogram counts. */
+/** The labels of each metric that a gateway exports after all of its parts were used, and of each histogram series. */
 let metrics: ReadonlyMap<string, ReadonlySet<string>>;
 
 const gateway = useGateway();

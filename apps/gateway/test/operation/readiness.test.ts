@@ -14,7 +14,7 @@ test('the gateway is not ready while the table is locked, and the log reports it
   await locking.unsafe('rollback');
   await expect.poll(ready).toBe(200);
   const reason = 'timed out waiting for a lock that another database session holds';
-  // Becoming ready again is not an error. A background job that waited for the lock may have logged an error of its own.
+  // Becoming ready again is not an error. A background job that waited for the lock may have logged a separate error.
   const notReady = gateway.errors.filter(({ msg }) => msg === 'not ready for orders');
   expect(notReady).toMatchObject([{ level: 'error', reason }]);
 });

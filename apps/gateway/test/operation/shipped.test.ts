@@ -15,8 +15,8 @@ import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, runProgram } from '../helpers/gateway-process.ts';
 
-// The image, compose.yaml, the Kubernetes manifests and the systemd unit, as far as they can be checked without a container
-// engine.
+// Tests the image, compose.yaml, the Kubernetes manifests and the systemd unit, as far as that is possible without a
+// container engine.
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../../../..');
 const read = (path: string) => readFile(join(root, path), 'utf8');
@@ -44,7 +44,7 @@ const migrateCommand: string[] = compose.services.migrate.command;
 
 afterAll(endProcesses);
 
-/** Whether .dockerignore includes a file in the image. The last pattern that matches it or a folder above it decides. */
+/** Whether .dockerignore includes a file in the image. The last pattern that matches it or a parent folder decides. */
 function isShipped(path: string, patterns: readonly string[]): boolean {
   const matches = (glob: string) => matchesGlob(path, glob) || matchesGlob(path, `${glob}/**`);
   const last = patterns.findLast((pattern) => matches(pattern.replace('!', '')));

@@ -12,8 +12,8 @@ import { endLater, endProcesses, startOnNewDatabase } from '../helpers/gateway-p
 afterEach(endProcesses);
 
 /**
- * Opens the socket of systemd, which Node.js can't do, and prints each notification. systemd-notify also sends a barrier,
- * to learn that its notification has arrived.
+ * Opens the socket of systemd, which Node.js can't do, and prints each notification. systemd-notify also sends a
+ * barrier, to learn that its notification has arrived.
  */
 const receiver = `
 import socket, sys

@@ -62,8 +62,8 @@ test('100 streams see every event in feed order, although a reader stops and a g
         }
       } catch (error) {
         const { code, rawMessage } = ConnectError.from(error);
-        // Connect reports a lost connection as UNAVAILABLE, INTERNAL or ABORTED. A busy database may be too slow for the
-        // deadline of a page.
+        // Connect reports a lost connection as UNAVAILABLE, INTERNAL or ABORTED. A busy database may be too slow for
+        // the deadline of a page.
         const expected = [Code.Unavailable, Code.Internal, Code.Aborted, Code.Canceled, Code.DeadlineExceeded];
         if (!expected.includes(code)) unexpected.push(`${Code[code]}: ${rawMessage}`);
         await sleep(50);
