@@ -74,7 +74,7 @@ export interface Closable {
 }
 
 /** One connection to the database. The first statement opens it, and it is never reopened. */
-export interface Connection {
+export interface Connection extends AsyncDisposable {
   /** Runs statements without a client-side deadline. */
   readonly db: PostgresJsDatabase;
   /** Whether the connection was lost or closed. */
@@ -233,6 +233,10 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   };
   const watched = { db, address: () => address, isOver: () => isOver, onLost };
   const watch = probe && watchSession(watched, probe);
+  const close = async () => {
+    await client.end({ timeout: 1 });
+    destroy();
+  };
   return {
     db,
     isOver: () => isOver,
@@ -256,10 +260,8 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
         running.delete(reject);
       }
     },
-    async close() {
-      await client.end({ timeout: 1 });
-      destroy();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
@@ -268,13 +270,11 @@ export async function withConnection<Result>(
   options: ConnectionOptions,
   work: (connection: Connection) => Promise<Result>,
 ): Promise<Result> {
-  const connection = openConnection({ connectTimeoutMs: patientConnectTimeoutMs, ...options });
+  await using connection = openConnection({ connectTimeoutMs: patientConnectTimeoutMs, ...options });
   try {
     return await work(connection);
   } catch (error) {
     throw redact(error);
-  } finally {
-    await connection.close();
   }
 }
 

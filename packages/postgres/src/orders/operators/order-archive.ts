@@ -53,7 +53,7 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
  * be stored; orders that were restored before it stay.
  */
 export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
-  const connection = openConnection({
+  await using connection = openConnection({
     url,
     applicationName,
     statementTimeoutMs: noStatementTimeoutMs,
@@ -95,17 +95,13 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
       for (const line of page) await store([line]);
     }
   };
-  try {
-    let page: string[] = [];
-    for await (const line of lines) {
-      page.push(line);
-      if (page.length < pageOrders) continue;
-      await store(page);
-      page = [];
-    }
-    if (page.length > 0) await store(page);
-    return counts;
-  } finally {
-    await connection.close();
+  let page: string[] = [];
+  for await (const line of lines) {
+    page.push(line);
+    if (page.length < pageOrders) continue;
+    await store(page);
+    page = [];
   }
+  if (page.length > 0) await store(page);
+  return counts;
 }

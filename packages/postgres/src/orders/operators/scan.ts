@@ -47,7 +47,7 @@ export async function* readPages<Row>(
   { pageMax, ...options }: Pick<ConnectionOptions, 'url' | 'applicationName'> & { readonly pageMax: number },
   read: (db: PostgresJsDatabase, after: Row | undefined) => PromiseLike<readonly Row[]>,
 ): AsyncGenerator<readonly Row[], void> {
-  const connection = openConnection({
+  await using connection = openConnection({
     ...options,
     statementTimeoutMs: noStatementTimeoutMs,
     connectTimeoutMs: patientConnectTimeoutMs,
@@ -62,8 +62,6 @@ export async function* readPages<Row>(
     }
   } catch (error) {
     throw redact(error);
-  } finally {
-    await connection.close();
   }
 }
 
