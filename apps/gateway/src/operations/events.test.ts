@@ -4,7 +4,7 @@ import { success } from '@order-gateway/domain/result';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { credentials, fixedDeps, merchant } from '../../test/helpers/fixed-deps.ts';
+import { caller, fixedDeps, merchant } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
 import { createWatchEvents, eventOperations, type Watcher } from './events.ts';
@@ -61,16 +61,7 @@ function openStream(feed: ReturnType<typeof openFeed>, watcher: Partial<Watcher>
 /** Lists events with a call that has some members of its own. */
 function list(feed: ReturnType<typeof openFeed>, input = {}, changes: Partial<Caller> = {}) {
   const [listEvents] = eventOperations(feed.deps);
-  return listEvents?.handle(input, {
-    account: merchant,
-    ...credentials,
-    isStrict: false,
-    waitMs: 0,
-    timeLeftMs: () => callTimeoutMs,
-    concerns: () => {},
-    pause: (wait) => wait(new AbortController().signal),
-    ...changes,
-  });
+  return listEvents?.handle(input, { ...caller, timeLeftMs: () => callTimeoutMs, ...changes });
 }
 
 const failureOf = (kind: string) => ({ ok: false, failure: expect.objectContaining({ kind }) });

@@ -3,28 +3,13 @@ import { success } from '@order-gateway/domain/result';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
-import { credentials, merchant } from '../../test/helpers/fixed-deps.ts';
-import type { Caller, NotedOrder, OperationDeps } from './operation.ts';
+import { caller, merchant } from '../../test/helpers/fixed-deps.ts';
+import type { NotedOrder, OperationDeps } from './operation.ts';
 import { cancelOrder } from './orders.ts';
 import { retryAfter, storageFailure } from './retry-after.ts';
 import { findLinkToPay, findOrder } from './stored-orders.ts';
 
 type Store = OperationDeps['store'];
-
-/** A merchant's call, and the orders that it noted for its log line. */
-function openCaller() {
-  const noted: NotedOrder[] = [];
-  const caller: Caller<typeof merchant> = {
-    account: merchant,
-    ...credentials,
-    isStrict: false,
-    waitMs: 0,
-    timeLeftMs: () => 1_000,
-    concerns: (order) => void noted.push(order),
-    pause: (wait) => wait(new AbortController().signal),
-  };
-  return { caller, noted };
-}
 
 /** A store with one unpaid order, and the names of the methods that were called. */
 async function openStore() {
@@ -52,7 +37,7 @@ test.each<[OrderLookupKey, string[]]>([
   [{ by: 'service_order_id', serviceOrderId: 2n ** 53n }, []],
 ])('looks up only a possible key: %o', async (key, queried) => {
   const { store, queries } = await openStore();
-  expect(await findOrder({ store }, openCaller().caller, key)).toMatchObject({
+  expect(await findOrder({ store }, caller, key)).toMatchObject({
     failure: { kind: 'not_found', unknown: key.by },
   });
   expect(queries).toEqual(queried);
@@ -67,16 +52,17 @@ test.each([
   async (orderStatus, isDisabled, isFound) => {
     const link = { kind: 'found', order: { orderStatus } as Order, merchant: { isDisabled } } as LinkLookup;
     const store = { findByToken: async () => link } as unknown as Store;
-    const found = await findLinkToPay({ store }, openCaller().caller, '0'.repeat(32));
+    const found = await findLinkToPay({ store }, caller, '0'.repeat(32));
     expect(found).toMatchObject(isFound ? success(link) : { failure: { kind: 'not_found', unknown: 'payment_link' } });
   },
 );
 
 test('an order is noted for the log as it was found, and as it was changed', async () => {
   const { store, order } = await openStore();
-  const { caller, noted } = openCaller();
+  const noted: NotedOrder[] = [];
   const deps = { store, now: () => order.createdAtMs };
-  const cancelled = await cancelOrder(deps, caller, { by: 'order_id', orderId: order.fields.order_id });
+  const noting = { ...caller, concerns: (concerned: NotedOrder) => void noted.push(concerned) };
+  const cancelled = await cancelOrder(deps, noting, { by: 'order_id', orderId: order.fields.order_id });
   expect(cancelled).toMatchObject({ ok: true, value: { replayed: false } });
   expect(noted.map((noted) => ('orderStatus' in noted ? noted.orderStatus : 'new'))).toEqual(['UN_PAID', 'CANCELLED']);
 });

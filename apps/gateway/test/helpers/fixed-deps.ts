@@ -9,6 +9,7 @@ import { createCallLog } from '../../src/intake/call-record.ts';
 import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
 import { createCheckLogo } from '../../src/operations/logos/check-logo.ts';
+import type { Caller } from '../../src/operations/operation.ts';
 import { createReadiness } from '../../src/start/readiness.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
 import { createEventWatch } from '../../src/watches/event-watch.ts';
@@ -28,6 +29,17 @@ export const merchant: Merchant = {
   mode: 'live',
   defaultLifetimeSeconds: null,
   rateLimit: null,
+};
+
+/** A call of {@link merchant}, with a second left. */
+export const caller: Caller<Merchant> = {
+  account: merchant,
+  ...credentials,
+  isStrict: false,
+  waitMs: 0,
+  timeLeftMs: () => 1_000,
+  concerns: () => {},
+  pause: (wait) => wait(new AbortController().signal),
 };
 
 /** The gateway's dependencies, with orders in memory and fixed randomness and time: equal calls get equal bytes. */
