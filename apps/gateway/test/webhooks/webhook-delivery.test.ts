@@ -140,6 +140,13 @@ test('a failed attempt is repeated after its scheduled pause, with the same id a
   for (const request of receiver.received) verified(request);
 });
 
+test('an attempt that succeeds after failed ones makes the delivery', async () => {
+  const { merchantId } = await newMerchant(respondWith(500, 302, 204));
+  await storeEvent(merchantId);
+  startDelivery();
+  await expect.poll(() => stateOf(merchantId)).toMatchObject({ attempts: 3, isDelivered: true, isPending: false });
+});
+
 test('after the last attempt a delivery is given up', async () => {
   const { merchantId, receiver } = await newMerchant(respondWith(503));
   await storeEvent(merchantId);
