@@ -36,7 +36,7 @@ const limits = { drainTimeoutMs: 500 };
 const { streamResetBurst, maxSessionInvalidFrames, maxHeaderListPairs, maxHeaderListSize } = http2Limits;
 const { metadataBytesMax, metadataEntriesMax } = http2Limits;
 
-interface Sent {
+interface SentFrames {
   /** The frames of one stream. */
   readonly frames: (streamId: number) => readonly Uint8Array[];
   readonly count: number;
@@ -48,7 +48,7 @@ const reset = (id: number) => [beginFrame(id), resetFrame(id)];
 /**
  * Sends an authenticated call if required, then the frames of `count` streams. Returns whether the connection is open.
  */
-async function staysOpen(client: RawClient, { frames, count, isAuthenticated = false }: Sent): Promise<boolean> {
+async function staysOpen(client: RawClient, { frames, count, isAuthenticated = false }: SentFrames): Promise<boolean> {
   client.socket.write(clientPreface);
   if (isAuthenticated) {
     client.socket.write(callFrames(1, 'first'));
@@ -60,7 +60,7 @@ async function staysOpen(client: RawClient, { frames, count, isAuthenticated = f
   return readByServer(client);
 }
 
-test.each<[string, allowed: number, tooMany: number, Omit<Sent, 'count'>]>([
+test.each<[string, allowed: number, tooMany: number, Omit<SentFrames, 'count'>]>([
   [
     'resets by an authenticated client',
     streamResetBurst,
@@ -89,7 +89,7 @@ const tinyFrames = (count: number) => (id: number) => [
 ];
 const { tinyFramesMax } = penaltyLimits;
 
-test.each<[string, Sent, Sent]>([
+test.each<[string, SentFrames, SentFrames]>([
   ['resets', { frames: reset, count: penaltyLimits.perSecond }, { frames: reset, count: tooManyPenalties }],
   [
     'tiny frames',
@@ -106,7 +106,7 @@ test.each<[string, Sent, Sent]>([
 
 test('an unauthenticated connection whose calls are rejected before their messages are complete stays open', async () => {
   const { port } = await runGrpcServer({ limits });
-  const rejected: Sent = { frames: (id) => [beginFrame(id)], count: tooManyPenalties };
+  const rejected: SentFrames = { frames: (id) => [beginFrame(id)], count: tooManyPenalties };
   expect(await staysOpen(await useRawClient(port), rejected)).toBe(true);
 });
 

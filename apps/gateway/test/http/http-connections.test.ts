@@ -160,7 +160,7 @@ describe('a full port', () => {
     expect(await indexOfClosed(sockets)).toBe(1);
   });
 
-  test('closes authenticated connections lastRequest', async () => {
+  test('closes authenticated connections last', async () => {
     const sockets = [await open('/authenticated'), await open('/'), await open('/')];
     expect(await indexOfClosed(sockets)).toBe(1);
     expect(await indexOfClosed([sockets[0], sockets[2]] as Socket[])).toBe(1);

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { broken, exploreDeliveries, gone, type Plan } from '../helpers/interleavings/deliveries.ts';
 
 test.for<[string, Plan]>([
-  ['fails once', { first: broken }],
+  ['fails once', { firstResponse: broken }],
   ['moves to another URL', { change: 'moves to another URL' }],
-  ['moves away from a URL that fails', { change: 'moves to another URL', first: broken }],
-  ['moves away from a URL that is gone', { change: 'moves to another URL', first: gone }],
+  ['moves away from a URL that fails', { change: 'moves to another URL', firstResponse: broken }],
+  ['moves away from a URL that is gone', { change: 'moves to another URL', firstResponse: gone }],
   ['is disabled', { change: 'is disabled' }],
   ['is removed', { change: 'is removed' }],
 ])('an endpoint that %s at any step gets an event at least once while it is enabled', async ([, plan]) => {

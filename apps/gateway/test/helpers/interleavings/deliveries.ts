@@ -140,11 +140,11 @@ const changes = {
 export interface Plan {
   readonly change?: keyof typeof changes;
   /** The receiver's first response. It accepts the event when it is sent again. */
-  readonly first?: SendResult;
+  readonly firstResponse?: SendResult;
 }
 
 /** Starts a schedule with no steps taken. */
-async function startSchedule(merchantId: AccountId, { change, first = delivered }: Plan) {
+async function startSchedule(merchantId: AccountId, { change, firstResponse = delivered }: Plan) {
   const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
   responses = [];
   const stepsLeft: Record<string, number> = {
@@ -159,7 +159,7 @@ async function startSchedule(merchantId: AccountId, { change, first = delivered 
   const isLeased = async () => (await rowOf(merchantId))?.state === 'leased';
   const endLease = () => database.sql`update webhook_deliveries set next_attempt_at = now() - interval '1 s'
     where merchant_id = ${merchantId} and next_attempt_at is not null`;
-  const respond = () => (responses.length === 0 ? first : delivered);
+  const respond = () => (responses.length === 0 ? firstResponse : delivered);
   const steps: Record<string, () => PromiseLike<unknown>> = {
     writes: async () => {
       await writer`begin`;
