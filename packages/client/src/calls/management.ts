@@ -125,7 +125,7 @@ export function createManagement(send: Send): Management {
       return send('GET', '/brand');
     },
     async updateBrand({ logo, ...texts }) {
-      const image = logo === undefined ? undefined : Buffer.from(logo).toString('base64');
+      const image = logo && btoa(Array.from(logo, (byte) => String.fromCharCode(byte)).join(''));
       return send('PATCH', '/brand', JSON.stringify({ ...texts, logo: image }));
     },
   };
