@@ -1,4 +1,4 @@
-import { nameRule } from '../requests/field-rules.ts';
+import { textRule } from '../requests/field-rules.ts';
 
 declare const accountIdBrand: unique symbol;
 
@@ -69,5 +69,5 @@ export interface AccountDirectory {
   findAccount(clientId: string): Promise<AccountLookup>;
 }
 
-/** The rule for the name of a merchant, which also applies to the name of a customer. */
-export const merchantNameRule = nameRule;
+/** The rule for the name of a merchant. */
+export const merchantNameRule = textRule(255);

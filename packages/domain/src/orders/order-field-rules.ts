@@ -1,5 +1,5 @@
 import { orderCurrencyCodes } from '../money/currency.ts';
-import { emailRule, type FieldRule, nameRule, textRule, urlRule } from '../requests/field-rules.ts';
+import { emailRule, type FieldRule, textRule, urlRule } from '../requests/field-rules.ts';
 import { type OrderFieldName, serviceTypes } from './order-fields.ts';
 
 /**
@@ -33,7 +33,7 @@ export const fieldRules = {
   },
   order_note: textRule(1_000, { multiline: true }),
   service_type: { kind: 'choice', values: serviceTypes, message: `must be ${serviceTypes.join(' or ')}` },
-  customer_name: nameRule,
+  customer_name: textRule(255),
   customer_email: emailRule,
   customer_phone: textRule(32, {
     lengthMin: 4,

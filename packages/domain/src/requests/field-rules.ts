@@ -96,9 +96,6 @@ export function forbiddenControls({ multiline }: TextRule): RegExp {
   return multiline ? controlsExceptLineBreaksAndTab : controls;
 }
 
-/** The rule for a name of a person or a merchant. */
-export const nameRule = textRule(255);
-
 /**
  * The rule for an e-mail address. An SMTP path can carry at most 254 characters (RFC 5321, 4.5.3.1.3, less the angle
  * brackets).
