@@ -252,14 +252,17 @@ describe('retries', () => {
   test('updateBrand sends the bytes of the logo in base64', async () => {
     const brand = { color: '#0b5fff' };
     const { client, sent } = clientWith([json(200, brand), json(200, brand), json(200, brand)]);
-    expect(await client.updateBrand({ logo: Uint8Array.of(1, 2, 3), support_email: '' })).toEqual(brand);
+    expect(await client.updateBrand({ logo: Uint8Array.of(1, 128, 255), support_email: '' })).toEqual(brand);
     await client.updateBrand({ color: '#0b5fff' });
     expect(await client.getBrand()).toEqual(brand);
     expect(sent.map(({ url, init }) => [init.method, new URL(url).pathname, init.body])).toEqual([
-      ['PATCH', '/shop/brand', '{"support_email":"","logo":"AQID"}'],
+      ['PATCH', '/shop/brand', '{"support_email":"","logo":"AYD/"}'],
       ['PATCH', '/shop/brand', '{"color":"#0b5fff"}'],
       ['GET', '/shop/brand', null],
     ]);
+    const { buffer } = Uint8Array.of(1);
+    await expect(client.updateBrand({ logo: buffer as unknown as Uint8Array })).rejects.toThrow(TypeError);
+    expect(sent).toHaveLength(3);
   });
 
   test('deleteWebhookEndpoint resolves if an earlier attempt has deleted the endpoint', async () => {

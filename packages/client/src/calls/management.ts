@@ -125,6 +125,8 @@ export function createManagement(send: Send): Management {
       return send('GET', '/brand');
     },
     async updateBrand({ logo, ...texts }) {
+      // Other values, such as an ArrayBuffer, would be read as an empty image, which removes the logo.
+      if (logo !== undefined && !(logo instanceof Uint8Array)) throw new TypeError('logo must be a Uint8Array');
       const image = logo && btoa(Array.from(logo, (byte) => String.fromCharCode(byte)).join(''));
       return send('PATCH', '/brand', JSON.stringify({ ...texts, logo: image }));
     },

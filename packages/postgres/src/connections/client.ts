@@ -69,7 +69,7 @@ export interface ConnectionOptions extends DatabaseOptions {
 
 /** An object with connections to the database, which it closes. */
 export interface Closable {
-  /** Lets running calls finish, then closes the connections. */
+  /** Lets running calls finish for a limited time, then closes the connections. */
   close(): Promise<void>;
 }
 
