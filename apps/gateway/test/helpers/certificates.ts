@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { missing } from '../../../../tools/skip-if-missing.ts';
 
-/** Why this machine can't create certificates: Node.js reads X.509 but does not write it, so openssl does. */
+/**
+ * Why this machine can't create certificates, or `undefined` if it can. Node.js reads X.509 but does not write it, so
+ * tests need openssl.
+ */
 export const noCertificates = missing('openssl');
 
 /** A certificate authority for tests, in its own folder. */
@@ -12,7 +15,7 @@ export interface Authority {
   readonly folder: string;
   readonly caFile: string;
   readonly ca: Buffer;
-  /** Creates a certificate for this machine, and overwrites an earlier one of the same name. */
+  /** Creates a certificate for this machine. Overwrites an earlier certificate of the same name. */
   issue(name: string): { certFile: string; keyFile: string; cert: Buffer; key: Buffer };
   remove(): void;
 }

@@ -24,7 +24,7 @@ export async function request(
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** Creates a one-time sign-in link of a merchant, with the gateway's local address. */
+/** Creates a one-time sign-in link for a person of a merchant. Returns it with the gateway's local address. */
 export async function newSignInLink(
   { url, accounts, credentials }: Shop,
   { name = 'Ada', role = 'manage' }: { readonly name?: string; readonly role?: ConsoleRole } = {},
@@ -32,7 +32,7 @@ export async function newSignInLink(
   return `${url}/console/sign-in/${await accounts.createConsoleLink(credentials.clientId, { name, role })}`;
 }
 
-/** Signs a person in without a browser. */
+/** Signs a person in without a browser. Returns functions that make requests in the person's session. */
 export async function signIn(shop: Shop, user?: Parameters<typeof newSignInLink>[1]) {
   const signedIn = await request(await newSignInLink(shop, user), { form: {} });
   expect(signedIn.status).toBe(303);
@@ -53,17 +53,17 @@ export async function signIn(shop: Shop, user?: Parameters<typeof newSignInLink>
   };
 }
 
-/** The name and value of the cookie that a response sets. */
+/** Returns the name and value of the cookie that a response sets, as `name=value`. */
 export function cookieOf({ headers }: PageResponse): string {
   return headers.get('set-cookie')?.split(';')[0] ?? '';
 }
 
-/** The token that every form on a page contains. */
+/** Returns the token that every form on a page contains. */
 function tokenIn(html: string): string {
   return /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? '';
 }
 
-/** The entries of a merchant's audit log for an action, oldest first. */
+/** Returns the entries of a merchant's audit log for an action, oldest first. */
 export async function auditLogOf(
   { accounts, credentials: { clientId } }: Pick<Shop, 'accounts' | 'credentials'>,
   action: string,

@@ -31,7 +31,7 @@ export const merchant: Merchant = {
   rateLimit: null,
 };
 
-/** A call of {@link merchant}, with a second left. */
+/** The caller of a call by {@link merchant} that has one second left. */
 export const caller: Caller<Merchant> = {
   account: merchant,
   ...credentials,
@@ -42,7 +42,7 @@ export const caller: Caller<Merchant> = {
   pause: (wait) => wait(new AbortController().signal),
 };
 
-/** The gateway's dependencies, with orders in memory and fixed randomness and time: equal calls get equal bytes. */
+/** Returns dependencies with orders in memory and fixed random bytes and time: equal calls get equal responses. */
 export function fixedDeps(logger: Logger): GatewayDeps {
   const store = createInMemoryOrderStore();
   return {

@@ -78,7 +78,7 @@ export async function newDataDir(): Promise<string> {
   return dataDir;
 }
 
-/** A data folder with a cluster in the state in which the first start leaves it. */
+/** Creates a data folder with a cluster as the first start of a gateway leaves it. Returns the path. */
 export async function newClusterDir(): Promise<string> {
   const dataDir = await newDataDir();
   await copyTestCluster(dataDir);
@@ -86,7 +86,8 @@ export async function newClusterDir(): Promise<string> {
 }
 
 /**
- * The environment variables of a program. One must name a database: the default is the developer's, in the checkout.
+ * The environment variables of a program. One of them must name a database, because the default one is the developer's
+ * database in the checkout.
  */
 type Variables = Readonly<Record<string, string>> & ({ readonly DATA_DIR: string } | { readonly DATABASE_URL: string });
 
@@ -102,7 +103,7 @@ const [, ...startOptions] = JSON.parse(readFileSync(join(folder, '../../package.
 );
 startOptions.pop();
 
-/** Starts a program of this app, which {@link endProcesses} ends. Returns it, and its standard error so far. */
+/** Starts a program of this app, which {@link endProcesses} ends. `stderr` returns its standard error so far. */
 export function launch(args: readonly string[], variables: Variables, stdout: 'pipe' | number = 'pipe') {
   const child = spawn(process.execPath, args, {
     cwd: folder,
@@ -162,7 +163,7 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
   };
 }
 
-/** Like {@link startProcess}, on a {@link newDatabase}. */
+/** Like {@link startProcess}, but with a {@link newDatabase}. */
 export async function startOnNewDatabase(
   variables: Readonly<Record<string, string>> = {},
 ): Promise<GatewayWithMerchant> {
@@ -170,7 +171,10 @@ export async function startOnNewDatabase(
   return { ...(await startProcess({ DATABASE_URL: databaseUrl, ...variables })), databaseUrl, credentials };
 }
 
-/** Runs a program of this app. Removes lines about waiting from its output: they depend on the machine's speed. */
+/**
+ * Runs a program of this app. Removes lines about waiting from its standard error, because they depend on the machine's
+ * speed.
+ */
 export function runProgram(
   script: string,
   args: readonly string[],
@@ -188,7 +192,7 @@ export function runProgram(
   );
 }
 
-/** The process id of the embedded PostgreSQL that runs in a data folder. Throws an error if none runs there. */
+/** Returns the process id of the embedded PostgreSQL that runs in a data folder. Rejects if none runs there. */
 export async function postgresPid(dataDir: string): Promise<number> {
   const lockFile = await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
   const pid = Number(lockFile.split('\n')[0]);
@@ -205,13 +209,13 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The resident memory of a process, in MiB. Linux only. */
+/** Returns the current or peak resident memory of a process, in MiB. Linux only. */
 function residentMiB(pid: number | undefined, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
   const kib = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Math.round(Number(kib) / 1_024);
 }
 
-/** Samples the resident memory of a process, in MiB, until the test has finished. Returns the samples. Linux only. */
+/** Samples the resident memory of a process until the test has finished. Returns the samples in MiB. Linux only. */
 export function sampleMemory({ pid }: ChildProcess, everyMs: number): readonly number[] {
   const samples: number[] = [];
   const timer = setInterval(() => samples.push(residentMiB(pid)), everyMs);
@@ -219,7 +223,7 @@ export function sampleMemory({ pid }: ChildProcess, everyMs: number): readonly n
   return samples;
 }
 
-/** The peak resident memory of a process since the last call, in MiB. Linux only. */
+/** Returns the peak resident memory of a process since the last call, in MiB. Linux only. */
 export function peakResidentMiB(pid: number | undefined): number {
   const peak = residentMiB(pid, 'VmHWM');
   // proc(5), /proc/pid/clear_refs: 5 resets the peak.
@@ -227,7 +231,7 @@ export function peakResidentMiB(pid: number | undefined): number {
   return peak;
 }
 
-/** The CPU time that a process has used, in seconds. Linux only. */
+/** Returns the CPU time that a process has used, in seconds. Linux only. */
 export function processSeconds(pid: number): number {
   // proc(5), /proc/pid/stat: fields 14 and 15 are utime and stime, in hundredths of a second. Field 2 may contain
   // spaces.

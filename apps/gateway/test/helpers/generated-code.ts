@@ -21,7 +21,7 @@ export async function generateTypes(url: string, folder: string): Promise<void> 
   await writeFile(join(folder, 'order-gateway.d.ts'), astToString(types));
 }
 
-/** Compiles a program of a folder to JavaScript, with the project's compiler options. Rejects with the errors. */
+/** Compiles a file in a folder to JavaScript, with the project's compiler options. Rejects if the file has errors. */
 export async function compile(folder: string, file: string): Promise<void> {
   const compilerOptions = { lib: ['esnext', 'dom'], noEmit: false, rewriteRelativeImportExtensions: true };
   const config = { extends: join(root, 'tsconfig.base.json'), files: [file], compilerOptions };

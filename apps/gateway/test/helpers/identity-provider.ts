@@ -5,7 +5,9 @@ import { bind } from '../../src/network/listen.ts';
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** A real OpenID Connect provider on this machine. It signs in the person whose claims are set, without a form. */
+/**
+ * Starts a real OpenID Connect provider on this machine. It signs in the person whose claims are set, without a form.
+ */
 export async function startIdentityProvider() {
   const server = createServer();
   const port = await bind(server, { port: 0, host: '127.0.0.1' });
@@ -18,7 +20,7 @@ export async function startIdentityProvider() {
   let claims: Claims = {};
   return {
     settings,
-    /** Starts to accept sign-ins for the gateway at this address. */
+    /** Starts to accept sign-ins for the gateway with this base URL. */
     serve(baseUrl: string) {
       const provider = new Provider(settings.issuer, {
         clients: [{ ...client, redirect_uris: [`${baseUrl}/console/openid/callback`] }],

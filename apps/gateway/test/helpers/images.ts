@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** A black PNG with one bit per pixel. `data` replaces its compressed pixels; `chunks` follow the header. */
+/** Returns a black PNG with one bit per pixel. `data` replaces its compressed pixels; `chunks` follow the header. */
 export function pngOf(
   width: number,
   height: number,
@@ -33,7 +33,10 @@ export const jpeg = Buffer.from(
 );
 export const webp = Buffer.from('UklGRh4AAABXRUJQVlA4TBEAAAAvB8AAAAfQry70v/+BiOh/AAA=', 'base64');
 
-/** A progressive JPEG of 1,024 x 1,024 grey pixels. Each later scan has two bytes, but a decoder visits every pixel. */
+/**
+ * Returns a progressive JPEG of 1,024 x 1,024 grey pixels. The data of each later scan is two bytes long, but a decoder
+ * visits every pixel for each of them.
+ */
 export function progressiveJpeg(scans: number): Buffer {
   const size = [1_024 >> 8, 0];
   const blocks = 128 * 128;

@@ -27,7 +27,7 @@ export interface MemoryLogger {
   readonly errors: Readonly<Record<string, unknown>>[];
 }
 
-/** The gateway's logger, which writes to memory. */
+/** Creates the gateway's logger, but one that writes to memory. */
 export function createMemoryLogger(): MemoryLogger {
   const calls: CallLine[] = [];
   const errors: Record<string, unknown>[] = [];

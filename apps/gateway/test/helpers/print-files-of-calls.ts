@@ -9,8 +9,8 @@ import { grpcClient } from './grpc/rpc-clients.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
 // Prints the files that an engineer reads to follow a call: the files of the gateway and its packages in which a warm
-// call executes a function, except the domain's rules. It runs without vitest, which adds functions to every file that
-// has exports.
+// call executes a function, except the domain's rules. This program runs without vitest, which adds functions to every
+// file that has exports.
 // Usage: `DATABASE_URL=... node print-files-of-calls.ts CREDENTIALS_AS_JSON`
 
 /** The files in which calls executed a function, by protocol. */
@@ -21,7 +21,7 @@ export interface FilesOfCalls {
 
 const followedFiles = /\/(apps\/gateway\/src|packages\/(?!domain\/)[\w-]+\/src)\//;
 
-/** Files that run periodically, whether there are calls or not. */
+/** Files whose code runs periodically, whether there are calls or not. */
 const periodicFiles =
   /\/(background-jobs|event-watch|metrics|readiness|server-probe|sweeps|write-check)\.ts$|\/delivery\//;
 
@@ -39,7 +39,7 @@ const files: FilesOfCalls = {
 process.stdout.write(JSON.stringify(files));
 process.exit();
 
-/** The files that every one of five warm calls executes. */
+/** Returns the files in which each of five warm calls executes a function. */
 async function filesOf(call: (orderId: string) => Promise<unknown>): Promise<string[]> {
   for (let count = 0; count < 20; count += 1) await call(`warm-${Math.random()}`);
   const session = new Session();

@@ -36,7 +36,7 @@ export async function textOf(socket: Socket): Promise<string> {
   return received;
 }
 
-/** The request line and headers of a POST with valid credentials. */
+/** Returns the request line and headers of a POST with valid credentials. */
 export function postHead(
   { credentials }: Pick<RunningGateway, 'credentials'>,
   path: string,
@@ -53,13 +53,13 @@ export function postHead(
   return `${[...lines, ...headers].join('\r\n')}\r\n\r\n`;
 }
 
-/** A complete order request. */
+/** Returns a complete request that creates an order. */
 export function orderRequest(gateway: RunningGateway, orderId: string): string {
   const body = JSON.stringify(validOrderInput({ order_id: orderId }));
   return `${postHead(gateway, '/order', `content-length: ${body.length}`)}${body}`;
 }
 
-/** The status of each response, in the order received. */
+/** Returns the status of each response, in the order received. */
 export function statusesOf(received: string): string[] {
   return received.match(/(?<=HTTP\/1\.1 )\d{3}/g) ?? [];
 }

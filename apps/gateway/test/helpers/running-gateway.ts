@@ -25,7 +25,7 @@ import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 import { type Caller, credentialHeaders } from './send-order.ts';
 
-/** A gateway on free ports with its own database and one merchant. */
+/** A gateway on free ports with its own database, one merchant and one checkout system. */
 export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
@@ -65,7 +65,7 @@ interface RunOptions {
   readonly hasConsole?: boolean;
   readonly hasOperatorView?: boolean;
   readonly openId?: OpenIdSettings;
-  /** Whether the gateway has a demo merchant, and the key that decrypts that merchant's signing secret. */
+  /** Whether the gateway has a demo merchant. */
   readonly hasDemo?: boolean;
   readonly webhookAddresses?: AllowedAddresses;
   readonly tls?: TlsFiles;
@@ -74,7 +74,7 @@ interface RunOptions {
   readonly server?: TestServer;
 }
 
-/** A gateway for all tests of a file or a `describe`. */
+/** Returns a gateway that runs during all tests of a file or a `describe`. */
 export function useGateway(options?: RunOptions): RunningGateway {
   const gateway = {} as RunningGateway;
   beforeAll(async () => void Object.assign(gateway, await startGateway(options)));
@@ -89,7 +89,7 @@ export async function runGateway(options?: RunOptions): Promise<RunningGateway> 
   return gateway;
 }
 
-/** Starts a gateway that runs until it is closed. Closing it again has no effect. */
+/** Starts a gateway that runs until it is closed. Closing it twice has no further effect. */
 export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
   const accounts = openAccountAdmin({ url: postgres.url });
@@ -167,12 +167,15 @@ async function createDemoMerchant(url: string): Promise<DemoMerchant> {
   return await findOrCreateDemoMerchant({ url, dataDir: folder.path, secretsKeys: [testSecretsKey] });
 }
 
-/** A gateway's metrics, in the Prometheus text format. */
+/** Returns a gateway's metrics, in the Prometheus text format. */
 export async function scrape({ adminPort }: RunningGateway): Promise<string> {
   return (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
 }
 
-/** Gives a merchant an endpoint, disabled if there is no URL. Returns the signing secret in the merchants' format. */
+/**
+ * Creates an endpoint for a merchant, disabled if there is no URL. Returns its signing secret in the merchants' format.
+ * If the merchant already has an endpoint, enables that one with the URL instead; the returned secret is then unused.
+ */
 export async function giveSigningSecret(databaseUrl: string, clientId: string, url?: string): Promise<string> {
   const endpoints = openWebhookEndpoints({ url: databaseUrl });
   try {

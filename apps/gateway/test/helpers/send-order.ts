@@ -16,12 +16,12 @@ export interface Caller {
   readonly credentials: Credentials;
 }
 
-/** The valid order as a protobuf message. The keys of `overrides` are the API's field names. */
+/** Returns the valid sample order as a Protobuf message. The keys of `overrides` are the API's field names. */
 export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
   return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
 }
 
-/** Sends a request that needs options `fetch` does not have, with a JSON body. Rejects if there is no response. */
+/** Sends a request with a JSON body and options that `fetch` does not have. Rejects if there is no response. */
 export async function sendRequest(
   url: string,
   { headers, ...options }: RequestOptions & { headers?: Readonly<Record<string, string>> },
@@ -49,12 +49,12 @@ export function postJson(
   });
 }
 
-/** `POST /order` as a merchant's backend sends it. */
+/** Sends `POST /order` as a merchant's backend does. */
 export function postOrder(merchant: Caller, body: unknown = validOrderInput(), headers?: Record<string, string>) {
   return postJson(merchant, '/order', body, headers);
 }
 
-/** Reports the payment of a sample order as a checkout system does; `overrides` replace its values. */
+/** Reports the payment of a sample order as a checkout system does. `overrides` replace values of the request. */
 export function postPayment(checkout: Caller, orderToken: string, overrides: object = {}): Promise<Response> {
   const { order_amount, order_currency } = validOrderInput();
   return postJson(checkout, '/gateway.v1.CheckoutService/RecordPayment', {
@@ -74,8 +74,8 @@ export function pressPay(paymentLink: string): Promise<Response> {
 }
 
 /**
- * Creates the valid order with this id and these overrides, and returns the response's body. If a slow machine misses
- * the deadline of the call, it sends the order again. The order may exist by then.
+ * Creates the sample order with this id and these overrides, and returns the response's body. Sends the order again if
+ * a slow machine misses the call's deadline, after which the order may already exist.
  */
 export async function createOrder(
   merchant: Caller,
@@ -115,7 +115,7 @@ export async function cancelNewOrder(merchant: Caller, orderId: string): Promise
   if (status !== 200) throw new Error(`${orderId} was not cancelled: HTTP ${status}`);
 }
 
-/** The body of a response that contains an order. */
+/** Returns the body of a response that contains an order. */
 export async function readOrder(response: Response): Promise<OrderResponse> {
   return (await response.json()) as OrderResponse;
 }

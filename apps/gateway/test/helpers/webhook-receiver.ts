@@ -15,7 +15,7 @@ export interface ReceivedWebhook {
 
 /** A merchant's server that receives webhooks. */
 export interface WebhookReceiver {
-  /** Its host is 127.0.0.1, or `localhost` over TLS. */
+  /** The host of this URL is 127.0.0.1, or `localhost` over TLS. */
   readonly url: string;
   readonly received: readonly ReceivedWebhook[];
   /** The number of TCP connections opened so far. */
@@ -35,7 +35,7 @@ export async function runWebhookReceiver(options?: ReceiverOptions): Promise<Web
   return receiver;
 }
 
-/** Starts a server on a free port. `respond` writes each response; the default is 204. */
+/** Starts a receiver on a free port. `respond` writes each response; without it, every response is 204. */
 export async function startWebhookReceiver({
   respond = (_request, response) => void response.writeHead(204).end(),
   tls,

@@ -18,19 +18,20 @@ import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';
 import { headersFrame, requestFields } from '../grpc/raw-client.ts';
 import { credentialHeaders } from '../send-order.ts';
 
-// Floods a gateway with calls without valid credentials until the parent process ends it. Each connection sends its
-// next request when the previous response arrives, and is reopened when the gateway closes it. Every message from the
-// parent is answered with a report.
+// Floods a gateway until the parent process ends this one. Most connections send their next request when the previous
+// response arrives. Each connection is reopened when it closes. The process responds to every message from its parent
+// with a report.
 // Usage: `node flood-process.ts OPTIONS_AS_JSON`
 
-/** Requests with 15 KB of headers and a body of 64 KB. An incomplete body lacks its last byte. */
+/** Requests with 15 KB of headers and a body of 64 KB. An incomplete body lacks its last byte or chunk. */
 type HttpBodies = 'bodies' | 'incomplete bodies' | 'chunked bodies' | 'incomplete chunked bodies';
 
-/** As many streams as allowed, each with a 64 KB message that lacks its last byte, or with only 15 KB of metadata. */
+/** As many streams as allowed, none of which ends. Each carries 65 KB of data, or only 15 KB of metadata. */
 type GrpcStreams = 'incomplete messages' | 'metadata';
 
 /**
- * Connections that end once all frames are read: 480 streams that are reset at once, or a message in one-byte frames.
+ * Connections that close once the gateway has read all frames: 480 streams, each of which is reset immediately, or a
+ * message in one-byte frames.
  */
 type CheapFrames = 'resets' | 'tiny frames';
 
@@ -39,7 +40,7 @@ export interface FloodOptions {
   readonly httpPort: number;
   readonly grpcPort: number;
   readonly connections: number;
-  /** The token of the page that is opened. */
+  /** The token of the payment page to request. */
   readonly orderToken: string;
   /** If absent, each call has different, invented credentials. */
   readonly credentials?: Credentials | undefined;
@@ -63,13 +64,13 @@ const postHead = 'POST /order HTTP/1.1\r\nhost: x\r\ncontent-type: application/j
 const bodyBytes = 65_000;
 const padding = 'x'.repeat(15_000);
 
-/** The given credentials, or newly invented, well-formed ones. */
+/** Returns headers with the given credentials, or with newly invented, well-formed ones. */
 function credentialsOf({ credentials }: FloodOptions): Record<string, string> {
   const invented = () => ({ clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) });
   return credentialHeaders(credentials ?? invented());
 }
 
-/** An order whose only fault is its note, which is too long. */
+/** An order that is invalid only because its note is too long. */
 const body = JSON.stringify(validOrderInput({ order_note: 'x'.repeat(bodyBytes - 1_000) }));
 const chunkBytes = 1_000;
 const chunk = `${chunkBytes.toString(16)}\r\n${' '.repeat(chunkBytes)}\r\n`;
@@ -96,14 +97,14 @@ function callFrame(streamId: number, metadata: Record<string, string> = {}): Buf
   return headersFrame(streamId, fields, options.kind === 'unauthenticated' || options.kind === 'idle' ? 1 : 0);
 }
 
-/** Opens a connection, and opens a new one when it ends. */
-function open(port: number, use: (socket: Socket) => void): void {
+/** Opens a connection, and replaces it whenever it closes. */
+function keepConnected(port: number, use: (socket: Socket) => void): void {
   const socket = connect(port, '127.0.0.1', () => {
     opened += 1;
     use(socket);
   });
   socket.on('error', () => {});
-  socket.once('close', () => setTimeout(open, options.kind === 'idle' ? 5_000 : 10, port, use));
+  socket.once('close', () => setTimeout(keepConnected, options.kind === 'idle' ? 5_000 : 10, port, use));
 }
 
 function useHttp(socket: Socket): void {
@@ -141,15 +142,15 @@ function useGrpc(socket: Socket): void {
 }
 
 /**
- * Opens as many streams as the first SETTINGS frame allows, which it never acknowledges, and replaces each stream that
- * the gateway resets. Sends as much of each message as flow control permits, and never completes one.
+ * Opens as many streams as the first SETTINGS frame allows, without acknowledging that frame, and replaces each stream
+ * that the gateway resets. Sends as much data as flow control permits, and never ends a stream.
  */
-function openStreams(socket: Socket): void {
+function useStreams(socket: Socket): void {
   let streamId = 1;
   let window = 65_535;
   const unsent: [streamId: number, bytes: number][] = [];
   const padded: Record<string, string> = options.kind === 'metadata' ? { 'x-padding': padding } : {};
-  const open = () => {
+  const openStream = () => {
     requests += 1;
     socket.write(callFrame(streamId, padded));
     if (options.kind === 'incomplete messages') unsent.push([streamId, bodyBytes]);
@@ -159,7 +160,7 @@ function openStreams(socket: Socket): void {
     for (let next = unsent[0]; next !== undefined; next = unsent[0]) {
       const bytes = Math.min(next[1], window, 16_384);
       if (bytes === 0) return;
-      // Zeros at the start of a message would announce an empty one.
+      // The data is zeros: every five of them are the prefix of an empty message.
       socket.write(dataFrame(next[0], Buffer.alloc(bytes), 0));
       window -= bytes;
       next[1] -= bytes;
@@ -168,7 +169,7 @@ function openStreams(socket: Socket): void {
   };
   const read = frameReader(({ type, flags: frameFlagsSet, streamId: frameStreamId, payload }) => {
     if (type === frameTypes.settings && frameFlagsSet === 0 && streamId === 1) {
-      for (let count = maxConcurrentStreams(payload); count > 0; count -= 1) open();
+      for (let count = maxConcurrentStreams(payload); count > 0; count -= 1) openStream();
     }
     if (type === frameTypes.windowUpdate && frameStreamId === 0) window += payload.readUInt32BE();
     if (type === frameTypes.reset) {
@@ -176,7 +177,7 @@ function openStreams(socket: Socket): void {
       if (index >= 0) unsent.splice(index, 1);
       const code = payload.readUInt32BE();
       statuses[`reset ${code}`] = (statuses[`reset ${code}`] ?? 0) + 1;
-      open();
+      openStream();
     }
     send();
   });
@@ -210,7 +211,7 @@ function sendCheapFrames(socket: Socket): void {
   socket.write(Buffer.concat([clientPreface, cheap ?? Buffer.alloc(0), pingFrame()]));
 }
 
-/** SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, 6.5.2). */
+/** Returns the value of SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, 6.5.2), or 0 if it is absent. */
 function maxConcurrentStreams(settings: Buffer): number {
   for (let offset = 0; offset < settings.length; offset += 6)
     if (settings.readUInt16BE(offset) === 3) return settings.readUInt32BE(offset + 2);
@@ -220,10 +221,12 @@ function maxConcurrentStreams(settings: Buffer): number {
 for (let index = 0; index < options.connections; index += 1) {
   // One per millisecond, because a flood of new connections is a separate test.
   setTimeout(() => {
-    if (cheap !== undefined) open(options.grpcPort, sendCheapFrames);
-    else if (options.kind === 'incomplete messages' || options.kind === 'metadata') open(options.grpcPort, openStreams);
-    else if (options.kind in bodies || options.kind === 'pages' || index % 2 === 0) open(options.httpPort, useHttp);
-    else open(options.grpcPort, useGrpc);
+    if (cheap !== undefined) keepConnected(options.grpcPort, sendCheapFrames);
+    else if (options.kind === 'incomplete messages' || options.kind === 'metadata')
+      keepConnected(options.grpcPort, useStreams);
+    else if (options.kind in bodies || options.kind === 'pages' || index % 2 === 0)
+      keepConnected(options.httpPort, useHttp);
+    else keepConnected(options.grpcPort, useGrpc);
   }, index);
 }
 

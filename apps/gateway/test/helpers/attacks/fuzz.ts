@@ -27,7 +27,7 @@ const evilTexts = fc.constantFrom(
   ...['\u202e', '/*', 'NaN'],
 );
 
-/** Replaces up to 32 bytes at any position, often none, or everything after that position. */
+/** Replaces or duplicates up to 32 bytes at any position, often none, or everything after that position. */
 const edit = fc.record({
   position: fc.nat(2_000),
   length: fc.oneof(fc.nat(32), fc.constantFrom(0, 1, Number.POSITIVE_INFINITY)),
@@ -54,7 +54,7 @@ const orderId = fc.nat().map((number) => `fuzz-${number}`);
 const body = mutated(orderId.map((order_id) => Buffer.from(JSON.stringify(validOrderInput({ order_id })))));
 const message = orderId.map((id) => Buffer.from(orderData(id)));
 const framed = (data: fc.Arbitrary<Buffer>) => data.map((bytes) => frame(bytes));
-/** A frame with mutations in the message, in the prefix, or in both. */
+/** A frame whose message is mutated, a frame that is mutated anywhere, or both. */
 const messageFrame = fc.oneof(framed(mutated(message)), mutated(framed(message)), mutated(framed(mutated(message))));
 
 const input = fc.oneof(
@@ -63,13 +63,13 @@ const input = fc.oneof(
 );
 
 /**
- * Responses that show a bug in the gateway. The gRPC statuses are UNKNOWN, DATA_LOSS and INTERNAL with details: gRPC
- * libraries respond to a message that can't be decoded with INTERNAL without details.
+ * Responses that show a bug in the gateway. The gRPC statuses are UNKNOWN, DATA_LOSS, and INTERNAL with details. gRPC
+ * libraries return INTERNAL without details for a message that can't be decoded.
  */
 const bugs = /^(http 5|no response|grpc (2|15|13 with details)$)/;
 
 /**
- * Sends mutated bodies and messages, and returns the different responses. Fails if an input gets no response or an
+ * Sends mutated bodies and messages, and returns the distinct responses. Fails if an input gets no response or an
  * internal error, and reports the seed.
  */
 export async function fuzz(target: FuzzTarget, count: number, seed?: number): Promise<Set<string>> {

@@ -24,7 +24,7 @@ export interface RawResponse {
   readonly closed: number | 'open';
 }
 
-/** A call that takes this long has hung, because the server's time limit is a third of this. */
+/** A call that takes this long has hung, because the server's time limit is a third of this time. */
 const waitMs = 15_000;
 
 /** The path of the method that creates an order, in gRPC, gRPC-Web and Connect. */
@@ -33,7 +33,7 @@ export const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
 /** The headers of a call with the credentials of the only account in `fixedDeps`. */
 export const callHeaders = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
 
-/** A message with its prefix: the flags and the announced length. */
+/** Returns a message with its prefix: the flags and the announced length. */
 export function frame(data: Uint8Array, { flags = 0, length = data.length } = {}): Buffer {
   const prefix = Buffer.alloc(5);
   prefix[0] = flags;
@@ -41,17 +41,17 @@ export function frame(data: Uint8Array, { flags = 0, length = data.length } = {}
   return Buffer.concat([prefix, data]);
 }
 
-/** A valid order as the data of a message. */
+/** Returns a valid order as the data of a message. */
 export function orderData(orderId: string): Uint8Array {
   return toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, orderMessage(orderId)));
 }
 
-/** A call that creates an order. */
+/** Returns a call that creates an order. */
 export function ordinaryCall(orderId: string): RawCall {
   return { headers: callHeaders, chunks: [frame(orderData(orderId))], ends: true };
 }
 
-/** Connects over HTTP/2. Ignores errors of the connection, because they show in the results of its calls. */
+/** Connects over HTTP/2. Ignores errors of the connection, because the results of its calls show them. */
 export function openSession(port: number): ClientHttp2Session {
   const session = grpcTls
     ? connect(`https://127.0.0.1:${port}`, { ca: grpcTls.ca })
@@ -60,6 +60,7 @@ export function openSession(port: number): ClientHttp2Session {
   return session;
 }
 
+/** Sends a call and returns its response. Resolves even if the call fails. */
 export function sendCall(
   session: ClientHttp2Session,
   { headers, chunks, ends, cancels }: RawCall,

@@ -5,11 +5,11 @@ import { createLogger } from '../../../src/telemetry/logger.ts';
 import { fixedDeps } from '../fixed-deps.ts';
 
 // The gRPC port in a separate process, so that tests can observe its memory and see it crash. The message `stop` closes
-// the port; every other message from the parent is answered with a report.
+// the port. The process responds to every other message from its parent with a report.
 // Usage: `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`
 
 export interface ServerReport {
-  /** The peak resident memory since the last report, in bytes. */
+  /** The highest sample of the resident memory since the last report, in bytes. */
   readonly rssMax: number;
   /** The number of errors logged so far. */
   readonly errors: number;

@@ -46,7 +46,7 @@ export async function useRawClient(port: number): Promise<RawClient> {
   return client;
 }
 
-/** Starts the gRPC port with {@link fixedDeps}. */
+/** Starts the gRPC port with {@link fixedDeps}, or with the given dependencies in their place. */
 export async function startGrpcServer({
   hasFastPath,
   limits,
@@ -61,7 +61,7 @@ export async function startGrpcServer({
   return { port, calls, errors, close: () => server.close() };
 }
 
-/** A store that creates no order until `release` is called. `entered` resolves when the first creation is waiting. */
+/** Returns a store that creates no order until `release` is called. `entered` resolves when a creation waits. */
 export function blockedStore() {
   const [entered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const store = createInMemoryOrderStore();
@@ -97,7 +97,7 @@ export function makeCalls(port: number): () => Promise<unknown[]> {
   };
 }
 
-/** Starts the gRPC port and runs `body` while another client makes ordinary calls. All of these must succeed. */
+/** Starts the gRPC port and runs `body` while another client makes ordinary calls, all of which must succeed. */
 export async function whileAnotherClientCalls(
   options: ServerOptions,
   body: (server: RunningServer) => Promise<void>,

@@ -6,10 +6,10 @@ interface GrpcTls {
   readonly ca: string;
 }
 
-/** The certificate of this test file's gRPC ports, and the authority that its clients trust. Absent without TLS. */
+/** The certificate of this test file's gRPC ports, and the authority that its clients trust. Unset without TLS. */
 export let grpcTls: GrpcTls | undefined;
 
-/** Makes the gRPC ports and clients of this test file use TLS from now on. */
+/** Makes the gRPC ports and clients that this test file creates later use TLS. Returns the authority. */
 export function useGrpcTls(): Authority {
   const authority = createAuthority();
   const { cert, key } = authority.issue('server');

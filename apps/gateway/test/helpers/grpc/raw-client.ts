@@ -16,7 +16,7 @@ import {
 import { callHeaders, createOrderPath, frame, orderData } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
 
-// gRPC calls as HTTP/2 frames, and a client that sends them as bytes.
+// Creates the HTTP/2 frames of gRPC calls, and a client that sends them as bytes.
 
 export const requestFields: Fields = {
   ':method': 'POST',
@@ -31,17 +31,17 @@ export function headersFrame(streamId: number, fields: Fields = requestFields, f
   return http2Frame(frameTypes.headers, flag | flags.endHeaders, streamId, headerBlock(fields));
 }
 
-/** The HEADERS frame of a request whose body follows. */
+/** Returns the HEADERS frame of a request whose body follows. */
 export const beginFrame = (streamId: number) => headersFrame(streamId, requestFields, 0);
 
 export const callFields: Fields = { ...requestFields, ...callHeaders };
 
-/** The frames of a call that creates an order. */
+/** Returns the frames of a call that creates an order. */
 export function callFrames(streamId: number, orderId: string): Buffer {
   return Buffer.concat([headersFrame(streamId, callFields, 0), dataFrame(streamId, frame(orderData(orderId)))]);
 }
 
-/** Whether a frame has this type and belongs to this stream. */
+/** Returns a predicate for the frames of this type that belong to this stream. */
 export const isFrame = (type: number, streamId: number) => (received: ReceivedFrame) =>
   received.type === type && received.streamId === streamId;
 
@@ -92,7 +92,8 @@ export async function openRawClient(port: number): Promise<RawClient> {
 }
 
 /**
- * Waits until the server has read everything written so far. Resolves with false if it closes the connection instead.
+ * Waits until the server has read everything written so far. Resolves with whether it has: `false` means that the
+ * connection was closed first.
  */
 export async function readByServer({ socket, frames, frame }: RawClient): Promise<boolean> {
   const payload = uint32(frames.length);

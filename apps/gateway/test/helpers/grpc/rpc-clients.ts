@@ -16,7 +16,7 @@ import { ErrorInfoSchema, RetryInfoSchema } from '@order-gateway/contract/google
 import { waitLimitMs } from '../../../../../tools/test-limits.ts';
 import type { RunningGateway } from '../running-gateway.ts';
 
-/** A gRPC client of a service. */
+/** Returns a gRPC client of a service. */
 export function grpcClient<Service extends DescService>(
   service: Service,
   { grpcUrl }: Pick<RunningGateway, 'grpcUrl'>,
@@ -28,7 +28,7 @@ export function grpcClient<Service extends DescService>(
 /** The protocols and encodings of {@link rpcClients}. */
 export const rpcNames = ['grpc', 'grpc-web', 'connect in JSON', 'connect in binary'] as const;
 
-/** A client of a service for each protocol and encoding. */
+/** Returns a client of a service for each protocol and encoding. */
 export function rpcClients<Service extends DescService>(
   service: Service,
   gateway: Pick<RunningGateway, 'url' | 'grpcUrl'>,
@@ -43,7 +43,9 @@ export function rpcClients<Service extends DescService>(
   return rpcNames.map((name) => ({ name, client: createClient(service, transports[name]) }));
 }
 
-/** Connect clients that send calls without side effects as GET: one for each pair of encoding and compression. */
+/**
+ * Returns Connect clients that send calls without side effects as GET: one for each pair of encoding and compression.
+ */
 export function httpGetClients<Service extends DescService>(service: Service, { url }: Pick<RunningGateway, 'url'>) {
   const options = { baseUrl: url, httpVersion: '1.1', useHttpGet: true, compressMinBytes: 0 } as const;
   return [false, true].flatMap((useBinaryFormat) =>

@@ -45,10 +45,11 @@ afterAll(async () => {
   await Promise.all([...(deliverers ?? []).map(({ close }) => close()), endpoints?.close(), writer?.end()]);
 });
 
-/** The step before which an attempt is stopped. */
+/** A point at which an attempt waits before its next step. */
 interface Gate {
+  /** The step. */
   readonly name: 'sends' | 'records';
-  /** Lets the attempt take the step. If the step is to send, the receiver returns this response. */
+  /** Lets the attempt take the step. If the step is `sends`, the receiver returns this response. */
   readonly pass: (response: SendResult) => void;
   /** Simulates the death of the process before the step. */
   readonly die: () => void;
@@ -60,6 +61,7 @@ type Deliverer = ReturnType<typeof startDeliverer>;
 function startDeliverer() {
   const { logger } = createMemoryLogger();
   const queue = openWebhookDeliveries({ url: database.url });
+  /** The values of the filter `failing` with which the deliverer may claim once. */
   const allowed = new Set<boolean>();
   let gate: Gate | undefined;
   const waitAt = <Result>(name: Gate['name'], make: (response: SendResult) => Promise<Result>) =>
@@ -139,11 +141,11 @@ const changes = {
 /** The conditions of one exploration. */
 export interface Plan {
   readonly change?: keyof typeof changes;
-  /** The receiver's first response. It accepts the event when it is sent again. */
+  /** The receiver's response to the first attempt. The receiver accepts the event in every later attempt. */
   readonly firstResponse?: SendResult;
 }
 
-/** Starts a schedule with no steps taken. */
+/** Creates a schedule of which no step has been taken yet. */
 async function startSchedule(merchantId: AccountId, { change, firstResponse = delivered }: Plan) {
   const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
   responses = [];
@@ -205,7 +207,7 @@ async function startSchedule(merchantId: AccountId, { change, firstResponse = de
       const gates = deliverers.map((deliverer) => deliverer.gate()?.name);
       return JSON.stringify([stepsLeft, await rowOf(merchantId), endpoint, gates, responses]);
     },
-    /** Lets the second deliverer finish alone. Throws an error if the event is then not delivered. */
+    /** Lets the second deliverer finish alone. Rejects if the event of an enabled endpoint is not delivered. */
     async finish() {
       deliverers[0]?.gate()?.die();
       if (stepsLeft.writes === 1) await steps.writes?.();
@@ -229,7 +231,9 @@ async function startSchedule(merchantId: AccountId, { change, firstResponse = de
   };
 }
 
-/** The row of a merchant's only delivery. Its state is `due`, `leased`, `delivered` or `given up`. */
+/**
+ * Returns the row of a merchant's only delivery, if it exists. Its state is `due`, `leased`, `delivered` or `given up`.
+ */
 async function rowOf(merchantId: AccountId) {
   const [row] = await database.sql`
     select attempts, last_result, case when delivered_at is not null then 'delivered' when next_attempt_at is null
@@ -238,22 +242,25 @@ async function rowOf(merchantId: AccountId) {
   return row;
 }
 
-/** Takes every possible next step in every state of one delivery. Rejects with the schedule that breaks a promise. */
+/**
+ * Takes every possible next step in every state of one delivery. Returns the number of states and schedules. Rejects
+ * with an error that names the schedule that violates an invariant.
+ */
 export async function exploreDeliveries(plan: Plan): Promise<{ readonly states: number; readonly schedules: number }> {
   const seen = new Set<string>();
-  const open: string[][] = [[]];
+  const unexplored: string[][] = [[]];
   let merchants: AccountId[] = [];
   let schedules = 0;
-  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+  for (let path = unexplored.pop(); path !== undefined; path = unexplored.pop()) {
     if (merchants.length === 0) merchants = await createMerchants();
     try {
       const schedule = await startSchedule(merchants.pop() as AccountId, plan);
       for (const name of path) await schedule.take(name);
       for (let key = await schedule.key(); !seen.has(key); key = await schedule.key()) {
         seen.add(key);
-        const [next, ...others] = await schedule.choices();
+        const [next, ...alternatives] = await schedule.choices();
         if (next === undefined) break;
-        for (const other of others) open.push([...path, other]);
+        for (const alternative of alternatives) unexplored.push([...path, alternative]);
         path.push(next);
         await schedule.take(next);
       }
@@ -266,7 +273,7 @@ export async function exploreDeliveries(plan: Plan): Promise<{ readonly states: 
   return { states: seen.size, schedules };
 }
 
-/** Creates merchants, each with an unpaid order and an endpoint. */
+/** Creates 50 merchants, each with an unpaid order and an endpoint. Returns their ids. */
 async function createMerchants(): Promise<AccountId[]> {
   const merchantIds = await createMerchantsWithOrder(database.url, database.sql, 50);
   await database.sql`update orders set order_status = 'UN_PAID', cancelled_at = null`;

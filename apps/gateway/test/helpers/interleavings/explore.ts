@@ -1,9 +1,11 @@
 import type { ExecuteStatement } from '@order-gateway/domain/testing/in-memory-order-store';
 
-/** A fault of the next statement, or the crash of the process that made the previous one. */
+/**
+ * A fault of a task: its next statement fails or loses its response, or its process crashes before that statement.
+ */
 type Fault = 'loses the response' | 'fails' | 'crashes';
 
-/** One step of a schedule: a task executes its next statement, or has a fault. */
+/** One step of a schedule: a task executes its next statement, or a fault of the task occurs. */
 interface Choice {
   readonly task: number;
   readonly fault?: Fault;
@@ -11,7 +13,7 @@ interface Choice {
 
 /** The state of a task at the end of a schedule. */
 interface TaskRun<Result> {
-  /** The schedule positions of its first statement and its end. Infinite if it never started, or never ended. */
+  /** The schedule positions of the task's start and its end. Infinite if it never started, or never ended. */
   readonly sentAt: number;
   readonly receivedAt: number;
   /** The clock's time at these two positions. */
@@ -21,29 +23,29 @@ interface TaskRun<Result> {
   readonly result: Result | undefined;
 }
 
-/** The state that tasks share. Each schedule has a new one. */
+/** The state that tasks share. Each schedule gets a new one. */
 export interface World<Result> {
   /** A task must depend only on the results of `execute` and on the clock. */
   readonly tasks: readonly (() => Promise<Result>)[];
-  /** The number of tasks that can have faults: this many from the start of `tasks`. */
-  readonly fallible: number;
+  /** Only this many tasks, from the start of `tasks`, can have faults. */
+  readonly fallibleCount: number;
   /** The clock that tasks read, in milliseconds. */
   readonly clock: () => number;
   /** Serializes everything that statements can read. */
   readonly contents: () => string;
-  /** Called at the end of each schedule. Throws an error if a promise is broken. */
-  readonly check: (ran: readonly TaskRun<Result>[]) => void;
+  /** Called at the end of each schedule. Throws an error if an invariant is violated. */
+  readonly check: (taskRuns: readonly TaskRun<Result>[]) => void;
 }
 
 interface Task<Result> {
   readonly start: () => Promise<Result>;
   state: 'waiting' | 'running' | 'ended' | 'crashed';
-  /** The indexes of the tasks that had ended before it started. */
-  before: readonly number[];
-  /** The results it has read so far. */
+  /** The indexes of the tasks that had ended before this one started. */
+  endedBefore: readonly number[];
+  /** The results that the task has read so far. */
   seen: string;
-  ran: TaskRun<Result>;
-  /** Executes the statement that it is waiting for. */
+  taskRun: TaskRun<Result>;
+  /** Continues the task at the statement for which it waits, with the fault if there is one. */
   pending: ((fault: Fault | undefined) => void) | undefined;
 }
 
@@ -63,25 +65,25 @@ export interface Explored {
 const stepsMax = 100;
 
 /**
- * Runs tasks in every order of their statements, with at most `faultsMax` faults. Explores each state once. Rejects
- * with the schedule that breaks a promise.
+ * Runs tasks in every order of their statements, with at most `faultsMax` faults. Explores each state once. Returns the
+ * counts. Rejects with an error that names the schedule that violates an invariant.
  */
 export async function exploreAll<Result>(
-  open: (execute: ExecuteStatement) => Promise<World<Result>>,
+  createWorld: (execute: ExecuteStatement) => Promise<World<Result>>,
   { faultsMax, faults = ['loses the response', 'crashes'] }: { readonly faultsMax: number; readonly faults?: Fault[] },
   /** The counts of earlier explorations, to which this one adds. */
   explored: Explored = { states: 0, checked: 0, schedules: 0 },
 ): Promise<Explored> {
-  const schedulesByKey = new Map<string, number>();
+  const scheduleCountByKey = new Map<string, number>();
   const replay = async (path: readonly Choice[]) => {
-    const run = await startRun(open, faultsMax, faults);
+    const run = await startRun(createWorld, faultsMax, faults);
     for (const choice of path) await run.take(choice);
     return run;
   };
   const visit = async (run: Run<Result>, path: readonly Choice[]): Promise<number> => {
     const key = run.key();
-    const knownSchedules = schedulesByKey.get(key);
-    if (knownSchedules !== undefined) return knownSchedules;
+    const knownCount = scheduleCountByKey.get(key);
+    if (knownCount !== undefined) return knownCount;
     if (path.length > stepsMax) throw new Error(`the calls do not end after ${describe(path)}`);
     const choices = run.choices();
     let schedules = choices.length === 0 ? 1 : 0;
@@ -90,13 +92,13 @@ export async function exploreAll<Result>(
       explored.checked += 1;
     }
     for (const [index, choice] of choices.entries()) {
-      // The first choice continues this run. The others repeat its steps in a new run.
+      // The first choice continues this run. Every other choice repeats the steps in a new run.
       const next = index === 0 ? run : await replay(path);
       await next.take(choice);
       schedules += await visit(next, [...path, choice]);
     }
     explored.states += 1;
-    schedulesByKey.set(key, schedules);
+    scheduleCountByKey.set(key, schedules);
     return schedules;
   };
   explored.schedules += await visit(await replay([]), []);
@@ -106,16 +108,16 @@ export async function exploreAll<Result>(
 type Run<Result> = Awaited<ReturnType<typeof startRun<Result>>>;
 
 async function startRun<Result>(
-  open: (execute: ExecuteStatement) => Promise<World<Result>>,
+  createWorld: (execute: ExecuteStatement) => Promise<World<Result>>,
   faultsMax: number,
   faults: readonly Fault[],
 ) {
   let current: Task<Result> | undefined;
   let [faultsLeft, position] = [faultsMax, 0];
   let failure: { readonly error: unknown } | undefined;
-  /** Called when the current task waits at a statement or has ended. */
+  /** Called when the current task has reached a statement or has ended. */
   let paused = () => {};
-  const world = await open((name, statement) => {
+  const world = await createWorld((name, statement) => {
     const task = current as Task<Result>;
     return new Promise((resolve, reject) => {
       task.pending = (fault) => {
@@ -129,7 +131,14 @@ async function startRun<Result>(
   });
   const never = { sentAt: Infinity, receivedAt: Infinity, sentMs: 0, receivedMs: 0, result: undefined };
   const tasks = world.tasks.map(
-    (start): Task<Result> => ({ start, state: 'waiting', before: [], seen: '', ran: never, pending: undefined }),
+    (start): Task<Result> => ({
+      start,
+      state: 'waiting',
+      endedBefore: [],
+      seen: '',
+      taskRun: never,
+      pending: undefined,
+    }),
   );
   const runUntilPaused = async (resume: () => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -138,12 +147,13 @@ async function startRun<Result>(
     await promise;
   };
   const startTask = (task: Task<Result>) => {
-    const before = tasks.flatMap(({ state }, index) => (state === 'ended' ? [index] : []));
-    Object.assign(task, { state: 'running', before, ran: { ...never, sentAt: position, sentMs: world.clock() } });
+    const endedBefore = tasks.flatMap(({ state }, index) => (state === 'ended' ? [index] : []));
+    const taskRun = { ...never, sentAt: position, sentMs: world.clock() };
+    Object.assign(task, { state: 'running', endedBefore, taskRun });
     return runUntilPaused(() => {
       const end = (result: Result | undefined) => {
         task.state = 'ended';
-        task.ran = { ...task.ran, receivedAt: position, receivedMs: world.clock(), result };
+        task.taskRun = { ...task.taskRun, receivedAt: position, receivedMs: world.clock(), result };
         paused();
       };
       task.start().then(end, (error: unknown) => {
@@ -172,21 +182,21 @@ async function startRun<Result>(
       return tasks.flatMap(({ state }, task) => {
         if (state === 'ended' || state === 'crashed') return [];
         const possible = faults.filter((fault) => fault !== 'crashes' || state === 'running');
-        const mayFail = faultsLeft > 0 && task < world.fallible;
+        const mayFail = faultsLeft > 0 && task < world.fallibleCount;
         return [{ task }, ...(mayFail ? possible.map((fault) => ({ task, fault })) : [])];
       });
     },
     /** Identifies the state: runs with the same key have the same possible continuations and the same checks. */
     key(): string {
-      const texts = tasks.map(({ state, before, seen, ran: { sentMs, receivedMs, result } }) => {
+      const texts = tasks.map(({ state, endedBefore, seen, taskRun: { sentMs, receivedMs, result } }) => {
         const visible = state === 'ended' ? textOf([receivedMs, result]) : state === 'running' ? seen : '';
-        return [state, before, sentMs, visible];
+        return [state, endedBefore, sentMs, visible];
       });
       return JSON.stringify([world.contents(), world.clock(), faultsLeft, texts]);
     },
     check(path: readonly Choice[]): void {
       try {
-        world.check(tasks.map(({ ran }) => ran));
+        world.check(tasks.map(({ taskRun }) => taskRun));
       } catch (error) {
         throw new Error(`${error instanceof Error ? error.message : error}\nafter the steps ${describe(path)}`);
       }

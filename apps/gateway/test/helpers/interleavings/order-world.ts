@@ -14,8 +14,8 @@ import { credentials, fixedDeps, merchant } from '../fixed-deps.ts';
 import { createMemoryLogger } from '../memory-logger.ts';
 import { NoResponse, type World } from './explore.ts';
 
-/** A call about the only order. */
-export interface SentCall {
+/** A call about the only order, before it is made. */
+export interface PlannedCall {
   /** The name of the RPC method, or `expire` for the payment page's simulated expiry. */
   readonly operation: string;
   readonly account: Account;
@@ -40,46 +40,47 @@ const ticksMs = [95_000, 70_000];
 const leaseSeconds = 60;
 const testMerchant: Merchant = { ...merchant, mode: 'test' };
 const orderToken = createOrderToken(merchant.id, (count) => new Uint8Array(count).fill(7));
-const plain = validOrderInput({ order_expires_at: formatTime(expiresAtMs), customer_locale: 'nl-NL' });
+const plainOrder = validOrderInput({ order_expires_at: formatTime(expiresAtMs), customer_locale: 'nl-NL' });
 
 /** A call that creates the order, with some fields changed. */
-export function create(changes: Readonly<Record<string, unknown>> & { order_expires_at?: string } = {}): SentCall {
-  const members = { ...plain, ...changes };
+export function create(changes: Readonly<Record<string, unknown>> & { order_expires_at?: string } = {}): PlannedCall {
+  const members = { ...plainOrder, ...changes };
   const { order_checksum: _, order_expires_at: expiry, ...content } = members;
   const request = { kind: 'create', content: contentOf(content), expiresAtMs: Date.parse(expiry) } as const;
   return { operation: 'CreateOrder', account: testMerchant, members, request };
 }
 
+/** Returns a label that is equal for equal contents: the fields that differ from the plain order. */
 function contentOf(fields: Readonly<Record<string, unknown>>): string {
-  const named = { ...plain };
+  const named = { ...plainOrder };
   const differing = Object.entries(fields).filter(([name, value]) => named[name as keyof typeof named] !== value);
   // Sorted because the store returns the fields in a different order.
   return differing.length === 0 ? 'the order' : JSON.stringify(differing.toSorted());
 }
 
-/** Every kind of call. Checkout systems 2 and 3 make the calls about payments. */
-export const calls: Readonly<Record<string, SentCall>> = {
+/** Every kind of call. Checkout systems 2 and 3 make the calls about payments, except the simulated expiry. */
+export const calls: Readonly<Record<string, PlannedCall>> = {
   create: create(),
   'create another': create({ order_amount: 1, order_note: 'another' }),
   read: {
     operation: 'GetOrder',
     account: testMerchant,
-    members: { order_id: plain.order_id },
+    members: { order_id: plainOrder.order_id },
     request: { kind: 'read' },
   },
   cancel: {
     operation: 'CancelOrder',
     account: testMerchant,
-    members: { order_id: plain.order_id },
+    members: { order_id: plainOrder.order_id },
     request: { kind: 'cancel' },
   },
   'pay by 2': pay(2),
   'pay by 3': pay(3),
   'pay by 2 with its attempt': pay(2, { attempt_id: 'a' }),
   'pay another amount by 3': pay(3, { payment_id: 'q', order_amount: 1 }),
-  'start by 2': claim('StartPayment', 2),
-  'start by 3': claim('StartPayment', 3),
-  'end by 2': claim('EndPayment', 2),
+  'start by 2': attemptCall('StartPayment', 2),
+  'start by 3': attemptCall('StartPayment', 3),
+  'end by 2': attemptCall('EndPayment', 2),
   'simulate an expiry': { operation: 'expire', account: testMerchant, members: {}, request: { kind: 'expire' } },
 };
 
@@ -87,22 +88,27 @@ function checkout(id: number): Account {
   return { kind: 'checkout', id: id as AccountId, name: `Checkout ${id}` };
 }
 
-function pay(id: number, changes: Readonly<Record<string, string | number>> = {}): SentCall {
+function pay(id: number, changes: Readonly<Record<string, string | number>> = {}): PlannedCall {
   const paid = { order_token: orderToken, payment_id: 'p', paid_at: formatTime(paidAtMs) };
-  const members = { ...paid, order_amount: plain.order_amount, order_currency: plain.order_currency, ...changes };
+  const members = {
+    ...paid,
+    order_amount: plainOrder.order_amount,
+    order_currency: plainOrder.order_currency,
+    ...changes,
+  };
   const amount = Number(members.order_amount).toFixed(2);
   const payment = {
     checkout: String(id),
     paymentId: members.payment_id,
     paidAtMs,
     amount,
-    currency: plain.order_currency,
+    currency: plainOrder.order_currency,
   };
   const attempt = 'attempt_id' in changes ? attemptIdOf({ checkoutId: id, attemptId: 'a' }) : undefined;
   return { operation: 'RecordPayment', account: checkout(id), members, request: { kind: 'pay', payment, attempt } };
 }
 
-function claim(operation: 'StartPayment' | 'EndPayment', id: number): SentCall {
+function attemptCall(operation: 'StartPayment' | 'EndPayment', id: number): PlannedCall {
   const attempt = attemptIdOf({ checkoutId: id, attemptId: 'a' });
   const members = { order_token: orderToken, attempt_id: 'a' };
   if (operation === 'EndPayment') {
@@ -112,8 +118,8 @@ function claim(operation: 'StartPayment' | 'EndPayment', id: number): SentCall {
   return { operation, account: checkout(id), members: { ...members, lease_seconds: leaseSeconds }, request };
 }
 
-/** The store as gateways see it: a statement without a response is `unavailable`, and merchants are in test mode. */
-function overLostResponses(store: Store): Store {
+/** Wraps a store: a lost response becomes `unavailable`, and merchants are in test mode. */
+function asSeenByGateways(store: Store): Store {
   return new Proxy(store, {
     get(target, name: keyof Store) {
       const method = target[name] as (...parameters: unknown[]) => Promise<unknown>;
@@ -122,20 +128,20 @@ function overLostResponses(store: Store): Store {
           if (error instanceof NoResponse) return { kind: 'unavailable' };
           throw error;
         });
-        const link = outcome as { readonly kind: string; readonly merchant?: object };
-        return link.merchant === undefined ? link : { ...link, merchant: { ...link.merchant, mode: 'test' } };
+        const result = outcome as { readonly kind: string; readonly merchant?: object };
+        return result.merchant === undefined ? result : { ...result, merchant: { ...result.merchant, mode: 'test' } };
       };
     },
   });
 }
 
-/** Two gateways for all worlds. Only their store and clock change, so they are created once. */
-function openGateways(world: () => { readonly store: Store; readonly nowMs: number }) {
+/** Creates two gateways for all worlds. Only their store and clock change, so they are created once. */
+function createGateways(world: () => { readonly store: Store; readonly nowMs: number }) {
   const store = new Proxy({} as Store, { get: (_, name: keyof Store) => world().store[name] });
   return [0, aheadMs].map((ms) => {
     const deps = { ...fixedDeps(logger), store, now: () => world().nowMs + ms };
     const operations = new Map(createOperations(deps).map((operation) => [operation.method.name, operation]));
-    return async ({ operation, account, members }: SentCall): Promise<Response | undefined> => {
+    return async ({ operation, account, members }: PlannedCall): Promise<Response | undefined> => {
       const caller = callerOf(account);
       if (operation === 'expire') {
         const expired = await simulatePayment(deps, caller, orderToken, 'expire');
@@ -151,27 +157,30 @@ function openGateways(world: () => { readonly store: Store; readonly nowMs: numb
   });
 }
 
-/** Two gateways with different clocks handle calls about one order, which already exists if `isCreated`. */
+/**
+ * Returns a function that creates a world in which two gateways with different clocks handle calls about one order. The
+ * order already exists if `isCreated`.
+ */
 export function orderWorld(
-  sent: readonly SentCall[],
-  /** `ticks` is the number of clock steps that may happen between the statements. */
+  planned: readonly PlannedCall[],
+  /** `ticks` is the number of clock steps that can occur between the statements. */
   { isCreated, ticks }: { readonly isCreated: boolean; readonly ticks: number },
 ) {
-  // Only the latest schedule is ever continued.
+  // `exploreAll` continues only the run it created last, so one active world is enough.
   let active: { readonly store: Store; nowMs: number };
-  const gateways = openGateways(() => active);
-  let first: Order | undefined;
+  const gateways = createGateways(() => active);
+  let createdOrder: Order | undefined;
   return async (execute: ExecuteStatement): Promise<World<Response | undefined>> => {
-    let isOpen = false;
-    const executeOnceOpen: ExecuteStatement = async (name, statement) =>
-      isOpen ? execute(name, statement) : statement();
-    const memory = createInMemoryOrderStore(undefined, () => world.nowMs, executeOnceOpen);
-    const world = { store: overLostResponses(memory), nowMs: startMs };
+    let isReady = false;
+    const executeOnceReady: ExecuteStatement = async (name, statement) =>
+      isReady ? execute(name, statement) : statement();
+    const memory = createInMemoryOrderStore(undefined, () => world.nowMs, executeOnceReady);
+    const world = { store: asSeenByGateways(memory), nowMs: startMs };
     active = world;
-    if (isCreated && first === undefined) await gateways[0]?.(create());
-    else if (isCreated && first !== undefined) await memory.create(first, 0);
-    first = memory.ordersOf(merchant.id)[0];
-    isOpen = true;
+    if (isCreated && createdOrder === undefined) await gateways[0]?.(create());
+    else if (isCreated && createdOrder !== undefined) await memory.create(createdOrder, 0);
+    createdOrder = memory.ordersOf(merchant.id)[0];
+    isReady = true;
     const tick = async (ms: number) => {
       await execute('the clock', () => {
         world.nowMs += ms;
@@ -180,15 +189,16 @@ export function orderWorld(
     };
     return {
       tasks: [
-        // Only the first gateway creates the order: by the second one's clock it has expired.
-        ...sent.map((call, index) => async () => gateways[isCreated ? index % 2 : 0]?.(call)),
+        // If no order exists yet, the first gateway handles every call, because by the second one's clock the order
+        // would already be expired.
+        ...planned.map((call, index) => async () => gateways[isCreated ? index % 2 : 0]?.(call)),
         ...ticksMs.slice(0, ticks).map((ms) => () => tick(ms)),
       ],
-      fallible: sent.length,
+      fallibleCount: planned.length,
       clock: () => world.nowMs,
       contents: memory.contents,
       check(taskRuns) {
-        const calls = sent.flatMap((call, index): Call[] => {
+        const calls = planned.flatMap((call, index): Call[] => {
           const { sentAt, receivedAt, sentMs, receivedMs, result } = taskRuns[index] as (typeof taskRuns)[number];
           if (sentAt === Infinity) return [];
           const [receivedOrNever, toMs] = result === undefined ? [Infinity, Infinity] : [receivedAt, receivedMs];
@@ -208,7 +218,7 @@ export function orderWorld(
 
 const { logger } = createMemoryLogger();
 
-/** A stored order's fields, as they were sent. */
+/** Returns a stored order's fields, as they were sent. */
 function storedContent({ fields, metadata }: Order) {
   const { order_checksum: _, order_amount: amount, ...texts } = fields;
   return { ...texts, order_amount: Number(amount) / 100, ...(metadata && { metadata }) };
@@ -230,9 +240,9 @@ function callerOf(account: Account): Caller<Merchant> {
 const operationsWithRefused = new Set(['GetOrder', 'CancelOrder']);
 
 /** Failures of a call that may have had its effect. */
-const unknownOutcomes = ['unavailable', 'overloaded', 'deadline_exceeded'];
+const unknownOutcomes = ['unavailable', 'deadline_exceeded'];
 
-/** The response as the model sees it; `undefined` if its outcome is unknown. */
+/** Returns the response as the model sees it, or `undefined` if its outcome is unknown. */
 function responseTo(outcome: string, body: object | undefined, hasRefused = false): Response | undefined {
   if (unknownOutcomes.includes(outcome)) return undefined;
   if (body === undefined) return { outcome };
