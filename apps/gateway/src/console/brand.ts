@@ -11,7 +11,7 @@ import { failurePage, failureText, type Page, page, type Response, redirect, typ
 const { method } = BrandService;
 const path = '/brand';
 
-/** The look of the payment pages. */
+/** The page on which a merchant changes the look of its payment pages. */
 export const brandPages: readonly Page[] = [
   { method: 'GET', path, respond: (visit) => brandPage(visit) },
   { method: 'POST', path, fileBytesMax: messageBytesMaxOf(method.updateBrand), respond: updateBrand },

@@ -16,12 +16,12 @@ import type { Html } from '../payment-page/html-page.ts';
 import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
 import { isAccepted, readForm } from './form.ts';
-import { consoleHeaders, consolePage, filled, plainPage, textsIn } from './layout.ts';
+import { consoleHeaders, consolePage, filled, pageWithoutHeader, textsIn } from './layout.ts';
 import { newOrderPages } from './new-order.ts';
 import { orderPages } from './order.ts';
 import { ordersPages } from './orders.ts';
 import { overviewPages } from './overview.ts';
-import { languageOf, sendFailure, sendPlain } from './replies.ts';
+import { languageOf, sendFailure, sendHtml } from './replies.ts';
 import { secretPages } from './secrets.ts';
 import { formTokenOf, isFormToken, sessionCookie, sessionTokenIn } from './session-cookie.ts';
 import { sessionPages } from './sessions.ts';
@@ -30,7 +30,7 @@ import { signedOutPage } from './sign-in-pages.ts';
 import { failurePage, type Page, type Response, redirect, storedResult, type Visit } from './visit.ts';
 import { webhookPages } from './webhooks.ts';
 
-/** The number of characters of the key of a checksum that the console makes. */
+/** The length of the key with which the console computes the checksum of an order. */
 const checksumKeyLength = 43;
 
 const pages: readonly Page[] = [
@@ -66,18 +66,18 @@ export function consoleRoutes(console: ConsoleDeps): AddRoutes {
   };
 }
 
-/** Shows everyone a page for the paths that no other route has. */
+/** Adds the page for all other paths below `/console`, which is shown with or without a session. */
 function unknownRoutes(app: FastifyInstance, { deps }: ConsoleDeps): void {
   admitUnauthenticated(app, deps, sendFailure);
   app.get('/console/*', { config: { operation: 'Console' } }, async (request, reply) => {
     const texts = textsIn(languageOf(request));
     request.call.fail({ kind: 'not_found' });
     const home = html`<p><a href="${pathPrefixOf(deps.baseUrl())}/console">${texts.overview}</a></p>`;
-    return sendPlain(reply.code(404), plainPage(languageOf(request), texts.noPage, home));
+    return sendHtml(reply.code(404), pageWithoutHeader(languageOf(request), texts.noPage, home));
   });
 }
 
-/** Receives the request of a person who is signed in, and sends the page's response. */
+/** Checks the session of a request, and sends the page's response. Without a session, sends the signed-out page. */
 async function visitPage(
   { deps, operations, sessions, openId }: ConsoleDeps,
   receive: Receive,
@@ -113,7 +113,7 @@ async function visitPage(
     if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
     call.fail(failure);
     if (token !== undefined) reply.header('set-cookie', sessionCookie(undefined, baseUrl));
-    return sendPlain(
+    return sendHtml(
       reply.code(401),
       signedOutPage(languageOf(request), openId && `${pathPrefixOf(baseUrl)}/console/openid`),
     );
@@ -125,7 +125,7 @@ async function visitPage(
   const { clientId, session, merchant } = found;
   const signedIn = {
     clientId,
-    // The key of the checksums that the console makes. No client secret enters the browser or the console.
+    // A new key for the checksum of an order, because the merchant's client secret is not known here.
     clientSecret: randomBase62(checksumKeyLength, deps.randomBytes),
     sessionDigest,
   };
@@ -145,7 +145,7 @@ async function visitPage(
     formToken: html`<input type="hidden" name="form_token" value="${formTokenOf(token)}">`,
     link: (path) => `${pathPrefixOf(baseUrl)}/console${path}`,
     async perform<Body>(method: Operation['method'], members: Members, timeoutMs?: number) {
-      const operation = operations.find((one) => one.method === method);
+      const operation = operations.find((candidate) => candidate.method === method);
       if (operation === undefined) throw new Error(`no operation ${method.name}`);
       if (timeoutMs === undefined) return call.perform(operation, members, ({ body }) => body as Body, signedIn);
       const endsAt = performance.now() + timeoutMs;
@@ -193,10 +193,10 @@ async function sendResponse(reply: FastifyReply, visit: Visit, response: Respons
     call.fail(failure);
     reply.code(errorCatalogue[failure.kind].httpStatus).headers(headersOfFailure(failure));
   }
-  return sendPlain(reply, consolePage({ language, title, header: headerOf(visit, reply.request.url), content }));
+  return sendHtml(reply, consolePage({ language, title, header: headerOf(visit, reply.request.url), content }));
 }
 
-/** The bar with the merchant's name, the pages and the person. */
+/** Renders the bar with the merchant's name, the name of the person, and links to the pages. */
 function headerOf({ texts, merchant, session, mayManage, link, formToken }: Visit, url: string): Html {
   const entries = [
     ['/overview', texts.overview],

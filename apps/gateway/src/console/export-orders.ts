@@ -11,10 +11,10 @@ import { failurePage, type Page, type Response, storedResult, type Visit } from 
 /** The members of the order record, in the contract's order. */
 const columns = OrderSchema.fields.map(({ jsonName }) => jsonName as keyof OrderRecord);
 
-/** Spreadsheets read UTF-8 only with it. */
+/** Without this mark, spreadsheets do not recognize UTF-8. */
 const byteOrderMark = '\ufeff';
 
-/** The export of the orders that a list shows. */
+/** The CSV file of all orders that match the filters of a list. */
 export const exportPages: readonly Page[] = [
   { method: 'GET', path: '/orders.csv', isForAll: true, respond: exportOrders },
 ];
@@ -22,21 +22,22 @@ export const exportPages: readonly Page[] = [
 type OrderList = { readonly orders: readonly OrderRecord[]; readonly next_cursor?: string };
 
 async function exportOrders(visit: Visit): Promise<Response> {
-  const first = await listFrom(visit, undefined);
-  if (!first.ok) return failurePage(visit, first.failure);
+  const firstList = await listFrom(visit, undefined);
+  if (!firstList.ok) return failurePage(visit, firstList.failure);
   const { signal } = visit.call.beginStream();
-  const content = Readable.from(linesFrom(visit, first.value, signal));
+  const content = Readable.from(linesFrom(visit, firstList.value, signal));
   return { kind: 'file', name: 'orders.csv', type: 'text/csv; charset=utf-8', content };
 }
 
 /**
- * Reads one page at a time, when the previous one was sent. Each page counts as a call of the merchant, and needs a live
- * session. An export that fails is cut off, so that nobody takes it for a complete one.
+ * Yields the header line and the lines of all orders. Reads the next page of the list once the previous one was sent.
+ * Each page counts as a call of the merchant and needs a live session. If a page fails, throws an error, which aborts
+ * the response: otherwise, the file could be mistaken for a complete export.
  */
-async function* linesFrom(visit: Visit, first: OrderList, signal: AbortSignal): AsyncGenerator<string> {
+async function* linesFrom(visit: Visit, firstList: OrderList, signal: AbortSignal): AsyncGenerator<string> {
   const { deps, merchant, sessions, sessionDigest } = visit;
   yield `${byteOrderMark}${columns.join(',')}\r\n`;
-  for (let list = first; ; ) {
+  for (let list = firstList; ; ) {
     yield list.orders.map(lineOf).join('');
     if (list.next_cursor === undefined) return;
     for (;;) {
@@ -64,7 +65,7 @@ function lineOf(order: OrderRecord): string {
   return `${cells.join(',')}\r\n`;
 }
 
-/** Quotes a text (RFC 4180), and keeps spreadsheets from running it as a formula. */
+/** Returns a text as a cell (RFC 4180). An apostrophe keeps spreadsheets from running the text as a formula. */
 function cellOf(text: string): string {
   const inert = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;

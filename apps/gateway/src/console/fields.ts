@@ -5,30 +5,21 @@ import type { Html } from '../payment-page/html-page.ts';
 interface Field {
   readonly name: string;
   readonly label: string | Html;
-  /** What was typed, or is suggested. */
+  /** The text that the person entered, or a suggestion. */
   readonly value?: string | null | undefined;
   readonly errors?: readonly FieldError<string>[];
   readonly type?: 'text' | 'datetime-local' | 'multiline' | 'file';
-  /** How a browser may fill the field in (HTML, 4.10.18.7). Absent: not at all, because the data is not the person's own. */
-  readonly autocomplete?: string;
   readonly choices?: Readonly<Record<string, string>>;
   readonly isWide?: boolean;
 }
 
-/** A field of a form with its label and, beside it, the API's error. */
-export function fieldOf({
-  name,
-  label,
-  value,
-  errors = [],
-  type = 'text',
-  autocomplete = 'off',
-  ...field
-}: Field): Html {
-  const error = errors.find((one) => one.field === name);
+/** Renders a field of a form with its label and, if the API rejected its value, the error. */
+export function fieldOf({ name, label, value, errors = [], type = 'text', ...field }: Field): Html {
+  const error = errors.find((candidate) => candidate.field === name);
   const text = value ?? '';
   const invalid = error === undefined ? '' : html` aria-invalid="true" aria-describedby="${name}-error"`;
-  const attributes = html` name="${name}" autocomplete="${autocomplete}"${invalid}`;
+  // Keeps the browser from filling in the data of the person who is signed in, because most fields are about customers.
+  const attributes = html` name="${name}" autocomplete="off"${invalid}`;
   const input = field.choices
     ? html`<select${attributes}>${Object.entries(field.choices).map(
         ([choice, shown]) => html`<option value="${choice}"${choice === text ? html` selected` : ''}>${shown}</option>`,

@@ -3,18 +3,18 @@ import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { isForm } from '../http/requests.ts';
 
-/** A form that was sent, with its files by the name of their field. A file that was not chosen is absent. */
+/** A submitted form, with its files by the names of their fields. A field without a chosen file is absent. */
 export interface SentForm {
   readonly form: URLSearchParams;
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Whether a page accepts the media type of a form. */
+/** Whether a request has the media type of a form. With `hasFiles`, this includes multipart forms. */
 export function isAccepted(headers: IncomingHttpHeaders, hasFiles: boolean): boolean {
   return isForm(headers) || (hasFiles && isMultipart(headers));
 }
 
-/** Reads a form. Node.js reads one with files (RFC 7578), which has been received completely and is limited in size. */
+/** Reads a form from its complete body, whose size was limited while it arrived. Node.js reads multipart (RFC 7578). */
 export async function readForm(body: Buffer, headers: IncomingHttpHeaders): Promise<Result<SentForm, Failure>> {
   if (!isMultipart(headers)) return success({ form: new URLSearchParams(body.toString()), files: new Map() });
   const form = new URLSearchParams();

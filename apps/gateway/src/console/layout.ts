@@ -15,7 +15,7 @@ export type ConsoleTexts = (typeof texts)['en'];
 
 const languages = Object.keys(texts) as [ConsoleLanguage, ...ConsoleLanguage[]];
 
-/** The browser's preferred language among those of the console; otherwise the first one. */
+/** Returns the console's language that the browser prefers, or the default language if the browser accepts none. */
 export function languageFor(acceptLanguage: string | undefined): ConsoleLanguage {
   const header = acceptLanguage?.slice(0, 256);
   const [preferred] = new Negotiator({ headers: { 'accept-language': header } }).languages([...languages]);
@@ -26,13 +26,13 @@ export function textsIn(language: ConsoleLanguage): ConsoleTexts {
   return texts[language];
 }
 
-/** The headers of every response: it is not stored, framed, indexed or read by another site, and runs no script. */
+/** The headers of every response: it is not cached, framed, indexed or read by other sites, and runs no script. */
 export const consoleHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': contentSecurityPolicy({ styles: [hashSource(consoleStyle)], formAction: "'self'" }),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // Browsers then send the real Origin with the forms, and nothing to other sites.
+  // With this policy, browsers send the real Origin with forms, and send no Referer to other sites.
   'referrer-policy': 'same-origin',
   vary: 'Cookie, Accept-Language',
   'x-content-type-options': 'nosniff',
@@ -40,8 +40,8 @@ export const consoleHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-/** A page for someone who is not signed in. */
-export function plainPage(language: ConsoleLanguage, title: string, content: Html): Promise<string> {
+/** Renders a page without a header, for people who may not be signed in. */
+export function pageWithoutHeader(language: ConsoleLanguage, title: string, content: Html): Promise<string> {
   return pageOf({ language, title, content, attributes: html` class="narrow"` });
 }
 
@@ -53,7 +53,7 @@ interface ConsolePage {
   readonly content: Html;
 }
 
-/** A page for someone who is signed in. */
+/** Renders a page with a header, for people who are signed in. */
 export function consolePage(page: ConsolePage): Promise<string> {
   return pageOf({ ...page, attributes: html` id="content" tabindex="-1"` });
 }
@@ -66,12 +66,12 @@ ${content}`;
   return htmlPage({ ...parts, title: `${title} | ${texts[parts.language].console}`, styles: [consoleStyle], body });
 }
 
-/** A time in UTC. */
+/** Renders a time in UTC. */
 export function timeOf(ms: number, language: ConsoleLanguage): Html {
   return html`<time datetime="${formatTime(ms)}">${localTime(ms, language, 'medium')} UTC</time>`;
 }
 
-/** Replaces the placeholders of a text with values, which the template escapes. */
+/** Renders a text with its placeholders replaced by values, which the template escapes. */
 export function filled(text: string, values: Readonly<Record<string, string | number | Html>>): Html {
   const parts = text.split(/\{([a-z]+)\}/);
   return html`${parts.map((part, index) => (index % 2 === 0 ? part : html`<bdi>${values[part] ?? ''}</bdi>`))}`;

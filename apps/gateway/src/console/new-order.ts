@@ -19,7 +19,7 @@ export const newOrderPages: readonly Page[] = [
   { method: 'POST', path, respond: createOrder },
 ];
 
-/** The fields of CreateOrder that the form leaves out: the console makes the checksum. */
+/** The fields of CreateOrder that are not in the form. The console computes the checksum itself. */
 const omittedFields = ['order_checksum', 'customer_locale', 'metadata'] as const;
 type FieldName = Exclude<RequestFieldName, (typeof omittedFields)[number]>;
 
@@ -30,8 +30,8 @@ const customerFields = fields.filter((name) => name.startsWith('customer_'));
 const optionalFields: readonly FieldName[] = ['customer_address_line2', 'order_expires_at'];
 
 /**
- * Creates the order of a form, with a checksum that the key of this call verifies. Of an order that is not valid, there
- * is nothing to sign or to record, and CreateOrder reports what is wrong.
+ * Creates the order of a form, with a checksum whose key is the secret of `signedIn`. An invalid order has no checksum
+ * and no entry in the audit log; CreateOrder rejects it with its errors.
  */
 async function createOrder(visit: Visit): Promise<Response> {
   const { form, signedIn, record, perform } = visit;
@@ -61,9 +61,9 @@ function formPage(visit: Visit, failure?: Parameters<typeof page>[2]): Response 
   const { texts, form, link, formToken } = visit;
   const errors: readonly FieldError<string>[] = failure !== undefined && 'errors' in failure ? failure.errors : [];
   const suggested: Partial<Record<FieldName, string>> = { order_id: `LINK-${randomUUID()}`, order_currency: 'EUR' };
-  const field = (name: FieldName, more: object = {}): Html => {
+  const field = (name: FieldName, options: object = {}): Html => {
     const label = optionalFields.includes(name) ? `${texts[name]} (${texts.optional})` : texts[name];
-    return fieldOf({ name, label, value: form.get(name) ?? suggested[name], errors, ...more });
+    return fieldOf({ name, label, value: form.get(name) ?? suggested[name], errors, ...options });
   };
   const problem =
     failure === undefined

@@ -2,7 +2,7 @@ import { type ConsolePerson, consoleRoles, isClientId, merchantNameRule } from '
 import { textError } from '@order-gateway/domain/requests';
 import * as client from 'openid-client';
 
-/** A provider of OpenID Connect, and how it knows the gateway. */
+/** A provider of OpenID Connect, and the gateway's credentials at the provider. */
 export interface OpenIdSettings {
   readonly issuer: string;
   readonly clientId: string;
@@ -11,13 +11,13 @@ export interface OpenIdSettings {
 
 export type OpenId = ReturnType<typeof createOpenId>;
 
-/** The claim of the ID token that says for which merchant the person acts, and how: `CLIENT_ID:ROLE`. */
+/** The claim of the ID token that contains the merchant and the person's role: `CLIENT_ID:ROLE`. */
 const claimName = 'order_gateway';
 
 /** The time limit of one request to the provider. */
 const timeoutSeconds = 3;
 
-/** The sign-ins that the provider may complete at the same time for one process. */
+/** The maximum number of sign-ins that one process completes with the provider at the same time. */
 const inFlightMax = 50;
 
 /** Signs people in with OpenID Connect: the authorization code flow with PKCE, state and nonce. */
@@ -32,14 +32,14 @@ export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings,
       ...(url.protocol === 'http:' ? [client.allowInsecureRequests] : []),
     ];
     discovered ??= client.discovery(url, clientId, clientSecret, undefined, { execute, timeout: timeoutSeconds });
-    // Only a success is kept.
+    // A failure is not cached.
     return discovered.catch((error) => {
       discovered = undefined;
       throw error;
     });
   };
   return {
-    /** Begins a sign-in. Returns the provider's address, and a secret that the browser keeps until it comes back. */
+    /** Begins a sign-in. Returns the provider's URL, and a secret that the browser keeps until it returns. */
     async begin(): Promise<{ readonly url: string; readonly secret: string }> {
       const configuration = await discover();
       const [state, nonce, verifier] = [client.randomState(), client.randomNonce(), client.randomPKCECodeVerifier()];
@@ -73,10 +73,13 @@ export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings,
   };
 }
 
-/** The name is one that people can't choose themselves, because the audit log shows it. */
+/**
+ * Returns the person that the claims describe, or `undefined` if the claims give no access. The audit log shows the
+ * name, so it is the verified email address or the subject, which people can't choose themselves.
+ */
 function personOf({ [claimName]: claim, email, email_verified, sub }: Readonly<Record<string, unknown>>) {
-  const [clientId = '', sentRole, ...more] = typeof claim === 'string' ? claim.split(':') : [];
-  const role = more.length === 0 ? consoleRoles.find((one) => one === sentRole) : undefined;
+  const [clientId = '', claimedRole, ...furtherParts] = typeof claim === 'string' ? claim.split(':') : [];
+  const role = furtherParts.length === 0 ? consoleRoles.find((known) => known === claimedRole) : undefined;
   const name = String(email_verified === true ? email : sub);
   if (role === undefined || !isClientId(clientId) || textError(merchantNameRule, name) !== undefined) return undefined;
   return { clientId, role, name };

@@ -16,7 +16,7 @@ import type { DeliveryList } from './webhooks.ts';
 
 const path = '/orders/:service_order_id';
 
-/** One order, and what can be done with it. */
+/** The page of one order, and its actions. */
 export const orderPages: readonly Page[] = [
   { method: 'GET', path, isForAll: true, respond: (visit) => orderPage(visit) },
   { method: 'GET', path: `${path}/cancel`, respond: confirmCancellation },
@@ -49,7 +49,7 @@ ${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order)
   return page(`${texts.order} ${order.order_id}`, content, failure);
 }
 
-/** The payment link, its QR code, and a message to send to the customer. */
+/** Renders the payment link, its QR code, and a message to send to the customer. */
 function linkBlock(visit: Visit, { payment_link, ...order }: OrderRecord): Html {
   const { texts, merchant, deps } = visit;
   const message = texts.messageText
@@ -77,7 +77,10 @@ function simulateForm({ texts, link, formToken }: Visit, order: OrderRecord): Ht
 
 type Entry = [time: string | undefined, text: string | Html];
 
-/** The deliveries of the order's events to each endpoint. There are none if the operator manages the endpoints. */
+/**
+ * Returns an entry of the timeline for each delivery of the order's events. There are none if the operator manages the
+ * endpoints.
+ */
 async function deliveriesOf({ texts, link, perform }: Visit, order: OrderRecord): Promise<Entry[]> {
   const { order_id } = order;
   const { method } = WebhookService;
@@ -89,19 +92,19 @@ async function deliveriesOf({ texts, link, perform }: Visit, order: OrderRecord)
     const found = await perform<DeliveryList>(method.listWebhookDeliveries, members);
     const endpoint = html`<a href="${link(`/webhooks/${id}?${new URLSearchParams({ order_id })}`)}">${url}</a>`;
     if (!found.ok) return [[order.created_at, html`${endpoint}: ${failureText(found.failure)}`]];
-    const more: Entry[] =
+    const furtherDeliveries: Entry[] =
       found.value.next_cursor === undefined ? [] : [[order.created_at, filled(texts.moreDeliveries, { endpoint })]];
     const shown = found.value.deliveries.map(({ type, created_at, status, attempts, ...latest }): Entry => {
       const result = html`${texts[status]}${latest.last_result === undefined ? '' : html`, <bdi>${latest.last_result}</bdi>`}`;
       const text = filled(texts.wasDelivered, { type, endpoint, result, count: attempts });
       return [latest.last_attempt_at ?? created_at, text];
     });
-    return [...more, ...shown];
+    return [...furtherDeliveries, ...shown];
   });
   return (await Promise.all(entries)).flat();
 }
 
-/** What has happened to the order, oldest first, and what will. */
+/** Renders what has happened to the order and when it expires, in the order of time. */
 function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry[]): Html[] {
   const { texts, language } = visit;
   const entries: Entry[] = [
@@ -166,7 +169,7 @@ function simulate(visit: Visit): Promise<Response> {
   );
 }
 
-/** Does something to the merchant's own order, with an entry in the audit log, and shows the order. */
+/** Records an action in the audit log, performs it on the merchant's order, and shows the order. */
 async function actOn(
   visit: Visit,
   name: string,

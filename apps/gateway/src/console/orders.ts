@@ -16,13 +16,13 @@ import { failurePage, type Page, page, type Response, redirect, type Visit } fro
 
 const ordersOnPage = 25;
 
-/** The list of orders, with filters and a search. */
+/** The list of orders with its filters, and the search. */
 export const ordersPages: readonly Page[] = [
   { method: 'GET', path: '/orders', isForAll: true, respond: listOrders },
   { method: 'GET', path: '/search', isForAll: true, respond: searchOrders },
 ];
 
-/** Reads the filters of a list from the address of its page. */
+/** Reads the filters of a list from the query of its page. */
 export function filtersIn(query: URLSearchParams): Members {
   const key = query.get('metadata_key') ?? '';
   return {
@@ -34,7 +34,7 @@ export function filtersIn(query: URLSearchParams): Members {
   };
 }
 
-/** Browsers send a local time, which is one in UTC here, without its offset. */
+/** Reads a time from the query. Browsers send it without an offset; the console interprets it as UTC. */
 function timeIn(query: URLSearchParams, name: string): string | undefined {
   const text = query.get(name) || undefined;
   return text !== undefined && /T[\d:.]+$/.test(text) ? `${text}Z` : text;
@@ -78,9 +78,9 @@ function filterForm({ texts, query, link }: Visit, failure: Failure | undefined)
     ['status', 'currency', 'created_from', 'created_to', 'metadata_key'].some((name) => query.get(name));
   const statuses = Object.fromEntries([['', texts.any], ...orderStatuses.map((status) => [status, texts[status]])]);
   const currencies = Object.fromEntries([['', texts.any], ...orderCurrencyCodes.map((code) => [code, code])]);
-  const field = (name: string, label: string, more: object = {}) =>
-    fieldOf({ name, label, value: query.get(name), errors, ...more });
-  const ofMetadata = errors.find((error) => error.field.startsWith('metadata'));
+  const field = (name: string, label: string, options: object = {}) =>
+    fieldOf({ name, label, value: query.get(name), errors, ...options });
+  const metadataError = errors.find((error) => error.field.startsWith('metadata'));
   return html`<details class="card"${isOpen ? html` open` : ''}>
 <summary>${texts.filters}</summary>
 <form class="card-form" action="${link('/orders')}">
@@ -92,7 +92,7 @@ ${field('created_to', texts.to, { type: 'datetime-local' })}
 ${field('metadata_key', texts.metadataKey)}
 ${field('metadata_value', texts.metadataValue)}
 </div>
-${ofMetadata === undefined ? '' : html`<p class="error">metadata ${ofMetadata.message} (${ofMetadata.code})</p>`}
+${metadataError === undefined ? '' : html`<p class="error">metadata ${metadataError.message} (${metadataError.code})</p>`}
 <p class="actions"><button class="button main">${texts.apply}</button><a href="${link('/orders')}">${texts.clear}</a></p>
 </form>
 </details>`;
@@ -111,7 +111,7 @@ function ordersTable(visit: Visit, orders: readonly OrderRecord[]): Html {
 </table></div>`;
 }
 
-/** The path of an order's page. Any text can be an order_id, so it contains the other id. */
+/** Returns the path of an order's page. An order_id can be any text, so the path contains the service_order_id. */
 export function orderPath({ service_order_id }: Pick<OrderRecord, 'service_order_id'>): string {
   return `/orders/${service_order_id}`;
 }
@@ -132,7 +132,7 @@ export function badgeOf({ texts }: Visit, { order_status, payment_in_progress_un
   return html`<span class="status badge${kind}">${texts[order_status]}</span>${progress}`;
 }
 
-/** Finds the orders that a text identifies exactly, and opens the order if there is only one. */
+/** Lists the orders that a text identifies exactly. If there is only one, redirects to its page. */
 async function searchOrders(visit: Visit): Promise<Response> {
   const { texts, query } = visit;
   const text = (query.get('q') ?? '').trim();
@@ -143,17 +143,17 @@ async function searchOrders(visit: Visit): Promise<Response> {
     if (order.ok) found.set(order.value.service_order_id, order.value);
     else if (order.failure.kind !== 'not_found') return failurePage(visit, order.failure);
   }
-  const [order, ...others] = found.values();
+  const [order, ...furtherOrders] = found.values();
   if (order === undefined) {
     const failure: Failure = { kind: 'not_found' };
     return page(texts.orders, html`${searchForm(visit)}<p role="status">${texts.noMatch}</p>`, failure);
   }
-  if (others.length === 0) return redirect(orderPath(order));
-  const content = html`${searchForm(visit)}<div class="card">${ordersTable(visit, [order, ...others])}</div>`;
+  if (furtherOrders.length === 0) return redirect(orderPath(order));
+  const content = html`${searchForm(visit)}<div class="card">${ordersTable(visit, [order, ...furtherOrders])}</div>`;
   return page(texts.matches, content);
 }
 
-/** What a text may be: the token of an order of this merchant or its link, or one of the three ids. */
+/** Returns the keys that a text may be: one of the three ids, or the token or link of an order of this merchant. */
 async function keysIn({ deps, call, merchant }: Visit, text: string): Promise<Members[]> {
   const keys: Members[] = [{ order_id: text }, { payment_id: text }];
   if (/^\d{1,16}$/.test(text)) keys.push({ service_order_id: text });

@@ -14,7 +14,7 @@ const daysShown = 30;
 /** The width of a day in the chart, and the height of the chart. A browser stretches both. */
 const [dayWidth, height] = [10, 100];
 
-/** The first page after the sign-in. */
+/** The page that is shown after the sign-in. */
 export const overviewPages: readonly Page[] = [
   { method: 'GET', path: '/overview', isForAll: true, respond: overviewPage },
 ];
@@ -59,7 +59,7 @@ function sumOf(days: readonly DayCount[], name: 'created' | 'paid' | 'expired' |
   return days.reduce((sum, day) => sum + day[name], 0);
 }
 
-/** The figures of some days together, each with its series in the chart, if it has one, and its label. */
+/** Returns the totals of some days: each with its series in the chart, or an empty text, and its label. */
 function figuresOf({ texts, language }: Visit, days: readonly DayCount[], currency: string) {
   const [created, paid, expired] = [sumOf(days, 'created'), sumOf(days, 'paid'), sumOf(days, 'expired')];
   const amount = days.reduce((sum, { paidHundredths }) => sum + paidHundredths, 0n) as AmountHundredths;
@@ -73,14 +73,14 @@ function figuresOf({ texts, language }: Visit, days: readonly DayCount[], curren
   ] as const;
 }
 
-/** One bar per day: its orders above the line, and their refused payments below it. */
+/** Renders one bar per day: the orders above the line, and their refused payments below it. */
 function chartOf({ texts, language }: Visit, currency: string, days: readonly DayCount[], sinceMs: number): Html {
   const mostOrders = Math.max(...days.map(({ created }) => created));
   const unit = height / (mostOrders + Math.max(...days.map(({ refusedPayments }) => refusedPayments)));
   const line = mostOrders * unit;
   const bars = days.map((day) => {
     const x = ((day.dayMs - sinceMs) / dayMs) * dayWidth + 1;
-    /** A part of the bar, from a number of orders above the line; below it, the number is negative. */
+    /** Renders a part of the bar that begins `from` orders above the line. Below the line, `from` is negative. */
     const part = (series: string, from: number, count: number) =>
       count === 0
         ? ''

@@ -48,7 +48,7 @@ function secretRow({ texts, language, link, deps }: Visit, { id, created_at, end
 <td>${hasEnded ? '' : html`<a href="${link(`/secrets/${id}/revoke`)}">${filled(texts.revokeNumber, { number: id })}</a>`}</td></tr>`;
 }
 
-/** Creates a secret. Its page is the only one that shows it. */
+/** Creates a secret and shows it. No other page shows it. */
 async function createSecret(visit: Visit): Promise<Response> {
   const { texts, link, perform } = visit;
   const created = await perform<{ readonly secret: Secret }>(method.createClientSecret, {});

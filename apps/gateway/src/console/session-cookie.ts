@@ -4,16 +4,16 @@ import type { BaseUrl } from '@order-gateway/domain/links';
 import { type CookieOptions, parse, serialize } from 'hono/utils/cookie';
 import { isLoopbackUrl } from '../network/ip-address.ts';
 
-/** The cookies: of a session, and of a sign-in with OpenID Connect until the provider leads back to the gateway. */
+/** The names of two cookies: of a session, and of a sign-in with OpenID Connect until the provider's redirect. */
 const sessionName = 'order-gateway';
 const openIdName = 'order-gateway-openid';
 
-/** The time in which a person signs in at the provider. */
+/** How long a person has to sign in at the provider. */
 const openIdSeconds = 600;
 
 /**
- * The prefix makes browsers accept a cookie only over TLS and from this host (RFC 6265bis, 4.1.3.2). On this machine,
- * there may be no TLS.
+ * Returns the prefix of cookie names. With `__Host-`, browsers accept a cookie only over TLS and from this host (RFC
+ * 6265bis, 4.1.3.2). There is no prefix for a gateway at a loopback address without TLS.
  */
 function prefixAt(baseUrl: BaseUrl): '__Host-' | '' {
   const url = new URL(baseUrl);
@@ -27,13 +27,13 @@ function valueIn(header = '', cookie: string, baseUrl: BaseUrl): string | undefi
 
 function setCookie(cookie: string, value: string | undefined, options: CookieOptions, baseUrl: BaseUrl): string {
   const prefix = prefixAt(baseUrl);
-  const more = {
+  const sharedOptions = {
     path: '/',
     httpOnly: true,
     ...(prefix && { secure: true }),
     ...(value === undefined && { maxAge: 0 }),
   };
-  return serialize(`${prefix}${cookie}`, value ?? '', { ...options, ...more });
+  return serialize(`${prefix}${cookie}`, value ?? '', { ...options, ...sharedOptions });
 }
 
 /** Returns the token in a Cookie header; `undefined` if there is none. */
@@ -42,7 +42,10 @@ export function sessionTokenIn(header: string | undefined, baseUrl: BaseUrl): st
   return consoleTokenForm.test(token) ? token : undefined;
 }
 
-/** The Set-Cookie header of a session; without a token, the one that removes the cookie. Other sites never send it. */
+/**
+ * Returns the Set-Cookie header of a session; without a token, the header that removes the cookie. Browsers never send
+ * the cookie with requests from other sites.
+ */
 export function sessionCookie(token: string | undefined, baseUrl: BaseUrl): string {
   return setCookie(sessionName, token, { sameSite: 'Strict', maxAge: consoleLimits.sessionMs / 1_000 }, baseUrl);
 }
@@ -52,12 +55,15 @@ export function openIdSecretIn(header: string | undefined, baseUrl: BaseUrl): st
   return valueIn(header, openIdName, baseUrl) ?? '';
 }
 
-/** The same for the secret of a sign-in. The provider's redirect sends it. */
+/**
+ * Returns the Set-Cookie header of the secret of a sign-in; without a secret, the header that removes the cookie.
+ * Browsers send the cookie with the provider's redirect.
+ */
 export function openIdCookie(secret: string | undefined, baseUrl: BaseUrl): string {
   return setCookie(openIdName, secret, { sameSite: 'Lax', maxAge: openIdSeconds }, baseUrl);
 }
 
-/** Returns the text that each form of a session contains, which no other site can know. */
+/** Returns the token that each form of a session contains. Other sites can't know the token. */
 export function formTokenOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update('form').digest('base64url');
 }
@@ -66,8 +72,8 @@ export function isFormToken(sent: string | null, sessionToken: string): boolean 
   return areEqual(sent ?? '', formTokenOf(sessionToken));
 }
 
-/** Compares a text that was sent with a secret one, in a time that does not depend on the secret. */
+/** Whether a sent text equals a secret one. Takes a time that does not depend on the content of the secret. */
 export function areEqual(sent: string, expected: string): boolean {
-  const [one, other] = [Buffer.from(sent), Buffer.from(expected)];
-  return one.length === other.length && timingSafeEqual(one, other);
+  const [sentBytes, expectedBytes] = [Buffer.from(sent), Buffer.from(expected)];
+  return sentBytes.length === expectedBytes.length && timingSafeEqual(sentBytes, expectedBytes);
 }

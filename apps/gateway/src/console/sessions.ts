@@ -19,7 +19,7 @@ import { failurePage, type Page, page, type Response, redirect, storedResult, ty
 
 const linkMinutes = consoleLimits.linkMs / 60_000;
 
-/** The people who are signed in, and links for colleagues. */
+/** The page of the people who are signed in, which also creates links for colleagues. */
 export const sessionPages: readonly Page[] = [
   { method: 'GET', path: '/sessions', isForAll: true, respond: (visit) => sessionsPage(visit) },
   {
@@ -75,7 +75,7 @@ async function inviteColleague(visit: Visit): Promise<Response> {
 
 function readColleague(form: URLSearchParams): Result<ConsoleUser, readonly FieldError<string>[]> {
   const name = form.get('name') ?? '';
-  const role = consoleRoles.find((one) => one === form.get('role')) ?? 'read';
+  const role = consoleRoles.find((known) => known === form.get('role')) ?? 'read';
   const error = textError(merchantNameRule, name);
   return error === undefined ? success({ name, role }) : failed([{ field: 'name', ...error }]);
 }

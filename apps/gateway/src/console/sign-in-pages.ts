@@ -1,20 +1,20 @@
 import { consoleLimits } from '@order-gateway/domain/accounts';
 import { html } from 'hono/html';
-import { type ConsoleLanguage, filled, plainPage, textsIn } from './layout.ts';
+import { type ConsoleLanguage, filled, pageWithoutHeader, textsIn } from './layout.ts';
 
 const minuteMs = 60_000;
 
 /**
- * The page of a one-time link. The form has no action, so it is sent to the address of the page. A link that has ended,
- * was used or never existed shows the same page.
+ * Renders the page of a one-time link. The form has no action, so it is sent to the address of the page. With
+ * `hasEnded`, renders the page of a link that has expired, was used or never existed.
  */
 export function signInPage(language: ConsoleLanguage, { hasEnded = false } = {}): Promise<string> {
   const texts = textsIn(language);
   if (hasEnded) {
     const text = filled(texts.signInEndedText, { minutes: consoleLimits.linkMs / minuteMs });
-    return plainPage(language, texts.signInEnded, html`<p>${text}</p>`);
+    return pageWithoutHeader(language, texts.signInEnded, html`<p>${text}</p>`);
   }
-  return plainPage(
+  return pageWithoutHeader(
     language,
     texts.signIn,
     html`<p>${texts.signInText}</p>
@@ -22,22 +22,22 @@ export function signInPage(language: ConsoleLanguage, { hasEnded = false } = {})
   );
 }
 
-/** The page for everyone without a session. `openIdAddress` is where a sign-in with OpenID Connect begins. */
+/** Renders the page for people without a session. `openIdAddress` begins a sign-in with OpenID Connect. */
 export function signedOutPage(language: ConsoleLanguage, openIdAddress?: string): Promise<string> {
   const texts = textsIn(language);
   const { sessionMs, idleMs } = consoleLimits;
   const text = filled(texts.signedOutText, { hours: sessionMs / 3_600_000, idle: idleMs / minuteMs });
   const button =
     openIdAddress === undefined ? '' : html`<p><a class="button main" href="${openIdAddress}">${texts.openId}</a></p>`;
-  return plainPage(language, texts.signedOut, html`<p>${text}</p>${button}`);
+  return pageWithoutHeader(language, texts.signedOut, html`<p>${text}</p>${button}`);
 }
 
-/** The page to which the provider of OpenID Connect leads, with a link to the next one. */
+/** Renders the page after the redirect of the OpenID Connect provider, with a link to `next`. */
 export function openIdPage(language: ConsoleLanguage, outcome: 'signedIn' | 'rejected', next: string): Promise<string> {
   const texts = textsIn(language);
   const [title, text, link] =
     outcome === 'signedIn'
       ? [texts.openIdDone, '', texts.continue]
       : [texts.openIdRejected, html`<p>${texts.openIdRejectedText}</p>`, texts.openId];
-  return plainPage(language, title, html`${text}<p><a href="${next}">${link}</a></p>`);
+  return pageWithoutHeader(language, title, html`${text}<p><a href="${next}">${link}</a></p>`);
 }

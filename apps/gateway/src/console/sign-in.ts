@@ -16,12 +16,12 @@ import { takeBody } from '../intake/receive.ts';
 import { messageOf } from '../start/process.ts';
 import { consoleHeaders } from './layout.ts';
 import type { OpenId } from './openid.ts';
-import { languageOf, sendFailure, sendPlain } from './replies.ts';
+import { languageOf, sendFailure, sendHtml } from './replies.ts';
 import { openIdCookie, openIdSecretIn, sessionCookie } from './session-cookie.ts';
 import { openIdPage, signInPage } from './sign-in-pages.ts';
 import { storedResult } from './visit.ts';
 
-/** What the console needs of the gateway. */
+/** What the sign-in needs from the gateway. */
 export interface SignInDeps {
   readonly deps: GatewayDeps;
   readonly sessions: ConsoleSessionStore;
@@ -30,12 +30,15 @@ export interface SignInDeps {
 }
 
 /**
- * Creates the routes with which people sign in. GET of a one-time link shows a button and changes nothing, because
+ * Adds the routes with which people sign in. GET of a one-time link shows a button and changes nothing, because link
  * previews and scanners open links.
  */
 export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: SignInDeps): void {
   admitUnauthenticated(app, deps, sendFailure);
-  /** Starts a session, unless there is no link or person. A session that the browser already has is never continued. */
+  /**
+   * Starts a new session for the digest of a link or for a person, or rejects the sign-in. `provided` is present for
+   * OpenID Connect, with the reason of a rejection. A session that the browser already has is never continued.
+   */
   const signIn = async (
     reply: FastifyReply,
     by: Uint8Array | ConsolePerson | undefined,
@@ -54,20 +57,20 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
       const isRejected = signedIn.failure.kind === 'unauthenticated';
       const failure = isRejected ? call.fail(await deps.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
       if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
-      if (provided === undefined) return sendPlain(reply.code(410), signInPage(language, { hasEnded: true }));
+      if (provided === undefined) return sendHtml(reply.code(410), signInPage(language, { hasEnded: true }));
       deps.logger.warn({ reason: provided.problem ?? 'unknown person' }, 'sign-in with OpenID Connect rejected');
-      return sendPlain(reply.code(403), openIdPage(language, 'rejected', `${address}/openid`));
+      return sendHtml(reply.code(403), openIdPage(language, 'rejected', `${address}/openid`));
     }
     call.succeed('ok');
     reply.header('set-cookie', sessionCookie(token, deps.baseUrl())).headers(consoleHeaders);
     if (provided === undefined) return reply.redirect(address, 303);
     // A redirect would be part of the navigation from the provider, with which browsers do not send the new cookie.
     reply.header('refresh', `0; url=${address}`);
-    return sendPlain(reply, openIdPage(language, 'signedIn', address));
+    return sendHtml(reply, openIdPage(language, 'signedIn', address));
   };
   app.get('/console/sign-in/:token', { config: { operation: 'ConsoleSignIn' } }, async (request, reply) => {
     request.call.succeed('ok');
-    return sendPlain(reply, signInPage(languageOf(request)));
+    return sendHtml(reply, signInPage(languageOf(request)));
   });
   app.route<{ Params: { token: string } }>({
     method: 'POST',
@@ -86,7 +89,7 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
   });
   if (openId === undefined) return;
   app.get('/console/openid', { config: { operation: 'ConsoleSignIn' } }, async ({ call, releaseSlot }, reply) => {
-    // The payment pages need the slots while the provider hangs.
+    // Keeps the slots free for the payment pages while the provider does not respond.
     releaseSlot?.();
     const begun = await openId.begin().catch(messageOf);
     if (typeof begun === 'string') {

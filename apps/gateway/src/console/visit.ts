@@ -20,7 +20,7 @@ export interface Visit extends FoundConsoleSession, SentForm {
   readonly call: Call;
   readonly sessions: ConsoleSessionStore;
   readonly sessionDigest: Uint8Array;
-  /** The caller of operations. Its secret is the key of the checksums that the console makes. */
+  /** The caller of operations. Its secret is the key of the checksum of an order that the console creates. */
   readonly signedIn: Required<ManagementCaller>;
   readonly language: ConsoleLanguage;
   readonly texts: ConsoleTexts;
@@ -30,18 +30,18 @@ export interface Visit extends FoundConsoleSession, SentForm {
   readonly mayManage: boolean;
   /** The hidden field that every form contains. */
   readonly formToken: Html;
-  /** The address of a page: its path below `/console`. */
+  /** Returns the address of a page. `path` is the page's path below `/console`. */
   link(path: string): string;
   /**
-   * Performs an operation of the API as the merchant. Resolves to the JSON form of its response. A response that is a
-   * stream gives each operation its own time, in `timeoutMs`.
+   * Performs an operation of the API as the merchant. Resolves to the JSON form of its response. `timeoutMs` replaces
+   * the deadline of the call: a streamed response can take longer than a call.
    */
   perform<Body>(method: DescMethodUnary, members: Members, timeoutMs?: number): Promise<Result<Body, Failure>>;
-  /** Records an action in the audit log. Only then may it be tried. */
+  /** Records an action in the audit log. Must succeed before the action is tried. */
   record(name: string, details: Readonly<Record<string, string>>): Promise<Result<true, Failure>>;
 }
 
-/** What a page responds with. */
+/** The response of a page. */
 export type Response =
   | { readonly kind: 'page'; readonly title: string; readonly content: Html; readonly failure?: Failure | undefined }
   | { readonly kind: 'redirect'; readonly path: string; readonly endsSession?: true }
@@ -67,7 +67,7 @@ export function redirect(path: string): Response {
   return { kind: 'redirect', path };
 }
 
-/** The page of a failure that no field of a form explains. */
+/** Returns the page of a failure that no field of a form explains. */
 export function failurePage(
   { texts, link }: Visit,
   failure: Failure,
@@ -83,7 +83,7 @@ export function failureText(failure: Failure): Html {
   return html`${errorCatalogue[failure.kind].title}: ${failureDetail(failure)}`;
 }
 
-/** Converts an outcome of the store, which has found no live session or link, to the failure of a call. */
+/** Converts an outcome of the session store to a result. A missing session or link becomes `unauthenticated`. */
 export function storedResult<Found>(outcome: FoundOutcome<Found>): Result<Found, Failure> {
   if (outcome.kind !== 'done') return failed(storageFailure(outcome.kind));
   return outcome.value === undefined ? failed({ kind: 'unauthenticated' }) : success(outcome.value);

@@ -12,7 +12,7 @@ import { failurePage, failureText, type Page, page, type Response, redirect, typ
 const { method } = WebhookService;
 const path = '/webhooks/:id';
 
-/** The endpoints of webhooks, their deliveries, and what can be done with them. */
+/** The pages of webhook endpoints and their deliveries, and their actions. */
 export const webhookPages: readonly Page[] = [
   { method: 'GET', path: '/webhooks', isForAll: true, respond: (visit) => endpointsPage(visit) },
   { method: 'POST', path: '/webhooks', respond: createEndpoint },
@@ -25,7 +25,7 @@ export const webhookPages: readonly Page[] = [
   { method: 'POST', path: `${path}/delete`, respond: deleteEndpoint },
 ];
 
-/** A page of ListWebhookDeliveries. */
+/** The response of ListWebhookDeliveries. */
 export type DeliveryList = { readonly deliveries: readonly DeliveryResponse[]; readonly next_cursor?: string };
 
 type Endpoint = { readonly endpoint: EndpointResponse };
@@ -101,12 +101,12 @@ ${deliveries}`;
 }
 
 function endpointActions({ texts, link, formToken }: Visit, { id, status }: EndpointResponse): Html {
-  const button = (action: string, text: string, more: Html | '' = '') =>
-    html`<form method="post" action="${link(`/webhooks/${id}/${action}`)}">${formToken}${more}<button class="button">${text}</button></form>`;
+  const button = (action: string, text: string, field: Html | '' = '') =>
+    html`<form method="post" action="${link(`/webhooks/${id}/${action}`)}">${formToken}${field}<button class="button">${text}</button></form>`;
   const target = status === 'enabled' ? 'disabled' : 'enabled';
-  const field = html`<input type="hidden" name="status" value="${target}">`;
+  const statusField = html`<input type="hidden" name="status" value="${target}">`;
   return html`<div class="actions">${button('ping', texts.ping)}
-${button('status', status === 'enabled' ? texts.disable : texts.enable, field)}
+${button('status', status === 'enabled' ? texts.disable : texts.enable, statusField)}
 ${button('rotate', texts.rotate)}
 <a class="button danger" href="${link(`/webhooks/${id}/delete`)}">${texts.delete}</a></div>`;
 }
@@ -124,12 +124,12 @@ async function deliveriesOf(visit: Visit, endpoint: EndpointResponse): Promise<H
     const set = Object.entries({ order_id, ...filter }).flatMap(([name, value]) => (value ? [[name, value]] : []));
     return link(`/webhooks/${endpoint.id}?${new URLSearchParams(set)}`);
   };
-  const filter = [undefined, ...deliveryStatuses].map((one) => {
-    const address = addressOf({ status: one });
-    return html`<a href="${address}"${one === status ? html` aria-current="true"` : ''}>${one === undefined ? texts.all : texts[one]}</a>`;
+  const filters = [undefined, ...deliveryStatuses].map((choice) => {
+    const address = addressOf({ status: choice });
+    return html`<a href="${address}"${choice === status ? html` aria-current="true"` : ''}>${choice === undefined ? texts.all : texts[choice]}</a>`;
   });
   const order = order_id && html`<p>${texts.order} <bdi>${order_id}</bdi></p>`;
-  const heading = html`<h2>${texts.deliveries}</h2>${order}<p class="row">${filter}</p>`;
+  const heading = html`<h2>${texts.deliveries}</h2>${order}<p class="row">${filters}</p>`;
   if (!listed.ok) return html`<div class="card">${heading}<p class="error">${failureText(listed.failure)}</p></div>`;
   const { deliveries, next_cursor } = listed.value;
   return html`<div class="card">${heading}
@@ -144,7 +144,7 @@ function deliveriesTable(
   deliveries: readonly DeliveryResponse[],
 ): Html {
   const { texts, language, link, formToken, mayManage } = visit;
-  const again = (eventId: string) =>
+  const redeliverForm = (eventId: string) =>
     html`<form method="post" action="${link(`/webhooks/${id}/redeliver`)}">${formToken}<input type="hidden" name="event_id" value="${eventId}"><button class="button plain">${texts.redeliver}</button></form>`;
   const rows = deliveries.map(({ event_id, type, created_at, status, attempts, last_result, next_attempt_at }) => {
     const attempt =
@@ -154,7 +154,7 @@ function deliveriesTable(
     return html`<tr><td>${type}<br><span class="soft"><bdi>${event_id}</bdi></span></td>
 <td>${timeOf(Date.parse(created_at), language)}</td><td><span class="status badge${status === 'delivered' ? ' paid' : ''}">${texts[status]}</span></td>
 <td>${filled(texts.attempts, { count: attempts })}${last_result === undefined ? '' : html`: <bdi>${last_result}</bdi>`}${attempt}</td>
-<td>${mayManage && endpointStatus === 'enabled' ? again(event_id) : ''}</td></tr>`;
+<td>${mayManage && endpointStatus === 'enabled' ? redeliverForm(event_id) : ''}</td></tr>`;
   });
   return html`<div class="table"><table>
 <thead><tr><th>${texts.event}</th><th>${texts.created}</th><th>${texts.status}</th><th>${texts.result}</th><td></td></tr></thead>
@@ -180,16 +180,22 @@ async function pingEndpoint(visit: Visit): Promise<Response> {
 
 async function changeStatus(visit: Visit): Promise<Response> {
   const { form, params } = visit;
-  return shown(visit, await visit.perform(method.updateWebhookEndpoint, { id: params.id, status: form.get('status') }));
+  return showChanged(
+    visit,
+    await visit.perform(method.updateWebhookEndpoint, { id: params.id, status: form.get('status') }),
+  );
 }
 
 async function redeliver(visit: Visit): Promise<Response> {
   const { form, params } = visit;
-  return shown(visit, await visit.perform(method.redeliverWebhook, { id: params.id, event_id: form.get('event_id') }));
+  return showChanged(
+    visit,
+    await visit.perform(method.redeliverWebhook, { id: params.id, event_id: form.get('event_id') }),
+  );
 }
 
-/** Shows the endpoint after a change, with the failure if there is one. */
-async function shown(visit: Visit, changed: Awaited<ReturnType<Visit['perform']>>): Promise<Response> {
+/** Redirects to the endpoint after a change, or shows the endpoint with the failure of the change. */
+async function showChanged(visit: Visit, changed: Awaited<ReturnType<Visit['perform']>>): Promise<Response> {
   return changed.ok ? redirect(`/webhooks/${visit.params.id}`) : endpointPage(visit, '', changed.failure);
 }
 
@@ -200,7 +206,7 @@ async function rotateSecret(visit: Visit): Promise<Response> {
   return secretPage(visit, rotated.value.endpoint, note);
 }
 
-/** The only page that shows a signing secret, once. */
+/** Returns the page with a new signing secret. No other page shows the secret. */
 function secretPage(
   { texts, link }: Visit,
   { id, url, signing_secret = '' }: EndpointResponse,

@@ -4,8 +4,8 @@ import { createOperatorAccess, createOperatorLink } from './operator-access.ts';
 const keys = [new Uint8Array(32).fill(1)] as const;
 const minuteMs = 60_000;
 
-/** Access that began a second ago, with a clock of its own. */
-function openAccess() {
+/** Returns operator access that was created two seconds ago by its own clock, which `pass` advances. */
+function createAccess() {
   let nowMs = Date.now() - 1_000;
   const access = createOperatorAccess(keys, () => nowMs);
   const pass = (ms: number) => {
@@ -18,7 +18,7 @@ function openAccess() {
 const newLink = (key: readonly [Uint8Array] = keys) => createOperatorLink(key, 9464).split('/').at(-1) ?? '';
 
 test('a link works once, within 15 minutes', () => {
-  const { signIn, pass } = openAccess();
+  const { signIn, pass } = createAccess();
   const [used, early, late] = [newLink(), newLink(), newLink()];
   expect(signIn(used)).toMatch(
     /^order-gateway-operator=\w{32}; Max-Age=28800; Path=\/operator; HttpOnly; SameSite=Strict$/,
@@ -37,7 +37,7 @@ test('a link that was printed before the start does not work, because it may hav
 });
 
 test('a link is rejected if it was signed with another key, or changed', () => {
-  const { signIn } = openAccess();
+  const { signIn } = createAccess();
   const [time, token, signature] = newLink().split('.');
   const later = `${Number(time) + minuteMs}`;
   const changed = [
@@ -50,8 +50,8 @@ test('a link is rejected if it was signed with another key, or changed', () => {
     expect([link, signIn(link)]).toEqual([link, undefined]);
 });
 
-test('a session ends after an hour without use, after 8 hours, and with the sign-out', () => {
-  const { signIn, isSignedIn, signOut, pass } = openAccess();
+test('a session ends after an hour without use, after 8 hours, and on sign-out', () => {
+  const { signIn, isSignedIn, signOut, pass } = createAccess();
   const [idle, busy, ended] = [newLink(), newLink(), newLink()].map(signIn);
   expect(signOut(ended)).toMatch(/^order-gateway-operator=; Max-Age=0;/);
   expect([isSignedIn(idle), isSignedIn(busy), isSignedIn(ended), isSignedIn(undefined)]).toEqual([
@@ -70,7 +70,7 @@ test('a session ends after an hour without use, after 8 hours, and with the sign
 });
 
 test('the 21st session ends the oldest one', () => {
-  const { signIn, isSignedIn } = openAccess();
+  const { signIn, isSignedIn } = createAccess();
   const sessions = Array.from({ length: 21 }, () => signIn(newLink()));
   expect(sessions.map(isSignedIn)).toEqual([false, ...Array(20).fill(true)]);
 });

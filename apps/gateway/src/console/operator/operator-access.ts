@@ -4,10 +4,10 @@ import { parse, serialize } from 'hono/utils/cookie';
 import type { SecretsKeys } from '../../secrets/signing-secrets.ts';
 import { areEqual } from '../session-cookie.ts';
 
-/** Browsers send a host's cookies to all of its ports, so this name is not that of the merchants' console. */
+/** Differs from the cookie of the merchants' console, because browsers send a host's cookies to all of its ports. */
 const cookieName = 'order-gateway-operator';
 
-/** The path below which the operator's view is. */
+/** The path of the operator's view and the prefix of the paths of its pages. */
 export const operatorPath = '/operator';
 
 /** Returns the address of a new one-time link. The gateway recognizes it by its signature, so it is not stored. */
@@ -16,7 +16,7 @@ export function createOperatorLink([key]: SecretsKeys, adminPort: number): strin
   return `http://localhost:${adminPort}${operatorPath}/sign-in/${content}.${signatureOf(key, content)}`;
 }
 
-/** The sessions of operators and the links that were used, in the memory of this process. */
+/** Creates the operators' sign-in. Keeps its sessions and used links in the memory of this process. */
 export function createOperatorAccess([key]: SecretsKeys, now = Date.now) {
   // A link that was printed before the start may have been used before it.
   const startedMs = now();
@@ -38,7 +38,7 @@ export function createOperatorAccess([key]: SecretsKeys, now = Date.now) {
       if (sessions.size > consoleLimits.sessionsMax) sessions.delete(oldest);
       return cookieOf(token, consoleLimits.sessionMs / 1_000);
     },
-    /** Whether a Cookie header has a live session, which is used now. */
+    /** Whether a Cookie header has the token of a live session. Counts as a use of the session. */
     isSignedIn(header: string | undefined): boolean {
       const token = tokenIn(header);
       const { createdMs = 0, lastSeenMs = 0 } = sessions.get(token) ?? {};
@@ -63,7 +63,7 @@ function tokenIn(header = ''): string {
   return consoleTokenForm.test(token) ? token : '';
 }
 
-/** Signs with a key of its own (RFC 5869). */
+/** Signs a text with a separate key, which is derived from the given one (RFC 5869). */
 function signatureOf(key: Uint8Array, content: string): string {
   const linkKey = new Uint8Array(hkdfSync('sha256', key, '', 'operator links', 32));
   return createHmac('sha256', linkKey).update(content).digest('base64url');

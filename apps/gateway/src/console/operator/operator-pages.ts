@@ -7,11 +7,12 @@ import { timeOf } from '../layout.ts';
 import { operatorPath } from './operator-access.ts';
 import type { OperatorReads } from './operator-reads.ts';
 
-/** The rows of a page. */
+/** The maximum number of rows on a page. */
 const pageLimit = 50;
 
 /**
- * The failing endpoints that are shown, each with a statement of its own, and the deliveries that are counted for each.
+ * The maximum number of failing endpoints that are shown, and of waiting deliveries that are counted for each endpoint.
+ * Each endpoint needs a separate SQL statement.
  */
 const failingMax = 20;
 const waitingMax = 100;
@@ -35,9 +36,9 @@ async function healthPage({ webhooks, readHealth }: OperatorReads): Promise<Html
     worker === undefined ? 'This process' : `Worker ${worker}`,
     isReady ? badge('Ready', 'paid') : badge('Not ready', 'untrusted'),
   ]);
-  const facts = [['Version', version], ['Commit', commit], ['Schema', schemaVersion], ...processes];
+  const fields = [['Version', version], ['Commit', commit], ['Schema', schemaVersion], ...processes];
   return html`<div class="card"><h2>This gateway</h2>
-<dl>${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+<dl>${fields.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 </div>
 <div class="card"><h2>Failing webhook endpoints</h2>
 ${await failingEndpoints(webhooks).catch(unreadable)}
@@ -87,7 +88,7 @@ async function accountsPage({ accounts }: OperatorReads, query: URLSearchParams)
   ]);
   return html`<div class="card">
 ${table(['Account', 'Kind', 'Status', 'Live secrets', 'Created', 'Actions'], rows, 'There are no accounts.')}
-${next(listed.length > pageLimit, '/accounts', { after: shown.at(-1)?.clientId ?? '' })}
+${nextPageLink(listed.length > pageLimit, '/accounts', { after: shown.at(-1)?.clientId ?? '' })}
 </div>`;
 }
 
@@ -108,11 +109,11 @@ async function auditLogPage({ accounts }: OperatorReads, query: URLSearchParams)
       : html`<p>Only <bdi>${clientId}</bdi>. <a href="${operatorPath}/audit-log">All accounts</a></p>`;
   return html`<div class="card">${filter}
 ${table(['Time', 'Action', 'Who and account', 'Details'], rows, 'There are no entries.')}
-${next(found.length > pageLimit, '/audit-log', { ...(clientId && { client_id: clientId }), before: `${shown.at(-1)?.id}` })}
+${nextPageLink(found.length > pageLimit, '/audit-log', { ...(clientId && { client_id: clientId }), before: `${shown.at(-1)?.id}` })}
 </div>`;
 }
 
-/** Says that something could not be read. The stores' errors contain no values. */
+/** Renders the error of a failed read. The stores' errors contain no values. */
 export function unreadable(error: Error): Html {
   return html`<p class="error" role="alert">This can’t be read from the database: ${error.message}</p>`;
 }
@@ -132,7 +133,7 @@ function table(columns: readonly string[], rows: readonly (readonly Html[])[], e
 </table></div>`;
 }
 
-function next(hasMore: boolean, path: string, query: Record<string, string>): Html | '' {
+function nextPageLink(hasMore: boolean, path: string, query: Record<string, string>): Html | '' {
   return hasMore
     ? html`<p><a rel="next" href="${operatorPath}${path}?${new URLSearchParams(query)}">Next page</a></p>`
     : '';

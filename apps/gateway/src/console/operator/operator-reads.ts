@@ -10,10 +10,10 @@ export interface OperatorReadsDeps {
   readonly metrics: Pick<Metrics, 'collect'>;
 }
 
-/** What the pages show. */
+/** The data that the pages show. */
 export type OperatorReads = ReturnType<typeof openOperatorReads>;
 
-/** Opens what the pages show, on connections that the first page opens. */
+/** Opens the stores that the pages read. The database connections are opened when a page first needs them. */
 export function openOperatorReads({ databaseUrl: url, metrics }: OperatorReadsDeps) {
   const accounts = openAccountAdmin({ url });
   const webhooks = openWebhookEndpoints({ url });
@@ -21,7 +21,7 @@ export function openOperatorReads({ databaseUrl: url, metrics }: OperatorReadsDe
     accounts,
     webhooks,
     listRefusals: (limit: number) => listRefusedPayments({ url }, limit),
-    /** The readiness of this process, or of each worker, as a scrape finds it. */
+    /** Returns whether this process or each worker is ready, from the same metrics as a scrape. */
     async readHealth() {
       const all = (await metrics.collect()).flatMap((scope) => scope.metrics);
       const pointsOf = (name: string): DataPoint<unknown>[] =>

@@ -8,7 +8,7 @@ import type { Html } from '../../payment-page/html-page.ts';
 import type { SecretsKeys } from '../../secrets/signing-secrets.ts';
 import { messageOf } from '../../start/process.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { consoleHeaders, consolePage, plainPage } from '../layout.ts';
+import { consoleHeaders, consolePage, pageWithoutHeader } from '../layout.ts';
 import { signInPage } from '../sign-in-pages.ts';
 import { createOperatorAccess, operatorPath } from './operator-access.ts';
 import { operatorPages, unreadable } from './operator-pages.ts';
@@ -19,7 +19,7 @@ interface OperatorViewDeps extends OperatorReadsDeps {
   readonly logger: Logger;
 }
 
-interface Answer {
+interface PageResponse {
   readonly status: number;
   readonly page?: Promise<string>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -30,9 +30,9 @@ export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewD
   const reads = openOperatorReads(deps);
   const access = createOperatorAccess(secretsKeys);
 
-  const respond = async ({ method, headers, socket, url: path = '' }: IncomingMessage): Promise<Answer> => {
+  const respond = async ({ method, headers, socket, url: path = '' }: IncomingMessage): Promise<PageResponse> => {
     const host = URL.parse(`http://${headers.host}`);
-    // A browser sends the name of a site that was rebound to this address. Operators come through a tunnel.
+    // After DNS rebinding, a browser sends the name of the other site. Operators use localhost, also through a tunnel.
     if (host === null || !isLoopbackUrl(host))
       return refusal(421, 'Open the link that the command prints, at localhost.');
     if (method !== 'GET' && method !== 'POST') return refusal(405, 'These pages accept GET and POST.');
@@ -50,7 +50,7 @@ export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewD
     }
     if (!access.isSignedIn(headers.cookie)) return refusal(401, 'You are not signed in.');
     if (method === 'POST') return redirect(access.signOut(headers.cookie));
-    const page = operatorPages.find((one) => `${operatorPath}${one.path}` === pathname);
+    const page = operatorPages.find((candidate) => `${operatorPath}${candidate.path}` === pathname);
     if (page === undefined) return refusal(404, 'There is no such page.');
     const read = await page.content(reads, searchParams).then(
       (content) => ({ status: 200, content }),
@@ -75,12 +75,15 @@ export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewD
   };
 }
 
-function redirect(cookie: string): Answer {
+function redirect(cookie: string): PageResponse {
   return { status: 303, headers: { location: operatorPath, 'set-cookie': cookie } };
 }
 
-function refusal(status: number, title: string): Answer {
-  return { status, page: plainPage('en', title, html`<p>A new link: <code>pnpm operator console</code></p>`) };
+function refusal(status: number, title: string): PageResponse {
+  return {
+    status,
+    page: pageWithoutHeader('en', title, html`<p>To get a new link, run <code>pnpm operator console</code>.</p>`),
+  };
 }
 
 function headerOf(current: string): Html {
