@@ -3,8 +3,8 @@ import type { Meter } from '@opentelemetry/api';
 import type { Logger } from './telemetry/logger.ts';
 
 /**
- * How often to look for orders past their expiry, and to store the expiry with its event. Reading such an order stores
- * it immediately.
+ * How often to look for orders past their expiry, and to store the expiry with its event. A call that reads such an
+ * order stores its expiry immediately.
  */
 const expireEveryMs = 1_000;
 
@@ -14,7 +14,7 @@ const deleteEventsEveryMs = 3_600_000;
 /** How often to look for orders past their retention. */
 const eraseEveryMs = 3_600_000;
 
-/** The jobs. Each call does a limited amount of work, and resolves with whether no work is left. */
+/** The jobs. A call resolves to `isDone: false` if it stopped at the limit of one call and more work may be left. */
 export interface BackgroundWork {
   expire(): Promise<{ readonly isDone: boolean }>;
   deleteOldEvents(): Promise<{ readonly isDone: boolean }>;

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { readConfig, similarVariables, startUsage } from './config.ts';
 import { StartError } from './start/process.ts';
 
-test('without any variable, it serves only this machine, from the embedded database', () => {
+test('without any variables, the gateway serves only this machine, from the embedded database', () => {
   const config = readConfig({});
   expect(config).toMatchObject({
     host: '127.0.0.1',
@@ -103,7 +103,7 @@ test('reads every variable', () => {
   });
 });
 
-test('webhooks reach this machine only with the embedded database or WEBHOOK_ALLOW_PRIVATE', () => {
+test('DATABASE_URL or WEBHOOK_ALLOW_PRIVATE=0 limits webhooks to public addresses, and a value of 1 allows any', () => {
   const DATABASE_URL = twoHosts;
   expect(readConfig({ DATABASE_URL }).webhookAddresses).toBe('public');
   expect(readConfig({ DATABASE_URL, WEBHOOK_ALLOW_PRIVATE: '1' }).webhookAddresses).toBe('any');
@@ -152,7 +152,7 @@ function fileWith(content: string): string {
   return file;
 }
 
-test('reads secrets from files, without the surrounding white space', () => {
+test('reads secrets from files, without surrounding white space', () => {
   const url = 'postgres://user:pass@db.example.com/orders';
   const env = {
     DATABASE_URL_FILE: fileWith(`${url}\n`),
@@ -166,38 +166,41 @@ test('WORKERS=auto runs one worker per core', () => {
   expect(readConfig({ WORKERS: 'auto' }).workers).toBe(availableParallelism());
 });
 
-test('reads several keys in their order', () => {
+test('reads several keys in their order, and rejects a comma after the last one', () => {
   const both = [secretsKey, Buffer.alloc(32, 2).toString('base64')];
   const { secretsKeys } = readConfig({ SECRETS_KEY: both.join(',') });
   expect(secretsKeys?.map((key) => Buffer.from(key).toString('base64'))).toEqual(both);
   expect(errorOf({ SECRETS_KEY: `${secretsKey},` })).toContain('SECRETS_KEY must be');
 });
 
-const port = 'must be a port from 0 to 65535';
-const url =
+const portRule = 'must be a port from 0 to 65535';
+const baseUrlRule =
   'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path';
-const checkout = 'must be an absolute http or https URL with {order_token} once in its path or query';
-const databaseUrl = 'must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE';
-const keys = 'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas';
-const empty = fileWith('\n');
-const wrongKey = fileWith('hidden');
+const checkoutRule = 'must be an absolute http or https URL with {order_token} once in its path or query';
+const databaseUrlRule = 'must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE';
+const keysError = 'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas';
+const emptyFile = fileWith('\n');
+const wrongKeyFile = fileWith('hidden');
 
 test.each<[Record<string, string>, string]>([
-  [{ HTTP_PORT: '65536' }, `HTTP_PORT ${port}, not "65536"`],
-  [{ HTTP_PORT: '80a' }, `HTTP_PORT ${port}, not "80a"`],
-  [{ GRPC_PORT: '-1' }, `GRPC_PORT ${port}, not "-1"`],
-  [{ GRPC_PORT: '90\n91' }, `GRPC_PORT ${port}, not "90\\n91"`],
+  [{ HTTP_PORT: '65536' }, `HTTP_PORT ${portRule}, not "65536"`],
+  [{ HTTP_PORT: '80a' }, `HTTP_PORT ${portRule}, not "80a"`],
+  [{ GRPC_PORT: '-1' }, `GRPC_PORT ${portRule}, not "-1"`],
+  [{ GRPC_PORT: '90\n91' }, `GRPC_PORT ${portRule}, not "90\\n91"`],
   [{ HTTP_PORT: '9090' }, 'HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not 9090, 9090, 9464'],
   [{ ADMIN_PORT: '8080' }, 'HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not 8080, 9090, 8080'],
   [{ LOG_LEVEL: 'debug' }, 'LOG_LEVEL must be one of error, warn, info, not "debug"'],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'must be an http or https URL, not "collector:4318"'],
   [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "1.5"'],
   [{ HOST: 'not a host' }, 'HOST must be an address or a host name, not "not a host"'],
-  [{ BASE_URL: 'pay.example.com' }, `BASE_URL ${url}, not "pay.example.com"`],
-  [{ BASE_URL: 'https://pay.example.com/?a=b' }, `BASE_URL ${url}, not "https://pay.example.com/?a=b"`],
-  [{ BASE_URL: 'https://pay.example.com/a:b' }, `BASE_URL ${url}, not "https://pay.example.com/a:b"`],
-  [{ BASE_URL: 'https://me:hidden@pay.example.com' }, `BASE_URL ${url}, not "https://...@pay.example.com"`],
-  [{ CHECKOUT_URL: 'https://checkout.example.com/' }, `CHECKOUT_URL ${checkout}, not "https://checkout.example.com/"`],
+  [{ BASE_URL: 'pay.example.com' }, `BASE_URL ${baseUrlRule}, not "pay.example.com"`],
+  [{ BASE_URL: 'https://pay.example.com/?a=b' }, `BASE_URL ${baseUrlRule}, not "https://pay.example.com/?a=b"`],
+  [{ BASE_URL: 'https://pay.example.com/a:b' }, `BASE_URL ${baseUrlRule}, not "https://pay.example.com/a:b"`],
+  [{ BASE_URL: 'https://me:hidden@pay.example.com' }, `BASE_URL ${baseUrlRule}, not "https://...@pay.example.com"`],
+  [
+    { CHECKOUT_URL: 'https://checkout.example.com/' },
+    `CHECKOUT_URL ${checkoutRule}, not "https://checkout.example.com/"`,
+  ],
   [{ CHECKOUT_URL: `https://{order_token}.example.com/${'x'.repeat(200)}` }, `${'x'.repeat(66)}..."`],
   [{ MIGRATE: 'no' }, 'MIGRATE must be on or off, not "no"'],
   [{ RATE_LIMIT: '0' }, 'RATE_LIMIT must be a whole number from 1 to 1000000, not "0"'],
@@ -228,8 +231,8 @@ test.each<[Record<string, string>, string]>([
     'SECURITY_CONTACT must be a URI such as mailto:security@example.com or https://example.com/security, not "security@example.com"',
   ],
   [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1, not "yes"'],
-  [{ DATABASE_URL: 'mysql://user:hidden@db/x' }, `DATABASE_URL ${databaseUrl}`],
-  [{ DATABASE_URL: 'hidden' }, `DATABASE_URL ${databaseUrl}`],
+  [{ DATABASE_URL: 'mysql://user:hidden@db/x' }, `DATABASE_URL ${databaseUrlRule}`],
+  [{ DATABASE_URL: 'hidden' }, `DATABASE_URL ${databaseUrlRule}`],
   [
     { DATABASE_URL: 'postgres://user:hidden@db/x?sslmode=on' },
     'DATABASE_URL has sslmode "on", which must be one of disable, allow, prefer, require, verify-ca, verify-full',
@@ -248,11 +251,11 @@ test.each<[Record<string, string>, string]>([
   ],
   [{ WORKERS: '0' }, 'WORKERS must be auto or a whole number from 1 to 128, not "0"'],
   [{ SECRETS_KEY_FILE: folder }, `SECRETS_KEY_FILE must be a file that can be read, not "${folder}" (EISDIR)`],
-  [{ SECRETS_KEY_FILE: empty }, `SECRETS_KEY_FILE must be a file with a value, but "${empty}" is empty`],
-  [{ SECRETS_KEY_FILE: wrongKey }, keys],
-  [{ SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` }, keys],
-  [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, keys],
-])('rejects %j with an error of one line', (env, line) => {
+  [{ SECRETS_KEY_FILE: emptyFile }, `SECRETS_KEY_FILE must be a file with a value, but "${emptyFile}" is empty`],
+  [{ SECRETS_KEY_FILE: wrongKeyFile }, keysError],
+  [{ SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` }, keysError],
+  [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, keysError],
+])('rejects %j with a one-line error', (env, line) => {
   const message = errorOf(env);
   expect(message.endsWith(line) && !message.includes('\n')).toBe(true);
   expect(message).not.toContain('hidden');

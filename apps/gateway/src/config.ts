@@ -41,7 +41,7 @@ function withDefault<Value>(...variable: Parameters<typeof optional<Value>>) {
   return { ...optional(...variable), defaultValue: parse(text) as Value };
 }
 
-/** The values of `OTEL_TRACES_SAMPLER` in OpenTelemetry's specification. */
+/** The values of `OTEL_TRACES_SAMPLER` that the gateway supports. Their names are those of OpenTelemetry. */
 const samplerNames = [
   'always_on',
   'always_off',
@@ -63,7 +63,7 @@ const shownMax = 100;
 /** The rule and the parser of values that are kept as they are. */
 const anyText = ['', (text: string) => text] as const;
 
-/** The rule, which is in the error of the parser, and the parser of a database URL. */
+/** The rule and the parser of a database URL. The rule is empty, because the parser's own error contains it. */
 const databaseUrl = ['', (text: string) => parseConnectionUrl(text) && text] as const;
 
 const onOrOff = choice({ on: true, off: false });
@@ -315,7 +315,7 @@ type Values = {
     | (typeof variables)[Key]['defaultValue'];
 };
 
-/** The values of the variables that {@link startUsage} explains. */
+/** The configuration that {@link readConfig} returns. {@link startUsage} explains its variables. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /**
@@ -409,12 +409,12 @@ function shown(text: string): string {
   return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);
 }
 
-/** Reads a whole number without a sign. */
+/** Returns a parser of whole numbers without a sign. It returns `undefined` for any other text. */
 function wholeNumber(min: number, max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined);
 }
 
-/** Reads calls per second. */
+/** Parses a rate in calls per second. Returns `undefined` if the text is not a whole number in the allowed range. */
 export function parseRate(text: string): number | undefined {
   return wholeNumber(...rates)(text);
 }

@@ -17,7 +17,7 @@ export interface Demo extends Credentials {
 /** The dependencies of the servers on both ports. */
 export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly readBody: ReadBody;
-  /** The address of the payment page's Pay button; absent: the page has no button. */
+  /** The template for the address of the payment page's Pay button; absent: the page has no button. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   readonly pageWatch: PageWatch;
   /** Finds a logo by its digest. */

@@ -186,7 +186,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   }
 }
 
-/** Returns the job that erases customers' data from orders older than RETENTION_DAYS; `undefined` without it. */
+/**
+ * Returns the job that erases customers' data from orders older than RETENTION_DAYS; `undefined` if that variable or
+ * the keys are not set.
+ */
 function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKeys, logger, now }: GatewayDeps) {
   if (retentionDays === undefined || erasureKeys === undefined) return undefined;
   const [key] = erasureKeys;

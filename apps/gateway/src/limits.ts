@@ -21,25 +21,25 @@ export const largeBodyBytes = 8_192;
  */
 export const largeBodyBytesPerTurn = 524_288;
 
-/** The largest response: a page of 100 orders with the longest texts takes half of it. gRPC clients accept 4 MiB. */
+/** The largest response, in bytes. A page of 100 orders with the longest texts takes half; gRPC clients accept 4 MiB. */
 export const responseBytesMax = 1_048_576;
 
 /** The time for one call from its headers to its response. A client may set a shorter limit, but not a longer one. */
 export const callTimeoutMs = 5_000;
 
 /**
- * If a client sets a shorter timeout than this, a `deadline_exceeded` is not counted as an error of the gateway. A call
- * that takes longer counts as slow in the alert GatewaySlow.
+ * If a client sets a timeout shorter than this, a `deadline_exceeded` is not counted as an error of the gateway. A call
+ * that takes longer than this counts as slow in the alert GatewaySlow.
  */
 export const fairTimeoutMs = 500;
 
 /**
- * The headers of a request, in HTTP/1.1 and HTTP/2. An API call has a few hundred bytes of headers, and proxies add
- * some.
+ * The maximum size of a request's headers, in HTTP/1.1 and HTTP/2. An API call has a few hundred bytes of headers, and
+ * proxies add some.
  */
 export const headerBytesMax = 16_384;
 
-/** The length of a value in a path: the longest order_id, with four bytes per code point, percent-encoded. */
+/** The maximum length of a value in a path: the longest order_id, with four bytes per code point, percent-encoded. */
 export const pathParameterMax = fieldRules.order_id.lengthMax * '%F0%9F%98%80'.length;
 
 /**
@@ -110,8 +110,8 @@ export const credentialLimits = {
   cachedAccountsMax: 10_000,
   /**
    * Pending lookups of ids that are not cached. A flood of unknown ids, in which a merchant's first call may wait,
-   * fills this number in half a second. Above it, calls are `overloaded` immediately. Lookups are batched, so this many
-   * take only a handful of statements.
+   * reaches this number in half a second. Above it, calls are `overloaded` immediately. Lookups are batched, so this
+   * many take only a handful of statements.
    */
   uncachedLookupsMax: 4_096,
   /**
@@ -132,7 +132,7 @@ export const rateBucketsMax = 10_000;
  */
 export const callLinesPerSecond = 10;
 
-/** The number of logos kept in memory, at most 8 MB in total. Each customer's first page loads its merchant's logo. */
+/** The number of logos kept in memory, at most 8 MB in total. Each customer's first page loads the merchant's logo. */
 export const cachedLogosMax = 32;
 
 /** When calls are rejected as overloaded, or wait, before their work begins (docs/decisions/037-overload.md). */
@@ -143,7 +143,7 @@ export const admissionLimits = {
   callsMaxWhenSlow: 1_024,
   /** How long storing an order may take before the lower limit applies: longer than an occasional stall of a disk. */
   orderAgeMaxMs: 500,
-  /** Active calls. If all of them run in one turn of the event loop, it takes 25 ms. */
+  /** Active calls. If all of them run in one turn of the event loop, that turn takes 25 ms. */
   activeMax: 256,
   /** The active calls that an account may always have without waiting: too few to delay other accounts. */
   activeMin: 16,
@@ -156,7 +156,9 @@ export const admissionLimits = {
  */
 export const drainDelayMs = 5_000;
 
-/** How long calls in flight may take after a request to stop the process; then their connections are closed. */
+/**
+ * How long calls in flight may take once a stopping gateway has stopped listening; then their connections are closed.
+ */
 export const drainTimeoutMs = 3_000;
 
 /**
@@ -189,8 +191,8 @@ export const http2Limits = {
    */
   streamsOfAllSessions: 2_048,
   /**
-   * The calls in flight that an authenticated connection may always have, 3,200 calls per second at 5 ms each, and the
-   * most that an unauthenticated connection may have.
+   * An authenticated connection may always have this many calls in flight: 3,200 calls per second at 5 ms each. An
+   * unauthenticated connection may have at most this many.
    */
   concurrentStreamsMin: 16,
   /** A message at its limit arrives without waiting for a window update. */
@@ -264,8 +266,8 @@ export const penaltyLimits = {
   restrictedMs: 1_000,
   restrictedNetworksMax: 100,
   /**
-   * The number of frames of one message that may be shorter than `tinyFrameBytes`. A message's prefix and its last
-   * frame are often short. Few clients send other short frames.
+   * Frames shorter than `tinyFrameBytes` are tiny. One message may have `tinyFramesMax` of them without a penalty. Its
+   * prefix and its last frame are often short. Few clients send other short frames.
    */
   tinyFrameBytes: 64,
   tinyFramesMax: 64,
@@ -348,7 +350,7 @@ export const webhookLimits = {
   pollPauseRatio: 3,
   /** The time limit of a test message. The merchant's call waits for its response. */
   pingTimeoutMs: 3_000,
-  /** Test messages in flight, in total and of one merchant. */
+  /** Test messages in flight, in total and to the endpoints of one merchant. */
   pingsMax: 32,
   pingsPerMerchant: 2,
 };

@@ -58,13 +58,13 @@ export const parseCount = checked(
   'NUMBER must be a whole number from 1 to 999999.',
 );
 
-/** Parses calls per second; `null` for none. */
+/** Parses a rate limit in calls per second. Returns `null` for `none`. */
 export const parseLimit = checked(
   (text) => (text === 'none' ? null : parseRate(text)),
   'NUMBER must be a whole number from 1 to 1000000, or none.',
 );
 
-/** Parses a lifetime, in seconds; `null` for none. */
+/** Parses a lifetime and returns it in seconds. Returns `null` for `none`. */
 export const parseLifetime = checked((text) => {
   if (text === 'none') return null;
   const [, count, unit] = /^([1-9]\d{0,6})([mhd])$/.exec(text) ?? [];

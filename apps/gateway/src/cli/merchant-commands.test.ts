@@ -7,9 +7,9 @@ const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
 /**
  * Replaces the function that opens the accounts, so that no command does its work. test/cli/merchant-command.test.ts
- * tests that.
+ * runs the commands on a database.
  */
-const open = vi.fn<Parameters<typeof merchantCommands>[0]>(async () => {});
+const openAccounts = vi.fn<Parameters<typeof merchantCommands>[0]>(async () => {});
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.parse('2026-12-31T12:00:00Z'), toFake: ['Date'] }));
 afterEach(() => {
@@ -20,10 +20,10 @@ afterEach(() => {
 const merchant = (...args: string[]) => run(merchantCommands, args);
 const checkout = (...args: string[]) => run(checkoutCommands, args);
 
-/** Parses the arguments of a command. Returns the errors that commander reports. */
+/** Parses the arguments of a command. Returns the text that commander prints for an error. */
 async function run(commands: typeof merchantCommands, args: string[]): Promise<string> {
   let errors = '';
-  const program = commands(open, () => {});
+  const program = commands(openAccounts, () => {});
   for (const command of allOf(program)) {
     const { outputError } = command.configureOutput();
     const writeErr = (text: string) => {
@@ -47,14 +47,14 @@ test('--as names the actor, whether it precedes or follows the command', async (
   await merchant('--as', 'Alice', 'disable', clientId);
   await merchant('disable', clientId, '--as', 'Bob');
   await checkout('create', '--name', 'Cards');
-  expect(open.mock.calls.map(([, { actor } = {}]) => actor)).toEqual(['Alice', 'Bob', undefined]);
+  expect(openAccounts.mock.calls.map(([, { actor } = {}]) => actor)).toEqual(['Alice', 'Bob', undefined]);
   await expect(merchant('disable', clientId, '--as', '\n')).rejects.toThrow(UsageError);
 });
 
 describe('checkout with wrong arguments', () => {
-  afterEach(() => expect(open).not.toHaveBeenCalled());
+  afterEach(() => expect(openAccounts).not.toHaveBeenCalled());
 
-  test('a name of spaces', async () => {
+  test('rejects a name of spaces', async () => {
     const message = '--name must contain a visible character.';
     await expect(checkout('create', '--name', ' ')).rejects.toThrow(new UsageError(message));
   });
@@ -74,7 +74,7 @@ describe('checkout with wrong arguments', () => {
 });
 
 describe('merchant with wrong arguments', () => {
-  afterEach(() => expect(open).not.toHaveBeenCalled());
+  afterEach(() => expect(openAccounts).not.toHaveBeenCalled());
 
   test.each([
     [['create', '--name', '  '], '--name must contain a visible character.'],
@@ -132,7 +132,7 @@ describe('merchant with wrong arguments', () => {
     '2027-02-30T12:00:00Z',
     '2027-13-01T12:00:00Z',
     '2027-01-31T25:00:00Z',
-  ])('--ends %s is not a time', async (ends) => {
+  ])('--ends rejects %s', async (ends) => {
     const message = '--ends must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z.';
     await expect(merchant('secret', 'add', clientId, '--ends', ends)).rejects.toThrow(message);
   });

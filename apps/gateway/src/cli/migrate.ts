@@ -6,7 +6,7 @@ import { withDatabase } from './with-database.ts';
 await run(async () => {
   createProgram(
     'pnpm migrate',
-    'Migrates the database to the schema of this version, as `pnpm start` does unless MIGRATE=off.',
+    'Migrates the database to the schema of this version. `pnpm start` also does this, unless MIGRATE=off.',
   ).parse();
   await withDatabase(async () => print('The database has the schema of this version.'), {
     creates: true,

@@ -8,19 +8,21 @@ import { print } from './output.ts';
 
 const minutes = consoleLimits.linkMs / 60_000;
 
-const program = createProgram('pnpm operator', "Opens the operators' view of a gateway.");
+const program = createProgram('pnpm operator', "Gives access to the operators' view of a gateway.");
 
 program
   .command('console')
-  .description(`Prints a link to the operators' view that signs one person in, within ${minutes} minutes.`)
+  .description(`Prints a one-time link to the operators' view. The link expires after ${minutes} minutes.`)
   .option('--json', jsonHelp)
   .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env);
     const secretsKeys = await findSecretsKeys(config);
-    if (secretsKeys === undefined) throw new StartError('Set SECRETS_KEY to that of the gateway: it signs the link.');
+    if (secretsKeys === undefined)
+      throw new StartError("SECRETS_KEY is not set. Set it to the gateway's value, which signs the link.");
     const url = createOperatorLink(secretsKeys, config.adminPort);
     if (json) return print(JSON.stringify({ url, expires_in_seconds: consoleLimits.linkMs / 1_000 }));
-    print(`${url}\nThe link signs you in once, within ${minutes} minutes, on the machine that runs the gateway.`);
+    print(`${url}\nThe link works once and expires after ${minutes} minutes.`);
+    print("Open it on the gateway's machine or through a tunnel to its admin port.");
   });
 
 await run(() => program.parseAsync());

@@ -9,14 +9,14 @@ import { displayTime, secretNote, startList } from './output.ts';
 
 const { method } = WebhookService;
 
-/** The maximum that the API returns on one page. */
+/** The number of deliveries to list: the maximum that the API returns on one page. */
 const listedDeliveries = 100;
 
 const endpointHelp = 'the endpoint, as `merchant webhook show` shows it (default: the only one)';
 
 const overlapNote = `For ${secretOverlapHours} hours, deliveries are also signed with the previous secret.`;
 
-/** The options of most commands. */
+/** The options of most commands: the id of an endpoint, and whether to print JSON. */
 interface Options {
   readonly endpoint?: string;
   readonly json?: true;

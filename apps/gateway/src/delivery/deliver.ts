@@ -18,7 +18,7 @@ import { type Sender, webhookRequest } from './send.ts';
 const minute = 60;
 const hour = 60 * minute;
 
-/** The pauses after failed attempts, in seconds: three days in all. */
+/** The pauses after failed attempts, in seconds: about three days in all. */
 const retryPauses = [5, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
 /** Returns the pause in seconds after a failed attempt, counted from 1; `undefined` after the last attempt. */
@@ -48,22 +48,22 @@ interface AttemptInFlight {
 }
 
 /**
- * Delivers webhooks until it is closed. Any number of processes may do so at the same time. An endpoint that fails or
- * is slow gets one attempt at a time. All such endpoints share a part of the attempts in flight, so that they don't
- * delay healthy endpoints.
+ * Delivers webhooks until `close` is called. Any number of processes may do so at the same time. An endpoint whose last
+ * attempt failed gets one attempt at a time, and an endpoint with a slow attempt gets no further one until that attempt
+ * ends. All such endpoints share a part of the attempts in flight, so that they don't delay healthy endpoints.
  */
 export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
   const attemptsInFlight = new Map<AttemptInFlight, Promise<void>>();
   const { attempts, delays } = webhookMetrics(options.meter, () => attemptsInFlight.size);
-  /** The position at which the next claim begins, so that every endpoint gets its turn. */
+  /** The endpoints after which the next claims begin, so that every endpoint gets its turn. */
   const after: Record<'healthy' | 'failing', EndpointKey | undefined> = { healthy: undefined, failing: undefined };
   let isClosing = false;
   let isAborted = false;
-  /** Ends the pause before the next claims. */
+  /** Aborting it ends the pause before the next claims. */
   let pause = new AbortController();
 
-  /** Looks for due deliveries immediately, for example when this process has stored an event. */
+  /** Ends the wait for the next poll, for example because this process has stored an event. */
   const wake = () => pause.abort();
 
   const isSlow = ({ isFailing, startedAtMs }: AttemptInFlight) =>
@@ -125,7 +125,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         logger.error({ err: error }, 'webhook delivery failed');
       } finally {
         attemptsInFlight.delete(attemptInFlight);
-        // Claims again, because the last claim may have skipped due deliveries while this attempt took a slot.
+        // Claims again, because the last claim may have skipped due deliveries while this attempt held a slot.
         wake();
       }
     };
@@ -170,7 +170,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   };
 }
 
-/** Compares deliveries in the order in which they are claimed. */
+/** Compares endpoints in the order in which their deliveries are claimed. */
 function byEndpoint(a: EndpointKey, b: EndpointKey): number {
   return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
 }

@@ -80,7 +80,7 @@ export function createSender({
     timeout: webhookLimits.idleConnectionMs,
     maxFreeSockets: webhookLimits.perEndpoint,
     lookup,
-    // The lookup must return all addresses.
+    // With this option, `lookup` must return all addresses.
     autoSelectFamily: true,
   };
   const httpAgent = new http.Agent(agentOptions);
@@ -136,7 +136,7 @@ async function resultOf(request: http.ClientRequest): Promise<SendResult> {
   return { status, text: `HTTP ${status}` };
 }
 
-/** Resolves a name as other programs on this machine do, with its hosts file. */
+/** Resolves a name as other programs on this machine do, including its hosts file. */
 function resolveBySystem(hostname: string): Promise<LookupAddress[]> {
   return lookUp(hostname, { all: true });
 }

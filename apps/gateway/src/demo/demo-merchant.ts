@@ -20,7 +20,7 @@ import { demoReturnPath } from './demo-return-page.ts';
 const fileName = 'demo-merchant.json';
 
 export interface DemoMerchant extends Demo {
-  /** The current secret that signs the merchant's webhooks and returns; absent if its endpoint was removed. */
+  /** The secret that signs the merchant's webhooks and return URLs; absent if its endpoint or its key was removed. */
   readonly signingSecret: string | undefined;
 }
 
@@ -80,7 +80,8 @@ async function createDemoMerchant(
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   try {
-    // Unlike rename, link fails if the file exists. Of two simultaneous first starts, both use the file of the faster.
+    // Unlike rename, link fails if the file exists. Two simultaneous first starts both use the file that was linked
+    // first.
     await link(draft, path);
   } catch {
     const firstCredentials = await findCredentials(endpoints, path);
@@ -93,9 +94,9 @@ async function createDemoMerchant(
 }
 
 /**
- * Creates the demo order, which can be paid. A later start finds the order, or creates another if it can no longer be paid. Returns
- * `undefined` if that fails, because the gateway can run without the order. `url` is the address at which this process
- * can reach the HTTP port.
+ * Creates the demo order, which can be paid. A later start finds the order, or creates another if the first can no
+ * longer be paid. Returns `undefined` if that fails, because the gateway can run without the order. `url` is the
+ * address at which this process can reach the HTTP port.
  */
 export async function createDemoOrder(url: string, { clientId, clientSecret }: Credentials, baseUrl: BaseUrl) {
   try {

@@ -55,7 +55,7 @@ function rowOf(name: string, value: string | Html | null): Html | '' {
   return value === null || value === '' ? '' : html`<div><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`;
 }
 
-/** Appends the time in words to Unix seconds. Any other text stays unchanged. */
+/** Appends the date and time in UTC to Unix seconds. Any other text stays unchanged. */
 function signedTime(text: string | null): string | null {
   return text !== null && /^\d{1,10}$/.test(text) ? `${text} (${new Date(Number(text) * 1_000).toUTCString()})` : text;
 }

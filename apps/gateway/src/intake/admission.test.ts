@@ -11,7 +11,7 @@ function setUp({ activeMax = 1_000, activeMin = 1 } = {}) {
   const permits = new Map<AccountId, Permit[]>();
   /** The names of the calls whose work has started, in order. */
   const started: string[] = [];
-  /** Tries to acquire this many permits, and returns how many it got. */
+  /** Tries to acquire `times` permits, and returns how many it got. */
   const acquire = (id: AccountId, times: number, name = '') => {
     const acquired = Array.from({ length: times }, () => admission.acquire(id)).filter(
       (permit) => permit !== undefined,
@@ -66,7 +66,7 @@ test('many accounts that start one after the other do not fill more than twice t
   expect(acquired).toBe(200);
 });
 
-test('while orders are slow, the limit is lower, but not for merchants with few calls in flight', async () => {
+test('while orders are slow, the limit is lower, but accounts below their share are still admitted', async () => {
   const { state, acquire, release } = setUp();
   expect(acquire(heavy, 50)).toBe(50);
   state.oldestOrderMs = 151;
@@ -82,7 +82,7 @@ test('when all slots are taken, calls wait and accounts take turns', async () =>
   acquire(heavy, 4, 'heavy');
   acquire(heavy, 4, 'heavy waited');
   acquire(first, 3, 'first');
-  // One call of an account does not wait.
+  // The first active call of an account does not wait.
   expect(started).toEqual(['heavy', 'heavy', 'heavy', 'heavy', 'first']);
   started.length = 0;
   await release(heavy, 1);

@@ -1,7 +1,7 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { admissionLimits } from '../limits.ts';
 
-/** Decides, before the body of a call is read, whether there is capacity for it, and then when its work starts. */
+/** Decides whether there is capacity for a call, and then when the work of the call starts. */
 export type Admission = ReturnType<typeof createAdmission>;
 
 /** The right of a call to be handled. */

@@ -38,13 +38,13 @@ function setUp() {
   };
   const check = createAuthenticate({ directory, now: () => nowMs - setBackMs, monotonicNow: () => nowMs });
   const authenticate = (credentials: Parameters<typeof check>[0], timeoutMs = 60_000) => check(credentials, timeoutMs);
-  const pass = (ms: number) => {
+  const advance = (ms: number) => {
     nowMs += ms;
   };
   const setClockBack = (ms: number) => {
     setBackMs += ms;
   };
-  return { authenticate, state, pass, setClockBack };
+  return { authenticate, state, advance, setClockBack };
 }
 
 const unauthenticated = { ok: false, failure: { kind: 'unauthenticated' } };
@@ -56,7 +56,7 @@ test('valid credentials pass, and are looked up only once while the cache is fre
   expect(state.lookups).toEqual([clientId]);
 });
 
-test('missing, malformed, unknown and wrong credentials get one error; only well-formed ones are looked up', async () => {
+test('all kinds of invalid credentials get the same error, and only well-formed ones are looked up', async () => {
   const { authenticate, state } = setUp();
   const unknownId = createClientId(randomBytes);
   for (const credentials of [
@@ -121,25 +121,25 @@ test('a new secret works immediately', async () => {
 });
 
 test('a revoked secret stops working within a second, and an expiring one at its expiry', async () => {
-  const { authenticate, state, pass } = setUp();
-  const ending = createClientSecret(randomBytes);
-  state.secrets = [...state.secrets, { hash: hashSecret(ending), endsAtMs: 1_000_100 }];
-  expect(await authenticate({ clientId, clientSecret: ending })).toEqual(passed);
-  pass(100);
-  expect(await authenticate({ clientId, clientSecret: ending })).toEqual(unauthenticated);
+  const { authenticate, state, advance } = setUp();
+  const expiringSecret = createClientSecret(randomBytes);
+  state.secrets = [...state.secrets, { hash: hashSecret(expiringSecret), endsAtMs: 1_000_100 }];
+  expect(await authenticate({ clientId, clientSecret: expiringSecret })).toEqual(passed);
+  advance(100);
+  expect(await authenticate({ clientId, clientSecret: expiringSecret })).toEqual(unauthenticated);
   for (let call = 0; call < 3; call += 1) expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
   state.secrets = [];
-  pass(999);
+  advance(999);
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('an account in use is refreshed before its cache entry expires, and no call waits for that', async () => {
-  const { authenticate, state, pass } = setUp();
+test('an account in use is refreshed before its cache entry expires', async () => {
+  const { authenticate, state, advance } = setUp();
   await authenticate({ clientId, clientSecret });
-  pass(500);
+  advance(500);
   await authenticate({ clientId, clientSecret });
   await expect.poll(() => state.lookups.length).toBe(2);
-  pass(500);
+  advance(500);
   await authenticate({ clientId, clientSecret });
   expect(state.lookups.length).toBe(3);
 });
@@ -151,15 +151,15 @@ test('concurrent calls of one account share one lookup', async () => {
   expect(state.lookups.length).toBe(1);
 });
 
-test('a call does not use a lookup that began long before it, because the secret may be revoked by now', async () => {
-  const { authenticate, state, pass } = setUp();
+test('a call does not use a lookup that began long before it, when a revoked secret was still valid', async () => {
+  const { authenticate, state, advance } = setUp();
   const { promise, resolve } = Promise.withResolvers<AccountLookup>();
   state.lookupResult = promise;
   const before = authenticate({ clientId, clientSecret });
   const found: AccountLookup = { kind: 'found', stored: { account: merchant, secrets: state.secrets } };
   state.secrets = [];
   state.lookupResult = undefined;
-  pass(1_000);
+  advance(1_000);
   const after = authenticate({ clientId, clientSecret });
   resolve(found);
   expect(await after).toEqual(unauthenticated);
@@ -167,10 +167,10 @@ test('a call does not use a lookup that began long before it, because the secret
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('the lookups of a flood of unknown client ids are bounded and block no other account', async () => {
-  const { authenticate, state, pass } = setUp();
+test('the lookups of a flood of unknown client ids are bounded and do not block a known account', async () => {
+  const { authenticate, state, advance } = setUp();
   await authenticate({ clientId, clientSecret });
-  pass(900);
+  advance(900);
   const flood = Array.from({ length: 5_000 }, () =>
     authenticate({ clientId: createClientId(randomBytes), clientSecret }),
   );
@@ -200,11 +200,11 @@ test('an unavailable directory causes a different error than wrong credentials',
 });
 
 test('a revoked secret stops working within a second even if the clock of the machine is set back', async () => {
-  const { authenticate, state, pass, setClockBack } = setUp();
+  const { authenticate, state, advance, setClockBack } = setUp();
   expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
   state.secrets = [];
   setClockBack(3_600_000);
-  pass(1_000);
+  advance(1_000);
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 

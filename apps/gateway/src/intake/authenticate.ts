@@ -16,7 +16,7 @@ import { settledWithin } from '../settled-within.ts';
 
 export interface AuthenticateDeps {
   readonly directory: AccountDirectory;
-  /** Milliseconds since 1970-01-01 UTC, which are compared with the end of secrets. */
+  /** Milliseconds since 1970-01-01 UTC, which are compared with the expiry of secrets. */
   readonly now: () => number;
   /** Milliseconds of a monotonic clock, for the age of what is cached. */
   readonly monotonicNow: () => number;

@@ -5,7 +5,9 @@ import { callLinesPerSecond } from '../limits.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { CallLabels } from '../telemetry/metrics.ts';
 
-/** The log line of a call. It contains no header, no body and no text of a customer. */
+/**
+ * The fields by which the log lines of calls are counted. No line contains credentials, a body or a customer's text.
+ */
 interface CallLine {
   readonly merchant_id?: number | undefined;
   readonly checkout_id?: number | undefined;

@@ -11,7 +11,7 @@ test.each([
   [undefined, Buffer.alloc(0), 'deadline_exceeded', 'error'],
   [undefined, 'deadline_exceeded', 'client_timeout', 'info'],
 ] as const)(
-  'a deadline of %s ms that passes with the body %j is logged as %s',
+  'with a client timeout of %s ms and the body %j, a missed deadline is logged as %s',
   async (timeoutMs, body, code, level) => {
     const { logger, calls } = createMemoryLogger();
     const call = new Call(fixedDeps(logger), 'grpc', {}, noPeer);

@@ -34,7 +34,7 @@ export type Outcome = FailureCode | Success | 'unreadable' | 'cancelled' | 'clie
 
 const clientRequestId = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** 16 base62 characters are 95 bits: no two requests share one. */
+/** 16 base62 characters are 95 bits, so no two requests get the same id. */
 const requestIdLength = 16;
 
 /** The outcomes for statuses that the platform or Connect returned itself. */
@@ -45,7 +45,7 @@ const outcomeOfStatus = new Map<number, Outcome>(
   ]),
 );
 
-/** One call in any protocol: its id, deadline, account and outcome. Logged once, when it ends. */
+/** One call in any protocol: its id, deadline, account and outcome. It is logged once, when it ends. */
 export class Call implements Deadline {
   readonly requestId: string;
   protocol: Protocol;
@@ -83,8 +83,8 @@ export class Call implements Deadline {
   readonly #span: CallSpan | undefined;
 
   constructor(deps: CallDeps, protocol: Protocol, headers: IncomingHttpHeaders, peer: Peer) {
-    const sent = headers['x-request-id']?.toString();
-    this.requestId = sent && clientRequestId.test(sent) ? sent : randomBase62(requestIdLength, deps.randomBytes);
+    const sentId = headers['x-request-id']?.toString();
+    this.requestId = sentId && clientRequestId.test(sentId) ? sentId : randomBase62(requestIdLength, deps.randomBytes);
     this.protocol = protocol;
     this.peer = peer;
     this.#deps = deps;
@@ -101,7 +101,7 @@ export class Call implements Deadline {
     return this.#hasEnded;
   }
 
-  /** A client may shorten the gateway's time limit, but not extend it. */
+  /** Applies the time limit that the client sets, if any. It may shorten the gateway's limit, but not extend it. */
   limitTimeout(timeoutMs: number | undefined): void {
     if (timeoutMs === undefined) return;
     this.#timeoutMs = Math.min(timeoutMs, callTimeoutMs);
@@ -123,7 +123,7 @@ export class Call implements Deadline {
     this.peer.markAuthenticated();
   }
 
-  /** Holds a permit until the call ends. */
+  /** Keeps the permit, which is released when the call ends, pauses or begins a stream. */
   hold(permit: Permit): void {
     this.#permit = permit;
   }
@@ -229,7 +229,7 @@ export class Call implements Deadline {
   }
 
   /**
-   * Records that the body has arrived, or that the deadline passed before. Checks both the outcome of the body's timer,
+   * Records that the body has arrived, or that the deadline passed first. Checks both the outcome of the body's timer,
    * which can fire slightly early, and the clock.
    */
   bodyReceived(body: CallBody): void {

@@ -10,22 +10,22 @@ function setUp(callsPerSecond?: number) {
   const rateLimit = createRateLimit(callsPerSecond, () => nowMs);
   return {
     rateLimit,
-    pass: (ms: number) => {
+    advance: (ms: number) => {
       nowMs += ms;
     },
   };
 }
 
 test('a merchant may make the calls of one second in a burst, and then one call per refilled token', () => {
-  const { rateLimit, pass } = setUp(10);
+  const { rateLimit, advance } = setUp(10);
   const first = Array.from({ length: 11 }, () => rateLimit(shop));
   expect(first).toEqual([...Array(10).fill(undefined), 100]);
-  pass(99);
+  advance(99);
   expect(rateLimit(shop)).toBeCloseTo(1);
-  pass(1);
+  advance(1);
   expect(rateLimit(shop)).toBeUndefined();
   expect(rateLimit(shop)).toBe(100);
-  pass(60_000);
+  advance(60_000);
   const later = Array.from({ length: 20 }, () => rateLimit(shop));
   expect(later.filter((waitMs) => waitMs === undefined)).toHaveLength(10);
 });
@@ -35,7 +35,7 @@ test('one merchant does not use up the calls of another', () => {
   expect([rateLimit(shop), rateLimit(shop), rateLimit(otherShop)]).toEqual([undefined, 1_000, undefined]);
 });
 
-test("an account's separate limit overrides the general limit, if there is one, and can change", () => {
+test("an account's separate limit applies with or without a general limit, and can change", () => {
   for (const { rateLimit } of [setUp(5), setUp()]) {
     const taken = (calls: number, separateLimit: number | null) =>
       Array.from({ length: calls }, () => rateLimit({ ...shop, rateLimit: separateLimit })).filter(

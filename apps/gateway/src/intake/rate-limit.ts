@@ -1,10 +1,10 @@
 import type { Account, AccountId } from '@order-gateway/domain/accounts';
 import { rateBucketsMax } from '../limits.ts';
 
-/** Counts a call under a key. Returns the milliseconds to wait if the key exceeds its average rate. */
+/** Counts a call under a key. Returns `undefined`, or the milliseconds to wait if the key exceeds its average rate. */
 export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | undefined;
 
-/** Counts a call. Returns the milliseconds to wait if the account exceeds its limit in this process. */
+/** Counts a call. Returns `undefined`, or the milliseconds to wait if the account exceeds its limit in this process. */
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
 /** Creates a token bucket for each key. A bucket holds the calls of one second. */

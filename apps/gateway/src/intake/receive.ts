@@ -29,7 +29,7 @@ export interface IncomingCall {
   readonly timeoutMs?: number | undefined;
   readonly bodyBytesMax: number;
   readonly isMediaTypeSupported: boolean;
-  /** Replaces the check of the credentials in the headers, for example with that of a session of the console. */
+  /** Replaces the check of the credentials in the headers, for example with the check of a console session. */
   readonly authenticate?: ((timeoutMs: number) => Promise<Result<Account, Failure>>) | undefined;
   /** The kind of account that may make the call; absent: anyone may, without credentials. */
   readonly accountKind: Account['kind'] | undefined;
@@ -47,7 +47,7 @@ export type Receive = ReturnType<typeof createReceive>;
 
 const noBody = success(Buffer.alloc(0));
 
-/** Waits for the body of a call. */
+/** Returns the body of a call once it has arrived, or the failure if it is incomplete, too large or late. */
 export async function takeBody(call: Call, reading: BodyReading): Promise<Result<Buffer, Failure>> {
   const body = await reading.take();
   call.bodyReceived(body);
@@ -56,9 +56,9 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
 }
 
 /**
- * Creates the function that receives the calls of every protocol. It performs the checks in this order: deadline,
- * announced size, media type, credentials and kind of account, rate, capacity, body. The content of the body (JSON or
- * Protobuf, fields, checksum) is checked after that.
+ * Creates the function that receives the calls of every protocol. It sets the deadline and then checks, in this order,
+ * the announced size, media type, credentials, kind of account, rate, capacity and body. It returns the body, or the
+ * failure of the first check that fails. The content of the body (JSON or Protobuf, fields, checksum) is checked later.
  */
 export function createReceive(deps: ReceiveDeps) {
   const admit = async (
@@ -76,7 +76,7 @@ export function createReceive(deps: ReceiveDeps) {
     call.authenticated(account.value);
     if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
     const waitMs = deps.rateLimit(account.value);
-    // A caller that has disconnected gets no response.
+    // A caller that has disconnected needs no permit, because it gets no response.
     const permit = waitMs !== undefined || call.hasEnded ? undefined : deps.admission.acquire(account.value.id);
     if (permit !== undefined) return success(permit);
     await deps.rejectionPause(call.peer);

@@ -38,7 +38,7 @@ function setUp() {
 
 const proxy = '10.0.0.1';
 
-test('pages above the limit of those in flight wait for a slot, and their connections count as idle', async () => {
+test('pages above the limit wait for a slot, and their connections count as idle', async () => {
   const { calls, peer, settled } = setUp();
   const peers = Array.from({ length: 3 }, () => peer(proxy));
   const pages = peers.map((each) => calls.admit(each));
@@ -67,17 +67,17 @@ test('a page is rate_limited if it gets no slot in time or if too many pages alr
   expect(await settled(next)).toMatchObject([{ ok: true }, { ok: true }]);
 });
 
-test('limits the pages per second of one public network, but not those of a proxy or of other networks', async () => {
+test('limits the pages per second of each public network, but not those of a proxy', async () => {
   const { calls, peer, settled } = setUp();
-  const open = async (address: string) => {
+  const isAdmitted = async (address: string) => {
     const [page] = await settled([calls.admit(peer(address))]);
     if (page !== undefined && page !== 'pending' && page.ok) page.value();
     return page !== 'pending' && page?.ok;
   };
   const addresses = ['8.8.8.8', '8.8.8.8', '8.8.8.8', '8.8.4.4', proxy, proxy, proxy];
-  const opened: unknown[] = [];
-  for (const address of addresses) opened.push(await open(address));
-  expect(opened).toEqual([true, true, false, true, true, true, true]);
+  const admitted: unknown[] = [];
+  for (const address of addresses) admitted.push(await isAdmitted(address));
+  expect(admitted).toEqual([true, true, false, true, true, true, true]);
 });
 
 test('failed authentications above the limit are rate_limited after a pause, until a second has passed', async () => {

@@ -24,7 +24,7 @@ test.each([
   for (const address of addresses) expect(isPublicAddress(address), address).toBe(false);
 });
 
-/** An IPv4 address as two groups of IPv6. */
+/** Returns an IPv4 address as two groups of an IPv6 address. */
 const groupsOf = (ipv4: string) => {
   const [a = 0, b = 0, c = 0, d = 0] = ipv4.split('.').map(Number);
   return [(a << 8) | b, (c << 8) | d].map((group) => group.toString(16)).join(':');

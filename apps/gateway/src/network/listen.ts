@@ -5,7 +5,7 @@ import type { BaseUrl } from '@order-gateway/domain/links';
 import { StartError } from '../start/process.ts';
 
 export interface PortServer {
-  /** Returns the port that was bound. */
+  /** Binds the port, or a free one if it is 0, and returns the port that was bound. */
   listen(port: number, host: string): Promise<number>;
   /** Accepts nothing new and lets calls in flight finish, for a limited time. */
   close(): Promise<void>;

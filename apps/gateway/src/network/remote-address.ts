@@ -9,7 +9,9 @@ import ipaddr from 'ipaddr.js';
  */
 export type TrustProxy = (address: string, hop: number) => boolean;
 
-/** Parses a number of proxies, or their addresses and networks separated by commas. `undefined` if it is neither. */
+/**
+ * Parses a number of proxies, or their addresses and networks separated by commas. Returns `undefined` for other text.
+ */
 export function parseTrustProxy(text: string): TrustProxy | undefined {
   const proxies = Number(text);
   // `compile` would accept one number as an IPv4 address.
@@ -23,8 +25,8 @@ export function parseTrustProxy(text: string): TrustProxy | undefined {
 
 /**
  * Returns the address of the client: the address of the connection or, if a trusted proxy opened the connection, the
- * address in X-Forwarded-For. IPv4 mapped to IPv6, as a dual-stack socket reports it, counts as IPv4. Returns
- * `undefined` if the connection is already closed.
+ * last address in X-Forwarded-For that is not a trusted proxy. IPv4 mapped to IPv6, as a dual-stack socket reports it,
+ * counts as IPv4. Returns `undefined` if the connection is already closed.
  */
 export function remoteAddressOf(
   request: { readonly socket: { readonly remoteAddress?: string | undefined }; readonly headers: IncomingHttpHeaders },

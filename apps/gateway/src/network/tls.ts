@@ -79,7 +79,7 @@ async function readPem<Parsed>(variable: string, file: string, kind: string, par
   }
   try {
     const parsed = parse(pem);
-    // Also parses the certificates after the first one.
+    // `X509Certificate` parses only the first certificate. This call parses all of them.
     if (kind === 'certificate') createSecureContext({ cert: pem });
     return { pem, parsed };
   } catch {

@@ -24,29 +24,29 @@ function pageOf(...events: FeedEvent[]): EventPage {
   return { kind: 'found', events, scannedTo: events.at(-1) };
 }
 
-/** A read that covered no event that the filter selects, and ended at a position. */
+/** Returns the result of a read that was cut off at `position` before it found an event that the filter selects. */
 function cutAt(position: number): EventPage {
   return { kind: 'found', events: [], scannedTo: { position, eventId: eventId(position) }, isCut: true };
 }
 
-const empty = pageOf();
+const emptyPage = pageOf();
 
-/** The feed, whose reads return these pages, then empty ones. `reads` has the filter of each read. */
-function openFeed(...pages: EventPage[]) {
+/** Creates a feed whose reads return these pages and then empty ones. `reads` contains the filter of each read. */
+function createFeed(...pages: EventPage[]) {
   const reads: (EventFilter & { readonly timeoutMs: number })[] = [];
   const remaining = pages.values();
   const store = {
     ...createInMemoryOrderStore(),
     async listEvents(_id: AccountId, filter: EventFilter, timeoutMs: number) {
       reads.push({ ...filter, timeoutMs });
-      return remaining.next().value ?? empty;
+      return remaining.next().value ?? emptyPage;
     },
   };
   return { reads, deps: { ...fixedDeps(createMemoryLogger().logger), store } };
 }
 
-/** Opens a stream, which collects its messages until it ends or the caller disconnects. */
-function openStream(feed: ReturnType<typeof openFeed>, watcher: Partial<Watcher> = {}, input = {}) {
+/** Starts a stream, and collects its messages until it ends or the caller disconnects. */
+function startStream(feed: ReturnType<typeof createFeed>, watcher: Partial<Watcher> = {}, input = {}) {
   const disconnect = new AbortController();
   const stream = createWatchEvents(feed.deps);
   const messages: unknown[] = [];
@@ -58,8 +58,8 @@ function openStream(feed: ReturnType<typeof openFeed>, watcher: Partial<Watcher>
   return { messages, ended: run(), disconnect, stream };
 }
 
-/** Lists events with a call that has some members of its own. */
-function list(feed: ReturnType<typeof openFeed>, input = {}, changes: Partial<Caller> = {}) {
+/** Lists events. `changes` replaces members of the caller. */
+function list(feed: ReturnType<typeof createFeed>, input = {}, changes: Partial<Caller> = {}) {
   const [listEvents] = eventOperations(feed.deps);
   return listEvents?.handle(input, { ...caller, timeLeftMs: () => callTimeoutMs, ...changes });
 }
@@ -72,8 +72,8 @@ const messageOf = (position: number) => ({
 const heartbeat = { ok: true, value: { cursor: expect.any(String) } };
 
 test('a stream reads page after page, each from the end of the one before, and ends when the gateway stops', async () => {
-  const feed = openFeed(pageOf(eventAt(1), eventAt(2)), cutAt(5), pageOf(eventAt(6)));
-  const { messages, ended } = openStream(feed, {}, { type: ['order.cancelled'] });
+  const feed = createFeed(pageOf(eventAt(1), eventAt(2)), cutAt(5), pageOf(eventAt(6)));
+  const { messages, ended } = startStream(feed, {}, { type: ['order.cancelled'] });
   await vi.advanceTimersByTimeAsync(1);
   expect(messages).toEqual([1, 2, 6].map(messageOf));
   const filter = { types: ['order.cancelled'], limit: eventWatchLimits.streamPageMax, timeoutMs: callTimeoutMs };
@@ -84,7 +84,7 @@ test('a stream reads page after page, each from the end of the one before, and e
 });
 
 test('a stream without events sends heartbeats, and ends after an hour', async () => {
-  const { messages, ended } = openStream(openFeed());
+  const { messages, ended } = startStream(createFeed());
   await vi.advanceTimersByTimeAsync(eventWatchLimits.heartbeatMs - 1);
   expect(messages).toEqual([]);
   await vi.advanceTimersByTimeAsync(1);
@@ -98,8 +98,8 @@ test('a stream without events sends heartbeats, and ends after an hour', async (
 });
 
 test('a caller that disconnects ends the stream, even between two events of a page', async () => {
-  const feed = openFeed(pageOf(eventAt(1), eventAt(2)));
-  const { stream } = openStream(openFeed());
+  const feed = createFeed(pageOf(eventAt(1), eventAt(2)));
+  const { stream } = startStream(createFeed());
   const disconnect = new AbortController();
   const authenticate = async () => success(merchant);
   const watched = createWatchEvents(feed.deps).handle(
@@ -112,7 +112,7 @@ test('a caller that disconnects ends the stream, even between two events of a pa
   expect(feed.reads).toHaveLength(1);
   expect(stream.method.name).toBe('WatchEvents');
 
-  const waiting = openStream(openFeed());
+  const waiting = startStream(createFeed());
   await vi.advanceTimersByTimeAsync(1);
   waiting.disconnect.abort();
   await waiting.ended;
@@ -123,8 +123,8 @@ test('a stream ends when its credentials are no longer valid', async () => {
   let isValid = true;
   const authenticate: Watcher['authenticate'] = async () =>
     isValid ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
-  const feed = openFeed(pageOf(eventAt(1)));
-  const { messages, ended } = openStream(feed, { authenticate });
+  const feed = createFeed(pageOf(eventAt(1)));
+  const { messages, ended } = startStream(feed, { authenticate });
   await vi.advanceTimersByTimeAsync(1);
   isValid = false;
   await vi.advanceTimersByTimeAsync(eventWatchLimits.heartbeatMs);
@@ -133,8 +133,8 @@ test('a stream ends when its credentials are no longer valid', async () => {
   expect(feed.reads).toHaveLength(2);
 });
 
-test('a merchant has a limited number of streams, and each that ends makes room for one', async () => {
-  const feed = openFeed();
+test('a merchant has a limited number of streams, and each stream that ends makes room for another', async () => {
+  const feed = createFeed();
   const { handle } = createWatchEvents(feed.deps);
   const start = (account = merchant) => {
     const disconnect = new AbortController();
@@ -162,16 +162,16 @@ test.each([
   ['cursor_expired', 'cursor_expired'],
   ['overloaded', 'overloaded'],
   ['unavailable', 'unavailable'],
-] as const)('a read that ends with %s ends a stream and a list with it', async (kind, failure) => {
-  const { messages, ended } = openStream(openFeed({ kind }));
+] as const)('a read that fails with %s ends a stream and a list with the failure %s', async (kind, failure) => {
+  const { messages, ended } = startStream(createFeed({ kind }));
   await ended;
   expect(messages).toEqual([failureOf(failure)]);
-  expect(await list(openFeed({ kind }))).toEqual(failureOf(failure));
+  expect(await list(createFeed({ kind }))).toEqual(failureOf(failure));
 });
 
 test('an invalid parameter is reported before anything is read', async () => {
-  const feed = openFeed();
-  const { messages, ended } = openStream(feed, {}, { cursor: 'x' });
+  const feed = createFeed();
+  const { messages, ended } = startStream(feed, {}, { cursor: 'x' });
   await ended;
   const invalid = { kind: 'invalid_request', errors: [expect.objectContaining({ field: 'cursor' })] };
   expect(messages).toEqual([{ ok: false, failure: invalid }]);
@@ -179,23 +179,23 @@ test('an invalid parameter is reported before anything is read', async () => {
   expect(feed.reads).toEqual([]);
 });
 
-test('a list continues a scan that was cut off while half of its time is left', async () => {
-  const found = openFeed(cutAt(3), pageOf(eventAt(7)));
+test('a list continues a scan that was cut off, but only while it has half of its time left', async () => {
+  const found = createFeed(cutAt(3), pageOf(eventAt(7)));
   expect(await list(found)).toMatchObject({ ok: true, value: { body: { events: [{ id: eventId(7) }] } } });
   expect(found.reads).toMatchObject([{ after: { position: 0 } }, { after: { position: 3 } }]);
 
   const timeLeft = [callTimeoutMs, callTimeoutMs / 2, callTimeoutMs, callTimeoutMs / 2 - 1].values();
-  const late = openFeed(cutAt(3), cutAt(5), pageOf(eventAt(7)));
+  const late = createFeed(cutAt(3), cutAt(5), pageOf(eventAt(7)));
   const reply = await list(late, {}, { timeLeftMs: () => timeLeft.next().value ?? 0 });
   expect(reply).toMatchObject({ ok: true, value: { body: { events: [] }, outcome: 'ok' } });
   const { next_cursor } = Object(reply).value.body;
-  const next = openFeed();
+  const next = createFeed();
   await list(next, { cursor: next_cursor });
   expect(next.reads).toMatchObject([{ after: { position: 5, eventId: eventId(5) } }]);
 });
 
 test('a list waits for its first event without its permit, and says which wait it honoured', async () => {
-  const feed = openFeed(empty, pageOf(eventAt(1)));
+  const feed = createFeed(emptyPage, pageOf(eventAt(1)));
   const waits: boolean[] = [];
   const pause: Caller['pause'] = async (wait) => {
     waits.push(true);
@@ -206,16 +206,16 @@ test('a list waits for its first event without its permit, and says which wait i
   expect(reply).toMatchObject({ value: { body: { events: [{ id: eventId(1) }] }, preferenceApplied: 'wait=2' } });
   expect(waits).toEqual([true]);
 
-  const withoutWait = await list(openFeed(), {}, { pause });
+  const withoutWait = await list(createFeed(), {}, { pause });
   expect(withoutWait).toEqual(success({ body: { events: [], next_cursor: expect.any(String) }, outcome: 'ok' }));
   expect(waits).toEqual([true]);
 
-  const ending = list(openFeed(), {}, { waitMs: 2_000 });
+  const ending = list(createFeed(), {}, { waitMs: 2_000 });
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await ending).toMatchObject({ value: { body: { events: [] }, preferenceApplied: 'wait=2' } });
 
   const full = { ...feed.deps, eventWatch: { ...feed.deps.eventWatch, hasCapacity: () => false } };
-  const immediate = await list({ ...openFeed(), deps: full }, {}, { waitMs: 2_000, pause });
+  const immediate = await list({ ...createFeed(), deps: full }, {}, { waitMs: 2_000, pause });
   expect(Object(immediate).value.preferenceApplied).toBeUndefined();
   expect(waits).toEqual([true]);
 });

@@ -125,11 +125,11 @@ export function createWatchEvents({ store, eventWatch, baseUrl }: EventDeps) {
     /** Yields the merchant's events. Every stream ends with a failure. */
     async *handle(watcher: Watcher, input: Members): AsyncGenerator<Result<object, Failure>, void> {
       const { id } = watcher.account;
-      const open = streams.get(id) ?? 0;
-      if (open >= eventWatchLimits.streamsPerMerchant) {
+      const count = streams.get(id) ?? 0;
+      if (count >= eventWatchLimits.streamsPerMerchant) {
         return yield failed({ kind: 'rate_limited', retryAfterMs: retryAfter(eventWatchLimits.streamsRetryAfterMs) });
       }
-      streams.set(id, open + 1);
+      streams.set(id, count + 1);
       try {
         yield* watch(watcher, input);
       } finally {

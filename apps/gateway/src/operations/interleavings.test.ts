@@ -14,7 +14,7 @@ function report(title: string, explored: Explored): void {
   process.stdout.write(`${title}: ${JSON.stringify(explored)}\n`);
 }
 
-test('two calls on an order keep all guarantees despite a crash or a lost response after any statement', async () => {
+test('two calls on an order keep all guarantees despite a fault at any statement', async () => {
   const total = { states: 0, checked: 0, schedules: 0 };
   for (const [index, first] of names.entries()) {
     for (const second of names.slice(index)) {

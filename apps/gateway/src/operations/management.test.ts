@@ -6,7 +6,7 @@ import { caller } from '../../test/helpers/fixed-deps.ts';
 import { credentialOperations } from './credentials.ts';
 import { readId } from './management.ts';
 
-/** Lists the client secrets of the caller with this management. */
+/** Lists the caller's client secrets through `management`. */
 function listSecrets(management: MerchantManagement | undefined) {
   const { listClientSecrets } = CredentialsService.method;
   const operation = credentialOperations({ management }).find(({ method }) => method === listClientSecrets);
@@ -24,7 +24,7 @@ test.each([
   expect(readId({ id: value }, 'id', /^\d$/, 'client_secret')).toEqual({ ok: false, failure });
 });
 
-test('an id that no resource can have is not found, and any other is looked up', () => {
+test('an id that no resource can have is not found, and any other id is accepted', () => {
   const read = (id: string) => readId({ id }, 'id', /^\d$/, 'client_secret');
   expect(read('12')).toEqual({ ok: false, failure: { kind: 'not_found', unknown: 'client_secret' } });
   expect(read('1')).toEqual(success('1'));
@@ -48,7 +48,7 @@ test('the work is limited by the time that the call has left', async () => {
   expect(limits).toEqual([1_000]);
 });
 
-test('without self-service, every operation refers to the operator', async () => {
+test('without self-service, an operation refers the merchant to the operator', async () => {
   expect(await listSecrets(undefined)).toMatchObject({
     failure: { kind: 'permission_denied', reason: expect.stringContaining('Ask the operator') },
   });

@@ -28,7 +28,7 @@ export interface OperationDeps {
   readonly erasureKeys: SecretsKeys | undefined;
   /** The settings that merchants manage themselves; absent if only the operator may manage them. */
   readonly management: MerchantManagement | undefined;
-  /** Where webhooks may be sent. */
+  /** The addresses to which webhooks may be sent. */
   readonly webhookAddresses: AllowedAddresses;
   readonly ping: Ping;
   /** Checks the image of a brand's logo. */
@@ -54,7 +54,7 @@ interface CheckedLogo extends Logo {
   readonly image: Uint8Array;
 }
 
-/** An order, which has no service_order_id before it is stored. */
+/** An order that a call concerns. It has no service_order_id before it is stored. */
 export type NotedOrder = Order | NewOrder;
 
 /** The part of a call that the steps of an operation use. */
@@ -139,7 +139,7 @@ export function operationsOf<Methods extends Readonly<Record<string, DescMethod>
   }));
 }
 
-/** Returns the outcome of an operation that is a replay if an earlier call had the same effect. */
+/** Returns `replayed` if an earlier call had the same effect, and otherwise `ok`. */
 export function outcomeOf({ replayed }: { readonly replayed: boolean }): Success {
   return replayed ? 'replayed' : 'ok';
 }

@@ -174,7 +174,10 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
   };
 }
 
-/** Builds the form of an order in every other response, without the customer's data. Absent fields are `undefined`. */
+/**
+ * Builds the form of an order in all responses except those to a creation, without the customer's data. Absent fields
+ * are `undefined`.
+ */
 export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const { fields, payment, lease, refusedPayments } = order;
   return {

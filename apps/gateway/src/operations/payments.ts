@@ -147,8 +147,8 @@ export async function recordPayment(
 }
 
 /**
- * Builds the form of an order for checkout systems. It has more members than the message `CheckoutOrder`. They are
- * dropped when the message is built.
+ * Builds the form of an order for checkout systems. It has more members than the message `CheckoutOrder`. The
+ * additional members are dropped when the message is built.
  */
 function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
   const { order, merchant } = link;

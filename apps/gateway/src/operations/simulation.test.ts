@@ -41,8 +41,15 @@ const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterAll(() => void vi.useRealTimers());
 
-/** The outcomes of a statement. */
-const faults = ['works', 'responds late', 'fails', 'loses the response', 'hangs', 'hangs after the commit'] as const;
+/** The possible outcomes of a statement. */
+const statementOutcomes = [
+  'works',
+  'responds late',
+  'fails',
+  'loses the response',
+  'hangs',
+  'hangs after the commit',
+] as const;
 
 /** How long the database client waits for a response (`client.ts`). */
 const hangMs = 5_000;
@@ -61,13 +68,13 @@ const calls = fc.record({
   variant: fc.nat(1),
   timeoutMs: fc.constantFrom<number[]>(1, 4_000, 5_000, 5_000, 5_000),
 });
-type SentCall = typeof calls extends fc.Arbitrary<infer Sent> ? Sent : never;
+type PlannedCall = typeof calls extends fc.Arbitrary<infer Planned> ? Planned : never;
 
-function noteOf({ order, variant }: Pick<SentCall, 'order' | 'variant'>): string {
+function noteOf({ order, variant }: Pick<PlannedCall, 'order' | 'variant'>): string {
   return order === badOrder ? badNote : `note ${variant}`;
 }
 
-interface Ended extends SentCall {
+interface EndedCall extends PlannedCall {
   readonly startMs: number;
   readonly startStep: number;
   readonly endMs: number;
@@ -77,41 +84,49 @@ interface Ended extends SentCall {
   readonly result: Result<{ readonly order: Order; readonly replayed: boolean }, Failure>;
 }
 
-test('no order of calls and failing statements loses, duplicates or undoes an acknowledged change', async () => {
+test('no schedule of calls and failing statements loses, duplicates or undoes an acknowledged change', async () => {
   const clients = fc.array(fc.array(calls, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 });
-  const fates = fc.array(fc.constantFrom('works' as const, ...faults), { maxLength: 20 });
-  const property = fc.asyncProperty(fc.scheduler(), clients, fates, fc.nat(2), async (scheduler, sent, fates, ends) => {
-    const memory = createInMemoryOrderStore();
-    const { store, close, closed, isHanging } = openFaultyStore(memory, scheduler, [...fates]);
-    const deps = { ...fixedDeps(createMemoryLogger().logger), store, randomBytes };
-    const ended: Ended[] = [];
-    let steps = 0;
-    const clients = sent.map(async (calls) => {
-      for (const call of calls) {
-        await scheduler.schedule(Promise.resolve(), call.use);
-        const [startMs, startStep] = [performance.now(), ++steps];
-        const knownOrder = memory.ordersOf(merchant.id).find(({ fields }) => fields.order_id === `order-${call.order}`);
-        const result = await send(deps, knownOrder, call);
-        const ran = {
-          startMs,
-          startStep,
-          endMs: performance.now(),
-          endStep: ++steps,
-          paidAtMs: knownOrder?.createdAtMs,
-        };
-        ended.push({ ...call, ...ran, result });
-      }
-    });
-    // A timer may fire before statements that were sent earlier have ended.
-    const timers = Array.from({ length: ends }, async () => {
-      await scheduler.schedule(Promise.resolve(), 'a timer');
-      vi.advanceTimersToNextTimer();
-    });
-    await settled(scheduler, isHanging, Promise.all(clients));
-    await checkCalls(ended, memory);
-    await settled(scheduler, isHanging, Promise.all([close(), ...timers]));
-    expect([closed(), vi.getTimerCount(), scheduler.count()]).toEqual([clientsOfStore, 0, 0]);
-  });
+  const fates = fc.array(fc.constantFrom('works' as const, ...statementOutcomes), { maxLength: 20 });
+  const property = fc.asyncProperty(
+    fc.scheduler(),
+    clients,
+    fates,
+    fc.nat(2),
+    async (scheduler, planned, fates, ends) => {
+      const memory = createInMemoryOrderStore();
+      const { store, close, closed, isHanging } = openFaultyStore(memory, scheduler, [...fates]);
+      const deps = { ...fixedDeps(createMemoryLogger().logger), store, randomBytes };
+      const ended: EndedCall[] = [];
+      let steps = 0;
+      const clients = planned.map(async (calls) => {
+        for (const call of calls) {
+          await scheduler.schedule(Promise.resolve(), call.use);
+          const [startMs, startStep] = [performance.now(), ++steps];
+          const knownOrder = memory
+            .ordersOf(merchant.id)
+            .find(({ fields }) => fields.order_id === `order-${call.order}`);
+          const result = await send(deps, knownOrder, call);
+          const timing = {
+            startMs,
+            startStep,
+            endMs: performance.now(),
+            endStep: ++steps,
+            paidAtMs: knownOrder?.createdAtMs,
+          };
+          ended.push({ ...call, ...timing, result });
+        }
+      });
+      // A timer may fire before statements that were sent earlier have ended.
+      const timers = Array.from({ length: ends }, async () => {
+        await scheduler.schedule(Promise.resolve(), 'a timer');
+        vi.advanceTimersToNextTimer();
+      });
+      await settled(scheduler, isHanging, Promise.all(clients));
+      await checkCalls(ended, memory);
+      await settled(scheduler, isHanging, Promise.all([close(), ...timers]));
+      expect([closed(), vi.getTimerCount(), scheduler.count()]).toEqual([clientsOfStore, 0, 0]);
+    },
+  );
   await fc.assert(property, { numRuns: schedules });
 });
 
@@ -134,9 +149,13 @@ async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promis
   }
 }
 
-async function send(deps: GatewayDeps, knownOrder: Order | undefined, sent: SentCall): Promise<Ended['result']> {
+async function send(
+  deps: GatewayDeps,
+  knownOrder: Order | undefined,
+  planned: PlannedCall,
+): Promise<EndedCall['result']> {
   const call = new Call(deps, 'json', {}, noPeer);
-  call.limitTimeout(sent.timeoutMs);
+  call.limitTimeout(planned.timeoutMs);
   const caller = {
     account: merchant,
     ...credentials,
@@ -146,11 +165,11 @@ async function send(deps: GatewayDeps, knownOrder: Order | undefined, sent: Sent
     isStrict: false,
     pause: <Value>(wait: (signal: AbortSignal) => Promise<Value>) => wait(new AbortController().signal),
   };
-  const orderId = `order-${sent.order}`;
-  switch (sent.use) {
+  const orderId = `order-${planned.order}`;
+  switch (planned.use) {
     case 'create':
       return call.run(() =>
-        createOrder(deps, caller, validOrderInput({ order_id: orderId, order_note: noteOf(sent) })),
+        createOrder(deps, caller, validOrderInput({ order_id: orderId, order_note: noteOf(planned) })),
       );
     case 'cancel':
       return changed(await call.run(() => cancelOrder(deps, caller, { by: 'order_id', orderId })));
@@ -158,7 +177,7 @@ async function send(deps: GatewayDeps, knownOrder: Order | undefined, sent: Sent
       const { order_amount, order_currency } = validOrderInput();
       const payment = {
         order_token: knownOrder?.orderToken ?? 'none',
-        payment_id: `payment-${sent.variant}`,
+        payment_id: `payment-${planned.variant}`,
         paid_at: formatTime(knownOrder?.createdAtMs ?? 0),
       };
       return changed(await call.run(() => recordPayment(deps, caller, { ...payment, order_amount, order_currency })));
@@ -170,7 +189,7 @@ async function send(deps: GatewayDeps, knownOrder: Order | undefined, sent: Sent
   }
 }
 
-function changed(result: Result<{ found: { order: Order }; replayed: boolean }, Failure>): Ended['result'] {
+function changed(result: Result<{ found: { order: Order }; replayed: boolean }, Failure>): EndedCall['result'] {
   return result.ok
     ? { ...result, value: { order: result.value.found.order, replayed: result.value.replayed } }
     : result;
@@ -178,11 +197,17 @@ function changed(result: Result<{ found: { order: Order }; replayed: boolean }, 
 
 const clientsOfStore = 5;
 
-/** Opens a store whose calls share statements as in PostgreSQL. Each statement has the next of the given fates. */
-function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fates: (typeof faults)[number][]) {
+/**
+ * Opens a store whose calls share statements as in PostgreSQL. Each statement has the next of `fates`, and then works.
+ */
+function openFaultyStore(
+  memory: InMemoryOrderStore,
+  scheduler: fc.Scheduler,
+  fates: (typeof statementOutcomes)[number][],
+) {
   let [closed, hanging] = [0, 0];
   const queues: { close(): Promise<void> }[] = [];
-  const open = <Item, Outcome>(
+  const addQueue = <Item, Outcome>(
     clients: number,
     batchMax: number,
     execute: (item: Item) => Promise<Outcome>,
@@ -214,15 +239,15 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
     return queue.add;
   };
   const add = {
-    create: open(
+    create: addQueue(
       1,
       3,
       (order: NewOrder) => memory.create(order, hangMs),
       ({ fields }) => fields.order_note === badNote,
     ),
-    change: open(2, 1, (change: OrderChange) => memory.change(change, hangMs)),
-    refusePayment: open(1, 1, (refusal: PaymentRefusal) => memory.refusePayment(refusal, hangMs)),
-    find: open(1, 2, (find: () => Promise<LinkLookup | OrderLookup | PaymentLookup>) => find()),
+    change: addQueue(2, 1, (change: OrderChange) => memory.change(change, hangMs)),
+    refusePayment: addQueue(1, 1, (refusal: PaymentRefusal) => memory.refusePayment(refusal, hangMs)),
+    find: addQueue(1, 2, (find: () => Promise<LinkLookup | OrderLookup | PaymentLookup>) => find()),
   };
   const store: OrderStore & EventFeed = {
     ...memory,
@@ -244,7 +269,7 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
 const effects = ['not_found', 'order_id_conflict', 'payment_id_conflict', 'order_already_paid', 'order_cancelled'];
 const unknown = ['unavailable', 'overloaded', 'deadline_exceeded'];
 
-async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): Promise<void> {
+async function checkCalls(ended: readonly EndedCall[], memory: InMemoryOrderStore): Promise<void> {
   for (const { order, startMs, endMs, timeoutMs, result } of ended) {
     expect(endMs - startMs).toBeLessThanOrEqual(timeoutMs);
     if (result.ok) continue;
@@ -263,7 +288,7 @@ async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): 
       ),
   );
   // The model knows only one order, so it can't explain a payment that another order already has.
-  const isOfAnother = ({ use, order, variant, result }: Ended) => {
+  const isOfAnother = ({ use, order, variant, result }: EndedCall) => {
     const owner = ownerOf.get(`payment-${variant}`);
     const isConflict = use === 'pay' && !result.ok && result.failure.kind === 'payment_id_conflict';
     return isConflict && owner !== undefined && owner !== `order-${order}`;
@@ -280,12 +305,12 @@ async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): 
 }
 
 /** Converts a call to the model's form. A payment is dropped if its sender did not know the link of any order. */
-function callOf(ended: Ended): ModelCall[] {
+function callOf(ended: EndedCall): ModelCall[] {
   const { use, variant, startStep, endStep, paidAtMs, result } = ended;
   if (use === 'pay' && paidAtMs === undefined) return [];
   const { order_amount, order_currency: currency } = validOrderInput();
   const payment = { checkout: String(merchant.id), paymentId: `payment-${variant}`, paidAtMs: paidAtMs ?? 0 };
-  const requests: Readonly<Record<SentCall['use'], Request>> = {
+  const requests: Readonly<Record<PlannedCall['use'], Request>> = {
     create: { kind: 'create', content: noteOf(ended) },
     pay: { kind: 'pay', payment: { ...payment, amount: order_amount.toFixed(2), currency } },
     cancel: { kind: 'cancel' },
@@ -298,13 +323,13 @@ function callOf(ended: Ended): ModelCall[] {
 }
 
 function responseOf(
-  use: SentCall['use'],
+  use: PlannedCall['use'],
   { order, replayed }: { readonly order: Order; readonly replayed: boolean },
 ): Response {
   const { serviceOrderId: service_order_id, orderToken: order_token, createdAtMs, payment, refusedPayments } = order;
-  const first = { create: 'created', pay: 'ok', cancel: 'ok', find: 'ok' }[use];
+  const firstOutcome = { create: 'created', pay: 'ok', cancel: 'ok', find: 'ok' }[use];
   return {
-    outcome: replayed && use !== 'find' ? 'replayed' : first,
+    outcome: replayed && use !== 'find' ? 'replayed' : firstOutcome,
     shown: {
       status: order.orderStatus,
       identity: identityOf({ service_order_id, order_token, created_at: formatTime(createdAtMs) }),

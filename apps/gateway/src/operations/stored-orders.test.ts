@@ -11,8 +11,8 @@ import { findLinkToPay, findOrder } from './stored-orders.ts';
 
 type Store = OperationDeps['store'];
 
-/** A store with one unpaid order, and the names of the methods that were called. */
-async function openStore() {
+/** Creates a store with one unpaid order. `queries` contains the names of the methods that were called. */
+async function createStore() {
   const memory = createInMemoryOrderStore();
   const order = sampleOrder(merchant.id);
   await memory.create(order, 1_000);
@@ -36,7 +36,7 @@ test.each<[OrderLookupKey, string[]]>([
   [{ by: 'service_order_id', serviceOrderId: 2n ** 53n - 1n }, ['findByServiceOrderId']],
   [{ by: 'service_order_id', serviceOrderId: 2n ** 53n }, []],
 ])('looks up only a possible key: %o', async (key, queried) => {
-  const { store, queries } = await openStore();
+  const { store, queries } = await createStore();
   expect(await findOrder({ store }, caller, key)).toMatchObject({
     failure: { kind: 'not_found', unknown: key.by },
   });
@@ -48,7 +48,7 @@ test.each([
   ['UN_PAID', false, true],
   ['PAID', true, true],
 ] as const)(
-  'the link of an order that is %s, of a merchant that is disabled: %s, can be paid: %s',
+  'findLinkToPay, if the order is %s and isDisabled is %s, finds the link: %s',
   async (orderStatus, isDisabled, isFound) => {
     const link = { kind: 'found', order: { orderStatus } as Order, merchant: { isDisabled } } as LinkLookup;
     const store = { findByToken: async () => link } as unknown as Store;
@@ -58,7 +58,7 @@ test.each([
 );
 
 test('an order is noted for the log as it was found, and as it was changed', async () => {
-  const { store, order } = await openStore();
+  const { store, order } = await createStore();
   const noted: NotedOrder[] = [];
   const deps = { store, now: () => order.createdAtMs };
   const noting = { ...caller, concerns: (concerned: NotedOrder) => void noted.push(concerned) };
@@ -67,7 +67,7 @@ test('an order is noted for the log as it was found, and as it was changed', asy
   expect(noted.map((noted) => ('orderStatus' in noted ? noted.orderStatus : 'new'))).toEqual(['UN_PAID', 'CANCELLED']);
 });
 
-test('only an overloaded store names a wait, with up to two seconds of jitter', () => {
+test('of the storage failures, only overloaded has a wait, with up to two seconds of jitter', () => {
   expect([storageFailure('unavailable'), storageFailure('deadline_exceeded')]).toEqual([
     { kind: 'unavailable' },
     { kind: 'deadline_exceeded' },

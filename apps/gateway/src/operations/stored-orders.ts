@@ -95,7 +95,7 @@ export interface ChangedOrder<Found extends FoundOrder> {
 
 /**
  * Finds an order and changes its state as `decide` decides. If a concurrent change is stored first, finds the order and
- * decides again, at most as many times as an order has states. Calls `onRefused` once a refused payment is stored.
+ * decides again. Calls `onRefused` once a refused payment is stored.
  */
 export async function changeOrder<Found extends FoundOrder>(
   deps: Pick<OperationDeps, 'store'>,

@@ -91,7 +91,8 @@ export function createGrpcServer(
       if (failure.kind === 'unsupported_media_type') response.writeHead(415).end();
       else rejectCall(response, connectErrorOf(failure, call.requestId));
     };
-    // A path with a query matches no method. Connect would ignore the query, and thus bypass the limits of the method.
+    // A path with a query matches no method. Connect would ignore the query, so the call would bypass the limits of the
+    // method.
     const method = methods.get(request.url);
     call.operation = method?.name ?? call.operation;
     if (method !== undefined) call.route = request.url;
@@ -187,7 +188,7 @@ export function createGrpcServer(
       enablePush: false,
     },
   };
-  /** Accepts clients that negotiate HTTP/2 (ALPN) and, if a certificate is required, have one. */
+  /** Creates a server that accepts only clients that negotiate HTTP/2 (ALPN) and present any required certificate. */
   const createTlsServer = ({ context, renew }: TlsPort) => {
     const handshake = { handshakeTimeout: tlsHandshakeTimeoutMs, requestCert: context.ca !== undefined };
     const server = createSecureServer({ ...options, ...context, ...handshake }, onRequest);
@@ -197,7 +198,7 @@ export function createGrpcServer(
   const server = tls === undefined ? createServer(options, onRequest) : createTlsServer(tls);
   // Node.js would respond with 417 itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
-  // By default, Node.js requests every body with `100 Continue`.
+  // By default, Node.js would send `100 Continue` before the call is checked.
   server.on('checkContinue', onRequest);
   const sessions = watchSessions(server, limits, deps.trustProxy);
   return {

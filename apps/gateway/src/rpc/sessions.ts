@@ -11,10 +11,10 @@ import { type http2Limits, penaltyLimits } from '../limits.ts';
 import type { TrustProxy } from '../network/remote-address.ts';
 import { shareStreams } from './stream-limit.ts';
 
-/** A stream whose request or response is not complete. Its time is that of `performance.now()`. */
+/** A stream whose request or response is not complete. `beganAt` is a time of `performance.now()`. */
 interface OpenStream {
   readonly beganAt: number;
-  /** Ends the use of the connection by the stream, once its request is complete. */
+  /** Ends the stream's use of its connection. Does nothing before the request is complete. */
   endUse: () => void;
 }
 
@@ -24,17 +24,18 @@ interface SessionUse {
   readonly streams: Map<ServerHttp2Stream, OpenStream>;
   /** Whether the client has ever sent a complete request. */
   isUsed: boolean;
-  /** When the latest complete request arrived, or the session began. */
+  /** When the session began, its latest complete request arrived, or its last call of `keptCalls` ended. */
   idleSince: number;
   /** The number of streaming calls in flight. */
-  streaming: number;
+  streamingCalls: number;
   /** The number of streaming calls that keep the session open. */
-  kept: number;
+  keptCalls: number;
 }
 
 /**
- * Closes streams whose request or response takes too long, and sessions that have had no complete request for too long.
- * Node.js's own session timeout is not sufficient, because it restarts with every frame, including a PING.
+ * Enforces the limits of a server's sessions. Closes streams whose request or response takes too long, and sessions
+ * that have had no complete request for too long. Node.js's own session timeout is not sufficient, because it restarts
+ * with every frame, including a PING.
  */
 export function watchSessions(
   server: Http2Server | Http2SecureServer,
@@ -43,7 +44,7 @@ export function watchSessions(
 ) {
   const addPenalty = createPenalties(server, penaltyLimits, trustProxy);
   const uses = new Map<Http2Session, SessionUse>();
-  // `destroy()` also sends GOAWAY, so the client resends the calls that follow it (RFC 9113, 6.8).
+  // `destroy()` also sends GOAWAY, which tells the client which calls it can resend (RFC 9113, 6.8).
   const limit = createConnectionLimit<Http2Session>(limits.connectionsMax, (session) => session.destroy());
   const promote = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
@@ -59,7 +60,13 @@ export function watchSessions(
   const streamsOf = (stream: ServerHttp2Stream) => useOf(stream)?.streams;
 
   server.on('session', (session) => {
-    const use: SessionUse = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0, kept: 0 };
+    const use: SessionUse = {
+      streams: new Map(),
+      isUsed: false,
+      idleSince: performance.now(),
+      streamingCalls: 0,
+      keptCalls: 0,
+    };
     uses.set(session, use);
     limit.opened(session);
     session.once('close', () => {
@@ -104,12 +111,12 @@ export function watchSessions(
   });
   const checking = setInterval(() => {
     const now = performance.now();
-    for (const [session, { streams, isUsed, idleSince, kept }] of uses) {
+    for (const [session, { streams, isUsed, idleSince, keptCalls }] of uses) {
       for (const [stream, { beganAt }] of streams) {
         if (now - beganAt < limits.streamTimeoutMs) break;
         stream.close(constants.NGHTTP2_CANCEL);
       }
-      if (kept > 0) continue;
+      if (keptCalls > 0) continue;
       const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
       if (now - idleSince < openTimeoutMs + (streams.size === 0 ? 0 : limits.streamTimeoutMs)) continue;
       uses.delete(session);
@@ -123,12 +130,12 @@ export function watchSessions(
   return {
     /**
      * Counts a streaming call until it ends. If there are too many in total, ends the oldest one on an unauthenticated
-     * connection, and its client can call again. Returns false if there is no call to end, or if this connection
+     * connection, whose client can call again. Returns false if there is no call to end, or if this connection
      * already has too many streaming calls.
      */
     admitStreaming(stream: ServerHttp2Stream): boolean {
       const use = useOf(stream);
-      if (use === undefined || use.streaming >= limits.streamingCallsPerConnection) return false;
+      if (use === undefined || use.streamingCalls >= limits.streamingCallsPerConnection) return false;
       if (streaming.size >= limits.streamingCallsMax) {
         const oldest = streaming
           .values()
@@ -137,10 +144,10 @@ export function watchSessions(
         streaming.delete(oldest);
         oldest.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
       }
-      use.streaming += 1;
+      use.streamingCalls += 1;
       streaming.add(stream);
       stream.once('close', () => {
-        use.streaming -= 1;
+        use.streamingCalls -= 1;
         streaming.delete(stream);
       });
       return true;
@@ -152,9 +159,9 @@ export function watchSessions(
       streamsOf(stream)?.delete(stream);
       const use = useOf(stream);
       if (use === undefined || stream.closed) return;
-      use.kept += 1;
+      use.keptCalls += 1;
       stream.once('close', () => {
-        use.kept -= 1;
+        use.keptCalls -= 1;
         use.idleSince = performance.now();
       });
     },

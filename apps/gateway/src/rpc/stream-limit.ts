@@ -27,11 +27,11 @@ export function shareStreams(
     if (session.localSettings.maxConcurrentStreams !== limit) session.settings({ maxConcurrentStreams: limit });
   };
   const resize = () => {
-    for (const share of [authenticated, unauthenticated]) {
-      const limit = shareOf(share.sessions.size, share.min, share.max);
-      if (limit === share.limit) continue;
-      share.limit = limit;
-      for (const session of share.sessions) send(session);
+    for (const kind of [authenticated, unauthenticated]) {
+      const limit = shareOf(kind.sessions.size, kind.min, kind.max);
+      if (limit === kind.limit) continue;
+      kind.limit = limit;
+      for (const session of kind.sessions) send(session);
     }
     // The initial share of a new connection takes all connections of both kinds into account, because the client may
     // never acknowledge a later share.

@@ -3,7 +3,7 @@ import type { AccountId } from '@order-gateway/domain/accounts';
 import { expect, test } from 'vitest';
 import { createSigningSecrets } from './signing-secrets.ts';
 
-const [merchant, other] = [7, 8] as [AccountId, AccountId];
+const [merchant, otherMerchant] = [7, 8] as [AccountId, AccountId];
 const secret = new Uint8Array(32).fill(5);
 const secrets = createSigningSecrets([randomBytes(32)]);
 const stored = secrets.encrypt(merchant, secret);
@@ -22,7 +22,7 @@ test('encrypting the same secret twice gives different results', () => {
 });
 
 test('a stored secret is not decrypted for another merchant or with another key', () => {
-  expect(secrets.decrypt(other, stored)).toBeUndefined();
+  expect(secrets.decrypt(otherMerchant, stored)).toBeUndefined();
   expect(createSigningSecrets([randomBytes(32)]).decrypt(merchant, stored)).toBeUndefined();
 });
 
@@ -38,7 +38,7 @@ test('every key decrypts what it encrypted, and the first one encrypts', () => {
   expect(createSigningSecrets([second]).decrypt(merchant, newer)).toBeUndefined();
 });
 
-test('a stored secret that was changed or cut is not decrypted', () => {
+test('a stored secret that was changed or truncated is not decrypted', () => {
   for (const index of stored.keys()) {
     const changed = Uint8Array.from(stored).with(index, (stored[index] ?? 0) ^ 1);
     expect(secrets.decrypt(merchant, changed), `byte ${index}`).toBeUndefined();

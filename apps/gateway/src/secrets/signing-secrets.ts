@@ -15,7 +15,10 @@ const tagBytes = 16;
 
 const algorithm = 'aes-256-gcm';
 
-/** Encrypts the merchants' signing secrets for the database: AES-256-GCM, bound to the merchant. */
+/**
+ * Returns the functions that encrypt and decrypt the merchants' signing secrets for the database, with AES-256-GCM. An
+ * encrypted secret is bound to its merchant.
+ */
 export function createSigningSecrets(keys: SecretsKeys) {
   return {
     encrypt(merchantId: AccountId, secret: Uint8Array): Uint8Array {
@@ -25,7 +28,7 @@ export function createSigningSecrets(keys: SecretsKeys) {
       const encrypted = [cipher.update(secret), cipher.final()];
       return Buffer.concat([Buffer.of(version), nonce, ...encrypted, cipher.getAuthTag()]);
     },
-    /** Returns the secret; `undefined` if it was encrypted with another key or for another merchant. */
+    /** Returns the secret; `undefined` if it was changed, or encrypted with another key or for another merchant. */
     decrypt(merchantId: AccountId, stored: Uint8Array): Uint8Array | undefined {
       if (stored[0] !== version || stored.length < 1 + nonceBytes + tagBytes) return undefined;
       for (const key of keys) {

@@ -1,9 +1,9 @@
-/** An error in the program's environment that prevents its start. The message has one line for each problem. */
+/** An error that the user of the program can correct. The message has one line for each problem. */
 export class StartError extends Error {
   override name = 'StartError';
 }
 
-/** An error for an invalid argument. Nothing was done. */
+/** An invalid argument. The program did nothing. */
 export class UsageError extends StartError {
   override name = 'UsageError';
 }
@@ -11,7 +11,7 @@ export class UsageError extends StartError {
 /** The exit code for a {@link UsageError}. Other errors exit with 1. */
 export const usageExitCode = 2;
 
-/** Returns the message of an error, for use within the message of a {@link StartError}. */
+/** Returns the message of an error, for use in the message of a {@link StartError}; `unknown` if it is not an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown';
 }

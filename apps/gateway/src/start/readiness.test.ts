@@ -5,8 +5,8 @@ import { createReadiness } from './readiness.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-/** Creates a readiness with checks that the test ends and a clock that the test sets. */
-function openReadiness() {
+/** Creates a readiness check. The test settles its database checks and advances its timers. */
+function setUp() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const checks: PromiseWithResolvers<void>[] = [];
   const { logger, errors } = createMemoryLogger();
@@ -19,8 +19,8 @@ function openReadiness() {
   return { ...createReadiness({ check, logger }), checks, lines };
 }
 
-test('checks at the same time or shortly after share one query, and a later check queries again', async () => {
-  const { isReady, checks } = openReadiness();
+test('calls at the same time or shortly afterwards share one check, and a later call starts another', async () => {
+  const { isReady, checks } = setUp();
   const first = Promise.all(Array.from({ length: 50 }, isReady));
   expect(checks).toHaveLength(1);
   checks[0]?.resolve();
@@ -35,7 +35,7 @@ test('checks at the same time or shortly after share one query, and a later chec
 });
 
 test('each loss is logged once as an error, with the reason', async () => {
-  const { isReady, checks, lines } = openReadiness();
+  const { isReady, checks, lines } = setUp();
   for (const reason of [undefined, 'locked', 'locked', 'read-only', undefined, undefined]) {
     const ready = isReady();
     if (reason === undefined) checks.at(-1)?.resolve();
@@ -46,8 +46,8 @@ test('each loss is logged once as an error, with the reason', async () => {
   expect(lines()).toEqual([['not ready for orders', 'locked']]);
 });
 
-test('a check that exceeds its time limit means not ready, and no second check starts beside it', async () => {
-  const { isReady, checks, lines } = openReadiness();
+test('a check that exceeds its time limit means not ready, and no second check starts while it runs', async () => {
+  const { isReady, checks, lines } = setUp();
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const ready = isReady();
     await vi.advanceTimersByTimeAsync(readinessCheckTimeoutMs);
@@ -61,8 +61,8 @@ test('a check that exceeds its time limit means not ready, and no second check s
   expect(await ready).toBe(true);
 });
 
-test('a drain is permanent, even for checks that wait for the database', async () => {
-  const { isReady, drain, checks } = openReadiness();
+test('after a drain, the process is not ready, even for a call that was waiting for the database', async () => {
+  const { isReady, drain, checks } = setUp();
   const waiting = isReady();
   drain();
   checks[0]?.resolve();
@@ -87,7 +87,7 @@ test('a watch gets each change once and the drain immediately, and ends with its
   await watch;
 });
 
-test('a watch gets a drain that began while its last result was read', async () => {
+test('a watch gets a drain that begins between two of its reads', async () => {
   const readiness = createReadiness({ check: async () => {}, logger: createMemoryLogger().logger });
   const watching = new AbortController();
   const watch = readiness.watch(watching.signal);

@@ -6,7 +6,7 @@ import type { Logger } from '../telemetry/logger.ts';
 export type Readiness = ReturnType<typeof createReadiness>;
 
 /**
- * Creates the readiness check, which the health checks of both ports share. It tells whether this process should get
+ * Creates the readiness check, which the health checks of both ports share. It decides whether this process should get
  * new calls. `check` rejects with the reason if orders can't be stored now. Only one check runs at a time, and at most
  * one every `checkEveryMs`. Each change is logged.
  */
@@ -44,7 +44,7 @@ export function createReadiness(
     shared = undefined;
   };
 
-  /** False while orders can't be stored, and after `drain`. Concurrent callers share one check. */
+  /** Resolves to false while orders can't be stored, and after `drain`. Concurrent callers share one check. */
   const isReady = async () => {
     if (draining.signal.aborted) return false;
     shared ??= checkWithTimeout().finally(() => setTimeout(forget, checkEveryMs).unref());

@@ -14,12 +14,12 @@ const writeEveryMs = 100;
 /** Bytes that may wait while standard output is not read; more are dropped, and the gateway keeps running. */
 const bufferedBytesMax = 8_388_608;
 
-/** How long the process waits for a reader of standard output when it ends. */
+/** How long an ending process waits until standard output has accepted its lines. */
 const flushTimeoutMs = 500;
 
 /**
- * Creates a logger that writes one JSON object per line. No line contains a header, a body or a customer's text. For an
- * error, a line contains the class and the stack. It contains the message, instead of the stack, only if the message
+ * Creates a logger that writes one JSON object per line. No line contains credentials, a body or a customer's text. For
+ * an error, a line contains the class and the stack. It contains the message, instead of the stack, only if the message
  * can't contain a value from a request.
  */
 export function createLogger(destination: DestinationStream, level = 'info'): Logger {
@@ -45,7 +45,7 @@ export function standardOutput(): DestinationStream {
 }
 
 /**
- * Returns the standard output of the primary process. A worker sends its lines to the primary process. If both wrote to
+ * Returns the destination of a worker's log lines, which sends them to the primary process. If both processes wrote to
  * the same pipe, the system would interleave their lines whenever it is full (pipe(7), PIPE_BUF).
  */
 export function primaryOutput(send: (lines: string, done: () => void) => void): DestinationStream {

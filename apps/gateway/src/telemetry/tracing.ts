@@ -109,7 +109,7 @@ function callSpan(span: Span) {
   const isRecorded = span.isRecording();
   return {
     traceId: span.spanContext().traceId,
-    /** Runs a step of the call; spans that it begins belong to the call. */
+    /** Runs a step of the call. Spans that begin in the step are children of the call's span. */
     run<Value>(step: () => Promise<Value>): Promise<Value> {
       // A call that is not recorded gets no context, because the context costs more than the rest of the span.
       return isRecorded ? context.with(trace.setSpan(ROOT_CONTEXT, span), step) : step();
@@ -125,8 +125,8 @@ function callSpan(span: Span) {
 }
 
 /**
- * Follows OpenTelemetry's conventions for HTTP servers, except for the path, which can contain the token of a payment
- * link.
+ * Returns the name and attributes of a span by OpenTelemetry's conventions for HTTP servers, without the path, which
+ * can contain the token of a payment link.
  */
 function describeHttp({ httpMethod = '_OTHER', route, httpStatus }: CallFields) {
   return {
@@ -139,7 +139,7 @@ function describeHttp({ httpMethod = '_OTHER', route, httpStatus }: CallFields) 
   };
 }
 
-/** Follows OpenTelemetry's conventions for RPC servers. */
+/** Returns the name and attributes of a span by OpenTelemetry's conventions for RPC servers. */
 function describeRpc(protocol: string, { route, grpcStatus }: CallFields) {
   const method = route?.slice(1) ?? '_OTHER';
   return {

@@ -10,8 +10,8 @@ export type EventWatch = ReturnType<typeof createEventWatch>;
 
 /**
  * Creates the watch for new events; a process needs only one. Every half second, and whenever this process has stored
- * an event, a single statement looks for new events of all merchants with waiting calls. `findNewEvents` returns the
- * merchants that have events after these positions of their feeds.
+ * an event, a single statement looks for new events of all merchants with waiting calls. `findNewEvents` takes a
+ * position in the feed of each merchant, and returns the merchants that have events after their positions.
  */
 export function createEventWatch(findNewEvents: PostgresOrderStore['findNewEvents'], logger: Logger) {
   const { waiters, wait, wake, close, isClosed } = createWatch<

@@ -42,9 +42,9 @@ export function createPageWatch(findForPage: OrderStore['findForPage'], logger: 
   });
   return {
     /**
-     * Resolves with the order once its page has another version. Resolves with `undefined` immediately if too many
-     * pages of this order or of its merchant already wait. A merchant's pages may not take more slots than are still
-     * free.
+     * Resolves with the order once its page has another version, and with `undefined` if the wait ends first. Resolves
+     * with `undefined` immediately if too many pages of this order or of its merchant already wait. A merchant's pages
+     * may not take more slots than are still free.
      */
     async changed(
       link: LinkedOrder,

@@ -71,11 +71,11 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
         void run();
       });
     },
-    /** Looks immediately. */
+    /** Ends the wait of up to `pollEveryMs` for the next lookup. */
     wake: () => pause.abort(),
     /** Ends all waits, including later ones. */
     close: () => closing.abort(),
-    /** Whether the process is stopping. */
+    /** Whether `close` was called. */
     isClosed: () => closing.signal.aborted,
   };
 }

@@ -8,10 +8,10 @@ import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 // The program of a worker, which is one of the processes that serve both ports. workers.ts starts it.
 
 // Ignores signals, because terminals and supervisors send them to all processes of a group. The primary process tells
-// each worker once what to do.
+// each worker when to drain.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 
-// Otherwise, Node.js would end a worker without a drain once the primary process has ended.
+// If this property were not set, Node.js would end a worker without a drain once the primary process has ended.
 if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 
 process.once('message', ({ number, logLevel, config }: WorkerStart) => {

@@ -83,7 +83,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
     });
 
   /** Runs a worker and its replacements. Rejects if the first one can't start. */
-  const keepRunning = async (start: WorkerStart, onFirstReady: (ports: Ports) => void): Promise<void> => {
+  const keepRunning = async (start: WorkerStart, onReady: (ports: Ports) => void): Promise<void> => {
     const { number: worker } = start;
     let hasStarted = false;
     let pauseMs = pauseMinMs;
@@ -92,7 +92,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
       const ending = await run(start, (ports) => {
         if (hasStarted) logger.info({ worker }, 'worker replaced');
         hasStarted = true;
-        onFirstReady(ports);
+        onReady(ports);
       });
       if (stopping.signal.aborted) return;
       if (!hasStarted)
@@ -117,22 +117,22 @@ export function createWorkers(count: number, logger: Logger, output: Destination
       cluster.setupPrimary({ exec: join(import.meta.dirname, 'worker.ts'), args: [], serialization: 'advanced' });
       // Kills the workers even if a second signal ends this process without waiting for them.
       process.once('exit', killAll);
-      const firsts = numbers.map((number) => {
+      const workers = numbers.map((number) => {
         const { promise, resolve } = Promise.withResolvers<Ports>();
         const start: WorkerStart = { kind: 'start', number, logLevel: logger.level, config };
         return { ready: promise, running: keepRunning(start, resolve) };
       });
-      const running = Promise.all(firsts.map((first) => first.running));
+      const running = Promise.all(workers.map((worker) => worker.running));
       try {
-        await Promise.race([running, Promise.all(firsts.map((first) => first.ready))]);
+        await Promise.race([running, Promise.all(workers.map((worker) => worker.ready))]);
       } catch (error) {
         stopping.abort();
         killAll();
-        await Promise.allSettled(firsts.map((first) => first.running));
+        await Promise.allSettled(workers.map((worker) => worker.running));
         throw error;
       }
       return {
-        ...(await Promise.any(firsts.map((first) => first.ready))),
+        ...(await Promise.any(workers.map((worker) => worker.ready))),
         async close() {
           stopping.abort();
           const serving = new Set(ready.values());

@@ -16,7 +16,10 @@ export type ReadBody = ReturnType<typeof createBodyReader>;
 
 /** A body that is being read. */
 export interface BodyReading {
-  /** Waits for the end of the body. Until this is called, even a complete body may be dropped. */
+  /**
+   * Resolves to the body once it is complete, or to the reason why it can't be used. Until `take` is called, even a
+   * complete body may be dropped.
+   */
   take(): Promise<CallBody>;
 }
 
@@ -123,7 +126,10 @@ export function createBodyReader(bytesOfAllMax: number) {
   };
 }
 
-/** Runs pieces of work in order. In each turn of the event loop, runs them until their results add up to the limit. */
+/**
+ * Returns a function that queues a piece of work. Each turn of the event loop runs queued work, oldest first, until the
+ * results of the work add up to `perTurn`.
+ */
 function createTurns(perTurn: number): (work: () => number) => void {
   const waiting: (() => number)[] = [];
   const runTurn = () => {

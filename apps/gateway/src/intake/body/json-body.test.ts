@@ -40,7 +40,7 @@ test('reads all JSON that RFC 8259 accepts', () => {
   }
 });
 
-test('rejects everything else, including duplicate keys, and says why', () => {
+test('rejects invalid bodies, including those with duplicate keys, and says why', () => {
   for (const value of rejectedValues) {
     expect([value, failureOf(`{"order_note":${value}}`)]).toEqual([value, expect.stringMatching(reason)]);
   }
@@ -57,7 +57,7 @@ test('accepts equal keys of different objects, and __proto__ and constructor as 
   expect(Reflect.get({}, 'admin')).toBeUndefined();
 });
 
-test('reads 30,000 nested arrays and objects without running out of stack', () => {
+test('reads 30,000 nested arrays or 10,000 nested objects without running out of stack', () => {
   expect(failureOf(`{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`)).toBeUndefined();
   expect(failureOf(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`)).toBeUndefined();
   expect(failureOf('['.repeat(65_000))).toMatch(/not valid JSON/);

@@ -41,7 +41,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The engine's message repeats a part of the body; only the position is used. */
+/**
+ * Returns ` at position N` if the error names a position, and otherwise an empty text. The rest of the engine's message
+ * is not used, because it may repeat a part of the body.
+ */
 function positionOf(error: unknown): string {
   const position = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
   return position === undefined ? '' : ` at position ${position}`;
@@ -66,8 +69,8 @@ function digitsAfterKey(text: string, offset: number): string | undefined {
 
 /**
  * Scans the text of an ordinary object, which has no nested value, no escape and no duplicate key. In such a text, a
- * string followed by a colon is a key, and there are as many keys as the value has. Returns `undefined` for any other
- * object.
+ * string followed by a colon is a key, and there are as many keys as `value` has members. Returns `undefined` for any
+ * other object.
  */
 function scanFlat(text: string, value: Record<string, unknown>): Findings | undefined {
   if (text.includes('\\')) return undefined;

@@ -65,8 +65,8 @@ export function createConnectionLimit<Connection>(connectionsMax: number, close:
       if (state !== undefined) idleSetOf(state).delete(connection);
     },
     /**
-     * Marks a connection as in use. Called when a complete request was received. Returns the function that ends this
-     * use; calling the function again does nothing.
+     * Marks a connection as in use. Called when a complete request has been received. Returns the function that ends
+     * this use; calling the function again does nothing.
      */
     use(connection: Connection): () => void {
       const state = states.get(connection);

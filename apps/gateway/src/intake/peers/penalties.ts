@@ -21,7 +21,7 @@ interface Restriction {
  * Trusted proxies are exempt. Returns the function that counts a penalty.
  *
  * The server must not have other connection listeners yet. It must be created with `pauseOnConnect`, so that nothing is
- * read from a connection that waits. Otherwise, Node.js would later handle everything that it had read in one turn.
+ * read from a connection that waits. Otherwise, Node.js would later handle in one turn everything that it had read.
  */
 export function createPenalties(
   server: Server,
