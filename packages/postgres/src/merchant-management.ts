@@ -80,8 +80,8 @@ async function performOn<Value>(
     if (found.length === 0) return { kind: 'unauthenticated' };
   }
   // The lock delays a revocation until the change has committed. If the revocation commits first, the lock fails and
-  // the statement is repeated. A session is not checked first, because the console has just found it, and it may be one
-  // that only reads.
+  // the statement is repeated. A session is not checked first: the console has just found it, and this check would
+  // reject a session that may only read.
   const actor =
     sessionDigest === undefined
       ? sql`${liveCaller(caller)} for share of ${sql.identifier('client_secrets')}`

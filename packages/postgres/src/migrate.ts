@@ -10,7 +10,7 @@ import { DatabaseError, isLockTimeout, lockTimeoutMessage } from './connections/
 const grantsFile = new URL('../grants.sql', import.meta.url);
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
 
-/** Any number that no other program locks; its digits spell the name of the service in ASCII, `order`. */
+/** Any number that no other program locks. Its bytes spell the name of the service, `order`, in ASCII. */
 const migrationLock = 0x6f72646572;
 
 /**
@@ -40,15 +40,15 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
   const options = { url, applicationName: 'order-gateway migration', statementTimeoutMs: noStatementTimeoutMs };
   return withConnection(options, async ({ db, run }) => {
     const execute: Execute = (query) => db.execute(query);
-    // The first statement connects, which has a deadline.
+    // `run` gives the first statement, which opens the connection, a deadline.
     await run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
     await lockMigrations(execute, lockTimeoutMs);
     const migrations = readMigrationFiles({ migrationsFolder });
     const applied = (await appliedMigrations(execute)) ?? [];
     const latest = Math.max(...applied);
     const knownMillis = migrations.map(({ folderMillis }) => folderMillis);
-    // Before the first release, each schema change regenerated the only migration. Migrations later than the known ones
-    // are those of a newer version.
+    // Before the first release, each schema change regenerated the only migration. Applied migrations that are later
+    // than the known ones are those of a newer version.
     if (applied.some((millis) => !knownMillis.includes(millis) && millis < Math.max(...knownMillis)))
       throw new DatabaseError(
         "its schema is from an earlier checkout and can't be migrated: use a new database or DATA_DIR",

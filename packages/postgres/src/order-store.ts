@@ -20,7 +20,7 @@ export interface PostgresOrderStore
   oldestOrderMs(): number;
 }
 
-/** Stores orders in PostgreSQL. */
+/** Opens a store of orders in PostgreSQL. */
 export function openOrderStore(database: CreationOptions): PostgresOrderStore {
   const creations = database.isDistributed ? openDistributedCreations(database) : openCreations(database);
   const { expireOrder, ...changes } = openOrderChanges(database);

@@ -65,15 +65,17 @@ export const accounts = pgTable('accounts', {
 });
 
 /**
- * Actions of operators, and of merchants on their endpoints and secrets. A trigger of the migration rejects every
- * change of an entry.
+ * Actions of operators, of merchants on their endpoints, secrets and brands, and of people in the console. A trigger of
+ * the migration rejects every change of an entry.
  */
 export const auditLog = pgTable(
   'audit_log',
   {
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
-    /** A user and host, a name that the operator gave, or the client id of the merchant. */
+    /**
+     * A user and host, a name that the operator gave, the client id of the merchant, or `console:` and a person's name.
+     */
     actor: text('actor').notNull(),
     action: text('action').notNull(),
     clientId: text('client_id'),
@@ -86,7 +88,7 @@ export const auditLog = pgTable(
 const ofAccount = (name: string) => bigint(name, { mode: 'number' }).references(() => accounts.id);
 
 /**
- * How a merchant's payment pages look. `logo` is read only by its digest, because every page reads the other columns.
+ * How a merchant's payment pages look. Every page reads the other columns, but `logo` is read only by its digest.
  */
 export const brands = pgTable(
   'brands',
@@ -249,8 +251,8 @@ export const payments = pgTable(
 export interface RefusedPaymentJson {
   readonly checkout_id: number | null;
   readonly payment_id: string;
-  /** Text in `orders`; in the output of `to_jsonb` a number, which has at most 15 digits. */
-  readonly amount: string | number;
+  /** At most 15 digits, which a double stores exactly. */
+  readonly amount: number;
   readonly currency: string;
   readonly paid_at: string;
   readonly code: RefusalCode;
@@ -292,7 +294,7 @@ export const refusedPayments = pgTable(
 /** Whether a payment attempt holds an order, by the database's clock; `null` without a lease. */
 export const isLeaseLive = sql<boolean | null>`(${orders.leaseEndsAt} > now())`;
 
-/** Whether an unpaid order has expired, by the database's clock. It never expires before its lease ends. */
+/** Whether an unpaid order has expired, by the database's clock. An order never expires before its lease ends. */
 export const isExpired = and(
   eq(orders.orderStatus, 'UN_PAID'),
   lte(orders.expiresAt, sql`now()`),
@@ -356,7 +358,7 @@ export const events = pgTable(
   ],
 );
 
-/** The beginning of the ids of the events that are stored at a time. */
+/** Returns the beginning of the ids of events that are stored at a time. */
 export const eventIdAt = (time: SQL): SQL => sql`'evt_' || to_hex((extract(epoch from ${time}) * 1000000)::bigint)`;
 
 /**

@@ -67,7 +67,7 @@ test('a migration whose connection is lost fails with a reason, changes nothing,
     select pid from pg_stat_activity where application_name = 'order-gateway migration' and datname = current_database()
     and wait_event_type = 'Lock'`;
   const outcome = sql.begin(async (session) => {
-    // This is the last table: when the migration waits for its name, it has created all other tables.
+    // The migration waits for the name of this table after it has created several other tables.
     await session`create table orders (id int)`;
     const migrating = migrateDatabase(url).catch((error: unknown) => error);
     await expect.poll(waiting).toHaveLength(1);
@@ -135,13 +135,16 @@ test('a migration has no statement time limit, regardless of the setting of the 
   await migrateDatabase(url);
 });
 
-test('a rejected connection parameter is named', async () => {
+test('the error names a connection parameter that the server rejects', async () => {
   const failure = migrateDatabase(`${await createDatabase()}?channel_binding=require`);
   await expect(failure).rejects.toThrow('unrecognized configuration parameter "channel_binding"');
 });
 
-/** Undoes all migrations but the first. The second one builds indexes concurrently. */
-async function undoIndexes(url: string): Promise<void> {
+/**
+ * Makes all migrations but the first run again: drops their tables and two of the indexes that they build concurrently,
+ * and deletes their records.
+ */
+async function undoLaterMigrations(url: string): Promise<void> {
   await runQuery(url, 'drop table console_links, console_sessions');
   await runQuery(url, 'drop index orders_payment, refused_payments_payment_id');
   await runQuery(
@@ -162,14 +165,14 @@ const bothValid = [
   { name: 'refused_payments_payment_id', indisvalid: true },
 ];
 
-test("what Drizzle's own migrator applied is kept, and recorded in the same way", async () => {
+test("migrations that Drizzle's own migrator applied are kept, and are recorded in the same way", async () => {
   const url = await createDatabase();
   await migrateDatabase(url);
   const done = await runQuery(url, 'select * from drizzle.__drizzle_migrations');
   await migrateDatabase(url);
   expect(await runQuery(url, 'select * from drizzle.__drizzle_migrations')).toEqual(done);
 
-  // That migrator runs all migrations in one transaction, in which no index can be built concurrently.
+  // Drizzle's migrator runs all migrations in one transaction, in which no index can be built concurrently.
   const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await cp(join(packageFolder, 'migrations'), folder, { recursive: true });
@@ -185,7 +188,7 @@ test("what Drizzle's own migrator applied is kept, and recorded in the same way"
 test('an index is built without blocking writes, and is built again if the connection is lost', async () => {
   const { url, sql } = await openDatabase(2);
   await migrateDatabase(url);
-  await undoIndexes(url);
+  await undoLaterMigrations(url);
   const building = () => sql`
     select pid from pg_stat_activity where application_name = 'order-gateway migration' and datname = current_database()
     and query ilike 'create index concurrently%' and wait_event_type = 'Lock'`;
@@ -205,7 +208,7 @@ test('an index is built without blocking writes, and is built again if the conne
 test('an index of a partitioned table is built on each partition', async () => {
   const url = await createDatabase();
   await migrateDatabase(url);
-  await undoIndexes(url);
+  await undoLaterMigrations(url);
   await partition(url);
   // An interrupted attempt leaves an index in this state.
   await runQuery(
@@ -264,7 +267,7 @@ test('every unique key of a table with merchant_id contains it, except that of t
   expect(keys).toEqual([{ key: 'payments_checkout_id_payment_id_pk', column_name: 'merchant_id' }]);
 });
 
-test('every statement of a migration is sent separately, as distributed tables require, and in one transaction unless it builds an index', async () => {
+test('every statement of a migration is sent separately, as distributed tables require, and in the transaction of its migration unless it builds an index', async () => {
   const proxy = await startRecordingProxy(await createDatabase());
   onTestFinished(() => proxy.close());
   await migrateDatabase(proxy.url);

@@ -14,7 +14,7 @@ export async function runIntoDeadlock(
   const waiting = () => sql`select from pg_stat_activity
     where datname = current_database() and application_name = ${applicationName} and wait_event_type = 'Lock'`;
   const { running } = await sql.begin(async (session) => {
-    // With this timeout, PostgreSQL cancels the other session.
+    // This session would look for a deadlock only after a minute, so the other session finds it and is cancelled.
     await session`set local deadlock_timeout = '1min'`;
     const lock = (orderId: string) =>
       session`select from orders where merchant_id = ${merchantId} and order_id = ${orderId} for update`;

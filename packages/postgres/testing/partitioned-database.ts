@@ -3,7 +3,7 @@ import { createTestDatabase, type TestDatabase } from '@order-gateway/dev-postgr
 import { migrateDatabase } from '../src/migrate.ts';
 import { runQuery } from './run-query.ts';
 
-/** Does what `createMigratedDatabase` does, and partitions the tables that `partition.sql` names. */
+/** Creates a database as `createMigratedDatabase` does, and partitions the tables that `partition.sql` names. */
 export function createPartitionedDatabase(): Promise<TestDatabase> {
   return createTestDatabase(migrateAndPartition);
 }

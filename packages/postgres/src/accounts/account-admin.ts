@@ -25,8 +25,8 @@ import { recordConsoleLink } from './console-sessions.ts';
 export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOptions) {
   const { run, ...client } = openOperatorClient(options, 'accounts');
   /**
-   * Changes settings of an account. `isOfKind` restricts the change to accounts that have them, and `also` is another
-   * statement to run with it.
+   * Changes settings of an account. `isOfKind` restricts the change to accounts that have these settings, and `also` is
+   * a further statement to run with it.
    */
   const changeSettings = (
     action: Action & { readonly clientId: string },
@@ -63,7 +63,7 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
       }),
 
     /**
-     * Returns at most `limit` merchants after `afterClientId`, in order of creation, each with its number of live
+     * Returns at most `limit` accounts after `afterClientId`, in order of creation, each with its number of live
      * secrets.
      */
     list: (page: { readonly limit: number; readonly afterClientId?: string | undefined }) =>
@@ -152,7 +152,7 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
   };
 }
 
-/** The client secrets of accounts. The statement that makes a change also records it in the audit log. */
+/** Returns the store of client secrets. The statement that makes a change also records it in the audit log. */
 export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
   return {
     addSecret: (clientId, endsAt) =>
@@ -215,11 +215,11 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
           { details: sql`jsonb_build_object('ends_at', ends_at)` },
         );
         if (ended !== undefined) return { kind: 'ends', endsAt: new Date(ended.ends_at) } as const;
-        const [kept] = await db
+        const [unchanged] = await db
           .select({ isLive: sql<boolean>`${isLiveSecret}` })
           .from(clientSecrets)
           .where(isTarget);
-        if (kept !== undefined) return { kind: kept.isLive ? 'last' : 'ended_already' } as const;
+        if (unchanged !== undefined) return { kind: unchanged.isLive ? 'last' : 'ended_already' } as const;
         const accountExists = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
         return accountExists ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_account' } as const);
       }),

@@ -10,7 +10,7 @@ import { isConcurrencyFailure, redact } from '../connections/errors.ts';
 
 /**
  * A single serializable statement counts a merchant's secrets or endpoints and adds one. If two callers try to add the
- * last one, PostgreSQL fails one of the statements, which is then run again.
+ * last one that is allowed, PostgreSQL fails one of the statements, which is then run again.
  */
 const settings = { default_transaction_isolation: 'serializable' };
 const attemptsMax = 10;
@@ -37,20 +37,21 @@ export function openAdministration(
 export function runOn(client: DatabaseClient<PostgresJsDatabase>): Run {
   const run = async <Result>(
     statement: (db: PostgresJsDatabase) => Promise<Result>,
-    attempts = attemptsMax,
+    attemptsLeft = attemptsMax,
   ): Promise<Result> => {
     try {
       return await client.run(statement);
     } catch (error) {
-      if (!isConcurrencyFailure(error) || attempts === 1) throw error;
-      return run(statement, attempts - 1);
+      if (!isConcurrencyFailure(error) || attemptsLeft === 1) throw error;
+      return run(statement, attemptsLeft - 1);
     }
   };
   return (statement) => run(statement);
 }
 
 /**
- * Opens an operator's client, which `await using` closes. It runs statements as {@link runOn} does, but rejects with errors that contain no values.
+ * Opens an operator's client, which `await using` closes. It runs statements as {@link runOn} does, but rejects with
+ * errors that contain no values.
  */
 export function openOperatorClient(
   { url }: AdminOptions,

@@ -3,7 +3,7 @@ import { and, asc, desc, eq, gt, lt, type SQL, type SQLWrapper, sql } from 'driz
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { auditLog } from '../schema.ts';
 
-/** An operator's action, for the audit log. */
+/** An action to record in the audit log. */
 export interface Action {
   /** The name of the action, such as `secret.add`. */
   readonly name: string;
@@ -29,16 +29,16 @@ function userName(): string {
 
 /**
  * The actor of an action: a name, or a query that returns the name in the column `name`. The other columns of the query
- * are added to the details. The query returns no row if the caller is no longer authorized. The entry then has no
- * actor, and the whole statement fails ({@link isCallerEnded}).
+ * are added to the details. The query returns no row if the caller is no longer authorized. Then the actor is null,
+ * which violates the NOT NULL constraint of the column, and the change fails with it ({@link isCallerEnded}).
  */
 export type Actor = string | SQL;
 
 /**
- * Runs a statement that makes a change, and records the action in the same statement, once, if the statement returned
- * rows. Returns the rows as the driver read them. The table `acted` contains the same rows: `details` can use it to add
- * to the details of the action, and `also` is another statement that can use it. The table `caller` contains the
- * actor's name.
+ * Runs a change and, if it returns rows, inserts one audit log entry in the same SQL statement. Returns the rows as the
+ * driver read them. The CTE `acted` contains the same rows, and the CTE `caller` contains the actor's name: `details`
+ * is an expression that can read them and adds to the details of the action, and `also` is a further CTE that can read
+ * them.
  */
 export async function runRecorded<Row extends Record<string, unknown>>(
   db: PostgresJsDatabase,

@@ -14,7 +14,7 @@ export const brandOfMerchant: SQL<Brand | null> = sql<Brand | null>`(
   ) end) from ${brands} where ${brands.merchantId} = ${accounts.id}
 )`;
 
-/** The brands of merchants. The statement that makes a change also records it in the audit log. */
+/** Returns the store of brands. The statement that makes a change also records it in the audit log. */
 export function brandsOn(run: Run, actor: Actor): BrandStore {
   return {
     findBrand: (clientId) =>

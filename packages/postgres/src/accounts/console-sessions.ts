@@ -153,7 +153,9 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
   };
 }
 
-/** Deletes a link, and selects its user and the enabled merchant. */
+/**
+ * Returns the statement that deletes a link and selects its user, if the merchant is enabled, and the actor's query.
+ */
 function userOfLink(linkDigest: Uint8Array) {
   const isOfLink = eq(consoleLinks.tokenDigest, linkDigest);
   return {
@@ -166,7 +168,7 @@ function userOfLink(linkDigest: Uint8Array) {
   };
 }
 
-/** Selects a person as the user, with the enabled merchant. */
+/** Returns the statement that selects a person as the user, if the merchant is enabled, and the actor's query. */
 function userOfPerson({ clientId, name, role }: ConsolePerson) {
   const isMerchant = and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'), isNull(accounts.disabledAt));
   return {

@@ -8,8 +8,8 @@ type Done = { readonly kind: 'done'; readonly item: string };
 
 const done = (item: string): Done => ({ kind: 'done', item });
 
-/** Opens a queue whose batches end when the test finishes them, so that the test sees which items share a batch. */
-function openTestQueue(options: {
+/** Creates a queue whose batches end when the test finishes them, so that the test sees which items share a batch. */
+function createTestQueue(options: {
   clients: number;
   batchMin?: number;
   batchMax: number;
@@ -44,7 +44,7 @@ function openTestQueue(options: {
 const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 test('a lone item is sent at once, and items that arrive while the client is busy are sent together', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 10, waitingMax: 10 });
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 10, waitingMax: 10 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();
   const later = ['b', 'c', 'd'].map((item) => queue.add(item, enoughMs));
@@ -59,7 +59,7 @@ test('a lone item is sent at once, and items that arrive while the client is bus
 });
 
 test('runs one batch per client at a time, none larger than the limit', async () => {
-  const { queue, batches } = openTestQueue({ clients: 2, batchMax: 2, waitingMax: 10 });
+  const { queue, batches } = createTestQueue({ clients: 2, batchMax: 2, waitingMax: 10 });
   const outcomes = ['a', 'b', 'c', 'd', 'e'].map((item) => queue.add(item, enoughMs));
   await endOfTurn();
   expect(batches.map(({ items }) => items)).toEqual([
@@ -74,7 +74,7 @@ test('runs one batch per client at a time, none larger than the limit', async ()
 });
 
 test('if a client is free, enough items for a batch are sent during the turn in which they arrive', async () => {
-  const { queue, batches } = openTestQueue({ clients: 2, batchMin: 2, batchMax: 4, waitingMax: 10 });
+  const { queue, batches } = createTestQueue({ clients: 2, batchMin: 2, batchMax: 4, waitingMax: 10 });
   const outcomes = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((item) => queue.add(item, enoughMs));
   expect(batches.map(({ items }) => items)).toEqual([
     ['a', 'b'],
@@ -88,7 +88,7 @@ test('if a client is free, enough items for a batch are sent during the turn in 
 });
 
 test('after a series of lone items, an item is sent before the end of the turn, until two items arrive together', async () => {
-  const { queue, batches } = openTestQueue({ clients: 2, batchMax: 4, waitingMax: 10 });
+  const { queue, batches } = createTestQueue({ clients: 2, batchMax: 4, waitingMax: 10 });
   const countBatchesSentAtOnce = async (...items: readonly string[]) => {
     const outcomes = items.map((item) => queue.add(item, enoughMs));
     const sentAtOnce = batches.length;
@@ -105,7 +105,7 @@ test('after a series of lone items, an item is sent before the end of the turn, 
 });
 
 test('an item without any time left never runs', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
   const late = { kind: 'deadline_exceeded' };
   expect(await Promise.all([queue.add('a', 0), queue.add('b', -1)])).toEqual([late, late]);
   await endOfTurn();
@@ -113,7 +113,7 @@ test('an item without any time left never runs', async () => {
 });
 
 test('an item beyond the limit is overloaded at once, and one that waits too long never runs', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();
   const tooLate = queue.add('b', 1);
@@ -129,7 +129,7 @@ test('an item beyond the limit is overloaded at once, and one that waits too lon
 });
 
 test('an item that the database rejects is found by halving its batch, and fails alone with an error without values', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 8, waitingMax: 8 });
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 8, waitingMax: 8 });
   const items = ['a', 'b', 'c', 'd', 'e', 'bad', 'f', 'g'];
   const outcomes = Promise.allSettled(items.map((item) => queue.add(item, enoughMs)));
   const expected = [items, items.slice(0, 4), items.slice(4), ['e', 'bad'], ['e'], ['bad'], ['f', 'g']];
@@ -145,7 +145,7 @@ test('an item that the database rejects is found by halving its batch, and fails
 });
 
 test('a batch that fails regardless of its items is not retried in parts', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
   const outcomes = Promise.allSettled(['a', 'no table'].map((item) => queue.add(item, enoughMs)));
   await endOfTurn();
   batches[0]?.finish();
@@ -154,7 +154,7 @@ test('a batch that fails regardless of its items is not retried in parts', async
 });
 
 test('a batch whose connection is lost is unavailable and does not run again', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
   const outcomes = Promise.all(['a', 'lost'].map((item) => queue.add(item, enoughMs)));
   await endOfTurn();
   batches[0]?.finish();
@@ -163,7 +163,7 @@ test('a batch whose connection is lost is unavailable and does not run again', a
 });
 
 test('a queue closes its clients only when no item is waiting or in flight', async () => {
-  const { queue, batches, closed } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 3 });
+  const { queue, batches, closed } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 3 });
   const outcomes = Promise.all(['a', 'b'].map((item) => queue.add(item, enoughMs)));
   const closing = queue.close();
   for (const index of [0, 1]) {
@@ -176,7 +176,7 @@ test('a queue closes its clients only when no item is waiting or in flight', asy
 });
 
 test('if more items wait than fit into a batch, the owners take turns', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 4, waitingMax: 20, ownerOf: ([owner]) => owner });
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 4, waitingMax: 20, ownerOf: ([owner]) => owner });
   const first = queue.add('a0', enoughMs);
   await endOfTurn();
   const items = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'b1', 'b2', 'c1'];
@@ -202,7 +202,7 @@ test('if owners are separated, each batch belongs to the owner of the oldest ite
     ownerOf: ([owner]: string) => owner,
     separatesOwners: true,
   };
-  const { queue, batches } = openTestQueue(options);
+  const { queue, batches } = createTestQueue(options);
   const first = queue.add('a0', enoughMs);
   await endOfTurn();
   const items = ['b1', 'a1', 'a2', 'c1', 'a3', 'b2', 'a4'];
@@ -216,7 +216,7 @@ test('if owners are separated, each batch belongs to the owner of the oldest ite
 });
 
 test('a queue reports the age of its oldest item, and rejects an item that would wait too long', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 9 });
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 9 });
   expect(queue.oldestMs()).toBe(0);
   const first = queue.add('a', enoughMs);
   await endOfTurn();

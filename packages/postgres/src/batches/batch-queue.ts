@@ -65,7 +65,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
-  /** Oldest first. */
+  /** The batches in flight, oldest first. */
   const running = new Set<readonly Entry<Item, Outcome>[]>();
   let flushIsScheduled = false;
   let loneBatches = 0;

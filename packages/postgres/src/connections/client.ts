@@ -49,7 +49,7 @@ export interface DatabaseOptions {
   readonly connectionEvents?: ConnectionEvents | undefined;
   /** Creates the metrics; absent: none. */
   readonly meter?: Meter | undefined;
-  /** Looks for the server of a statement without a response. Absent: only the statement's deadline ends it. */
+  /** Looks for the server of a statement without a response. Absent: such a statement ends only at its deadline. */
   readonly probe?: ServerProbe | undefined;
   /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
   readonly isDistributed?: boolean | undefined;
@@ -202,8 +202,8 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
     fetch_types: false,
     onnotice: (notice: Notice) => {
       if (!isReplicationGivenUp(notice)) return;
-      // Runs before the success of the statement is read. Any running statement may be the one concerned, so all of
-      // them fail.
+      // The notice is read before the success of its statement. It may concern any running statement, so all of them
+      // fail.
       fail(new ConnectionLost(replicationMessage));
       destroy();
     },

@@ -25,7 +25,8 @@ export interface TlsSettings {
   /** Whether TLS begins at once, without asking the server first. */
   readonly isDirect: boolean;
   /**
-   * Returns the TLS options for a host. Without a server name, as for an IP address, Node.js checks for `localhost`.
+   * Returns the TLS options for a host. They check the certificate for that host, because without a server name, as for
+   * an IP address, Node.js would check it for `localhost`.
    */
   optionsFor(host: string): ConnectionOptions;
 }
@@ -79,11 +80,11 @@ function modeOf(text: string | undefined, hosts: string, rootFile: string | unde
   const mode = tlsModes.find((known) => known === text);
   if (mode === undefined)
     throw new ConnectionUrlError(`has sslmode ${JSON.stringify(text)}, which must be one of ${tlsModes.join(', ')}`);
-  // As in libpq, naming a root certificate requests that the certificate of the server is checked.
+  // As in libpq, naming a root certificate requests verification of the server's certificate.
   return mode === 'require' && rootFile !== undefined ? 'verify-ca' : mode;
 }
 
-/** Whether a host is this machine: a loopback address or the folder of a Unix socket. PGHOST replaces an empty one. */
+/** Whether a host is this machine: a loopback address or the folder of a Unix socket. PGHOST replaces an empty host. */
 function isLocal(hostAndPort: string): boolean {
   const host = hostAndPort.replace(/:\d*$/, '').replaceAll(/%2f/gi, '/') || process.env.PGHOST || 'localhost';
   return host === 'localhost' || host === '[::1]' || host.startsWith('/') || (isIPv4(host) && host.startsWith('127.'));

@@ -80,8 +80,8 @@ const tlsClosedMessage = 'before secure TLS connection was established';
 const temporaryStates = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58030)$/;
 
 /**
- * SQLSTATEs after which a connection is replaced: connection exceptions, shutdowns, timeouts that end it, and a
- * read-only session, because a new session may reach the primary.
+ * SQLSTATEs after which a connection is replaced: connection exceptions, shutdowns, timeouts that end the
+ * session, and a read-only session, because a new session may reach the primary.
  */
 const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 
@@ -141,7 +141,7 @@ export function isDuplicate(error: unknown): boolean {
 }
 
 /**
- * Whether a change failed because its audit log entry would have no actor, because its caller is no longer authorized.
+ * Whether a change failed because its caller is no longer authorized, so that its audit log entry would have no actor.
  */
 export function isCallerEnded(error: unknown): boolean {
   const cause = rootCause(error);

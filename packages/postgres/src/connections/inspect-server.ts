@@ -17,8 +17,8 @@ export function inspectServer(url: string) {
     );
     return {
       /**
-       * The settings that are off, of those without which the server can lose acknowledged orders: `fsync`,
-       * `full_page_writes` and `synchronous_commit` (PostgreSQL 18, 19.5.1).
+       * Which of `fsync`, `full_page_writes` and `synchronous_commit` are off. If any of them is off, the server can
+       * lose acknowledged orders (PostgreSQL 18, 19.5.1).
        */
       losesOrdersBy: row?.off ?? [],
       /** Whether the database may be distributed over several servers. */

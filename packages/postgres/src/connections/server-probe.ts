@@ -10,12 +10,12 @@ import {
 } from './session-watch.ts';
 import type { Address } from './sockets.ts';
 
-/** Clients share a result for this long, so that a process opens at most four sessions per second. */
+/** Clients share a result for this long, so that a process probes an address at most four times per second. */
 const resultSharedMs = 250;
 
 /**
- * The result of one probe: a server with those of its sessions that no statement timeout can end now, a rejection, or
- * no server.
+ * The result of one probe: a server and those of its sessions that no statement timeout can end at the moment; a
+ * rejection; or no server.
  */
 type ProbeResult =
   | { readonly server: string; readonly stuck: readonly string[] }

@@ -58,7 +58,7 @@ export interface WatchedConnection {
 }
 
 /**
- * Opens the watch over a connection that is not open yet. It watches the connection's session while a statement has no
+ * Creates the watch of a connection that is not open yet. It observes the connection's session while a statement has no
  * response.
  */
 export function watchSession(connection: WatchedConnection, probe: ServerProbe) {
@@ -86,11 +86,11 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
     isWatching = true;
     while (silent.size > 0 && !isOver()) {
       const address = connection.address();
-      const before = state;
+      const previousState = state;
       state = address === undefined ? 'running' : await probe.stateOf(session, address);
       // A stuck session responds as soon as it runs again. If it has not responded after two probes, its response is
       // lost.
-      const isLost = state === 'lost' || (isStuck && state === 'running' && before === 'running');
+      const isLost = state === 'lost' || (isStuck && state === 'running' && previousState === 'running');
       if (isLost && silent.size > 0) {
         onLost();
         if (state === 'lost' && session !== undefined) probe.reportLost(session.server);
@@ -101,8 +101,8 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
 
   return {
     /**
-     * Resolves when the session is identified. This happens before its first statement, because the query would have to
-     * wait for that statement.
+     * Resolves when the session is identified. The identifying query is sent before the session's first statement,
+     * because it would otherwise have to wait for that statement.
      */
     identified(): Promise<void> {
       identifying ??= identify();

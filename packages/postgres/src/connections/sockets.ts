@@ -58,11 +58,11 @@ export interface OpenedSocket {
 
 /** Opens a socket to an address. With TLS, connecting and the handshake take at most `timeoutMs` milliseconds. */
 export function openSocket(address: Address, tls: TlsSettings | undefined, timeoutMs: number): OpenedSocket {
-  const plain = connect('path' in address ? address : { ...address, port: address.port ?? 0, noDelay: true });
-  let current: Socket = plain;
+  const plainSocket = connect('path' in address ? address : { ...address, port: address.port ?? 0, noDelay: true });
+  let current: Socket = plainSocket;
   // If a server closes each new connection, the driver would otherwise reconnect until the deadline of the statement.
-  plain.once('end', () => {
-    if (plain.bytesRead === 0) plain.destroy(new ConnectionLost());
+  plainSocket.once('end', () => {
+    if (plainSocket.bytesRead === 0) plainSocket.destroy(new ConnectionLost());
   });
   // With TLS, only the TLS socket may be destroyed: a write to a destroyed socket below it ends the process with EBADF.
   const ending = new AbortController();
@@ -70,15 +70,15 @@ export function openSocket(address: Address, tls: TlsSettings | undefined, timeo
     ending.abort(reason);
     current.destroy();
   };
-  if (tls === undefined) return { socket: Promise.resolve(plain), destroy };
+  if (tls === undefined) return { socket: Promise.resolve(plainSocket), destroy };
   const host = 'host' in address ? (address.host ?? '') : '';
-  const begin = () => {
+  const beginTls = () => {
     const options = { ...tls.optionsFor(host), ...(tls.isDirect && { ALPNProtocols: ['postgresql'] }) };
-    current = connectTls({ socket: plain, ...(!isIP(host) && { servername: host }), ...options });
+    current = connectTls({ socket: plainSocket, ...(!isIP(host) && { servername: host }), ...options });
     return current;
   };
   const timer = setTimeout(() => destroy(new ConnectionTimedOut()), timeoutMs);
-  const socket = secure(plain, tls, begin, ending.signal)
+  const socket = secure(plainSocket, tls, beginTls, ending.signal)
     .catch((error) => {
       destroy();
       return failingStream(error);
@@ -93,23 +93,23 @@ const tlsAccepted = 'S';
 
 /** Secures a socket. Returns the TLS socket, or the socket itself if the server rejects TLS and TLS is optional. */
 async function secure(
-  plain: Socket,
+  plainSocket: Socket,
   { isOptional, isDirect }: TlsSettings,
-  begin: () => Socket,
+  beginTls: () => Socket,
   signal: AbortSignal,
 ): Promise<Socket> {
   // An error emitted before the driver listens would end the process. `destroyed` shows the error later.
-  plain.on('error', () => {});
-  await once(plain, 'connect', { signal });
+  plainSocket.on('error', () => {});
+  await once(plainSocket, 'connect', { signal });
   if (!isDirect) {
-    plain.write(tlsRequest);
-    const [response] = await once(plain, 'data', { signal });
+    plainSocket.write(tlsRequest);
+    const [response] = await once(plainSocket, 'data', { signal });
     // Any further bytes are not encrypted, and must not be mistaken for part of the session (CVE-2021-23222).
     if (response.length !== 1) throw new ConnectionLost();
-    if (String(response) !== tlsAccepted && isOptional) return plain;
+    if (String(response) !== tlsAccepted && isOptional) return plainSocket;
     if (String(response) !== tlsAccepted) throw new ConnectionLost(noTlsMessage);
   }
-  const secured = begin();
+  const secured = beginTls();
   secured.on('error', () => {});
   await once(secured, 'secureConnect', { signal });
   if (secured.destroyed) throw new ConnectionLost();

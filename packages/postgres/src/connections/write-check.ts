@@ -12,10 +12,10 @@ const lockTimeoutMs = 1_000;
 const file = { chunkBytes: 8_000, chunks: 64, memory: '64kB' };
 
 /**
- * A transaction that stores nothing, but needs everything that an insert of an order needs. This is, in this order, the
- * lock on the table with the privilege and a writable session, space on the data disk, and a commit in the log, on its
- * disk and on the synchronous standby. The statements are separate, because Citus does not allow an insert within
- * another statement. Without parameters, the driver sends them as one message, which is one transaction (PostgreSQL 18,
+ * A transaction that stores nothing, but needs everything that an insert of an order needs: first the privilege, a
+ * writable session and a lock on the table, then space on the data disk, and finally a commit in the log, on its disk
+ * and on the synchronous standby. The statements are separate, because Citus does not allow an insert within another
+ * statement. Without parameters, the driver sends them as one message, which is one transaction (PostgreSQL 18,
  * 54.2.2.1).
  */
 const storeNothing = sql.raw(`
@@ -27,13 +27,15 @@ const storeNothing = sql.raw(`
   select pg_logical_emit_message(true, 'order-gateway', 'ready')`);
 
 /**
- * Opens the check whether the database can store orders now, on a separate connection, so that the check delays no
- * order.
+ * Opens a check of whether the database can store orders now. It has a separate connection, so that it delays no order.
  */
 export function openWriteCheck(database: DatabaseOptions) {
   const client = openClient({ ...database, applicationName: 'order-gateway readiness' }, (db) => db);
   return {
-    /** Rejects with the reason if it can't, without SQL and values. Completes within the deadline of a statement. */
+    /**
+     * Rejects with the reason, without SQL and values, if the database can't store orders. Completes within the
+     * deadline of a statement.
+     */
     async run(): Promise<void> {
       try {
         await client.run((db) => db.execute(storeNothing));

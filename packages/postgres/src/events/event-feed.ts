@@ -26,7 +26,7 @@ export interface PostgresEventFeed extends EventFeed, Closable {
   findNewEvents(after: ReadonlyMap<AccountId, number>): Promise<ReadonlySet<AccountId>>;
 }
 
-/** Lists events in PostgreSQL on a separate connection, so that they delay neither lookups nor new orders. */
+/** Lists events in PostgreSQL on a separate connection, so that lists delay neither lookups nor new orders. */
 export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
   const client = openListClient(options, prepareEvents);
   const pages = openListQueue({ ...options, name: 'event lists' }, client, readEvents);
@@ -52,7 +52,7 @@ export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
 type EventRequest = EventFilter & { readonly merchantId: AccountId };
 type FeedClient = DatabaseClient<ReturnType<typeof prepareEvents>>;
 
-/** Reads a page of a feed. If it is not full and events lack positions, assigns them and reads the page again. */
+/** Reads a page of a feed. If it is not full and some events have no position, assigns positions and reads it again. */
 async function readEvents(client: FeedClient, page: EventRequest): Promise<EventPage> {
   const read = await readPositioned(client, page);
   if (read.kind !== 'found' || !read.lacksPositions || read.isCut || read.events.length === page.limit) return read;
@@ -102,7 +102,7 @@ async function assignPositions(client: FeedClient, merchantId: AccountId): Promi
   const assigned = await client.run(({ assign }) => assign.execute({ merchantId }));
   if (assigned.length > 0) return;
   // Another process has assigned them, or the merchant has no feed yet.
-  await client.run(({ openFeed }) => openFeed.execute({ merchantId }));
+  await client.run(({ createFeed }) => createFeed.execute({ merchantId }));
   await client.run(({ assign }) => assign.execute({ merchantId }));
 }
 
@@ -135,8 +135,8 @@ function prepareEvents(db: PostgresJsDatabase) {
         .limit(sql.placeholder('limit')),
     );
   const last = (column: string) => sql.raw(`(select ${column} from scanned order by position desc limit 1)`);
-  // The event of the cursor must exist. This shows that it belongs to the current history of the database, in which all
-  // later events have higher positions.
+  // The event of the cursor must exist. Its existence shows that the cursor belongs to the current history of the
+  // database, in which all later events have higher positions.
   const feed = sql`(
     select ${eventId} = '' or exists (
       select 1 from ${events} where ${isMerchants} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
@@ -144,7 +144,7 @@ function prepareEvents(db: PostgresJsDatabase) {
       (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
       ${last('position')} as last_position, ${last('event_id')} as last_event_id
   ) as feed`;
-  // PostgreSQL looks up an array in the index of the events, regardless of the statistics of the table.
+  // An array, because PostgreSQL looks it up in the index of the events, regardless of the table's statistics.
   const waiting = sql`array(
     select ${events.eventId} from ${events} where ${isMerchants} and ${isNull(events.position)}
     order by ${events.eventId} limit ${positionedMax}
@@ -201,11 +201,11 @@ function prepareEvents(db: PostgresJsDatabase) {
       .where(and(isMerchants, sql`${events.eventId} = any(${locked.ids})`, isNull(events.position)))
       .returning({ eventId: events.eventId })
       .prepare('assign_positions'),
-    openFeed: db
+    createFeed: db
       .insert(eventFeeds)
       .values({ merchantId: sql`${sql.placeholder('merchantId')}`, lastPosition: 0 })
       .onConflictDoNothing()
-      .prepare('open_feed'),
+      .prepare('create_feed'),
     findNew: db
       .select({ merchantId: sql<string>`merchant_id` })
       .from(

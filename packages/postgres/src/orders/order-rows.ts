@@ -31,8 +31,8 @@ export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
 };
 
 /**
- * The columns that only a state change or an erasure sets, in the order of the table, where they precede only
- * `metadata`.
+ * The columns that are null in a new order, in the order of the table. Only `metadata`, which can be null too, follows
+ * them.
  */
 const laterColumns = [
   ...(['paidAt', 'paymentId', 'cancelledAt', 'erasedDigest', 'checkoutId'] as const),
@@ -56,15 +56,15 @@ export const rowPlaceholders = {
   expiresAt: sql`${sql.placeholder('expiresAt')}`,
 };
 
-/** Returns a row to insert. The function returns the value for the name of a column. */
+/** Returns a row to insert. `value` returns the value for the name of a column. */
 export function newRow(value: (column: string) => SQL): Record<keyof NewOrderRow | 'metadata', SQL> {
   const namedColumns = [...columns, ['metadata', orders.metadata] as const];
   return Object.fromEntries(namedColumns.map(([key, { name }]) => [key, value(name)])) as ReturnType<typeof newRow>;
 }
 
 /**
- * The key by which an order already exists. A conflict on another key, such as an id, is an internal error and fails
- * the statement.
+ * The key that identifies an existing order. A conflict on any other key, such as the service order id, fails the
+ * statement.
  */
 export const conflictTarget = { target: [orders.merchantId, orders.order_id] };
 

@@ -100,8 +100,8 @@ function prepareFindDue(db: PostgresJsDatabase) {
 /**
  * Moves from endpoint to endpoint through the index of pending deliveries, and claims the due ones of each up to the
  * limits, so that the backlog of one endpoint does not affect other endpoints. PostgreSQL reads no further endpoint
- * once it has enough rows. Whatever the statistics of the tables are, no plan for this form reads other events or
- * orders of a merchant: it reads due rows by their ctid, joins no third table, and looks up each endpoint once.
+ * once it has enough rows. Whatever the statistics of the tables are, every plan for this form reads due rows by their
+ * ctid, joins no third table, and looks up each endpoint once, so it reads no other events or orders of a merchant.
  */
 function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
   const limit = sql`${sql.placeholder('limit')}::int`;

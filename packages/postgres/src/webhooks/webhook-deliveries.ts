@@ -22,7 +22,7 @@ export interface EndpointKey {
   readonly endpointId: string;
 }
 
-/** Returns the identity of an endpoint as one text. */
+/** Returns the identity of an endpoint as one string. */
 export function endpointKeyOf({ merchantId, endpointId }: EndpointKey): string {
   return `${merchantId} ${endpointId}`;
 }

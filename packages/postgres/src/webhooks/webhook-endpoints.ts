@@ -121,7 +121,7 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
         return { waiting: row?.waiting ?? 0, lastResult: row?.last_result ?? null };
       }),
 
-    /** The stored secrets of all endpoints. */
+    /** Returns the stored secrets of all endpoints. */
     listSecrets: () =>
       run((db) => {
         const { merchantId, endpointId, signingSecret, previousSecret } = webhookEndpoints;
@@ -153,7 +153,7 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
   };
 }
 
-/** The webhook endpoints of merchants. The statement that makes a change also records it in the audit log. */
+/** Returns the store of webhook endpoints. The statement that makes a change also records it in the audit log. */
 export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
   /** Makes and records a change of a merchant's endpoints. Returns the rows of the statement. */
   const change = <Row extends Record<string, unknown>>(
@@ -168,7 +168,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
     });
 
   /** Makes and records a change of one row. Returns whether the row exists. */
-  const changeRow = async (...of: Parameters<typeof change>) => (await change(...of)).length === 1;
+  const changeRow = async (...args: Parameters<typeof change>) => (await change(...args)).length === 1;
 
   const isEndpoint = (merchantId: AccountId, endpointId: string) =>
     and(eq(webhookEndpoints.merchantId, merchantId), eq(webhookEndpoints.endpointId, endpointId));
@@ -308,9 +308,9 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
 }
 
 /**
- * Finds the events of an order among the merchant's newest {@link scannedMax} events before `after`. No event of the
- * order is older than the order. The events have no index by order, because each change of an order would have to write
- * to it.
+ * Finds the events of an order among the merchant's newest {@link scannedMax} events before `after`. Apart from a
+ * difference between clocks, no event of the order is older than the order. The events have no index by order, because
+ * each change of an order would have to write to it.
  */
 async function scanForOrder(db: PostgresJsDatabase, merchantId: AccountId, orderId: string, after?: string) {
   const orderAt = sql`(${orders.createdAt} - ${paidAtToleranceMs / 1_000} * interval '1 second')`;
@@ -341,8 +341,8 @@ async function scanForOrder(db: PostgresJsDatabase, merchantId: AccountId, order
   return { eventIds: found?.eventIds ?? '{}', scannedTo: found?.isCut ? { eventId: found.lastId } : undefined };
 }
 
-const { merchantId: _, ...ownColumns } = getTableColumns(webhookDeliveries);
-const deliveryColumns = { ...ownColumns, type: events.type, createdAt: events.createdAt };
+const { merchantId: _, ...columnsWithoutMerchant } = getTableColumns(webhookDeliveries);
+const deliveryColumns = { ...columnsWithoutMerchant, type: events.type, createdAt: events.createdAt };
 
 const hasStatus: Readonly<Record<DeliveryStatus, SQL | undefined>> = {
   pending: isNotNull(webhookDeliveries.nextAttemptAt),

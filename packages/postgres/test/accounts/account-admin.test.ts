@@ -19,9 +19,9 @@ afterAll(() => accounts?.close());
 const [soon, later] = [new Date('2098-01-31T12:00:00.000Z'), new Date('2099-01-31T12:00:00.000Z')];
 
 /** Creates a merchant with one secret that never expires. */
-async function newAccount(): Promise<{ clientId: string; first: number }> {
+async function newAccount(): Promise<{ clientId: string; firstSecretId: number }> {
   const { clientId } = await accounts.create('Shop');
-  return { clientId, first: (await accounts.listSecrets(clientId))?.[0]?.id ?? 0 };
+  return { clientId, firstSecretId: (await accounts.listSecrets(clientId))?.[0]?.id ?? 0 };
 }
 
 function addSecret(clientId: string) {
@@ -29,22 +29,22 @@ function addSecret(clientId: string) {
 }
 
 test('the end of a secret can be brought forward, but never postponed', async () => {
-  const { clientId, first } = await newAccount();
-  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', endsAt: later });
-  expect(await accounts.endSecret(clientId, first, soon)).toEqual({ kind: 'ends', endsAt: soon });
-  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', endsAt: soon });
+  const { clientId, firstSecretId } = await newAccount();
+  expect(await accounts.endSecret(clientId, firstSecretId, later)).toEqual({ kind: 'ends', endsAt: later });
+  expect(await accounts.endSecret(clientId, firstSecretId, soon)).toEqual({ kind: 'ends', endsAt: soon });
+  expect(await accounts.endSecret(clientId, firstSecretId, later)).toEqual({ kind: 'ends', endsAt: soon });
   expect(await accounts.listSecrets(clientId)).toMatchObject([{ endsAt: soon }]);
 });
 
 test('a secret that has ended stays ended, and does not let an account exceed its limit of live secrets', async () => {
-  const { clientId, first } = await newAccount();
-  expect(await accounts.endSecret(clientId, first, null)).toMatchObject({ kind: 'ends' });
+  const { clientId, firstSecretId } = await newAccount();
+  expect(await accounts.endSecret(clientId, firstSecretId, null)).toMatchObject({ kind: 'ends' });
   const ended = await accounts.listSecrets(clientId);
   for (let count = 0; count < liveSecretsMax; count += 1) {
     expect(await addSecret(clientId)).toMatchObject({ kind: 'added' });
   }
-  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ended_already' });
-  expect(await accounts.endSecret(clientId, first, null)).toEqual({ kind: 'ended_already' });
+  expect(await accounts.endSecret(clientId, firstSecretId, later)).toEqual({ kind: 'ended_already' });
+  expect(await accounts.endSecret(clientId, firstSecretId, null)).toEqual({ kind: 'ended_already' });
   expect((await accounts.listSecrets(clientId))?.[0]).toEqual(ended?.[0]);
   expect(await addSecret(clientId)).toEqual({ kind: 'too_many' });
 });
@@ -71,7 +71,7 @@ test('operators who add secrets at the same time never exceed the limit of live 
 
 test("another merchant's secret is unknown", async () => {
   const [{ clientId }, otherAccount] = [await newAccount(), await newAccount()];
-  expect(await accounts.endSecret(clientId, otherAccount.first, null)).toEqual({ kind: 'unknown_secret' });
+  expect(await accounts.endSecret(clientId, otherAccount.firstSecretId, null)).toEqual({ kind: 'unknown_secret' });
   expect(await accounts.listSecrets(otherAccount.clientId)).toMatchObject([{ endsAt: null }]);
 });
 

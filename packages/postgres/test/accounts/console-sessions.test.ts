@@ -58,7 +58,7 @@ test('a link works once, even if two people use it at the same time', async () =
   expect((await actionsOf(clientId)).slice(1)).toEqual([['console:Ada', 'console.sign_in', { role: 'read' }]]);
 });
 
-test('a link ends after 15 minutes, and does not work for a disabled merchant', async () => {
+test('a link expires after 15 minutes, and does not work for a disabled merchant', async () => {
   const clientId = await newMerchant();
   const [old, other] = [await newLink(clientId), await newLink(clientId)];
   const age = consoleLimits.linkMs / 1_000;

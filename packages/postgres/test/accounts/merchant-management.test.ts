@@ -33,7 +33,7 @@ async function stateOf({ merchantId, clientId }: ManagedTarget): Promise<unknown
 const firstSecretOf = (merchantId: number) =>
   database.sql`(select min(id)::int as id from client_secrets where account_id = ${merchantId})`;
 
-/** Ends the caller's right to act. */
+/** Functions that end the caller's right to act. */
 const endings = {
   'revoked secret': ({ merchantId }: ManagedTarget) =>
     database.sql`update client_secrets set ends_at = now() where id = ${firstSecretOf(merchantId)}`,
@@ -52,7 +52,7 @@ describe.each(Object.entries(managementChanges))('%s', (_name, change) => {
   });
 
   test.each(Object.entries(endings))(
-    'changes nothing for a %s, even if this happens after the first check',
+    'changes nothing for a %s, even if the right to act ends after the first check',
     async (_ended, end) => {
       const target = await createTarget();
       let before: unknown;

@@ -65,7 +65,7 @@ function openTestClient(url: string, applicationName: string): DatabaseClient<Po
   return client;
 }
 
-/** Runs a prepared statement that returns its parameter. */
+/** Opens a client with a function that runs a prepared statement, which returns its parameter. */
 function openEcho(url: string, applicationName: string) {
   const client = openClient({ url, applicationName }, (db) =>
     db
@@ -80,7 +80,7 @@ function openEcho(url: string, applicationName: string) {
 
 const isTimeout = (error: unknown) => redact(error).message.startsWith('no response');
 
-/** Returns how a statement fails, and whether only its deadline ended it. */
+/** Returns the kind of a statement's failure, or `timeout` if only its deadline ended it. */
 async function failureOf(running: Promise<unknown>): Promise<unknown> {
   const error = await running.then(() => undefined).catch((reason: unknown) => reason);
   return isTimeout(error) ? 'timeout' : statementFailure(error);
@@ -188,7 +188,7 @@ test('a statement sent after the server has ended the connection is unavailable,
 test.each([
   'failure on connection marked as essential: 127.0.0.1:54321',
   'could not find valid entry for shard 102008',
-])('a coordinator of Citus with the error "%s" is unavailable, and its session is replaced', async (text) => {
+])('a statement that fails with the Citus error "%s" is unavailable, and its session is replaced', async (text) => {
   const client = openTestClient(server.url, 'lost worker');
   const pidOf = async () => {
     const [row] = await client.run((db) => db.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`));
@@ -306,7 +306,7 @@ describe('connection events', () => {
     expect(changes).toEqual([]);
   });
 
-  test('a client that works does not end the outage of another', () => {
+  test('a client that works does not end the outage of another client', () => {
     const changes: ConnectionChange[] = [];
     const events = createConnectionEvents((change) => changes.push(change));
     const [inserts, lookups] = [{}, {}];

@@ -5,7 +5,7 @@ import { useTestDatabase } from '../../testing/test-database.ts';
 
 const database = useTestDatabase();
 
-test('names the settings that can make the server lose an acknowledged order', async () => {
+test('inspectServer names the settings that can make the server lose an acknowledged order', async () => {
   const before = await inspectServer(database.url);
   await runQuery(
     database.url,

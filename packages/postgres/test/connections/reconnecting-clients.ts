@@ -3,7 +3,8 @@ import { sql } from 'drizzle-orm';
 import { type DatabaseClient, openClient } from '../../src/connections/client.ts';
 
 /**
- * Runs statements until its parent disconnects. Responds to a message once each client has run a statement since then.
+ * This program runs statements until its parent process disconnects. It responds to a message once each of its clients
+ * has run a statement after the message.
  */
 const url = process.argv[2] ?? '';
 const clients = Array.from({ length: 12 }, () => openClient({ url, applicationName: 'reconnecting' }, (db) => db));

@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { openOrderStore } from '../../src/order-store.ts';
-import { openOrderIds } from '../../src/orders/writes/order-ids.ts';
+import { createOrderIds } from '../../src/orders/writes/order-ids.ts';
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
 import { distributedTables, startDistributedCluster } from '../../testing/distributed-database.ts';
@@ -163,7 +163,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const tasks: number[] = [];
     for (const run of proxy.runs.filter(isOfMerchant)) tasks.push(...(await tasksOf(database.url, run)));
     expect(tasks.filter((count) => count > 1)).toEqual([]);
-    // Accounts and payments are on the coordinator.
+    // Accounts and payments are on the coordinator, so a statement about them needs no task.
     expect(tasks.filter((count) => count === 1).length).toBeGreaterThanOrEqual(14);
   });
 
@@ -197,7 +197,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     );
   const kindsOf = (outcomes: readonly { readonly kind: string }[]) => [...new Set(outcomes.map(({ kind }) => kind))];
 
-  test('a batch contains only merchants of one server, and orders are still created after one of them has moved', async () => {
+  test('a batch contains only merchants of one server, and orders are still created after one of the merchants has moved', async () => {
     const proxy = await startRecordingProxy(database.url);
     onTestFinished(() => proxy.close());
     const store = openOrderStore({ url: proxy.url, isDistributed: true });
@@ -241,7 +241,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const { first } = await placedMerchants();
     const server = cluster.workers.find(({ port }) => port === first.port);
     await withSession(database.url, async (client) => {
-      const ids = openOrderIds(drizzle({ client }), true);
+      const ids = createOrderIds(drizzle({ client }), true);
       await ids.take();
       server?.hang();
       onTestFinished(() => server?.resume());

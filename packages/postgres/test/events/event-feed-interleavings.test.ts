@@ -14,8 +14,8 @@ const sessions: postgres.Sql[] = [];
 afterAll(() => Promise.all(sessions.map((session) => session.end())));
 
 /**
- * Yields every interleaving of the two steps of each writer. Each writer begins after the previous ones, because their
- * names do not matter.
+ * Yields every interleaving of the two steps of each writer. A writer begins only after all writers with lower numbers,
+ * because the writers are interchangeable.
  */
 function* schedulesOf(writers: number, done: readonly number[] = []): Generator<readonly number[]> {
   if (done.length === 2 * writers) yield done;

@@ -35,7 +35,7 @@ function eventsOf(page: EventPage) {
 
 const orderIdsOf = (page: EventPage) => eventsOf(page).map(({ order }) => order.fields.order_id);
 
-/** Reads the feed to its end, until `isDone`. Returns the ids of its orders. */
+/** Reads the feed until `isDone` accepts the number of events that were read. Returns the ids of their orders. */
 async function follow(store: PostgresOrderStore, merchantId: AccountId, isDone: (seen: number) => boolean) {
   const seen: string[] = [];
   let after: EventPosition | undefined;

@@ -50,7 +50,7 @@ async function stored({ merchantId, fields }: Order): Promise<Order> {
   return found.order;
 }
 
-/** Returns the contents of all tables of the database as one text. */
+/** Returns the contents of all tables of the database as one string. */
 async function allData(): Promise<string> {
   const { sql } = database;
   const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;

@@ -26,7 +26,7 @@ beforeAll(() => {
 type Listed = Awaited<ReturnType<OrderStore['list']>>;
 
 /** Returns the statuses that an outcome shows. */
-function shown(outcome: CreateOutcome | Omit<LinkLookup, 'merchant'> | Listed): readonly OrderStatus[] {
+function statusesOf(outcome: CreateOutcome | Omit<LinkLookup, 'merchant'> | Listed): readonly OrderStatus[] {
   if ('order' in outcome) return [outcome.order.orderStatus];
   if ('orders' in outcome) return outcome.orders.map(({ orderStatus }) => orderStatus);
   throw new Error(outcome.kind);
@@ -36,22 +36,22 @@ function shown(outcome: CreateOutcome | Omit<LinkLookup, 'merchant'> | Listed): 
 const reads: readonly [string, (order: Order) => Promise<readonly OrderStatus[]>, readonly OrderStatus[]][] = [
   [
     'findByOrderId',
-    async ({ merchantId, fields }) => shown(await store.findByOrderId(merchantId, fields.order_id, enoughMs)),
+    async ({ merchantId, fields }) => statusesOf(await store.findByOrderId(merchantId, fields.order_id, enoughMs)),
     ['CANCELLED'],
   ],
   [
     'findByServiceOrderId',
     async ({ merchantId, serviceOrderId }) =>
-      shown(await store.findByServiceOrderId(merchantId, serviceOrderId, enoughMs)),
+      statusesOf(await store.findByServiceOrderId(merchantId, serviceOrderId, enoughMs)),
     ['CANCELLED'],
   ],
-  ['findByToken', async ({ orderToken }) => shown(await store.findByToken(orderToken, enoughMs)), ['CANCELLED']],
-  ['findForPage', async ({ orderToken }) => shown(await store.findForPage(orderToken, enoughMs)), ['CANCELLED']],
-  ['create', async (order) => shown(await store.create(order, enoughMs)), ['CANCELLED']],
-  ['list', async ({ merchantId }) => shown(await store.list(merchantId, { limit: 5 }, enoughMs)), ['CANCELLED']],
+  ['findByToken', async ({ orderToken }) => statusesOf(await store.findByToken(orderToken, enoughMs)), ['CANCELLED']],
+  ['findForPage', async ({ orderToken }) => statusesOf(await store.findForPage(orderToken, enoughMs)), ['CANCELLED']],
+  ['create', async (order) => statusesOf(await store.create(order, enoughMs)), ['CANCELLED']],
+  ['list', async ({ merchantId }) => statusesOf(await store.list(merchantId, { limit: 5 }, enoughMs)), ['CANCELLED']],
   [
     'list of EXPIRED',
-    async ({ merchantId }) => shown(await store.list(merchantId, { limit: 5, status: 'EXPIRED' }, enoughMs)),
+    async ({ merchantId }) => statusesOf(await store.list(merchantId, { limit: 5, status: 'EXPIRED' }, enoughMs)),
     [],
   ],
 ];
@@ -80,8 +80,8 @@ async function begin(statement: string, { merchantId }: Order): Promise<(end: 'c
 const cancel = "update orders set order_status = 'CANCELLED', cancelled_at = now() where merchant_id = $1";
 
 /**
- * Waits until a client of the store waits for a lock. `create` first inserts the order, which also waits for the
- * change.
+ * Waits until a client of the store waits for a lock. A read waits on the client `expiries`, but `create` waits on
+ * `orders`, because it inserts the order first.
  */
 function untilBlocked(client: 'orders' | 'expiries' = 'expiries'): Promise<void> {
   const blocked = () => database.sql`
@@ -91,7 +91,7 @@ function untilBlocked(client: 'orders' | 'expiries' = 'expiries'): Promise<void>
 }
 
 test.each(reads)(
-  '%s does not show an order as expired that a change in flight cancels',
+  '%s does not show an order as expired if a change in flight cancels it',
   async (name, read, cancelled) => {
     const order = await orderExpiringIn(-1_000);
     const end = await begin(cancel, order);
@@ -103,7 +103,7 @@ test.each(reads)(
   },
 );
 
-test.each(reads)('%s shows an order as expired only after storing that, with its event', async (name, read) => {
+test.each(reads)('%s shows an order as expired only after its expiry is stored, with its event', async (name, read) => {
   const order = await orderExpiringIn(-1_000);
   const end = await begin(cancel, order);
   const reading = Promise.all([read(order), read(order), read(order)]);
@@ -124,7 +124,7 @@ test('a cancellation that waits past the expiry and a lookup after the expiry ag
   await end('commit');
   const { kind } = await changing;
   const status = kind === 'changed' ? 'CANCELLED' : 'EXPIRED';
-  expect(shown(await reading)).toEqual([status]);
+  expect(statusesOf(await reading)).toEqual([status]);
   expect(await stored(order)).toMatchObject({ status });
 });
 
@@ -137,7 +137,7 @@ test('a list stores the expiry of only those orders that are on its page', async
     expiresAtMs,
   }));
   await Promise.all(orders.map((order) => createOrder(store, order)));
-  expect(shown(await store.list(merchantId, { limit: 4 }, enoughMs))).toEqual([
+  expect(statusesOf(await store.list(merchantId, { limit: 4 }, enoughMs))).toEqual([
     ...['EXPIRED', 'UN_PAID', 'EXPIRED', 'UN_PAID'],
   ]);
   const expired = await database.sql`select order_id from events where merchant_id = ${merchantId} order by order_id`;
@@ -149,7 +149,7 @@ test('a lookup that waits for a change in flight ends with its connection or at 
   const end = await begin(cancel, blocked);
   const reading = store.findByToken(blocked.orderToken, enoughMs);
   await untilBlocked();
-  expect(shown(await store.findByToken(other.orderToken, enoughMs))).toEqual(['UN_PAID']);
+  expect(statusesOf(await store.findByToken(other.orderToken, enoughMs))).toEqual(['UN_PAID']);
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name = 'order-gateway expiries'`;

@@ -30,7 +30,7 @@ async function insertOrders(merchantId: number): Promise<void> {
   await database.sql`analyze orders, order_metadata`;
 }
 
-test('a page of a million orders takes the same time at any position, regardless of how rare its status or metadata is', async () => {
+test('a page of a million orders takes less than 10 ms at any position, or 50 ms with two pairs of metadata, regardless of how rare its status or metadata is', async () => {
   const merchantId = await createMerchantId(database.sql);
   await insertOrders(merchantId);
   const store = openOrderStore({ url: database.url });
@@ -63,7 +63,7 @@ test('a page of a million orders takes the same time at any position, regardless
   process.stdout.write(`median ms of a page: ${JSON.stringify(medians)}\n`);
   await store.close();
   // With two pairs, a page looks up as many as 1,000 orders in an index.
-  const { 'two pairs': twoPairs, ...others } = medians;
-  for (const ms of Object.values(others)) expect(ms).toBeLessThan(10);
+  const { 'two pairs': twoPairs, ...otherMedians } = medians;
+  for (const ms of Object.values(otherMedians)) expect(ms).toBeLessThan(10);
   expect(twoPairs).toBeLessThan(50);
 }, 300_000);

@@ -45,7 +45,7 @@ test('processes that sweep at the same time store each expiry once, and do not c
   expect(await sweep(store)).toBe(0);
 });
 
-test('a sweep that waits too long for a lock fails, so that this is logged', async () => {
+test('a sweep that waits too long for a lock rejects, so that the caller can log the error', async () => {
   const alterDatabase = `alter database ${new URL(database.url).pathname.slice(1)}`;
   onTestFinished(async () => void (await database.sql.unsafe(`${alterDatabase} reset lock_timeout`)));
   await database.sql.unsafe(`${alterDatabase} set lock_timeout = '50ms'`);
@@ -59,7 +59,7 @@ test('a sweep that waits too long for a lock fails, so that this is logged', asy
   expect(await store.expire()).toStrictEqual({ count: 1, isDone: true });
 });
 
-test('a sweep that deadlocks with another session is not done', async () => {
+test('a sweep that deadlocks with another session changes nothing, and reports that it is not done', async () => {
   const store = openStore();
   const merchantId = await newMerchantId();
   for (const index of [1, 2]) {
@@ -132,14 +132,14 @@ test.each(['FOO', 'PAID', 'CANCELLED'])(
   },
 );
 
-test('a sweep and a read never store the expiry of an order that was claimed after they read it', async () => {
+test('a sweep and a read never store the expiry of an order whose lease began after they read it', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const order = { ...sampleOrder(merchantId), expiresAtMs: Date.now() - 1_000 };
   await store.create(order, enoughMs);
   const attempt = { checkoutId: merchantId, attemptId: 'a-1' };
-  // The claim uses the time at which its statement started, which is before the expiry. It locks the row and commits
-  // last.
+  // Represents the start of a payment whose statement began before the expiry. It holds the lock of the row while the
+  // sweep and the read wait, and commits before they continue.
   let pending: Promise<unknown>[] = [];
   await database.sql.begin(async (session) => {
     await session`

@@ -75,7 +75,7 @@ test('times are read as they were stored, in any date style of the database', as
   expect(await otherStore.findByOrderId(merchantId, 'times', enoughMs)).toMatchObject({ kind: 'found', order: times });
 });
 
-test('killed connections are unavailable and then replaced', async () => {
+test('lookups on killed connections are unavailable, and the connections are replaced', async () => {
   const kinds = new Set<string>();
   for (let round = 0; round < 40; round += 1) {
     const finding = Promise.all(Array.from({ length: 50 }, () => store.findByToken(stored.orderToken, enoughMs)));
@@ -84,6 +84,6 @@ test('killed connections are unavailable and then replaced', async () => {
     for (const { kind } of await finding) kinds.add(kind);
   }
   expect(kinds.difference(new Set(['found', 'unavailable'])).size).toBe(0);
+  // A statement whose connection was lost without notice ends after 5 s.
   await expect.poll(() => store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
-  // If a connection is lost without notice, its statement ends after 5 s.
 });

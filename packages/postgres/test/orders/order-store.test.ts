@@ -83,13 +83,13 @@ test('a row that the database rejects fails alone', async () => {
   ]);
 });
 
-const created = (store: PostgresOrderStore, merchantId: AccountId, orderId: string) =>
+const createWithOrderId = (store: PostgresOrderStore, merchantId: AccountId, orderId: string) =>
   createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
 
 test('ids that turn out to be in use are replaced by a new block, and no call fails', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
-  const { serviceOrderId } = await created(store, merchantId, 'first');
+  const { serviceOrderId } = await createWithOrderId(store, merchantId, 'first');
   // These orders use the rest of the block.
   await database.sql`
     insert into orders
@@ -97,7 +97,7 @@ test('ids that turn out to be in use are replaced by a new block, and no call fa
     from orders o, generate_series(${serviceOrderId}::bigint + 1, ${serviceOrderId}::bigint + ${idBlockSize}) n
     where merchant_id = ${merchantId} and order_id = 'first'`;
   const orders = await Promise.all(
-    Array.from({ length: 40 }, (_, index) => created(store, merchantId, `next-${index}`)),
+    Array.from({ length: 40 }, (_, index) => createWithOrderId(store, merchantId, `next-${index}`)),
   );
   for (const order of orders) expect(order.serviceOrderId).toBeGreaterThan(serviceOrderId + idBlockSize);
 });
@@ -110,7 +110,7 @@ test('no id is assigned twice, across all merchants and processes, even if the s
       Array.from({ length: 80 }, (_, index) => {
         const [store, merchantId] = [stores[index % stores.length], merchantIds[index % 4]];
         if (store === undefined || merchantId === undefined) throw new Error('there is no such store');
-        return created(store, merchantId, `${name}-${index}`);
+        return createWithOrderId(store, merchantId, `${name}-${index}`);
       }),
     );
   const orders = await createSome(before, 'before');
@@ -121,14 +121,14 @@ test('no id is assigned twice, across all merchants and processes, even if the s
 
 test('an id far above the sequence stops no process, and the sequence never moves back', async () => {
   const merchantId = await newMerchantId();
-  const { serviceOrderId: usual } = await created(openStore(), merchantId, 'usual');
+  const { serviceOrderId: usual } = await createWithOrderId(openStore(), merchantId, 'usual');
   const far = usual + 1e14;
   await database.sql`update orders set service_order_id = ${far} where merchant_id = ${merchantId}`;
   const moved = Math.ceil(far / idBlockSize) + 1_000;
   const session = await database.sql.reserve();
   onTestFinished(() => session.release());
   await session`select pg_advisory_lock(${skipLock})`;
-  const creating = [1, 2, 3, 4].map((number) => created(openStore(), merchantId, `far-${number}`));
+  const creating = [1, 2, 3, 4].map((number) => createWithOrderId(openStore(), merchantId, `far-${number}`));
   const waiting = () => session`select from pg_locks where locktype = 'advisory' and not granted`;
   await expect.poll(waiting).toHaveLength(creating.length);
   // Another process has moved the sequence first.
@@ -142,8 +142,8 @@ test('an id far above the sequence stops no process, and the sequence never move
 test('the ids of a lost connection are not used again, because the next connection may lead to another server', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
-  const first = await created(store, merchantId, 'first');
-  expect((await created(store, merchantId, 'second')).serviceOrderId).toBe(first.serviceOrderId + 1);
+  const first = await createWithOrderId(store, merchantId, 'first');
+  expect((await createWithOrderId(store, merchantId, 'second')).serviceOrderId).toBe(first.serviceOrderId + 1);
   const [end] = await database.sql`select last_value::float8 as block from service_order_id_blocks`;
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity

@@ -17,7 +17,7 @@ let deliveries: WebhookDeliveries;
 
 const tables = ['webhook_deliveries', 'events', 'orders'];
 
-// Without statistics, because PostgreSQL would read all of these few orders for a claim once it has counted them.
+// The tables get no statistics. If PostgreSQL knew that there are so few orders, it would read all of them for a claim.
 beforeAll(async () => {
   for (const table of tables) await database.sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`);
 });
@@ -32,7 +32,7 @@ afterEach(async () => {
   await database.sql`update webhook_deliveries set next_attempt_at = null`;
 });
 
-const [first, second] = [Uint8Array.of(1), Uint8Array.of(2)] as const;
+const [firstSecret, secondSecret] = [Uint8Array.of(1), Uint8Array.of(2)] as const;
 const url = 'https://shop.example/hook';
 
 const endpoints = () => {
@@ -45,7 +45,7 @@ const endpoints = () => {
 async function merchantsWithEvents(count: number, eventsPerMerchant: number): Promise<AccountId[]> {
   const merchantIds = await createMerchantsWithOrder(database.url, database.sql, count);
   const admin = endpoints();
-  for (const merchantId of merchantIds) await admin.create(merchantId, { url, signingSecret: first });
+  for (const merchantId of merchantIds) await admin.create(merchantId, { url, signingSecret: firstSecret });
   await storeEvents(database.sql, merchantIds, eventsPerMerchant);
   return merchantIds;
 }
@@ -106,7 +106,7 @@ test('a claimed delivery has its event, its order and its endpoint, and belongs 
     mode: 'live',
     attempt: 1,
     event: { type: 'order.cancelled', order: { merchantId, orderStatus: 'CANCELLED' } },
-    endpoint: { url, signingSecrets: [Buffer.from(first)] },
+    endpoint: { url, signingSecrets: [Buffer.from(firstSecret)] },
   });
   expect(delivery.event.eventId).toMatch(/^evt_[0-9a-f]{32}$/);
   expect(Math.abs(delivery.event.createdAtMs - Date.now())).toBeLessThan(60_000);
@@ -122,8 +122,8 @@ test('the deliveries of one event to two endpoints are claimed and recorded sepa
   const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [AccountId];
   const admin = endpoints();
   const [goneId, otherId] = [
-    await admin.create(merchantId, { url, signingSecret: first }),
-    await admin.create(merchantId, { url, signingSecret: second }),
+    await admin.create(merchantId, { url, signingSecret: firstSecret }),
+    await admin.create(merchantId, { url, signingSecret: secondSecret }),
   ];
   await storeEvents(database.sql, [merchantId], 1);
   const claimed = await claim();
@@ -146,7 +146,7 @@ test('a delivery that is not due is not claimed', async () => {
   expect((await onlyDelivery(claim())).event.eventId).not.toBe(later?.event_id);
 });
 
-test('an endpoint has no more deliveries in flight than allowed, including earlier ones', async () => {
+test('an endpoint has no more deliveries in flight than allowed, including those of earlier claims', async () => {
   const [busy, idle] = (await merchantsWithEvents(2, 10)) as [AccountId, AccountId];
   expect(countsOf(await claim({ inFlight: new Map([[endpointKeyOf(await endpointOf(busy)), 3]]) }))).toEqual({
     [busy]: 1,
@@ -191,7 +191,7 @@ test('a claim does not wait for a delivery that another session has locked', asy
   });
 });
 
-test('a delivered event is done', async () => {
+test('a successful delivery is stored with its result, and no further attempt follows', async () => {
   await merchantsWithEvents(1, 1);
   const delivery = await onlyDelivery(claim());
   await deliveries.record(delivery, { kind: 'delivered', text: 'HTTP 204' });
@@ -282,7 +282,7 @@ test('a result from the previous URL does not affect the new one', async () => {
   ).toEqual([{ disabled_at: null, failing_since: null }]);
 });
 
-test('the result of a claim whose lease has ended changes nothing', async () => {
+test('the result of a claim changes nothing once the delivery has been claimed again', async () => {
   await merchantsWithEvents(1, 1);
   const late = await onlyDelivery(claim());
   await passTime();
@@ -295,7 +295,7 @@ test('the result of a claim whose lease has ended changes nothing', async () => 
 test('for a day after a rotation, a delivery has both secrets', async () => {
   const [merchantId] = (await merchantsWithEvents(1, 1)) as [AccountId];
   const { endpointId } = await endpointOf(merchantId);
-  expect(await endpoints().rotate(merchantId, endpointId, second)).toBe(true);
+  expect(await endpoints().rotate(merchantId, endpointId, secondSecret)).toBe(true);
   const secrets = async () => {
     await passTime();
     return (await onlyDelivery(claim())).endpoint?.signingSecrets.map((secret) => [...secret]);

@@ -43,7 +43,7 @@ test('an endpoint is created, found and removed', async () => {
   expect(await endpoints.find(clientId)).toEqual({ merchantId, endpoint: undefined, endpoints: [] });
 });
 
-test('a client id without a merchant, and that of a checkout system, are not found', async () => {
+test('an unknown client id and the client id of a checkout system are not found', async () => {
   await database.sql`insert into accounts (name, client_id, kind) values ('Checkout', 'chk_1', 'checkout')`;
   expect([await endpoints.find('app_x'), await endpoints.find('chk_1')]).toEqual([undefined, undefined]);
 });
@@ -67,7 +67,7 @@ test('a secret is rotated only if there is an endpoint', async () => {
   expect([found?.endpoint?.signingSecret, found?.endpoint?.previousSecret]).toEqual([Buffer.of(2), Buffer.of(1)]);
 });
 
-test('an event is queued again as if it were new, even if it was never queued before', async () => {
+test('a redelivery queues an event as if it were new, whether or not it was queued before', async () => {
   const { merchantId } = await newMerchant();
   const [eventId] = (await storeEvents(database.sql, [merchantId], 1)) as [string];
   const stateOf = async () =>
@@ -85,7 +85,7 @@ test('an event is queued again as if it were new, even if it was never queued be
   expect(await endpoints.redeliver(merchantId, endpointId, eventId)).toBe(false);
 });
 
-test("an unknown event, and another merchant's, are not queued", async () => {
+test("an unknown event and another merchant's event are not queued", async () => {
   const { merchantId } = await newMerchant();
   const otherMerchant = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
@@ -155,13 +155,13 @@ test("the deliveries of an order's events are listed, and each page reads a limi
     scannedTo: undefined,
   });
   await storeEvent('late');
-  // Only the events since the creation of the order, and a few minutes before, are read.
+  // Only events since a few minutes before the creation of the order are read.
   await database.sql`update orders set created_at = now() + interval '1 hour' where order_id = 'late' and merchant_id = ${merchantId}`;
   await database.sql`delete from events where event_id like 'evt_f%'`;
   expect(await pageOf('late')).toEqual({ deliveries: [], scannedTo: undefined });
 });
 
-test('deliveries that failed since a time and were given up or wait are queued again, but none that was delivered or is in flight', async () => {
+test('deliveries that failed since a time are queued again, whether given up or waiting, but not those delivered or in flight', async () => {
   const { merchantId } = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
   const [givenUp, waiting, delivered, inFlight, earlier, untried] = (await storeEvents(

@@ -7,7 +7,10 @@ import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } f
 import { queueLimits } from '../../queue-limits.ts';
 import { orders } from '../../schema.ts';
 
-/** How long a lookup is cached. If the cached server is wrong, it forwards the order, which is only slower. */
+/**
+ * The age from which a cached lookup is refreshed in the background. If the cached server is wrong, it forwards the
+ * order, which is only slower.
+ */
 const cachedMs = 10_000;
 const cachedMax = 100_000;
 
@@ -58,7 +61,9 @@ export function openMerchantServers(options: DatabaseOptions) {
 
 type Statements = ReturnType<typeof prepareStatements>;
 
-/** A table that is not distributed has no row in `pg_dist_partition`. */
+/**
+ * Prepares the lookup. It returns nothing if the orders are not distributed, because `pg_dist_partition` has no row.
+ */
 function prepareStatements(db: PostgresJsDatabase) {
   return (ids: string) =>
     db.execute<{ id: string; server: number }>(sql`

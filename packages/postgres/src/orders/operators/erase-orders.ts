@@ -32,8 +32,8 @@ export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
 /**
  * Erases the personal fields of orders, batch by batch. The statement that erases a batch also records it in the audit
  * log, without any customer data. Orders that are already erased stay as they are. Returns the number of orders that
- * this call erased. Only the search for an e-mail address has no time limit. Rejects with an error that contains no
- * values; orders that were erased before the error stay erased.
+ * this call erased. If the target is an e-mail address, statements have no time limit. Rejects with an error that
+ * contains no values; orders that were erased before the error stay erased.
  */
 export function eraseOrders(
   { url, key, actor = systemActor(), signal }: ErasureOptions,
@@ -48,7 +48,7 @@ export function eraseOrders(
   return withConnection(options, async (connection) => {
     const { db } = connection;
     const run = <Rows>(statement: () => Promise<Rows>) => (isSlow ? statement() : connection.run(statement));
-    // The first statement connects, which has a deadline.
+    // `run` gives the first statement, which opens the connection, a deadline.
     await connection.run(() => db.execute(sql`select`));
     let count = 0;
     for (;;) {
@@ -136,7 +136,7 @@ function conditionOf(target: ErasureTarget): SQL | undefined {
   }
 }
 
-/** Returns the audit log's details of a target, which never include the e-mail address. */
+/** Returns what the audit log records about a target, which is never the e-mail address. */
 function recordOf(target: ErasureTarget) {
   switch (target.by) {
     case 'order':

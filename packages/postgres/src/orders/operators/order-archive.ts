@@ -23,14 +23,14 @@ export interface CreatedRange {
 /** The result of an import. */
 export interface Restored {
   readonly restored: number;
-  /** Orders that were stored already. They stay as they are. */
+  /** The number of orders that were already stored. They stay as they are. */
   readonly existing: number;
 }
 
 /**
- * Reads all orders of a range in pages by service order id, each order as one line of JSON. PostgreSQL writes the
- * lines, so that amounts stay exact, and so do columns that this version does not know. Reads the complete index once
- * and has no time limit. Rejects with an error that contains no values.
+ * Yields the orders of a range, page by page in the order of their service order ids, each as one line of JSON.
+ * PostgreSQL writes the lines, so that amounts stay exact and columns that this version does not know are included.
+ * Reads the complete index once, without a time limit. Rejects with an error that contains no values.
  */
 export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRange): AsyncGenerator<string[], void> {
   const [from, before] = [fromMs, beforeMs].map((ms) => new Date(ms).toISOString());
@@ -50,7 +50,7 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
  * Stores the orders from lines that {@link exportOrders} wrote, for the merchants and checkout systems with the same
  * ids. If the merchant already has an order with the same order_id, that order stays unchanged, so an import can be
  * repeated. Rejects with the error of `lines`, or with an error that contains no values and names the line that can't
- * be stored; orders that were restored before it stay.
+ * be stored. Orders that were restored before that line stay.
  */
 export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
   await using connection = openConnection({

@@ -32,16 +32,16 @@ const shownColumns = {
 export type OrderHistory = Awaited<ReturnType<typeof findOrderHistories>>[number];
 
 /**
- * Finds the orders of all merchants with this order_id, service_order_id or order_token, newest first, without customer
+ * Finds the orders with this order_id, service_order_id or order_token, of any merchant, newest first, without customer
  * data. Events are stored for 30 days. Rejects with an error that contains no values.
  */
 export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: string) {
   const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
   return withConnection(options, async ({ db, run }) => {
-    // The first statement connects, which has a deadline.
+    // `run` gives the first statement, which opens the connection, a deadline.
     await run(() => db.execute(sql`select`));
-    const isKey: (SQL | undefined)[] = [
-      // Names all merchants, so that the index on their order_ids is used.
+    const keyConditions: (SQL | undefined)[] = [
+      // Lists all merchants, because the primary key begins with the merchant.
       sql`(${orders.merchantId}, ${orders.order_id}) in (select id, ${key}::text from ${accounts})`,
       eq(orders.orderToken, key),
       /^\d{1,15}$/.test(key) ? eq(orders.serviceOrderId, Number(key)) : undefined,
@@ -50,7 +50,7 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
       .select(shownColumns)
       .from(orders)
       .innerJoin(accounts, eq(accounts.id, orders.merchantId))
-      .where(or(...isKey))
+      .where(or(...keyConditions))
       .orderBy(desc(orders.createdAt));
     return Promise.all(
       found.map(async (order) => ({

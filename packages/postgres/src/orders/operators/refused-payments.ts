@@ -8,7 +8,7 @@ export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit
   const options = { url, applicationName: 'order-gateway orders' };
   const checkouts = alias(accounts, 'checkouts');
   return withConnection(options, async ({ db, run }) => {
-    // The first statement connects, which has a deadline.
+    // `run` gives the first statement, which opens the connection, a deadline.
     await run(() => db.execute(sql`select`));
     return db
       .select({

@@ -68,7 +68,7 @@ export async function* readPages<Row>(
 const applicationName = 'order-gateway scan';
 
 /**
- * Reads all of a merchant's orders whose order_id begins with a prefix, as they are stored, ordered by order_id, using
+ * Yields all of a merchant's orders whose order_id begins with a prefix, as they are stored, ordered by order_id, using
  * the primary key. Meant for audits, not for requests.
  */
 export async function* scanOrders(
@@ -100,8 +100,9 @@ export async function* scanOrders(
 }
 
 /**
- * Finds orders of any merchant with the same token or id. No unique key prevents such orders, because every key
- * includes the merchant. A join would not run on Citus.
+ * Finds orders of any merchant that have the same token or id as one of these rows. Returns a function that lists the
+ * shared fields of a row. No unique key prevents such orders, because every key includes the merchant. A join would not
+ * run on Citus.
  */
 async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[]) {
   const tokens = arrayLiteral(rows, (row) => row.orderToken);
@@ -119,7 +120,7 @@ async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[
 }
 
 /**
- * Reads all events of these orders in the sequence of their ids, which begin with the time, using the primary key.
+ * Yields all events of the selected orders, ordered by event id, which begins with the time, using the primary key.
  * Unlike a read of the feed, it does not assign positions.
  */
 export async function* scanEvents(

@@ -4,7 +4,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { orders } from '../../schema.ts';
 import { orderColumns } from '../order-rows.ts';
 
-/** The unique keys of a merchant's orders, by their names in the statements. */
+/** The columns that each identify one of a merchant's orders, by their names in the statements. */
 const keys = {
   order_id: orders.order_id,
   service_order_id: orders.serviceOrderId,
@@ -19,7 +19,7 @@ export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, is
   const column: AnyPgColumn = keys[key];
   const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
   const values = sql`${sql.placeholder('values')}::${sql.raw(column.getSQLType())}[]`;
-  // Citus cannot determine the servers from the merchants in the pairs.
+  // Citus cannot determine the servers from pairs of a merchant and a value, so the merchants are also listed alone.
   const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
   return {
     single: prepareFind(

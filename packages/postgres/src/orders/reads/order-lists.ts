@@ -9,12 +9,12 @@ import { orderColumns, orderOf } from '../order-rows.ts';
 import { type ExpireOrder, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 
 /**
- * The maximum number of orders that a page with a filter reads, which is a few milliseconds of work. For metadata with
- * another condition, it limits the orders with the pair; for a currency, the orders of each status.
+ * The maximum number of orders that a page filtered by metadata or currency reads: a few milliseconds of work. With
+ * metadata and another condition, it limits the orders that have the pair; with a currency, the orders of each status.
  */
 const scannedMax = 1_000;
 
-/** Lists orders in PostgreSQL on a separate connection, so that they delay neither lookups nor new orders. */
+/** Lists orders in PostgreSQL on a separate connection, so that lists delay neither lookups nor new orders. */
 export function openOrderLists(
   options: DatabaseOptions,
   expireOrder: ExpireOrder,
@@ -56,9 +56,9 @@ export function openOrderLists(
         }),
       );
       const listed = rows.flatMap(({ order }) => order ?? []);
-      const [end] = rows;
-      const scannedTo = end?.isCut
-        ? { createdAtMs: Number(end.createdAtMs), serviceOrderId: Number(end.serviceOrderId) }
+      const [scan] = rows;
+      const scannedTo = scan?.isCut
+        ? { createdAtMs: Number(scan.createdAtMs), serviceOrderId: Number(scan.serviceOrderId) }
         : undefined;
       return unlessUnstored(listed, { kind: 'found' as const, orders: listed.map(orderOf), scannedTo });
     },
@@ -126,8 +126,8 @@ function newestOfStatuses(limit: SQLWrapper): SQL {
 }
 
 /**
- * Reads the newest `scannedMax` orders, and lists those of the currency. The first row says whether there are more, and
- * where the range ends.
+ * Reads the newest `scannedMax` orders, and lists those of the currency. Each row also says whether there are more
+ * orders to read, and where the range ends.
  */
 function prepareOrdersByCurrency(db: PostgresJsDatabase) {
   const scannedMax = sql.placeholder('scannedMax');
@@ -159,7 +159,8 @@ const scanColumns = {
 /**
  * Reads a range of the rows of one pair. If two pairs were sent, this is the pair with fewer rows in that range. Then
  * reads the orders of these rows that also have the other pair, and applies all conditions to them. At most
- * `scannedMax` rows are read. The first row of the result says whether there are more, and where the range ends.
+ * `scannedMax` rows of each pair are read. Each row of the result also says whether there are more, and where the range
+ * ends.
  */
 function prepareOrdersByMetadata(db: PostgresJsDatabase) {
   const limit = sql.placeholder('limit');

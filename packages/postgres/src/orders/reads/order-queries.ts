@@ -67,14 +67,14 @@ interface Lookup {
   readonly value: string;
 }
 
-/** The parameters of a payment's lookup, as {@link OrderQueries.findForPayment} has them. */
+/** The parameters of {@link OrderQueries.findForPayment} except the time limit. */
 interface PaymentKey {
   readonly token: OrderToken;
   readonly checkoutId: AccountId;
   readonly paymentId: string;
 }
 
-/** Finds orders in PostgreSQL. */
+/** Opens the part of an order store that finds single orders. */
 export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOrder): OrderQueries {
   const clients = openClients(options, 'lookups');
   const queue = createLookups(options, 'lookups', clients, readMerchants);
@@ -122,7 +122,7 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
 
 type SharedClient = Pick<DatabaseClient<Statements>, 'run' | 'close'>;
 
-/** Shares clients that another queue closes. */
+/** Returns the same clients without the ability to close them, which is left to another queue. */
 function shared(clients: readonly DatabaseClient<Statements>[]): SharedClient[] {
   return clients.map(({ run }) => ({ run, close: async () => {} }));
 }
@@ -148,7 +148,9 @@ function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): Datab
   );
 }
 
-/** Lookups that arrive together share a prepared statement, which uses one index. */
+/**
+ * Creates a queue of lookups. Those that arrive together and use the same kind of key share a statement and its index.
+ */
 function createLookups(
   { meter, isDistributed }: DatabaseOptions,
   name: 'lookups' | 'pages',
@@ -256,9 +258,9 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
 }
 
 /**
- * Reads the payment before its order. A payment that is stored between the two reads is seen with its order, and a
- * payment of another order makes the change fail. On Citus, a payment can be stored for an order that it has not
- * changed yet; it then counts as unknown.
+ * Reads the payment before its order. If the payment is stored for this order between the two reads, the order already
+ * shows it. If it is stored for another order, the change will fail. On Citus, a payment can be stored before it
+ * changes its order; until then, it counts as unknown.
  */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
@@ -275,7 +277,10 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
   return unlessUnstored<PaymentLookup>([row], { ...linkOf(row, merchant), isKnown, refused, nowMs: merchant.nowMs });
 }
 
-/** Reads the orders of lookups by the same kind of key, and the merchants of links. All statements are sent at once. */
+/**
+ * Reads the orders of lookups by the same kind of key and, if the key is a token, their merchants. Sends all statements
+ * at once. Returns the orders and the merchants as separate promises.
+ */
 function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchants: FindMerchants) {
   const ids = lookups.map(({ merchantId }) => merchantId);
   const merchantIds = arrayLiteral(ids, (id) => id);
@@ -302,7 +307,7 @@ async function readMerchants(client: SharedClient, ids: readonly number[]) {
   return accounts.map((merchant) => ({ ...merchant, signingSecret: secretOf.get(merchant.id) ?? null }));
 }
 
-/** Reads only the merchants that are not cached. */
+/** Returns a function that finds merchants, and reads only those that are not cached. */
 function createMerchantCache(): FindMerchants {
   const cache = new Map<number, { readonly merchant: MerchantRow; readonly readAtMs: number }>();
   return async (client, ids) => {

@@ -43,7 +43,9 @@ interface ChangedRow {
 
 type RowOutcome = ChangeOutcome<Partial<LeaseEnd>>;
 
-/** Changes the states of orders in PostgreSQL. One transaction stores the change, its event and its deliveries. */
+/**
+ * Opens the part of an order store that changes orders. One transaction stores a change, its event and its deliveries.
+ */
 export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const open = (name: string) =>
     openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
@@ -61,7 +63,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
           if (row === undefined) return [{ kind: 'conflict' }];
           return [{ kind: 'changed', ...(row.leaseEndsAt && { endsAtMs: row.leaseEndsAt.getTime() }) }];
         } catch (error) {
-          // Meanwhile, the payment has paid another order, or was refused for this one.
+          // Another call has meanwhile stored this payment: for another order, or as refused for this one.
           if (isDuplicate(error)) return [{ kind: 'conflict' }];
           throw error;
         }
@@ -71,8 +73,9 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const expiries = openQueue('expiries');
   /**
    * Makes a change and stores the payment of a checkout system, so that no other order can have that payment. If the
-   * two are on different servers, the payment is stored first. If the change does not follow, the next report of the
-   * payment finds it with this order (docs/decisions/064-one-server-per-operation.md).
+   * order and the payment may be on different servers, the payment is stored first. If the process dies before the
+   * change, the next report of the payment finds it stored for this order, and makes the change
+   * (docs/decisions/064-one-server-per-operation.md).
    */
   const withPayment =
     (
@@ -81,12 +84,11 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       values: Values,
     ): Change =>
     async (statements) => {
-      const { alone, withPayment } = statements[kind];
-      const isClaim = payment !== null && payment.checkoutId !== null;
-      // An order and its payment may be on different servers.
-      if (isClaim && !options.isDistributed) return changed(await withPayment.execute(values));
-      if (isClaim && !(await claimPayment(statements, values))) return [];
-      return changed(await alone.execute(values));
+      const { withoutPayment, withPayment } = statements[kind];
+      const isReported = payment !== null && payment.checkoutId !== null;
+      if (isReported && !options.isDistributed) return rowsOf(await withPayment.execute(values));
+      if (isReported && !(await storePayment(statements, values))) return [];
+      return rowsOf(await withoutPayment.execute(values));
     };
   const stateChange = ({ from, to, event }: Transition, order: Order): Change => {
     const { payment, cancelledAtMs } = order;
@@ -119,7 +121,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       return outcome.kind === 'changed' ? { endsAtMs: 0, ...outcome } : outcome;
     },
     expireNow: (order, timeoutMs) =>
-      changes.add(async ({ expireNow }) => changed(await expireNow.execute(keyOf(order))), timeoutMs),
+      changes.add(async ({ expireNow }) => rowsOf(await expireNow.execute(keyOf(order))), timeoutMs),
     endPayment: (order, attempt, timeoutMs) =>
       changes.add(({ endPayment }) => endPayment.execute({ ...keyOf(order), ...attempt }), timeoutMs),
     expireOrder: (order, timeoutMs) => expiries.add(stateChange(transitions.expire, order), timeoutMs),
@@ -143,14 +145,14 @@ function paymentValues(payment: OrderPayment | null) {
   };
 }
 
-/** Stores a payment for an order, unless it is stored for another order. */
-async function claimPayment({ claimPayment, findClaim }: Statements, values: Values): Promise<boolean> {
-  const claimed = await claimPayment.execute(values);
-  return claimed.length > 0 || (await findClaim.execute(values)).length > 0;
+/** Stores a payment for an order. Returns `false` if the payment is stored for another order. */
+async function storePayment({ storePayment, findStoredPayment }: Statements, values: Values): Promise<boolean> {
+  const stored = await storePayment.execute(values);
+  return stored.length > 0 || (await findStoredPayment.execute(values)).length > 0;
 }
 
-/** Returns the row of a function that changes orders, if it changed any. */
-function changed(rows: readonly { readonly changed: number }[]): readonly ChangedRow[] {
+/** Converts the result of a function that changes orders: returns an empty row if it changed any. */
+function rowsOf(rows: readonly { readonly changed: number }[]): readonly ChangedRow[] {
   return rows.filter(({ changed }) => changed > 0).map(() => ({}));
 }
 
@@ -165,7 +167,7 @@ function prepareStatements(db: PostgresJsDatabase) {
   const changedCount = sql<number>`changed`.as('changed');
   const change = ({ name, call }: OrderFunction) => {
     const called = db.$with('called').as(db.select({ changed: changedCount }).from(call));
-    // If a key is in use, the statement fails, so that nothing is changed.
+    // If the payment is already stored, the insert violates a unique key, and the statement changes nothing.
     const recorded = db
       .$with('recorded')
       .as(
@@ -175,7 +177,7 @@ function prepareStatements(db: PostgresJsDatabase) {
           .returning({ paymentId: payments.paymentId }),
       );
     return {
-      alone: db.select({ changed: changedCount }).from(call).prepare(name),
+      withoutPayment: db.select({ changed: changedCount }).from(call).prepare(name),
       withPayment: db
         .with(called, recorded)
         .select({ changed: called.changed })
@@ -186,20 +188,20 @@ function prepareStatements(db: PostgresJsDatabase) {
   return {
     change: change(changeOrder),
     refuse: change(refusePayment),
-    expireNow: change(expireOrderNow).alone,
-    claimPayment: db
+    expireNow: change(expireOrderNow).withoutPayment,
+    storePayment: db
       .insert(payments)
       .select(sql`select ${payment}, ${order}`)
       .onConflictDoNothing()
       .returning({ paymentId: payments.paymentId })
-      .prepare('claim_payment'),
-    findClaim: db
+      .prepare('store_payment'),
+    findStoredPayment: db
       .select({ paymentId: payments.paymentId })
       .from(payments)
       .where(
         sql`(${payments.checkoutId}, ${payments.paymentId}, ${payments.merchantId}, ${payments.order_id}) = (${payment}, ${order})`,
       )
-      .prepare('find_claim'),
+      .prepare('find_stored_payment'),
     startPayment: db
       .update(orders)
       .set({

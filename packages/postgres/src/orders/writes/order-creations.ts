@@ -27,7 +27,7 @@ import {
 } from '../order-rows.ts';
 import { type Unstored, unlessUnstored } from '../reads/expired-orders.ts';
 import { prepareFindBy } from '../reads/order-keys.ts';
-import { openOrderIds } from './order-ids.ts';
+import { createOrderIds } from './order-ids.ts';
 import { insertOrders } from './plpgsql-functions.ts';
 
 /**
@@ -39,12 +39,12 @@ const batchesInFlight = 2;
 /** A batch may wait behind another on its connection. Both must end before the client considers the connection dead. */
 const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight);
 
-/** How many times a batch is inserted if its ids are in use. The second block is checked when it is reserved. */
+/** The maximum number of attempts to insert a batch whose ids are in use. Each attempt uses a newly checked block. */
 const insertAttemptsMax = 3;
 
 /** How an order store is opened. */
 export interface CreationOptions extends DatabaseOptions {
-  /** Replaces the bounds of {@link queueLimits}. */
+  /** Replaces `queueLimits.orders`. */
   readonly limits?: { readonly batchMax: number; readonly waitingMax: number } | undefined;
 }
 
@@ -56,10 +56,11 @@ type Inserts = DatabaseClient<Statements>;
 type Replays = DatabaseClient<ReturnType<typeof prepareFindBy>>;
 
 /**
- * Orders that arrive together share one insert and its commit; every call gets its outcome after that commit. One
- * statement creates an order, without a transaction around it. A second statement reads the order only if its merchant
- * already had one with the same order_id. One statement could not do both, because it does not see rows that were
- * committed after it began. `server` is the server of a Citus cluster that stores all of the orders.
+ * Opens the queue that creates orders. Orders that arrive together share one insert and its commit; every call gets its
+ * outcome after that commit. One statement creates an order, without a transaction around it. A second statement reads
+ * the order only if its merchant already had one with the same order_id. One statement could not do both, because it
+ * does not see rows that were committed after it began. `server` is the number of the Citus server that stores all
+ * orders of this queue; absent: the database is not distributed.
  */
 export function openCreations(
   { limits = queueLimits.orders, ...database }: CreationOptions,
@@ -99,8 +100,8 @@ export function openCreations(
 }
 
 /**
- * If merchants are on different servers, each server has its own queue and connections, so that a lost server delays no
- * other.
+ * Creates orders of merchants on different servers. Each server has its own queue and connections, so that a lost
+ * server delays only its own orders.
  */
 export function openDistributedCreations(options: CreationOptions): Creations {
   const servers = openMerchantServers(options);
@@ -120,7 +121,7 @@ export function openDistributedCreations(options: CreationOptions): Creations {
   };
 }
 
-/** The inserts return the service order ids of the orders that did not exist before. */
+/** Prepares the inserts. Each returns the service order ids of the orders that did not exist before. */
 function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
   const returned = { serviceOrderId: orders.serviceOrderId };
   const inserted = db.$with('inserted').as(
@@ -144,8 +145,8 @@ function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
       .returning({ merchantId: orderMetadata.merchantId }),
   );
   return {
-    ids: openOrderIds(db, isDistributed),
-    /** A lone order does not use arrays, which take a tenth of the time of its insert. */
+    ids: createOrderIds(db, isDistributed),
+    /** Inserts a lone order without arrays, which would take a tenth of the insert's time. */
     insertOne: db
       .insert(orders)
       .values(rowPlaceholders)
@@ -158,7 +159,7 @@ function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
       .onConflictDoNothing(conflictTarget)
       .returning(returned)
       .prepare('insert_orders'),
-    /** A separate statement, so that a batch without metadata does not pay for this one. */
+    /** A separate statement, so that a batch without metadata does not pay for the pairs. */
     insertWithMetadata: db
       .with(inserted, paired)
       .select({ serviceOrderId: inserted.serviceOrderId })
@@ -172,8 +173,8 @@ function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
 }
 
 /**
- * Inserts a batch, and reads those of its orders that existed already. On different servers, each merchant's orders are
- * read separately.
+ * Inserts a batch, and reads those of its orders that already existed. If merchants are on different servers, each
+ * merchant's orders are read separately. Returns one outcome per order, in the order of the batch.
  */
 async function createBatch(
   inserts: Inserts,
@@ -198,7 +199,7 @@ async function insertBatch(
   statements: Statements,
   batch: readonly NewOrder[],
   isDistributed: boolean,
-  attempts = insertAttemptsMax,
+  attemptsLeft = insertAttemptsMax,
 ): Promise<{ readonly orders: readonly Order[]; readonly created: ReadonlySet<number> }> {
   const { ids } = statements;
   const orders: Order[] = [];
@@ -212,10 +213,11 @@ async function insertBatch(
     // statements (postgres.js issue 1120).
     return { orders, created: new Set(inserted.map(({ serviceOrderId }) => serviceOrderId)) };
   } catch (error) {
-    if (attempts === 1 || !isDuplicate(error)) throw error;
-    // Nothing was stored. Only the ids have another unique key, so they are in use, for example after a restore.
+    if (attemptsLeft === 1 || !isDuplicate(error)) throw error;
+    // Nothing was stored. The insert ignores conflicts on the order_id, and every other unique key contains the service
+    // order id. So an id is in use, for example after a restore.
     ids.drop();
-    return insertBatch(statements, batch, isDistributed, attempts - 1);
+    return insertBatch(statements, batch, isDistributed, attemptsLeft - 1);
   }
 }
 
@@ -245,7 +247,8 @@ function metadataOf(rows: readonly NewOrderRow[], orders: readonly Order[]): (Me
 }
 
 /**
- * Returns the outcome of each order that was not inserted. If reading them fails, the inserted orders are not affected.
+ * Reads the orders that were not inserted. Returns a function that returns the outcome of each. Never rejects, so that
+ * a failure does not affect the inserted orders.
  */
 async function findExisting(
   replays: Replays,

@@ -5,7 +5,10 @@ import { orders, serviceOrderIdBlocks } from '../../schema.ts';
 
 const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlocks.seqName}`;
 
-/** Held while a session skips blocks. Any number that no other program locks; its digits spell `blocks` in ASCII. */
+/**
+ * The advisory lock that a session holds while it skips blocks: any number that no other program locks. Its bytes spell
+ * `blocks` in ASCII.
+ */
 export const skipLock = 0x626c6f636b73;
 
 /**
@@ -15,37 +18,37 @@ export const skipLock = 0x626c6f636b73;
 const skippedMax = 100_000;
 
 /**
- * The ids for the orders that one connection inserts, from blocks that the same connection reserves. A block is not
- * used on another connection, because that connection may lead to a different server. After an asynchronous failover,
- * that server may not know of the block and reserve it again. The orders and the sequence are in the same log, so a
- * server that has an order also has the reservation of its id. If orders are on different servers, only the first block
- * is checked. The check needs all servers, and a lost server must not stop the creation of orders.
+ * Creates the ids for the orders that one connection inserts, from blocks that the same connection reserves. A block is
+ * not used on another connection, because that connection may lead to a different server. After an asynchronous
+ * failover, that server may not know of the block, and may reserve it again. The orders and the sequence are in the
+ * same log, so a server that has an order also has the reservation of its id. If orders are on different servers, only
+ * the first block is checked. The check needs all servers, and a lost server must not stop the creation of orders.
  */
-export function openOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
-  let isChecked = false;
+export function createOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
+  let skipsCheck = false;
   const ids = createServiceOrderIds(async () => {
-    const block = await reserveBlock(db, isChecked);
-    isChecked = isDistributed;
+    const block = await reserveBlock(db, skipsCheck);
+    skipsCheck = isDistributed;
     return block;
   });
   return {
     take: ids.take,
     drop() {
-      isChecked = false;
+      skipsCheck = false;
       ids.drop();
     },
   };
 }
 
 /**
- * Reserves a block. A sequence never returns a number twice, and never waits for another session. If it was set back,
- * it is moved past the ids in use.
+ * Reserves a block and returns its number. A sequence never returns a number twice, and never waits for another
+ * session. If it was set back, it is moved past the ids in use.
  */
-async function reserveBlock(db: PostgresJsDatabase, isChecked: boolean): Promise<number> {
+async function reserveBlock(db: PostgresJsDatabase, skipsCheck: boolean): Promise<number> {
   for (;;) {
     const [reserved] = await db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`);
     const block = Number(reserved?.block);
-    if (isChecked) return block;
+    if (skipsCheck) return block;
     // This is a separate statement, because Citus cannot do both in one.
     const [used] = await db.execute<{ last: string | null }>(
       sql`select max(service_order_id) as last from ${orders} where service_order_id > ${(block - 1) * idBlockSize}`,
@@ -57,9 +60,9 @@ async function reserveBlock(db: PostgresJsDatabase, isChecked: boolean): Promise
 }
 
 /**
- * Moves the sequence forward to a block, but never back. Sessions do this one after the other. Until it is done, each
- * waiting session takes one number, finds its block in use, and waits. So the target of `setval`, which skips more than
- * {@link skippedMax}, is beyond all of them.
+ * Returns the statement that moves the sequence forward to a block, but never back. Sessions run it one after the
+ * other. Meanwhile, each waiting session takes only one number: it finds that block in use, and waits for the lock. So
+ * the target of `setval`, which is more than {@link skippedMax} numbers ahead, is beyond the numbers of all sessions.
  */
 function moveTo(block: number): SQL {
   return sql.raw(`do $$

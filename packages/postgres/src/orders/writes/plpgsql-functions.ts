@@ -23,12 +23,12 @@ const refusedPaymentsMax = 20;
 /** The current time of the database, truncated to milliseconds, because the columns would round it up. */
 export const nowInMs = sql`date_trunc('milliseconds', now())`;
 
-/** The id has 13 digits of the time in microseconds, so that ids sort by time, and 19 random digits. */
+/** A new event id: 13 hexadecimal digits of the time in microseconds, so that ids sort by time, and 19 random ones. */
 const newEventId = sql`${eventIdAt(sql`now()`)} || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
 
 /**
- * The columns by which an update finds an order. Every function begins with `merchant_id`, so that Citus can choose the
- * server of a call.
+ * The parameters by which a function finds an order. The first parameter of every function is `merchant_id`, so that
+ * Citus can choose the server of a call.
  */
 const orderKey = { merchant_id: 'bigint', order_id: 'text' };
 
@@ -39,8 +39,8 @@ const changedAt = sql.raw('changed_at');
 const db = drizzle.mock();
 
 /**
- * A function that writes orders of one server. Citus sends a function call to the server of the merchant in its first
- * parameter, but runs a statement that does the same as a distributed transaction
+ * A PL/pgSQL function that writes orders of merchants on one server. Citus sends a call of a function to the server of
+ * the merchant in its first parameter, but would run an equivalent statement as a distributed transaction
  * (docs/decisions/064-one-server-per-operation.md).
  */
 export interface OrderFunction {
@@ -72,8 +72,8 @@ end $$`;
 }
 
 /**
- * Changes orders of one merchant, and stores an event of each with its deliveries. The column `changed` of a call is
- * the number of orders that it changed.
+ * Defines a function that changes orders of one merchant and, for each, stores an event with its deliveries. The column
+ * `changed` of a call is the number of orders that the call changed.
  */
 function changeFunction(
   name: string,
@@ -137,7 +137,7 @@ export const changeOrder = changeFunction(
   (value) => {
     const to = value('to_status');
     // An expired order keeps the end of its lease, because a payment counts if it was made before that end.
-    const unlessExpired = (column: AnyPgColumn) => sql`case when ${to} = ${transitions.expire.to} then ${column} end`;
+    const keptOnExpiry = (column: AnyPgColumn) => sql`case when ${to} = ${transitions.expire.to} then ${column} end`;
     const update = db
       .update(orders)
       .set({
@@ -146,16 +146,16 @@ export const changeOrder = changeFunction(
         paymentId: value('payment_id'),
         checkoutId: value('checkout_id'),
         cancelledAt: value('cancelled_at'),
-        leaseCheckoutId: unlessExpired(orders.leaseCheckoutId),
-        leaseAttemptId: unlessExpired(orders.leaseAttemptId),
-        leaseEndsAt: unlessExpired(orders.leaseEndsAt),
+        leaseCheckoutId: keptOnExpiry(orders.leaseCheckoutId),
+        leaseAttemptId: keptOnExpiry(orders.leaseAttemptId),
+        leaseEndsAt: keptOnExpiry(orders.leaseEndsAt),
       })
       .where(
         and(
           isOrder(value),
           eq(orders.orderStatus, value('from_status')),
-          // After its expiry, an unpaid order can only expire. The read has checked this, but on Citus, it used the
-          // clock of another server.
+          // After its expiry, an unpaid order can only expire. The preceding read checked this, but on Citus, it may
+          // have used the clock of another server.
           sql`(${to} = ${transitions.expire.to} or (${isExpired}) is not true)`,
           // During a lease, an unpaid order can only be paid. The lease may have begun after the read.
           sql`(${to} = ${transitions.pay.to} or ${isLeaseLive} is not true)`,
@@ -166,7 +166,7 @@ export const changeOrder = changeFunction(
   },
 );
 
-/** Makes an order expire early. */
+/** Makes an unpaid order expire now. */
 export const expireOrderNow = changeFunction('expire_order_now', orderKey, (value) => ({
   update: db
     .update(orders)
@@ -183,7 +183,7 @@ export const expireOrderNow = changeFunction('expire_order_now', orderKey, (valu
   event: sql`${transitions.expire.event}`,
 }));
 
-/** Stores the expiry of the orders of a merchant that have expired, among those with the given order_ids. */
+/** Stores the expiry of those orders of a merchant that have one of the given order_ids and have expired. */
 export const expireOrders = changeFunction(
   'expire_orders',
   { merchant_id: 'bigint', order_ids: 'text[]' },
@@ -217,7 +217,7 @@ export const refusePayment = changeFunction(
     code: 'text',
   },
   (value) => {
-    // The columns in the order of the table, and as members of an object in `orders.refused_payments`.
+    // These columns of the table are also the members of each object in `orders.refused_payments`.
     const columns = ['checkout_id', 'payment_id', 'amount', 'currency', 'paid_at', 'code'];
     const members = columns.map((column) => sql`'${sql.raw(column)}', ${value(column)}`);
     const { refusedPayments: stored } = orders;
@@ -230,8 +230,8 @@ export const refusePayment = changeFunction(
       .returning(returned);
     const names = columns.map((column) => sql.identifier(column));
     return {
-      // The time is later than that of the order's previous refused payment, so that the event of each shows it as the
-      // last.
+      // The time is later than the refusal of the order's previous refused payment, so that the event of each refused
+      // payment shows that payment as the last one.
       time: sql`select greatest(now(), (${stored} -> -1 ->> 'refused_at')::timestamptz + interval '1 millisecond')
       from ${orders} where ${isOrder(value)} for update`,
       update,
@@ -245,8 +245,8 @@ export const refusePayment = changeFunction(
 const ofNewOrder = (column: string) => sql.raw(`new_order.${column}`);
 
 /**
- * Inserts one row per statement. Citus sends such an insert directly to the shard, but writes every other kind of
- * insert to intermediate files first.
+ * Inserts one row per statement. Citus sends such an insert directly to the shard, but first writes the rows of every
+ * other kind of insert to intermediate files.
  */
 const insertOrder = db.insert(orders).values(newRow(ofNewOrder)).onConflictDoNothing(conflictTarget);
 
@@ -283,7 +283,7 @@ begin
   },
 );
 
-/** The statements that create the functions. The migration contains them. */
+/** The statements that create the functions. The migrations contain them. */
 export const orderFunctions = [changeOrder, expireOrderNow, expireOrders, refusePayment, insertOrders].map(
   ({ definition }) => definition,
 );

@@ -26,7 +26,7 @@ export function openSweeps(options: DatabaseOptions) {
     { ...options, applicationName: 'order-gateway sweeps', settings: plansEveryRun },
     prepareStatements,
   );
-  /** `isDone` means that no work remains. */
+  /** `isDone` is false if the job should run again at once, because more rows may remain. */
   const sweep = async (job: 'expire' | 'deleteOldEvents') => {
     let count = 0;
     try {
@@ -45,12 +45,14 @@ export function openSweeps(options: DatabaseOptions) {
   };
   return {
     /**
-     * Stores the expiry of at most {@link sweptMax} expired orders, with their events. Rejects with an error that
-     * contains no values. If the database is unreachable, there is nothing to do.
+     * Stores the expiry of at most {@link sweptMax} expired orders, with their events. Returns their number, and
+     * whether the sweep is done for now. An unreachable database also counts as done. Rejects with an error that
+     * contains no values.
      */
     expire: () => sweep('expire'),
     /**
-     * Deletes at most {@link sweptMax} events that are older than 30 days, and their deliveries. Rejects like `expire`.
+     * Deletes at most {@link sweptMax} events that are older than 30 days, and their deliveries. Returns and rejects as
+     * `expire` does.
      */
     deleteOldEvents: () => sweep('deleteOldEvents'),
     close: client.close,
@@ -86,7 +88,7 @@ function prepareStatements(db: PostgresJsDatabase) {
         .orderBy(events.createdAt)
         .limit(sweptMax)
         .prepare('find_old_events'),
-      // Events are deleted last, because remaining events are found again.
+      // Events are deleted after their deliveries. If the process dies in between, the next run finds the events again.
       change: async (merchant_id: number, ids: string) => {
         await deleteDeliveries.execute({ merchant_id, ids });
         return (await deleteEvents.execute({ merchant_id, ids })).length;
