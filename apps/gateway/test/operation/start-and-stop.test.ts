@@ -211,7 +211,8 @@ test.each([
     const losing = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
     expect(losing).toEqual([expect.stringContaining('"off":["fsync"')]);
     for (const url of [gateway.url, gateway.baseUrl]) {
-      expect((await postOrder({ url, credentials })).status).toBeLessThan(300);
+      // On an overloaded machine, a call can exceed its deadline.
+      await expect.poll(async () => (await postOrder({ url, credentials })).status).toBeLessThan(300);
     }
     const order = { case: 'orderId', value: validOrderInput().order_id } as const;
     const headers = credentialHeaders(credentials);
