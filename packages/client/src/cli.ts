@@ -5,7 +5,7 @@ import { listen, replay } from './listen.ts';
 import type { EventType } from './types.ts';
 import { version } from './version.ts';
 
-// Only this file needs Node.js. The other files use web APIs, which other runtimes have too.
+// Only this file needs Node.js. The other files use web APIs that other runtimes also have.
 
 const usage = `Usage: order-gateway-client listen --forward-to URL [options]
 
@@ -26,7 +26,10 @@ function randomSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
 }
 
-/** Returns the help or the version if the arguments ask for it, or else the options of `listen`. */
+/**
+ * Returns the help or the version if the arguments request it, and otherwise the options of `listen` or `replay`.
+ * Throws a TypeError if an argument or variable is invalid.
+ */
 function readArguments() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,

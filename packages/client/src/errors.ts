@@ -7,7 +7,7 @@ export class GatewayError extends Error {
   readonly code: ErrorCode | 'unknown';
   /** The HTTP status. */
   readonly status: number;
-  /** Include it when you ask for support. */
+  /** The id of the request. Include it when you ask for support. */
   readonly requestId: string | undefined;
   /** All invalid fields of `invalid_order` and all invalid parameters of `invalid_request`; otherwise empty. */
   readonly errors: readonly FieldError[];
@@ -34,7 +34,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** No complete response arrived: the connection failed or `timeoutMs` passed. `cause` is the error of `fetch`. */
+/** No complete response arrived: the connection failed, or `timeoutMs` elapsed. `cause` is the error of `fetch`. */
 export class GatewayNetworkError extends Error {
   override readonly name = 'GatewayNetworkError';
   /** Whether the call may have taken effect, as in {@link GatewayError}. */

@@ -3,16 +3,16 @@ import { GatewayError } from './errors.ts';
 import { signatureOf } from './signatures/signatures.ts';
 import type { EventType, OrderEvent } from './types.ts';
 
-/** The options of {@link listen}. */
+/** The options of {@link listen} and {@link replay}. */
 export interface ListenOptions {
   readonly client: Pick<GatewayClient, 'listEvents'>;
   /** Each event is posted to this address. */
   readonly forwardTo: string;
-  /** Signs each event: `whsec_…`. */
+  /** The signing secret with which each event is signed: `whsec_…`. */
   readonly secret: string;
   /** The types to forward. If absent, all types are forwarded. */
   readonly types?: readonly EventType[] | undefined;
-  /** Called with one line for each event. */
+  /** Called with a line when it is ready, a line for each event, and a line if the cursor has expired. */
   readonly print: (line: string) => void;
   /** Stops listening once it aborts and the request in flight has finished. */
   readonly signal?: AbortSignal;
@@ -48,7 +48,7 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
 }
 
-/** Posts one event of the feed again. Rejects if the feed does not contain the event. */
+/** Posts one event of the feed, whatever its type. Rejects if the feed does not contain the event. */
 export async function replay(eventId: string, options: ListenOptions): Promise<void> {
   for await (const event of eventsOf(options)) {
     if (event.id !== eventId) continue;

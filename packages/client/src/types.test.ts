@@ -35,7 +35,7 @@ import type {
 
 // The compiler checks these expectations. At run time, the tests do nothing.
 
-/** Converts `createdAt` to `created_at`, the name of the field in the contract and in JSON. */
+/** Converts a name such as `createdAt` to `created_at`, the field's name in the contract and in JSON. */
 type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name;

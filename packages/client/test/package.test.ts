@@ -10,7 +10,7 @@ import manifest from '../package.json' with { type: 'json' };
 const packageFolder = join(import.meta.dirname, '..');
 const run = promisify(execFile);
 
-/** The folder of a project in which the packed package is installed. */
+/** The folder of a project in which the packed tarball is installed. */
 let project: string;
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'client-package-'));
@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(join(packageFolder, 'dist'), { recursive: true, force: true });
 });
 
-/** The commands of all versions of Node.js in the PATH, by version. */
+/** Returns the command of each version of Node.js in the PATH, by version. */
 function installedNodes(): Map<string, string> {
   const commands = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'));
   const existing = commands.filter((command) => existsSync(command));
@@ -40,6 +40,7 @@ function installedNodes(): Map<string, string> {
   );
 }
 
+/** Returns those of the installed versions that the package supports. Fails if there are none. */
 function supportedNodes(): Map<string, string> {
   const nodes = [...installedNodes()].filter(([version]) => Number.parseInt(version.slice(1), 10) >= 20);
   expect(nodes.length).toBeGreaterThan(0);
@@ -62,7 +63,7 @@ test('the package contains JavaScript, types, README and licence, and no tests o
   expect(files.filter((file) => !isBuilt(file)).sort()).toEqual(otherFiles);
 });
 
-test('the package installs nothing else', async () => {
+test('the package has no dependencies', async () => {
   expect(await readdir(join(project, 'node_modules'))).toEqual(['.bin', '.package-lock.json', '@order-gateway']);
   expect(await readdir(join(project, 'node_modules/@order-gateway'))).toEqual(['client']);
 });
@@ -129,11 +130,11 @@ test.each([
   ['program.cts', 'node16'],
   ['program.mts', 'nodenext'],
   ['program.cts', 'nodenext'],
-])('%s gets the types with the module setting %s', async (file, module) => {
+])('%s compiles with the types of the package and the module setting %s', async (file, module) => {
   expect(await compilerErrors(file, typed, '--module', module, '--types', '')).toBe('');
 });
 
-/** The declarations that the examples of the README omit. */
+/** Declares the names that the examples of the README use without declaring them. */
 const declarations = `
   import type { FieldError, GatewayClient, NewOrder } from '@order-gateway/client';
   declare global {

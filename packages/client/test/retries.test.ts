@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** Returns a client of a server that handles requests with these functions in turn, and the bodies that it received. */
+/** Starts a server that handles requests with `handlers` in turn. Returns its client and the requests it received. */
 async function clientOf(handlers: readonly Handler[], options: Partial<ClientOptions> = {}) {
   const requests: { body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -43,7 +43,7 @@ const endEarly: Handler = ({ socket }, response) => {
   setImmediate(() => socket.destroy());
 };
 
-test('createOrder succeeds after a dropped connection, 503, half a response and 429', async () => {
+test('createOrder succeeds after a dropped connection, 503, an incomplete response and 429', async () => {
   const { client, requests } = await clientOf([drop, fail(503), endEarly, fail(429), succeed]);
   expect(await client.createOrder(order)).toEqual(created);
   expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
@@ -51,16 +51,17 @@ test('createOrder succeeds after a dropped connection, 503, half a response and 
 });
 
 test('a request to a server that does not respond is abandoned after timeoutMs', async () => {
-  // The second attempt has no time limit, which a slow machine could exceed.
-  const limitFirst: typeof fetch = (url, init) => fetch(url, requests.length === 0 ? init : { ...init, signal: null });
-  const { client, requests } = await clientOf([() => {}, succeed], { timeoutMs: 200, fetch: limitFirst });
+  // Only the first attempt has a time limit, because a slow machine could exceed it in the second one.
+  const limitFirstAttempt: typeof fetch = (url, init) =>
+    fetch(url, requests.length === 0 ? init : { ...init, signal: null });
+  const { client, requests } = await clientOf([() => {}, succeed], { timeoutMs: 200, fetch: limitFirstAttempt });
   expect(await client.createOrder(order)).toEqual(created);
   expect(requests).toHaveLength(2);
 });
 
 test('a response whose body does not end is abandoned after timeoutMs', async () => {
-  const begin: Handler = (_, response) => response.writeHead(201).write('{');
-  const { client } = await clientOf([begin], { timeoutMs: 200, retries: 0 });
+  const beginResponse: Handler = (_, response) => response.writeHead(201).write('{');
+  const { client } = await clientOf([beginResponse], { timeoutMs: 200, retries: 0 });
   await expect(client.createOrder(order)).rejects.toThrow(GatewayNetworkError);
 });
 

@@ -17,8 +17,8 @@ const sendOrderAgain =
   'The order may have been created. Send the same order_id again: it never creates a second order.';
 
 /**
- * Every error that an API returns, by error code. Every protocol, the reference and the SDK's documentation derive from
- * it.
+ * Every error that the API returns, by error code. The responses of all protocols, the reference and the list of errors
+ * in the documentation are derived from this catalogue.
  */
 export const errorCatalogue = {
   malformed_request: {
@@ -67,7 +67,7 @@ export const errorCatalogue = {
     title: 'Not found',
     httpStatus: 404,
     grpcStatus: 'NOT_FOUND',
-    when: 'The path does not exist, or the order, payment link, webhook endpoint, event or client secret of the request does not.',
+    when: 'The path does not exist, or the request names an order, payment, payment link, webhook endpoint, event or client secret that does not exist.',
   },
   method_not_allowed: {
     title: 'Method not allowed',
@@ -97,7 +97,7 @@ export const errorCatalogue = {
     title: 'A payment is in progress',
     httpStatus: 409,
     grpcStatus: 'ABORTED',
-    when: 'A payment of the order is in progress, so the order can neither be cancelled nor claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again. The order may then be paid.',
+    when: 'A payment of the order is in progress, so the order can neither be cancelled nor claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again. By then, the order may have been paid.',
   },
   order_already_paid: {
     title: 'The order is paid',
@@ -193,7 +193,7 @@ export const errorCatalogue = {
     title: 'The gateway is overloaded',
     httpStatus: 503,
     grpcStatus: 'UNAVAILABLE',
-    when: 'The gateway has too many requests. Nothing was stored. Wait for the time in Retry-After or RetryInfo, and send the request again.',
+    when: 'The gateway is handling too many requests. Nothing was stored. Wait for the time in Retry-After or RetryInfo, and send the request again.',
   },
   unavailable: {
     title: 'Service unavailable',
@@ -220,10 +220,10 @@ export const errorCatalogue = {
 const notFoundDetails = {
   order_id: 'You have no order with this order_id.',
   service_order_id: 'You have no order with this service_order_id.',
-  payment_id: 'No payment with this payment_id was made or refused for your orders.',
+  payment_id: 'None of your orders has an accepted or refused payment with this payment_id.',
   payment_link: 'No order has this payment link.',
   webhook_endpoint: 'You have no webhook endpoint with this id.',
-  event: 'You have no event of the last 30 days with this id.',
+  event: 'You have no event with this id from the last 30 days.',
   client_secret: 'You have no client secret with this id.',
 } as const satisfies Record<NonNullable<Extract<Failure, { kind: 'not_found' }>['unknown']>, string>;
 

@@ -163,7 +163,7 @@ test('deliveries lists the status of each event, and redeliver queues one again'
   const { deliveries } = JSON.parse((await webhook(['deliveries', clientId, '--json'])).output);
   expect(deliveries).toContainEqual(expect.objectContaining({ event_id: givenUp, status: 'pending', attempts: 0 }));
   const unknown = await webhook(['redeliver', clientId, `evt_${'0'.repeat(32)}`]);
-  expect(unknown.error).toContain('You have no event of the last 30 days with this id.');
+  expect(unknown.error).toContain('You have no event with this id from the last 30 days.');
 });
 
 test('reencrypt encrypts every secret with the first key, and reports that some cannot be decrypted', async () => {

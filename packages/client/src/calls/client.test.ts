@@ -16,7 +16,7 @@ interface Sent {
   readonly init: RequestInit & { readonly body: string };
 }
 
-/** Returns a client that records its requests. They get these responses in turn, and the last one is repeated. */
+/** Returns a client that records its requests in `sent`. They get `responses` in turn, and the last one is repeated. */
 function clientWith(responses: readonly (() => Response | Promise<Response>)[], options: Partial<ClientOptions> = {}) {
   const sent: Sent[] = [];
   const fetch = async (url: string | URL | Request, init: RequestInit = {}) => {
@@ -37,7 +37,7 @@ function json(status: number, body: object, headers: Record<string, string> = {}
   return () => new Response(JSON.stringify(body), { status, headers });
 }
 
-/** Returns the error that a call rejects with. */
+/** Returns the error with which a call rejects, or a text if the call succeeds. */
 function failureOf(call: Promise<unknown>): Promise<unknown> {
   return call.then(
     () => 'it succeeded',
@@ -48,7 +48,7 @@ function failureOf(call: Promise<unknown>): Promise<unknown> {
 const loseConnection = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('read ECONNRESET') }));
 
 describe('requests', () => {
-  test('createOrder sends the order with its checksum, the credentials and the exact digits of the amount', async () => {
+  test('createOrder sends the credentials, the checksum, and the amount with two decimals', async () => {
     const { client, sent } = clientWith([json(201, created)]);
     expect(await client.createOrder({ ...order, order_amount: '10' })).toEqual(created);
     const [{ url, init } = { url: '', init: { body: '' } }] = sent;
@@ -64,7 +64,7 @@ describe('requests', () => {
     expect(JSON.parse(init.body)).toEqual({ ...order, order_amount: 10, order_checksum: checksum });
   });
 
-  test('calls with a body ask for strict handling, and calls without one do not', async () => {
+  test('calls with a body request strict handling, and calls without a body do not', async () => {
     const { client, sent } = clientWith(Array.from({ length: 5 }, () => json(200, { queued: 0, has_more: false })));
     await client.createWebhookEndpoint({ url: 'https://shop.example.com' });
     await client.updateWebhookEndpoint('we_1', { status: 'disabled' });
@@ -129,7 +129,7 @@ describe('requests', () => {
 });
 
 describe('errors', () => {
-  test('a problem document becomes a GatewayError with its fields', async () => {
+  test('a problem document becomes a GatewayError with its members', async () => {
     const errors = [{ field: 'order_amount', code: 'out_of_range', message: 'must be greater than 0' }];
     const problem = { code: 'invalid_order', detail: 'order_amount must be …', request_id: 'r1', errors };
     const { client, sent } = clientWith([json(400, problem)]);
@@ -190,7 +190,7 @@ describe('retries', () => {
     ['502 of a proxy', () => new Response('<h1>Bad gateway</h1>', { status: 502 })],
     ['503', json(503, { code: 'unavailable' })],
     ['504', json(504, { code: 'deadline_exceeded' })],
-  ])('after %s, the same order is sent again in 125 ms, because the random factor is 0.5', async (_, failure) => {
+  ])('after %s, the same order is sent again after half of the maximum wait', async (_, failure) => {
     const { client, sent } = clientWith([failure, json(201, created)]);
     expect(await client.createOrder(order)).toEqual(created);
     expect(waitsMs).toEqual([125]);
@@ -265,12 +265,12 @@ describe('retries', () => {
     expect(sent).toHaveLength(3);
   });
 
-  test('deleteWebhookEndpoint resolves if an earlier attempt has deleted the endpoint', async () => {
+  test('deleteWebhookEndpoint resolves if an earlier attempt may have deleted the endpoint', async () => {
     const { client, sent } = clientWith([loseConnection, json(404, { code: 'not_found' })]);
     await client.deleteWebhookEndpoint('we_1');
     expect(sent.map(({ init }) => init.method)).toEqual(['DELETE', 'DELETE']);
-    const { client: other } = clientWith([json(404, { code: 'not_found' })]);
-    expect(await failureOf(other.deleteWebhookEndpoint('we_1'))).toMatchObject({ code: 'not_found' });
+    const { client: clientWithoutRetry } = clientWith([json(404, { code: 'not_found' })]);
+    expect(await failureOf(clientWithoutRetry.deleteWebhookEndpoint('we_1'))).toMatchObject({ code: 'not_found' });
   });
 
   test.each([

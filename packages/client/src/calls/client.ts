@@ -14,7 +14,7 @@ export interface GatewayClient extends Management {
    */
   createOrder(order: NewOrder): Promise<CreatedOrder>;
   /**
-   * Returns an order with its current status; rejects with `not_found` if you have no such order. With `{ paymentId }`,
+   * Returns an order with its current status. Rejects with `not_found` if you have no such order. With `{ paymentId }`,
    * returns the order that this payment paid, or for which it was refused. If several checkout systems used the same
    * payment id, returns the most recently paid order, or else the order with the most recent refusal.
    */
@@ -35,7 +35,7 @@ export interface GatewayClient extends Management {
   listEvents(page?: EventFilter): Promise<EventPage>;
 }
 
-/** Returns a client for one merchant. Throws a TypeError if an option is not valid. Use it in your backend only. */
+/** Returns a client for one merchant. Throws a TypeError if an option is invalid. Use it only in your backend. */
 export function createClient(options: ClientOptions): GatewayClient {
   const send = createSend(options);
   return {

@@ -22,7 +22,7 @@ import { itemsOf, type Send } from './request.ts';
 export interface Management {
   /** Creates an endpoint. You can have at most 5. Store its `signing_secret`, which is returned only once. */
   createWebhookEndpoint(endpoint: NewWebhookEndpoint): Promise<SignedWebhookEndpoint>;
-  /** Returns an endpoint; rejects with `not_found` if you have no such endpoint. */
+  /** Returns an endpoint. Rejects with `not_found` if you have no endpoint with this id. */
   getWebhookEndpoint(id: string): Promise<WebhookEndpoint>;
   /** Returns all endpoints, oldest first. */
   listWebhookEndpoints(): Promise<readonly WebhookEndpoint[]>;
@@ -79,7 +79,7 @@ export function createManagement(send: Send): Management {
       try {
         await send('DELETE', endpointPath(id));
       } catch (error) {
-        // An earlier attempt deleted it, but its response was lost.
+        // An earlier attempt deleted the endpoint, but the response was lost.
         const isDeleted = error instanceof GatewayError && error.code === 'not_found' && error.outcomeUnknown;
         if (!isDeleted) throw error;
       }

@@ -1,7 +1,7 @@
 import { GatewayError, GatewayNetworkError } from '../errors.ts';
 import type { ErrorCode, FieldError } from '../types.ts';
 
-/** How to reach the gateway, how long to wait, and how often to retry. */
+/** The gateway's address, the merchant's credentials, and the time limit and retries of a call. */
 export interface ClientOptions {
   /** The gateway's address, including its path if it has one: `https://pay.example.com`. */
   readonly baseUrl: string;
@@ -21,7 +21,7 @@ export interface ClientOptions {
 export type Send = <Json>(method: Method, path: string, body?: string, options?: SendOptions) => Promise<Json>;
 
 interface SendOptions {
-  /** How long the gateway may wait for an event. */
+  /** How many seconds the gateway may wait for an event. The time limit of the attempt is extended by this time. */
   readonly waitSeconds?: number | undefined;
   /** Whether the request may be sent again while its outcome is unknown. */
   readonly isRepeatable?: boolean;
@@ -67,7 +67,7 @@ export function createSend(options: ClientOptions): Send {
       ...(body === undefined ? [] : ['handling=strict']),
       ...(options.waitSeconds === undefined ? [] : [`wait=${waitSeconds}`]),
     ];
-    const outcomeUnknown = (executed: boolean) => earlierOutcomeUnknown || (executed && method !== 'GET');
+    const outcomeUnknown = (hasEffect: boolean) => earlierOutcomeUnknown || (hasEffect && method !== 'GET');
     const request: RequestInit = {
       method,
       headers: {
@@ -90,7 +90,7 @@ export function createSend(options: ClientOptions): Send {
     }
     const json = parseObject(text);
     if (response.ok && json !== undefined) return json;
-    throw errorOf(response, json ?? {}, outcomeUnknown(mayBeExecuted(response, json)));
+    throw errorOf(response, json ?? {}, outcomeUnknown(mayHaveEffect(response, json)));
   }
 
   return async (method, path, body, options = {}) => {
@@ -115,7 +115,10 @@ function isTemporary(error: unknown): error is GatewayError | GatewayNetworkErro
   return (status === 408 || status === 429 || status >= 500) && retryAfterSeconds <= retryAfterMaxSeconds;
 }
 
-/** Rejects an invalid value before `fetch` does, because the error of `fetch` would carry the secret into a log. */
+/**
+ * Returns the value if it is valid in a header. Otherwise, throws a TypeError without the value: the error of `fetch`
+ * would carry the secret into a log.
+ */
 function headerValue(name: string, value: string): string {
   if (!/^[\x21-\x7e]+$/.test(value ?? '')) throw new TypeError(`${name} is missing or not printable ASCII`);
   return value;
@@ -136,7 +139,7 @@ export async function* itemsOf<Page, Item>(
   } while (cursor !== undefined);
 }
 
-/** Returns `?` and the parameters that have a value, or nothing. */
+/** Returns `?` and the parameters that have a value, or an empty text if none has one. */
 export function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
@@ -162,7 +165,7 @@ interface Problem {
 }
 
 /** Whether a failed request may have taken effect. A successful response that is not JSON comes from a proxy. */
-function mayBeExecuted({ ok, status }: Response, problem: Partial<Problem> | undefined): boolean {
+function mayHaveEffect({ ok, status }: Response, problem: Partial<Problem> | undefined): boolean {
   return ok || (status >= 500 && problem?.code !== 'overloaded');
 }
 
@@ -179,7 +182,7 @@ function errorOf({ status, headers }: Response, problem: Partial<Problem>, outco
   });
 }
 
-/** The time in Retry-After, which is in seconds or a date (RFC 9110, 10.2.3). */
+/** Returns the seconds until the time in Retry-After, which is a number of seconds or a date (RFC 9110, 10.2.3). */
 function retryAfterSeconds(headers: Headers): number | undefined {
   const value = headers.get('retry-after') ?? '';
   const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1_000;

@@ -13,7 +13,7 @@ const hundredths = fc.bigInt({ min: 1n, max: 999_999_999_999_999n });
 /** Text from all of Unicode in which the escaped characters are frequent. */
 const text = fc.string({ unit: fc.oneof(fc.constantFrom('|', '\\'), fc.string({ unit: 'binary', maxLength: 1 })) });
 
-/** The checksum that the gateway computes. */
+/** Returns the checksum that the gateway computes. */
 function gatewayChecksum(order: NewOrder, secret: string): string {
   const amount = parseAmount(String(order.order_amount));
   if (!amount.ok) throw new Error(amount.failure);

@@ -1,7 +1,7 @@
 import { SignatureError } from '../errors.ts';
 
-// Uses WebCrypto instead of node:crypto, because it exists in Node.js, Deno, Bun and workers, and its verify() takes
-// constant time.
+// Uses WebCrypto instead of node:crypto, because Node.js, Deno, Bun and workers all have WebCrypto, and its verify()
+// takes constant time.
 
 /** Returns the lower-case hex of HMAC-SHA256. */
 export async function hmacHex(key: Bytes, data: Bytes): Promise<string> {
@@ -49,7 +49,7 @@ export function bytesOf(text: string): Bytes {
   return new TextEncoder().encode(text);
 }
 
-/** Returns `undefined` if the text is not base64. */
+/** Decodes base64. Returns `undefined` if the text is not base64. */
 export function base64Bytes(base64: string): Bytes | undefined {
   try {
     return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));

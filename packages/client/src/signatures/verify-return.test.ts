@@ -8,7 +8,7 @@ const key = Buffer.alloc(32, 7);
 const secret = `whsec_${key.toString('base64')}`;
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 
-/** The parameters that the gateway adds to a return URL. */
+/** Returns the parameters that the gateway adds to a return URL. */
 function signedParameters(orderId = 'web-1001', ageSeconds = 0) {
   const signedAt = String(Math.floor(Date.now() / 1_000) - ageSeconds);
   const text = [orderId.replaceAll('\\', '\\\\').replaceAll('|', '\\|'), '42', 'PAID', signedAt].join('|');
