@@ -32,8 +32,8 @@ export function createAdminServer({ scrape }: Metrics): PortServer & { add(route
   server.maxConnections = adminConnectionsMax;
   return {
     listen: (port, host) => bind(server, { port, host }),
-    add(added) {
-      routes = added;
+    add(newRoutes) {
+      routes = newRoutes;
     },
     async close() {
       await new Promise((resolve) => {

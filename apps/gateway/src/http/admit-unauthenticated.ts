@@ -9,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-/** Bounds the routes of a scope that need no credentials, so that they never take merchants' capacity. */
+/** Limits the concurrent calls of routes that need no credentials, so that they never take merchants' capacity. */
 export function admitUnauthenticated(
   app: FastifyInstance,
   deps: GatewayDeps,

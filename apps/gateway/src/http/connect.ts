@@ -65,7 +65,7 @@ export async function connectRoutes(
       const [hasEnvelope, isJson] = [/^application\/grpc-web/.test(mediaType), isJsonInUtf8(mediaType)];
       const bodyForm = { hasEnvelope, messageBytesMax: method.messageBytesMax };
       call.protocol = hasEnvelope ? 'grpc-web' : 'connect';
-      // Connect omits the header Allow.
+      // Rejected here, because Connect's response has no Allow header.
       if (request.method !== 'POST') {
         return sendFailure(reply, { kind: 'method_not_allowed', allow }, deps);
       }

@@ -27,7 +27,7 @@ export function demoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   });
 }
 
-/** Finds the order of a return, together with its merchant, which has the secret that signs returns. */
+/** Finds the order of a return, together with its merchant, whose signing secret verifies the return. */
 async function findReturned(
   { store }: GatewayDeps,
   { accountId }: Demo,

@@ -4,7 +4,7 @@ import { version } from '../telemetry/version.ts';
 
 /**
  * Adds two routes. `GET /health/live` shows that the process responds. `GET /health/ready` returns 503 if the process
- * should not get new calls. Both return the version. Neither is logged as a call, because orchestrators send one every
+ * should not get new calls. Both return the version. Neither is logged as a call, because orchestrators send them every
  * few seconds. Neither response may be cached.
  */
 export function healthRoutes(app: FastifyInstance, readiness: Pick<Readiness, 'isReady'>): void {

@@ -20,7 +20,7 @@ const headers = {
 /** Adds the route of the logos of merchants' brands. A logo's name contains the digest of its image. */
 export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const cache = new Map<string, StoredLogo>();
-  const keep = (digest: string, logo: StoredLogo) => {
+  const cacheLogo = (digest: string, logo: StoredLogo) => {
     const [oldest] = cache.size < cachedLogosMax ? [] : cache.keys();
     if (oldest !== undefined) cache.delete(oldest);
     cache.set(digest, logo);
@@ -37,7 +37,7 @@ export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
         const cached = cache.get(digest);
         if (cached !== undefined) return success(cached);
         const outcome = await deps.findLogo(digest, call.timeLeftMs());
-        if (outcome.kind === 'found') return keep(digest, outcome.logo);
+        if (outcome.kind === 'found') return cacheLogo(digest, outcome.logo);
         return failed(outcome.kind === 'unknown' ? { kind: 'not_found' } : storageFailure(outcome.kind));
       });
       if (!found.ok) return sendFailure(reply, found.failure, deps);

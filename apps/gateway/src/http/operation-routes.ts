@@ -7,7 +7,7 @@ import { readJsonBody } from '../intake/body/json-body.ts';
 import type { Receive } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
 import type { Members, Operation, Success } from '../operations/operation.ts';
-import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
+import { isJsonInUtf8, isUncompressed, sendFailure, startReading } from './requests.ts';
 
 /** Adds the routes of the JSON API, as the `google.api.http` rules of the contract declare them. */
 export function operationRoutes(
@@ -37,7 +37,7 @@ export function operationRoutes(
         const received = await receive(call, {
           headers,
           bodyBytesMax: bodyBytesMax(bodyForm),
-          isMediaTypeSupported: !hasBody || (isJsonInUtf8(headers['content-type'] ?? '') && isPlain(headers)),
+          isMediaTypeSupported: !hasBody || (isJsonInUtf8(headers['content-type'] ?? '') && isUncompressed(headers)),
           accountKind,
           startReading: hasBody ? () => startReading(deps, request, reply, bodyForm) : undefined,
         });

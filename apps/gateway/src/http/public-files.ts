@@ -20,7 +20,7 @@ export function servePublicFile(
   app.get(path, { config: { operation: 'Reference' } }, publicFile(headers, create));
 }
 
-/** Creates the handler of {@link servePublicFile}. */
+/** Returns a handler that serves a file as {@link servePublicFile} does. */
 export function publicFile(
   headers: Readonly<Record<string, string>>,
   create: () => string | Promise<string | Buffer>,

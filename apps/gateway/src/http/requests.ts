@@ -23,9 +23,9 @@ declare module 'fastify' {
 }
 
 /**
- * Opens the call of a request, adds its id to the headers of the response, and logs the call when the response ends.
+ * Starts the call of a request, adds its id to the headers of the response, and ends the call when the response closes.
  */
-export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply, peer: Peer): void {
+export function startCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply, peer: Peer): void {
   const call = new Call(deps, 'json', request.headers, peer);
   request.call = call;
   call.operation = request.routeOptions.config?.operation ?? call.operation;
@@ -75,7 +75,7 @@ export function isJsonInUtf8(mediaType: string): boolean {
 }
 
 /** Whether a body is not compressed. */
-export function isPlain(headers: IncomingHttpHeaders): boolean {
+export function isUncompressed(headers: IncomingHttpHeaders): boolean {
   return /^identity$/i.test(headers['content-encoding'] ?? 'identity');
 }
 
@@ -86,7 +86,7 @@ export function isForm(headers: IncomingHttpHeaders): boolean {
 
 /**
  * Whether a browser sent the form from a page of another site. Sec-Fetch-Site decides. Browsers omit it over http,
- * except to localhost; then Origin decides. Other clients send neither header.
+ * except to localhost; without it, Origin decides. Other clients send neither header.
  */
 export function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl): boolean {
   const site = headers['sec-fetch-site'];

@@ -18,7 +18,7 @@ import { operationRoutes } from './operation-routes.ts';
 import { paymentRoutes, sendLinkFailure } from './payment-pages.ts';
 import { frameworkFailure } from './problem.ts';
 import { referenceRoutes } from './reference.ts';
-import { openCall, sendFailure } from './requests.ts';
+import { sendFailure, startCall } from './requests.ts';
 import { watchConnections } from './sockets.ts';
 import { wellKnownRoutes } from './well-known.ts';
 
@@ -50,8 +50,8 @@ export function createHttpServer(
   const serverOptions: ServerOptions = {
     // The header is checked below, so that this error is a problem document too.
     requireHostHeader: false,
-    // By default, Node.js drops the second of two Content-Type headers, although a proxy may have used that one. The
-    // joined value of both is not a valid media type, so the request is rejected.
+    // By default, Node.js drops the second of two Content-Type headers, although a proxy may have used the second one.
+    // The joined value of both is not a valid media type, so the request is rejected.
     joinDuplicateHeaders: true,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
@@ -72,7 +72,7 @@ export function createHttpServer(
     ...secured,
     // An undecodable or overlong path reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
-      openCall(deps, request, reply, connections.peerOf(request.raw));
+      startCall(deps, request, reply, connections.peerOf(request.raw));
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
       if (!isPage) return void sendError(error, request, reply);
       const failure: Failure = { kind: 'not_found', unknown: 'payment_link' };
@@ -104,10 +104,10 @@ export function createHttpServer(
     sendFailure(reply, frameworkFailure(error) ?? call.failInternally(error), deps);
 
   app.addHook('onRequest', (request, reply, done) => {
-    openCall(deps, request, reply, connections.peerOf(request.raw));
-    const hosts = hostsIn(request.raw);
+    startCall(deps, request, reply, connections.peerOf(request.raw));
+    const hostCount = hostCountIn(request.raw);
     const isHostValid = hostForm.test(request.raw.headers.host ?? '');
-    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion !== '1.0') || !isHostValid) {
+    if (hostCount > 1 || (hostCount === 0 && request.raw.httpVersion !== '1.0') || !isHostValid) {
       sendFailure(reply.header('connection', 'close'), invalidHost, deps);
     } else if (request.is404) {
       // Checked before the body is read, so that the error does not depend on the body.
@@ -158,7 +158,7 @@ export function createHttpServer(
 }
 
 /** Counts the Host headers (RFC 9112, 3.2). Node.js drops all but the first from `headers`. */
-const hostsIn = ({ rawHeaders }: IncomingMessage) =>
+const hostCountIn = ({ rawHeaders }: IncomingMessage) =>
   rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host').length;
 
 /**

@@ -16,7 +16,7 @@ const contrastMin = 4.5;
 /** The colour of a page without a brand. */
 export const defaultColor = '#1d4ed8';
 
-// Deriving the colours takes a twentieth of a page's CPU time.
+// Cached, because deriving the colours takes a twentieth of a page's CPU time.
 const derivedColors = new Map<string, ReturnType<typeof deriveColors>>();
 const derivedColorsMax = 1_000;
 
@@ -41,7 +41,7 @@ function deriveColors(color: string) {
   };
 }
 
-/** Returns the style sheet of a brand, which follows that of the page. It does not apply to printed pages. */
+/** Returns the style sheet of a brand, which follows the page's style sheet. It does not apply to printed pages. */
 export function brandStyle(color: string): string {
   const { accent, onAccent, link, linkInDark } = brandColors(color);
   return `@media screen{:root{--accent:${accent};--on-accent:${onAccent};--link:${link}}}@media screen and (prefers-color-scheme:dark){:root{--link:${linkInDark}}}`;
@@ -65,7 +65,7 @@ function luminance(color: Rgb): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Mixes a colour with just enough of `towards` to make it readable on the ground. */
+/** Returns a colour mixed with just enough of `towards` to be readable on `ground`. */
 function readableOn(ground: Rgb, color: Rgb, towards: Rgb): Rgb {
   for (let share = 0; share < 1; share += 0.05) {
     const mix = (part: 0 | 1 | 2) => Math.round(color[part] + (towards[part] - color[part]) * share);

@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import { directionOf } from './localization.ts';
 
 /**
- * A piece of HTML. All HTML is written with this template tag of hono, which escapes every value that is not itself a
+ * A piece of HTML. All HTML is written with hono's template tag `html`, which escapes every value that is not itself a
  * piece of HTML.
  */
 export type Html = ReturnType<typeof html>;
@@ -21,6 +21,7 @@ interface PageParts {
   readonly body: Html;
 }
 
+/** Returns a complete HTML document. */
 export async function htmlPage({
   language,
   title,

@@ -9,7 +9,7 @@ import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { pageLanguages } from './localization.ts';
 import { paymentJson, paymentPage } from './payment-page.ts';
 
-/** Texts that have broken other pages, and texts that would break out of the elements of this page. */
+/** Texts that often break web pages, and texts that would break out of the elements of this page. */
 const texts: readonly string[] = [
   ...naughtyStrings.filter((text) => text !== ''),
   ...['</bdi></dd></dl>', '</title><script>alert(1)</script>', '</style><script>alert(1)</script>'],
@@ -24,21 +24,21 @@ function orderWith(fields: Partial<OrderFields>): Order {
   return { ...sample, fields: { ...sample.fields, ...fields } };
 }
 
-function named(name: string, mode: MerchantMode = 'live'): LinkedOrder['merchant'] {
+function merchantNamed(name: string, mode: MerchantMode = 'live'): LinkedOrder['merchant'] {
   return { name, mode, isDisabled: false, signingSecret: null, brand: null };
 }
 
 const fixed = fixedDeps(createMemoryLogger().logger);
 
-/** The tags of the page with their attributes, but without text and attribute values. */
+/** Returns the tags of a page with the names of their attributes, but without attribute values and text. */
 function skeletonOf(page: string): string[] {
   return [...page.matchAll(/<[^>]*>/g)].map(([tag]) => tag.replaceAll(/="[^"]*"/g, '=""'));
 }
 
-/** Decodes the entities of a text. */
+/** Returns a text with its HTML entities decoded. */
 function unescaped(text: string): string {
-  const named: Record<string, string> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' };
-  return text.replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => named[entity] ?? entity);
+  const characters: Record<string, string> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' };
+  return text.replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => characters[entity] ?? entity);
 }
 
 const checkoutTemplate = parseCheckoutTemplate('https://checkout.example.com/{order_token}');
@@ -53,14 +53,14 @@ const pages: [string, Partial<Order>, MerchantMode, CheckoutTemplate | undefined
 describe.each(pages)('%s', (_, state, mode, template) => {
   const deps = { ...fixed, checkoutTemplate: template };
   const pageOf = (fields: Partial<OrderFields>, name: string, language = pageLanguages[0]) =>
-    paymentPage(deps, { order: { ...orderWith(fields), ...state }, merchant: named(name, mode) }, language);
+    paymentPage(deps, { order: { ...orderWith(fields), ...state }, merchant: merchantNamed(name, mode) }, language);
 
   test('no stored text changes the structure of the page', async () => {
     const long = 'x'.repeat(1_000);
-    const plain = [skeletonOf(await pageOf({}, 'x')), skeletonOf(await pageOf({ order_note: long }, 'x'))];
+    const skeletons = [skeletonOf(await pageOf({}, 'x')), skeletonOf(await pageOf({ order_note: long }, 'x'))];
     for (const text of texts) {
       const page = await pageOf({ order_id: text, order_note: text }, text);
-      expect(plain, JSON.stringify(text)).toContainEqual(skeletonOf(page));
+      expect(skeletons, JSON.stringify(text)).toContainEqual(skeletonOf(page));
       const inner = [...page.matchAll(/<bdi[^>]*>([^<]*)<\/bdi>/g)].map(([, content]) => unescaped(content ?? ''));
       expect(inner.filter((content) => content === text).length, JSON.stringify(text)).toBeGreaterThanOrEqual(3);
     }
@@ -77,30 +77,30 @@ describe.each(pages)('%s', (_, state, mode, template) => {
       );
       return { back, furtherLinks };
     };
-    const plain = await addressesOf('x');
+    const expected = await addressesOf('x');
     for (const text of texts) {
       for (const language of pageLanguages) {
         const { back, furtherLinks } = await addressesOf(text, language);
         const { origin, searchParams } = new URL(back);
         expect([origin, searchParams.get('order_id')]).toEqual(['https://shop.example.com', text.toWellFormed()]);
-        expect(furtherLinks).toEqual(plain.furtherLinks);
+        expect(furtherLinks).toEqual(expected.furtherLinks);
       }
     }
   });
 
   test('no return_url breaks out of its attribute', async () => {
-    const plain = skeletonOf(await pageOf({}, 'x'));
-    const ends = ['?a="onclick=alert(1)', "?'><script>", '#"><img>', '/<b>', '?a=&lt;&amp;order_id=9', '?{{7*7}}'];
-    for (const rest of ends) {
-      const page = await pageOf({ return_url: `https://shop.example.com/${rest}` }, 'x');
-      expect(skeletonOf(page), rest).toEqual(plain);
+    const skeleton = skeletonOf(await pageOf({}, 'x'));
+    const suffixes = ['?a="onclick=alert(1)', "?'><script>", '#"><img>', '/<b>', '?a=&lt;&amp;order_id=9', '?{{7*7}}'];
+    for (const suffix of suffixes) {
+      const page = await pageOf({ return_url: `https://shop.example.com/${suffix}` }, 'x');
+      expect(skeletonOf(page), suffix).toEqual(skeleton);
     }
   });
 });
 
 test('no name changes the structure of the icon', async () => {
   const skeletonOfIcon = async (name: string) => {
-    const page = await paymentPage(fixed, { order: orderWith({}), merchant: named(name) }, 'en');
+    const page = await paymentPage(fixed, { order: orderWith({}), merchant: merchantNamed(name) }, 'en');
     const [, svg = ''] = /<link rel="icon" href="data:image\/svg\+xml,([^"]*)">/.exec(page) ?? [];
     return skeletonOf(decodeURIComponent(svg));
   };
@@ -110,7 +110,9 @@ test('no name changes the structure of the icon', async () => {
 test('no text of a brand changes the structure of the page', async () => {
   const skeletonOfBrand = async (text: string) => {
     const brand = { ...noBrand, support_email: text, support_url: text, terms_url: text, privacy_url: text };
-    return skeletonOf(await paymentPage(fixed, { order: orderWith({}), merchant: { ...named('x'), brand } }, 'en'));
+    return skeletonOf(
+      await paymentPage(fixed, { order: orderWith({}), merchant: { ...merchantNamed('x'), brand } }, 'en'),
+    );
   };
   for (const text of texts) expect(await skeletonOfBrand(text)).toEqual(await skeletonOfBrand('x'));
 });
@@ -118,7 +120,7 @@ test('no text of a brand changes the structure of the page', async () => {
 test('the JSON contains every text unchanged', () => {
   for (const text of texts) {
     const order = orderWith({ order_id: text, order_note: text });
-    const json = paymentJson(fixed, { order, merchant: named(text) });
+    const json = paymentJson(fixed, { order, merchant: merchantNamed(text) });
     expect(JSON.parse(json)).toMatchObject({ merchant_name: text, order_id: text, order_note: text });
   }
 });

@@ -73,7 +73,7 @@ describe('localDeadline', () => {
     [47.9 * hour, '47 hours | Nov 22, 2026, 8:19 PM'],
     [50.5 * hour, '2 days | Nov 22, 2026, 10:55 PM'],
     [366 * 24 * hour, '366 days | Nov 21, 2027, 8:25 PM'],
-  ])('%d ms ahead is written as %s', (ms, written) => {
+  ])('formats a deadline that is %d ms ahead as %s', (ms, written) => {
     expect(deadlineIn(ms, 'en')).toBe(written);
   });
 
@@ -84,7 +84,7 @@ describe('localDeadline', () => {
     ['fr', '1 heure et 20 minutes | 21:45'],
     ['ar-EG', 'ساعة و٢٠ دقيقة | ٩:٤٥ م'],
     ['ja', '1 時間 20 分 | 21:45'],
-  ] as const)('follows the region: %s', (locale, written) => {
+  ] as const)('follows the region of the locale %s', (locale, written) => {
     expect(deadlineIn(80 * minute, locale)).toBe(written);
   });
 });

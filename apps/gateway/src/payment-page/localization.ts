@@ -8,7 +8,7 @@ export type PageTexts = (typeof texts)['en'];
 
 export const pageTexts: Readonly<Record<PageLanguage, PageTexts>> = texts;
 
-/** All languages. The first is the default. */
+/** All languages of the page. The first one is the default. */
 export const pageLanguages = Object.keys(texts) as [PageLanguage, ...PageLanguage[]];
 
 /**

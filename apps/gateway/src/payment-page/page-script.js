@@ -1,4 +1,4 @@
-// The script of a payment page, which is complete without it. The script shows times in the customer's time zone, a
+// The script of a payment page. The page also works without it. The script shows times in the customer's time zone, a
 // countdown and a button that copies the link, and updates the page when its order changes
 // (docs/decisions/062-pages-wait.md).
 
@@ -56,7 +56,8 @@ function countDown() {
 }
 
 /**
- * Requests the page in a new state, which the server sends when the state changes. Sends at most one request every 5 s.
+ * Requests the page, and replaces it if its order has changed. The server waits up to 20 s for a change. Sends at most
+ * one request every 5 s.
  */
 async function requestChange() {
   clearTimeout(nextRequestTimer);

@@ -215,7 +215,7 @@ function monogramOf(name: string): string {
   return letter?.toUpperCase() ?? '';
 }
 
-/** Renders the note. Of a long one, only the beginning is shown at first, so that the button stays on the screen. */
+/** Renders the note. A long note is folded after its beginning, so that the button stays on the screen. */
 function noteOf(note: string, texts: PageTexts): Html {
   const label = html`<span class="label">${texts.note}</span>`;
   const beginning = beginningOf(note);
@@ -226,7 +226,7 @@ function noteOf(note: string, texts: PageTexts): Html {
 </details>`;
 }
 
-/** Returns a short note unchanged. Of a long one, returns the beginning on a single line. */
+/** Returns a short note unchanged, and the beginning of a long note on a single line. */
 function beginningOf(note: string): string {
   if (note.length <= noteBeginningMax && note.split('\n').length <= 2) return note;
   let beginning = '';
@@ -273,7 +273,7 @@ const languageSwitches = new Map<PageLanguage, Html>();
 
 /** Renders links to the page in each language. Each language is named in that language. */
 function languageSwitchOf(current: PageLanguage, path: string): Html {
-  // At its own path, the page of every order has the same links.
+  // At the page's own path, the links are relative, so they are the same for every order.
   if (path !== '') return languageSwitch(current, path);
   return languageSwitches.getOrInsertComputed(current, () => languageSwitch(current, path));
 }
@@ -313,7 +313,7 @@ function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): 
   return html`<p>${withValue(text, remaining, timeElement(time, dateStyle))}</p>`;
 }
 
-/** Fills the placeholders of a text, which have the same order in all languages. */
+/** Renders a text with its placeholders replaced by values. All languages have the placeholders in the same order. */
 function withValue(text: string, ...values: readonly (string | Html)[]): Html {
   const [start, ...rest] = text.split(/\{[a-z]+\}/);
   return html`${start}${rest.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;

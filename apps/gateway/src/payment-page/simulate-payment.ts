@@ -23,7 +23,7 @@ export const simulatedOutcomes = ['pay', 'decline', 'expire', 'pay_late'] as con
  * Simulates the outcome of a payment of a test order, without moving money. `pay` pays the order in full, and paying
  * again returns the paid order. `decline` declines the payment and changes nothing. `expire` makes the order expire
  * immediately. `pay_late` makes an unpaid order expire and reports one payment, which is refused. Fails with
- * `not_found` for the orders of live and disabled merchants.
+ * `not_found` for the orders of live and disabled merchants, and with `invalid_request` for any other outcome.
  */
 export async function simulatePayment(
   deps: SimulationDeps,
@@ -66,7 +66,7 @@ function payInTime(deps: SimulationDeps, order: Order): Result<Decision, Failure
   const nowMs = deps.now();
   const failure = startFailure(order, null, nowMs);
   if (failure !== undefined) return failed(failure);
-  // The clock of the database decides whether the order has expired.
+  // A time before the expiry, because the clock of the database decides whether the order has expired.
   const paidAtMs = Math.min(nowMs, (expiryOf(order) ?? Number.POSITIVE_INFINITY) - 1);
   return pay(deps, order, paidAtMs);
 }

@@ -50,7 +50,7 @@ const commonErrors = [
   'internal',
 ] as const satisfies readonly FailureCode[];
 
-/** The errors that only the JSON API has, for all requests and for requests with a body. */
+/** The errors that only the JSON API returns: for every request, and for requests with a body. */
 const jsonErrors = {
   always: ['malformed_request', 'method_not_allowed', 'request_timeout', 'headers_too_large'],
   withBody: ['malformed_json', 'unsupported_media_type'],
@@ -387,14 +387,14 @@ const retriedLater: readonly FailureCode[] = ['rate_limited', 'overloaded', 'pay
 function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
   const byStatus = Map.groupBy(codes, (code) => String(errorCatalogue[code].httpStatus));
   return Object.fromEntries(
-    [...byStatus].map(([status, ofStatus]) => [
+    [...byStatus].map(([status, codesOfStatus]) => [
       status,
       {
-        description: ofStatus.map((code) => `\`${code}\`: ${failureAdvice(code, creates)}`).join('\n\n'),
+        description: codesOfStatus.map((code) => `\`${code}\`: ${failureAdvice(code, creates)}`).join('\n\n'),
         headers: {
           ...(status === '401' ? challenge : {}),
           ...(status === '405' ? allow : {}),
-          ...(ofStatus.some((code) => retriedLater.includes(code)) ? retryAfter : {}),
+          ...(codesOfStatus.some((code) => retriedLater.includes(code)) ? retryAfter : {}),
         },
         content: { ...page, 'application/problem+json': { schema: refTo('Problem') } },
       },

@@ -58,7 +58,7 @@ const amount: JsonSchema = {
 };
 const time: JsonSchema = { format: 'date-time' };
 const isTime = /_(at|until)$/;
-const sentTime: JsonSchema = { pattern: timePattern.source };
+const requestTime: JsonSchema = { pattern: timePattern.source };
 
 /** Details of fields that the contract's types don't express, by the field's name, or by its message and name. */
 const constraints: Readonly<Record<string, JsonSchema>> = {
@@ -72,14 +72,14 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   payment_link: { format: 'uri' },
   return_url: { format: 'uri' },
   limit: { minimum: 1, maximum: pageLimit.max, default: pageLimit.byDefault },
-  created_from: sentTime,
-  created_to: sentTime,
+  created_from: requestTime,
+  created_to: requestTime,
   url: { format: 'uri' },
   logo: { format: 'byte' },
   logo_url: { format: 'uri' },
   ...Object.fromEntries(brandFieldNames.map((name) => [`UpdateBrandRequest.${name}`, ruleSchema(brandRules[name])])),
   failing_since: time,
-  failed_since: sentTime,
+  failed_since: requestTime,
   event_types: { items: { type: 'string', enum: [allEventTypes, ...eventTypes] } },
   'WebhookEndpoint.id': { pattern: endpointIdForm.source },
   'WebhookEndpoint.status': { enum: endpointStatuses },
@@ -101,7 +101,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   'Event.type': { enum: eventTypes },
   // An invalid locale is ignored, so the schema has no pattern.
   'CreateOrderRequest.customer_locale': { type: ['string', 'null'] },
-  'CreateOrderRequest.order_expires_at': { ...sentTime, type: ['string', 'null'] },
+  'CreateOrderRequest.order_expires_at': { ...requestTime, type: ['string', 'null'] },
   'GetOrderRequest.order_id': lengthOf(fieldRules.order_id),
   'CancelOrderRequest.order_id': lengthOf(fieldRules.order_id),
 };
@@ -144,8 +144,7 @@ export function refTo(schema: string): JsonSchema {
 }
 
 /**
- * Returns the schema of a message. A response always has its fields, except for maps and fields that are `optional` in
- * the contract.
+ * Returns the schema of a message. A response always has all fields except those that {@link isOptional} accepts.
  */
 function messageSchema(message: DescMessage): JsonSchema {
   return {
