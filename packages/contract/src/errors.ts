@@ -97,7 +97,7 @@ export const errorCatalogue = {
     title: 'A payment is in progress',
     httpStatus: 409,
     grpcStatus: 'ABORTED',
-    when: 'A payment of the order is in progress, so the order can neither be cancelled nor claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again. By then, the order may have been paid.',
+    when: 'A payment of the order is in progress, so the order can neither be cancelled nor claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again. By then, the order may be paid.',
   },
   order_already_paid: {
     title: 'The order is paid',
