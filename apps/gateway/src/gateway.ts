@@ -56,7 +56,9 @@ export type GatewayConfig = Omit<
 /** The limits that tests override. */
 const defaultLimits = { unauthenticated: unauthenticatedLimits, orders: queueLimits.orders };
 
-/** Opens the stores and both ports of a gateway on a migrated database. */
+/**
+ * Opens the stores and both ports of a gateway on a migrated database, and starts its background jobs and deliveries.
+ */
 export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics, limits = defaultLimits) {
   const tls = config.tls && (await openTls(config.tls, logger));
   /** The scheme of the URLs of both ports. */
@@ -148,8 +150,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     pageWatch.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     pings.close();
-    const opened = [store, directory, management, consoleSessions, writeCheck, deliveries, deps.tracing];
-    await Promise.all(opened.map((resource) => resource?.close()));
+    const resources = [store, directory, management, consoleSessions, writeCheck, deliveries, deps.tracing];
+    await Promise.all(resources.map((resource) => resource?.close()));
   };
   try {
     const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);

@@ -197,7 +197,7 @@ export const http2Limits = {
   concurrentStreamsMin: 16,
   /** A message at its limit arrives without waiting for a window update. */
   initialWindowSize: messageBytesMax,
-  /** The metadata of a call. An ordinary call has eight entries. Tracing by clients and proxies adds some. */
+  /** The limits of a call's metadata. An ordinary call has eight entries. Tracing by clients and proxies adds some. */
   metadataBytesMax: headerBytesMax,
   metadataEntriesMax: 100,
   /** A call with larger metadata is reset instead of getting an error with details. Clients send at most 64 KiB. */
@@ -273,7 +273,7 @@ export const penaltyLimits = {
   tinyFramesMax: 64,
 };
 
-/** Limits of responses that are delayed, so that callers that wait for them send fewer requests. */
+/** The limits of delayed responses. A caller that waits for its response sends fewer requests. */
 const pauseLimits = {
   pauseMs: 1_000,
   /**
@@ -332,12 +332,12 @@ export const webhookLimits = {
    */
   failingAttemptsMax: 256,
   /**
-   * Attempts in flight to one endpoint, which allows 160 per second if each takes 100 ms, and to an endpoint whose last
+   * Attempts in flight to one healthy endpoint, 160 per second if each takes 100 ms, and to an endpoint whose last
    * attempt failed.
    */
   perEndpoint: 16,
   perFailingEndpoint: 1,
-  /** While an attempt takes longer than this, its endpoint counts as slow. */
+  /** An endpoint counts as slow while one of its attempts in flight has taken longer than this. */
   slowAfterMs: 1_000,
   /** How often to look for due deliveries. Deliveries of events that this process stores are looked for immediately. */
   pollEveryMs: 500,

@@ -35,7 +35,7 @@ await run(async () => {
   for (const similar of similarVariables(process.env)) logger.warn(similar, 'unknown environment variable ignored');
   const drainDelayMs = config.drainDelayMs ?? (process.stdin.isTTY ? 0 : defaultDrainDelayMs);
   const workers = config.workers === 1 ? undefined : createWorkers(config.workers, logger, output);
-  const opening = open({ ...config, drainDelayMs }, logger, workers).catch(async (error) => {
+  const opening = startAll({ ...config, drainDelayMs }, logger, workers).catch(async (error) => {
     // The warnings may explain the failure.
     await flushLogger(logger);
     throw error;
@@ -82,7 +82,12 @@ await run(async () => {
   process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, order));
 });
 
-async function open(config: Config & { readonly drainDelayMs: number }, logger: Logger, workers: Workers | undefined) {
+/** Opens everything that the gateway needs, and closes it again if a part fails. */
+async function startAll(
+  config: Config & { readonly drainDelayMs: number },
+  logger: Logger,
+  workers: Workers | undefined,
+) {
   const host = await announceWait(`the address of ${config.host}`, addressOf(config.host));
   await requireFreePorts(host, {
     HTTP_PORT: config.httpPort,

@@ -22,7 +22,7 @@ export function addBrandCommand(program: Command, openOperator: OpenOperator, pr
   const command = accountCommand(
     program,
     'brand',
-    'Changes the look of the payment pages, and shows it. An empty text is removed.',
+    'Changes the look of the payment pages and shows it. An empty TEXT removes the setting.',
   ).option('--logo <FILE>', `a PNG, JPEG or WebP image, up to ${logoLimits.bytes} bytes, or none`);
   for (const [name, help] of Object.entries(textOptions)) {
     command.addOption(new Option(`--${name.replace('_', '-')} <TEXT>`, help));

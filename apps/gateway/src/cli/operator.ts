@@ -106,6 +106,6 @@ function commandError(failure: Failure): Error {
     case 'webhooks_not_configured':
       return new StartError('Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.');
     default:
-      return new StartError(`The API rejects this for the merchant: ${failureDetail(failure)}`);
+      return new StartError(`The API rejects this operation for the merchant: ${failureDetail(failure)}`);
   }
 }

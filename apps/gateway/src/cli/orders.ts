@@ -175,7 +175,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
     rest = lines.pop() ?? '';
     yield* lines;
   }
-  if (rest !== '') throw new StartError(`${file} is incomplete: its last line has no end.`);
+  if (rest !== '') throw new StartError(`${file} is incomplete: its last line does not end with a newline.`);
 }
 
 function erasureTargetOf(

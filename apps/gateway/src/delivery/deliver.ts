@@ -70,7 +70,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
     isFailing || performance.now() - startedAtMs > webhookLimits.slowAfterMs;
 
   /** Claims and starts deliveries. Returns whether more may be due. */
-  const claim = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
+  const claimAndStart = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
     const { attemptsMax, failingAttemptsMax, perEndpoint, perFailingEndpoint } = webhookLimits;
     const slow = [...attemptsInFlight.keys()].filter(isSlow);
     const inFlight = new Map<string, number>();
@@ -99,7 +99,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
 
   const start = (delivery: ClaimedDelivery, isFailing: boolean) => {
     const attemptInFlight = { delivery, isFailing, startedAtMs: performance.now() };
-    const run = async () => {
+    const attemptAndRecord = async () => {
       try {
         if (delivery.attempt === 1) delays.record(Math.max(0, options.now() - delivery.event.createdAtMs) / 1_000);
         const result = await attempt(options, delivery);
@@ -129,24 +129,24 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         wake();
       }
     };
-    attemptsInFlight.set(attemptInFlight, run());
+    attemptsInFlight.set(attemptInFlight, attemptAndRecord());
   };
 
   const runUntilClosed = async () => {
     while (!isClosing) {
       pause = new AbortController();
       const startedAtMs = performance.now();
-      const claims = [await claimOrLog('healthy'), await claimOrLog('failing')];
+      const mayHaveMore = [await claimOrLog('healthy'), await claimOrLog('failing')];
       const { pollPauseMs, pollPauseRatio, pollEveryMs } = webhookLimits;
       const lookupMs = performance.now() - startedAtMs;
       await sleep(Math.min(pollEveryMs, Math.max(pollPauseMs, pollPauseRatio * lookupMs)));
-      if (isClosing || claims.includes(true)) continue;
+      if (isClosing || mayHaveMore.includes(true)) continue;
       await sleep(pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
     }
   };
 
   const claimOrLog = (kind: 'healthy' | 'failing') =>
-    claim(kind).catch((error: unknown) => {
+    claimAndStart(kind).catch((error: unknown) => {
       logger.error({ err: error }, 'due webhooks could not be read');
       return false;
     });

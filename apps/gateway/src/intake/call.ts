@@ -37,7 +37,7 @@ const clientRequestId = /^[A-Za-z0-9._-]{1,128}$/;
 /** 16 base62 characters are 95 bits, so no two requests get the same id. */
 const requestIdLength = 16;
 
-/** The outcomes for statuses that the platform or Connect returned itself. */
+/** The outcomes for statuses that Fastify or Connect chose itself. */
 const outcomeOfStatus = new Map<number, Outcome>(
   (['not_found', 'method_not_allowed', 'unsupported_media_type'] as const).map((code) => [
     errorCatalogue[code].httpStatus,
@@ -300,7 +300,7 @@ function unknownMembersFailure({ method, fieldErrors }: Operation, members: Memb
   return { kind, errors: [...(fieldErrors?.(members) ?? []), ...errors] };
 }
 
-/** The canonical name of the status that a gRPC client gets; absent where Connect or the platform chose it. */
+/** The canonical name of the status that a gRPC client gets; absent where Fastify or Connect chose it. */
 function grpcStatusOf(code: Outcome): string | null | undefined {
   if (code === 'client_timeout') return errorCatalogue.deadline_exceeded.grpcStatus;
   if (code in errorCatalogue) return errorCatalogue[code as FailureCode].grpcStatus;

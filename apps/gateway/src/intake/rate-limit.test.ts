@@ -37,11 +37,11 @@ test('one merchant does not use up the calls of another', () => {
 
 test("an account's separate limit applies with or without a general limit, and can change", () => {
   for (const { rateLimit } of [setUp(5), setUp()]) {
-    const taken = (calls: number, separateLimit: number | null) =>
+    const passedCalls = (calls: number, separateLimit: number | null) =>
       Array.from({ length: calls }, () => rateLimit({ ...shop, rateLimit: separateLimit })).filter(
         (ms) => ms === undefined,
       ).length;
-    expect([taken(5, 2), taken(5, 1)]).toEqual([2, 0]);
+    expect([passedCalls(5, 2), passedCalls(5, 1)]).toEqual([2, 0]);
   }
   const { rateLimit } = setUp();
   expect(Array.from({ length: 1_000 }, () => rateLimit(shop)).filter((ms) => ms !== undefined)).toEqual([]);

@@ -124,8 +124,8 @@ export type Handlers<Methods, Handle> = {
 };
 
 /**
- * Creates the operations of a service. `fieldErrors` contains {@link Operation.fieldErrors} of those methods that have
- * it.
+ * Creates the operations of a service. `fieldErrors` contains the functions {@link Operation.fieldErrors} by the names
+ * of their methods.
  */
 export function operationsOf<Methods extends Readonly<Record<string, DescMethod>>>(
   { method: methods }: { readonly method: Methods },

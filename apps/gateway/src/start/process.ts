@@ -38,7 +38,9 @@ export function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Stops the program gracefully and ends it. `delayMs` is how long the stop waits before it begins. */
+/**
+ * Stops the program gracefully and ends it. `delayMs` extends the time limit, because `stop` begins with this delay.
+ */
 export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
   setTimeout(() => process.exit(1), delayMs + stopTimeoutMs).unref();
   void run(stop).then(() => process.exit(0));

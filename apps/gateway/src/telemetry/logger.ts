@@ -41,7 +41,7 @@ export function flushLogger(logger: Logger): Promise<void> {
  * thread, which would keep the process from ending.
  */
 export function standardOutput(): DestinationStream {
-  return inChunks(openOutput(), (done) => process.stdout.write('', done));
+  return inChunks(createOutput(), (done) => process.stdout.write('', done));
 }
 
 /**
@@ -82,10 +82,10 @@ function inChunks(output: (lines: string) => void, afterOutput: (done: () => voi
 }
 
 /**
- * Opens standard output so that failed writes neither block nor end the gateway. Lines that standard output does not
- * accept are lost, which is reported once.
+ * Returns a function that writes lines to standard output. A failed write neither blocks nor ends the gateway. Lines
+ * that standard output does not accept are lost, which is reported once.
  */
-function openOutput(): (lines: string) => void {
+function createOutput(): (lines: string) => void {
   // If standard error is closed too, for example because the terminal was closed, there is no way to warn.
   process.stderr.on('error', () => {});
   let isReported = false;

@@ -29,7 +29,7 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
   let pause = new AbortController();
   let isRunning = false;
 
-  const run = async () => {
+  const lookWhileWaiting = async () => {
     while (waiters.size > 0) {
       pause = new AbortController();
       await look(waiters).catch((error: unknown) => logger.error({ err: error }, 'could not look for changes'));
@@ -68,7 +68,7 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
         waiters.add(waiter);
         if (isRunning) return;
         isRunning = true;
-        void run();
+        void lookWhileWaiting();
       });
     },
     /** Ends the wait of up to `pollEveryMs` for the next lookup. */

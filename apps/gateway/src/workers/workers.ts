@@ -58,8 +58,8 @@ export function createWorkers(count: number, logger: Logger, output: Destination
   const ready = new Map<number, Worker>();
   const stopping = new AbortController();
 
-  /** Runs one worker. Returns why it ended. */
-  const run = (start: WorkerStart, onReady: (ports: Ports) => void) =>
+  /** Runs a worker until it ends. Resolves to the reason. */
+  const runOnce = (start: WorkerStart, onReady: (ports: Ports) => void) =>
     new Promise<Ending>((resolve) => {
       const worker = cluster.fork();
       let reason: string | undefined;
@@ -89,7 +89,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
     let pauseMs = pauseMinMs;
     while (!stopping.signal.aborted) {
       const startedAt = performance.now();
-      const ending = await run(start, (ports) => {
+      const ending = await runOnce(start, (ports) => {
         if (hasStarted) logger.info({ worker }, 'worker replaced');
         hasStarted = true;
         onReady(ports);

@@ -126,7 +126,7 @@ test('errors that a user can correct are reported on one line', async () => {
   await writeFile(incomplete, '{}');
   expect(await orders('import', incomplete)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`${incomplete} is incomplete: its last line has no end.\n`),
+    stderr: expect.stringContaining(`${incomplete} is incomplete: its last line does not end with a newline.\n`),
   });
   const missing = join(folder, 'missing.ndjson');
   expect(await orders('import', missing)).toMatchObject({
