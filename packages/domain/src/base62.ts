@@ -12,7 +12,7 @@ const unbiasedByteEnd = 248;
 
 const alphabetCodes = Uint8Array.from(base62Alphabet, (letter) => letter.charCodeAt(0));
 
-/** Returns a random text of `length` base62 characters, each equally likely (5.95 bits per character). */
+/** Returns a random string of `length` base62 characters, each equally likely (5.95 bits per character). */
 export function randomBase62(length: number, randomBytes: RandomBytes): string {
   const codes = new Array<number>(length);
   let filled = 0;

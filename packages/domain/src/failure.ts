@@ -27,7 +27,7 @@ type DetailedFailure =
   | { readonly kind: 'unavailable' | 'deadline_exceeded'; readonly orderMayExist?: true };
 
 /** A failure that its code describes completely. */
-interface PlainFailure {
+interface CodeOnlyFailure {
   readonly kind:
     | 'unauthenticated'
     | 'request_timeout'
@@ -49,7 +49,7 @@ interface PlainFailure {
 }
 
 /** Why a request failed, as a value. The contract's error catalogue has the statuses and the text for each code. */
-export type Failure = DetailedFailure | PlainFailure;
+export type Failure = DetailedFailure | CodeOnlyFailure;
 
 /** The code of an error, the same in every API. */
 export type FailureCode = Failure['kind'];

@@ -16,7 +16,10 @@ export interface ManagementCaller extends Credentials {
   readonly sessionDigest?: Uint8Array | undefined;
 }
 
-/** The outcome of `perform`. `unauthenticated`: the caller's secret has ended, or its account is disabled. */
+/**
+ * The outcome of `perform`. `unauthenticated`: the caller's secret or session has ended, the account is disabled, or
+ * the session does not have the role that a change needs.
+ */
 export type ManagementOutcome<Value> =
   | { readonly kind: 'done'; readonly value: Value }
   | { readonly kind: 'unauthenticated' }

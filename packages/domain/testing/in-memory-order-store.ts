@@ -17,7 +17,7 @@ import {
 export interface InMemoryOrderStore extends OrderStore, EventFeed {
   /** Returns the merchant's orders, oldest first, after a sweep has expired those past their expiry. */
   ordersOf(merchantId: AccountId): readonly Order[];
-  /** Returns all stored data as one text, which differs if any of the data differs. */
+  /** Returns all stored data as one string, which differs if any of the data differs. */
   contents(): string;
 }
 
@@ -47,7 +47,7 @@ export function createInMemoryOrderStore(
   const ordersByMerchant = new Map<AccountId, Map<string, Order>>();
   const payments = new Map<string, Order>();
   const events: FeedEvent[] = [];
-  // Every id above this value has the same length, both as a varint and as digits.
+  // The ids above this value have the same length, both as a varint and as digits.
   let lastServiceOrderId = 2 ** 40;
 
   const stored = ({ merchantId, fields }: Order) => ordersByMerchant.get(merchantId)?.get(fields.order_id);

@@ -21,7 +21,7 @@ export interface Logo {
 /** The limits of a logo: its size in bytes, and its width and height in pixels. */
 export const logoLimits = { bytes: 262_144, pixels: 2_000 } as const;
 
-/** The texts of a brand. */
+/** The names of the texts of a brand. */
 export const brandFieldNames = ['color', 'support_email', 'support_url', 'terms_url', 'privacy_url'] as const;
 
 /** One of {@link brandFieldNames}. */

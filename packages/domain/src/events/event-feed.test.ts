@@ -18,7 +18,7 @@ function refusedPayment(refusedAtMs: number): RefusedPayment {
 }
 
 describe('orderAfter', () => {
-  it('shows an order at its expiry as expired, although it was paid later', () => {
+  it('shows an order at its expiry as expired, even if it was paid later', () => {
     const after = (type: EventType) => orderAfter({ type, createdAtMs: endMs, order: paid });
     expect(after('order.expired')).toStrictEqual({ ...paid, orderStatus: 'EXPIRED', payment: null });
     expect(after('order.paid')).toBe(paid);

@@ -59,7 +59,7 @@ export interface EventFeed {
 }
 
 /**
- * Returns the order as it was right after an event. Since then, the expired order may have been paid, or more payments
+ * Returns the order as it was right after an event. Since then, an expired order may have been paid, or more payments
  * may have been refused.
  */
 export function orderAfter({ type, createdAtMs, order }: Pick<OrderEvent, 'type' | 'createdAtMs' | 'order'>): Order {

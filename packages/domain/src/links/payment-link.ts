@@ -6,31 +6,31 @@ declare const baseUrlBrand: unique symbol;
 export type BaseUrl = string & { readonly [baseUrlBrand]: true };
 
 /** Unreserved characters of RFC 3986 and slashes: they need no encoding and have no special meaning to a router. */
-const plainPath = /^[A-Za-z0-9._~/-]*$/;
+const pathForm = /^[A-Za-z0-9._~/-]*$/;
 
 /**
- * Parses a base URL and drops trailing slashes. Returns `undefined` if it is not a plain http or https URL: a path may
- * have unreserved characters only; a query, fragment, user or password is not allowed.
+ * Parses a base URL and drops trailing slashes. Returns `undefined` if it is not an http or https URL, if its path has
+ * characters other than unreserved ones and slashes, or if it has a query, fragment, user or password.
  */
 export function parseBaseUrl(text: string): BaseUrl | undefined {
   const url = URL.parse(text);
   // URL.parse repairs white space, backslashes and extra slashes. In a configuration, they are mistakes.
   if (url === null || !/^https?:\/\/[^/]/i.test(text) || /[\s\\?#@]/.test(text)) return undefined;
-  if (!plainPath.test(url.pathname)) return undefined;
+  if (!pathForm.test(url.pathname)) return undefined;
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}` as BaseUrl;
 }
 
-/** The path prefix of every route: empty, or with a leading and without a trailing slash. */
+/** Returns the path prefix of every route: empty, or with a leading and without a trailing slash. */
 export function pathPrefixOf(baseUrl: BaseUrl): string {
   return new URL(baseUrl).pathname.replace(/\/+$/, '');
 }
 
-/** The address of an order's payment page: `{base_url}/payment/<order_token>`. */
+/** Returns the address of an order's payment page: `{base_url}/payment/<order_token>`. */
 export function paymentLink(baseUrl: BaseUrl, token: OrderToken): string {
   return `${baseUrl}/payment/${token}`;
 }
 
-/** The address of a one-time link to the console: `{base_url}/console/sign-in/<token>`. */
+/** Returns a one-time link to the console: `{base_url}/console/sign-in/<token>`. */
 export function signInLink(baseUrl: BaseUrl, token: string): string {
   return `${baseUrl}/console/sign-in/${token}`;
 }

@@ -115,7 +115,7 @@ describe('parseAmount', () => {
     );
   });
 
-  // A quadratic parser needs minutes for these texts, so the test would time out.
+  // A quadratic parser would need minutes for these texts, and the test would time out.
   it('parses numbers of 64 KiB of zeros and digits in linear time', () => {
     const zeros = '0'.repeat(65_000);
     const ones = '1'.repeat(65_000);

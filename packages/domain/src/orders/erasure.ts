@@ -30,7 +30,7 @@ export function isPersonal(name: OrderFieldName): name is PersonalFieldName {
 }
 
 /**
- * Returns what is stored instead of the personal fields: empty texts, and the origin of the return URL, so that the
+ * Returns what is stored instead of the personal fields: empty strings, and the origin of the return URL, so that the
  * customer can return.
  */
 export function erasedValues({ return_url }: OrderFields): Readonly<Record<PersonalFieldName, string>> {

@@ -7,10 +7,10 @@ export function canonicalLocale(tag: string): string {
   let isAfterSingleton = false;
   const subtags = tag.split(/[-_]/).map((subtag) => {
     const lower = subtag.toLowerCase();
-    const isPlain = isLanguage || isAfterSingleton;
+    const keepsLowerCase = isLanguage || isAfterSingleton;
     isLanguage = false;
     isAfterSingleton ||= subtag.length === 1;
-    if (isPlain || !/^[a-z]+$/.test(lower)) return lower;
+    if (keepsLowerCase || !/^[a-z]+$/.test(lower)) return lower;
     if (lower.length === 2) return lower.toUpperCase();
     return lower.length === 4 ? lower.charAt(0).toUpperCase() + lower.slice(1) : lower;
   });

@@ -7,7 +7,7 @@ function errorsOf(value: unknown): string[] {
 }
 
 describe('parseMetadata', () => {
-  it.each([undefined, null, {}])('returns nothing for %j', (value) => {
+  it.each([undefined, null, {}])('returns undefined for %j', (value) => {
     expect(parseMetadata(value)).toStrictEqual({ ok: true, value: undefined });
   });
 

@@ -1,7 +1,7 @@
 import { characterError, type FieldError, type TextRule, textError, textRule } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
-/** A merchant's own data for an order: texts by key, sorted by key. */
+/** A merchant's own data for an order: strings by key, sorted by key. */
 export type Metadata = Readonly<Record<string, string>>;
 
 /** The field name of an error about the metadata as a whole, or about one of its values. */

@@ -8,8 +8,8 @@ import { additionalFieldNames, orderFieldNames } from './order-fields.ts';
 import type { ParsedOrder } from './parse-order.ts';
 
 const merchantId = 7 as AccountId;
-const orderDifference = (fields: OrderFields, second: OrderFields) =>
-  differenceOf({ ...sampleOrder(merchantId), fields }, sent(second));
+const orderDifference = (stored: OrderFields, received: OrderFields) =>
+  differenceOf({ ...sampleOrder(merchantId), fields: stored }, sent(received));
 const sent = (fields: OrderFields, optional: Partial<ParsedOrder> = {}): ParsedOrder => ({
   fields,
   expiresAtMs: undefined,
@@ -80,8 +80,8 @@ describe('orderDifference', () => {
     const names = orderFieldNames.filter((name) => name !== 'order_checksum');
 
     expect(orderDifference(validOrderFields(), validOrderFields(backwards))).toStrictEqual(names);
-    const sent = names.filter((name) => !(additionalFieldNames as readonly string[]).includes(name));
-    expect(orderDifference(validOrderFields(backwards), validOrderFields())).toStrictEqual(sent);
+    const alwaysCompared = names.filter((name) => !(additionalFieldNames as readonly string[]).includes(name));
+    expect(orderDifference(validOrderFields(backwards), validOrderFields())).toStrictEqual(alwaysCompared);
   });
 
   it('ignores the checksum, because a rotated secret changes it', () => {

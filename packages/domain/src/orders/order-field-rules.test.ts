@@ -38,7 +38,7 @@ function outcomeOf(field: OrderFieldName, value: unknown): string {
 }
 
 // The fixtures state the rule of each field, and packages/fixtures/src/parse-requests.test.ts compares parseOrder with
-// them. The tests here would need too many fixtures.
+// them. This file tests what would need too many fixtures.
 
 describe('the field rules', () => {
   it('cover the sixteen fields of the API contract, in its order, before the additional ones', () => {

@@ -26,7 +26,7 @@ function orderExpiringAt(expiresAtMs: number | null): Order {
 
 const attempt = { checkoutId, attemptId: 'a-1' };
 
-/** An order that a payment attempt has claimed until a second before it would expire. */
+/** Returns an order that is leased to a payment attempt until a second before {@link expiryMs}. */
 function leased(expiresAtMs: number | null, changes: Partial<PaymentLease> = {}): Order {
   return {
     ...orderExpiringAt(expiresAtMs),
@@ -150,7 +150,7 @@ describe('decide', () => {
     ['except for the amount', otherAmount, 'payment_id_conflict'],
     ['except for the currency', { currency: 'USD' }, 'payment_id_conflict'],
     ['except for the time', { paidAtMs: expiryMs - 2 }, 'payment_id_conflict'],
-  ])('a payment that equals a refused one %s: %s, in every status', (_, changes, result) => {
+  ])('a payment that equals a refused one %s: %s, unless the order is paid', (_, changes, result) => {
     const refused = refusedPayment(expiryMs);
     for (const status of ['UN_PAID', 'EXPIRED', 'CANCELLED'] as const) {
       const order = orderWithStatus(status);
@@ -240,7 +240,7 @@ describe('a lease', () => {
     expect(failures).toEqual([undefined, 'order_already_paid', 'order_expired', 'order_cancelled']);
   });
 
-  it('delays a cancellation by at least a second, because clocks differ', () => {
+  it('delays a cancellation until it ends, and by at least a second because clocks differ', () => {
     const cancelled = (order: Order, nowMs: number) => decide(order, { kind: 'cancel' }, nowMs);
     expect(cancelled(leased(expiryMs), expiryMs - 5_000)).toMatchObject({ failure: { retryAfterMs: 4_000 } });
     expect(cancelled(leased(expiryMs), expiryMs + 5_000)).toMatchObject({ failure: { retryAfterMs: 1_000 } });
@@ -323,7 +323,7 @@ describe('every sequence of actions', () => {
   });
 });
 
-describe('statusAsOf', () => {
+describe('mayChange', () => {
   it('allows changes while the order is unpaid, and after its expiry as long as a payment made in time can be reported', () => {
     const mayChangeAt = (orderStatus: OrderStatus, nowMs: number) =>
       mayChange({ ...orderExpiringAt(expiryMs), orderStatus }, nowMs);
@@ -337,7 +337,9 @@ describe('statusAsOf', () => {
       [false, false, false],
     );
   });
+});
 
+describe('statusAsOf', () => {
   it('is EXPIRED from the expiry on, but only for an unpaid order', () => {
     const statusAt = (orderStatus: OrderStatus, expiresAtMs: number | null, nowMs: number) =>
       statusAsOf({ orderStatus, expiresAtMs, lease: null }, nowMs);

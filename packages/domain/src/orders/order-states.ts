@@ -83,7 +83,10 @@ export function expiryOf({ expiresAtMs, lease }: Pick<Order, 'expiresAtMs' | 'le
   return expiresAtMs !== null && lease !== null && lease.endsAtMs > expiresAtMs ? lease.endsAtMs : expiresAtMs;
 }
 
-/** The status at a time: an unpaid order is `EXPIRED` once it reaches its expiry, whether or not this is stored yet. */
+/**
+ * Returns the status at a time. An unpaid order is `EXPIRED` once it reaches its expiry, even if the expiry is not
+ * stored yet.
+ */
 export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | 'lease'>, nowMs: number): OrderStatus {
   const expiryMs = expiryOf(stored);
   return stored.orderStatus === 'UN_PAID' && expiryMs !== null && expiryMs <= nowMs ? 'EXPIRED' : stored.orderStatus;
@@ -105,7 +108,7 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
 
 /**
  * Returns the failure if an attempt may not claim an order, given its status at `nowMs`. An attempt that holds the
- * lease may extend it. `null`: an attempt that holds no lease.
+ * lease may extend it. `null` stands for a simulated payment, which holds no lease.
  */
 export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {
   switch (order.orderStatus) {
@@ -160,7 +163,7 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
     const refusal = { order, payment: { checkoutId, paymentId, paidAtMs, amount, currency, code } };
     return success({ kind: 'refuse', refusal });
   };
-  const paid = (transition: OrderChange['transition']): Result<Decision, Failure> => {
+  const pay = (transition: OrderChange['transition']): Result<Decision, Failure> => {
     if (!isExact) return refuse('payment_mismatch');
     const changed = { ...order, orderStatus: transition.to, lease: null, payment: { checkoutId, paymentId, paidAtMs } };
     return success({ kind: 'change', change: { transition, order: changed } });
@@ -168,10 +171,10 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   const wasPaidInTime = expiryMs === null || paidAtMs < expiryMs;
   switch (order.orderStatus) {
     case 'UN_PAID':
-      return wasPaidInTime ? paid(transitions.pay) : refuse('order_expired');
+      return wasPaidInTime ? pay(transitions.pay) : refuse('order_expired');
     case 'EXPIRED': {
       const isReportedInTime = expiryMs !== null && nowMs <= expiryMs + latePaymentMaxMs;
-      return wasPaidInTime && isReportedInTime ? paid(transitions.payLate) : refuse('order_expired');
+      return wasPaidInTime && isReportedInTime ? pay(transitions.payLate) : refuse('order_expired');
     }
     case 'PAID':
       return refuse('order_already_paid');

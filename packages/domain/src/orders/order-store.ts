@@ -63,8 +63,8 @@ export type ChangeOutcome<Changed = unknown> =
   /** The change is stored durably, with its event. */
   | ({ readonly kind: 'changed' } & Changed)
   /**
-   * Since the caller read the order, its state has changed, another attempt has claimed it, or the checkout system's
-   * payment_id has paid an order. Nothing was written. The caller must read and decide again.
+   * Since the caller read the order, its state has changed, another attempt has claimed it, or a payment with the same
+   * payment_id of the checkout system has been stored. The order did not change. The caller must read and decide again.
    */
   | { readonly kind: 'conflict' }
   | StoreFailure;
@@ -160,8 +160,8 @@ export interface OrderStore {
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
   /**
-   * Does the same as `findByToken` for unauthenticated requests. These lookups do not delay others, however many there
-   * are.
+   * Does the same as `findByToken` for unauthenticated requests. However many there are, they do not delay the other
+   * lookups.
    */
   findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 

@@ -46,16 +46,16 @@ describe('formatTime', () => {
     [1_795_208_502_172, '2026-11-20T21:01:42.172+00:00'],
     [1_795_208_502_000, '2026-11-20T21:01:42.000+00:00'],
     [lastTimeMs, '9999-12-31T23:59:59.999+00:00'],
-  ])('formats %i as %s', (createdAtMs, createdAt) => {
-    expect(formatTime(createdAtMs)).toBe(createdAt);
+  ])('formats %i as %s', (ms, text) => {
+    expect(formatTime(ms)).toBe(text);
   });
 
   it('formats every time of the years 1970 to 9999 with milliseconds and the UTC offset', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: lastTimeMs }), (createdAtMs) => {
-        const createdAt = formatTime(createdAtMs);
-        expect(createdAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/);
-        expect(Date.parse(createdAt)).toBe(createdAtMs);
+      fc.property(fc.integer({ min: 0, max: lastTimeMs }), (ms) => {
+        const text = formatTime(ms);
+        expect(text).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/);
+        expect(Date.parse(text)).toBe(ms);
       }),
     );
   });

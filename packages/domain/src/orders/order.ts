@@ -7,7 +7,7 @@ import type { OrderFieldName, ServiceType } from './order-fields.ts';
 
 /**
  * The fields that the merchant sent, validated: made by `parseOrder` or read from the store. Text is stored exactly as
- * it was sent; an absent second address line is the empty text.
+ * it was sent, except that `customer_locale` is in canonical form. An absent optional field is the empty string.
  */
 export interface OrderFields
   extends Readonly<Record<Exclude<OrderFieldName, 'order_amount' | 'service_type'>, string>> {

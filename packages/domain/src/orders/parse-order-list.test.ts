@@ -29,7 +29,7 @@ const anyFilters = fc.record(
   { requiredKeys: [] },
 );
 
-/** Returns what the filters select, in whichever notation they are written. */
+/** Returns a string that is the same for filters with the same meaning, even if they are written differently. */
 function meaningOf({ status, created_from, created_to }: ListInput): string {
   return JSON.stringify([
     status || null,

@@ -24,7 +24,7 @@ export interface ParsedOrder {
   readonly metadata: Metadata | undefined;
 }
 
-/** Declares all fields at once. Adding them one by one would change the object's hidden class 16 times. */
+/** Declares all fields at once. Adding them one by one would change the object's hidden class for each field. */
 const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undefined])) as Record<
   OrderFieldName,
   undefined

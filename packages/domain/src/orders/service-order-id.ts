@@ -14,7 +14,10 @@ export interface ServiceOrderIds {
    * does.
    */
   take(): number | Promise<number>;
-  /** Drops the rest of the block, because its ids are in use; the next id is from a new block. */
+  /**
+   * Drops the rest of the block, because its ids are in use, and the block that was reserved in advance. The next id is
+   * from a new block.
+   */
   drop(): void;
 }
 

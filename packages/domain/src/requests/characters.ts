@@ -17,7 +17,7 @@ export function isBlank(text: string): boolean {
 
 /**
  * {@link invisible} below U+10000 as ranges, for the patterns of the OpenAPI document. Many validators compile these
- * without the flag `u` and do not support properties.
+ * patterns without the flag `u` and do not support properties.
  */
 export const invisibleRanges =
   '\\x00-\\x20\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f' +

@@ -63,12 +63,12 @@ export type FieldRule =
   | { readonly kind: 'choice'; readonly values: readonly string[]; readonly message: string }
   | { readonly kind: 'amount' };
 
-/** The rule for a required text. */
+/** Returns the rule for a text, which is required unless `overrides` say otherwise. */
 export function textRule(lengthMax: number, overrides: Partial<TextRule> = {}): TextRule {
   return { kind: 'text', required: true, lengthMin: 1, lengthMax, ...overrides };
 }
 
-/** A format that a pattern describes completely. `forbidden` finds a character that no valid text has. */
+/** Returns a format that a pattern describes completely. `forbidden` finds a character that no valid text has. */
 export function patternFormat(pattern: RegExp, forbidden: RegExp, message: string): NonNullable<TextRule['format']> {
   return { pattern, forbidden, message, matches: (value) => pattern.test(value) };
 }
@@ -91,7 +91,7 @@ const controls = /[\x00-\x1f\x7f-\x9f]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
 const controlsExceptLineBreaksAndTab = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/;
 
-/** Finds a control character that the rule does not allow. */
+/** Returns a pattern that finds a control character that the rule does not allow. */
 export function forbiddenControls({ multiline }: TextRule): RegExp {
   return multiline ? controlsExceptLineBreaksAndTab : controls;
 }
@@ -125,7 +125,7 @@ export const urlRule = textRule(2_048, {
  */
 export function textError(rule: TextRule, value: string): BrokenRule | undefined {
   if (value === '' && !rule.required) return undefined;
-  if (!isPlain(value)) {
+  if (!isVisibleAscii(value)) {
     if (!value.isWellFormed()) return characterError('must be well-formed Unicode', value, value.search(loneSurrogate));
     const control = value.search(forbiddenControls(rule));
     if (control >= 0) return characterError('must not contain control characters', value, control);
@@ -150,7 +150,7 @@ export function characterError(message: string, value: string, index: number): B
 }
 
 /** Whether a text is printable ASCII and not only spaces. Most texts are, and need no further character checks. */
-function isPlain(value: string): boolean {
+function isVisibleAscii(value: string): boolean {
   let hasOnlySpaces = true;
   for (let index = 0; index < value.length; index += 1) {
     const unit = value.charCodeAt(index);

@@ -105,7 +105,7 @@ test.each<[unknown, number | string]>([
   expect(errors.length === 0 ? time : errors[0]?.code).toBe(expected);
 });
 
-test('a list without parameters rejects any, and another list names its parameters in the error', () => {
+test('a list without parameters rejects every parameter, and any other list names its parameters in the error', () => {
   expect(parseCompleteList({})).toEqual({ ok: true, value: undefined });
   expect(parseCompleteList({ limit: 5 })).toMatchObject({ failure: [{ field: 'limit', message: 'is unknown' }] });
   const message = 'is unknown; the parameters are type, order_id, limit, cursor';

@@ -18,13 +18,13 @@ interface ListPage<Filter, Position> {
 
 export type ParsedList<Filter, Position> = Result<ListPage<Filter, Position>, readonly FieldError<string>[]>;
 
-/** Checks the parameters of a list that has none. */
+/** Checks that a list without parameters received none. */
 export function parseCompleteList(input: ListInput): Result<undefined, readonly FieldError<string>[]> {
   const { errors } = knownParameters(input, []);
   return errors.length > 0 ? failed(errors) : success(undefined);
 }
 
-/** Returns the values of the known parameters, and an error for each other name. */
+/** Returns the values of the parameters with these names, and an error for each parameter with another name. */
 export function knownParameters<Name extends string>(input: ListInput, names: readonly Name[]) {
   const values: Partial<Record<Name, unknown>> = {};
   for (const name of names) {

@@ -10,7 +10,7 @@ export const endpointStatuses = ['enabled', 'disabled'] as const;
 /** One of {@link endpointStatuses}. */
 export type EndpointStatus = (typeof endpointStatuses)[number];
 
-/** The status of a delivery; `failed` if no further attempt follows. */
+/** The status of a delivery. `failed`: it was not delivered, and no further attempt follows. */
 export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 
 /** One of {@link deliveryStatuses}. */

@@ -5,7 +5,7 @@ import type { DeliveryListFilter } from './parse-delivery-list.ts';
 import type { EndpointSettings } from './parse-webhook-endpoint.ts';
 import type { DeliveryStatus } from './webhook-endpoint.ts';
 
-/** How long deliveries are also signed with the previous secret. */
+/** How long deliveries are also signed with the previous secret after a rotation. */
 export const secretOverlapHours = 24;
 
 /** The maximum number of deliveries that one call of `redeliverFailed` queues again. */
@@ -49,7 +49,7 @@ export interface DeliveryPage {
   readonly scannedTo?: Pick<WebhookDelivery, 'eventId'> | undefined;
 }
 
-/** The status of a delivery. */
+/** Returns the status of a delivery. */
 export function deliveryStatusOf({
   deliveredAt,
   nextAttemptAt,

@@ -6,7 +6,7 @@ import { decide, transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
 
-/** Tests state changes. The order of the checks and their errors are those of `decide`. */
+/** Tests state changes. `decide` determines the order of the checks and their errors. */
 export function describeChanges({
   opened,
   create,
@@ -101,20 +101,20 @@ export function describeChanges({
 
     expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
     const winner = actionOf(order, outcomes.indexOf('changed'));
-    const now = await find(order);
-    expect(now.orderStatus).toBe(winner.kind === 'pay' ? 'PAID' : 'CANCELLED');
+    const current = await find(order);
+    expect(current.orderStatus).toBe(winner.kind === 'pay' ? 'PAID' : 'CANCELLED');
     for (const [call, outcome] of outcomes.entries()) {
-      const decided = await decideNow(now, actionOf(order, call));
+      const decided = await decideNow(current, actionOf(order, call));
       const expected = decided.ok ? decided.value.kind : decided.failure.kind;
       if (outcome !== 'changed') expect(outcome).toBe(expected);
     }
-    const refused = now.refusedPayments.map(() => `order.payment_refused ${order.fields.order_id}`);
+    const refused = current.refusedPayments.map(() => `order.payment_refused ${order.fields.order_id}`);
     expect((await eventsOf(order)).slice(1)).toStrictEqual(refused);
     // The refused payment of each id is stored once, however often it is reported.
     const actions = outcomes.map((_, call) => actionOf(order, call));
     const ids = new Set(actions.flatMap((action) => (action.kind === 'pay' ? [action.payment.paymentId] : [])));
     if (winner.kind === 'pay') ids.delete(winner.payment.paymentId);
-    expect(now.refusedPayments.map(({ paymentId }) => paymentId)).toStrictEqual([...ids]);
+    expect(current.refusedPayments.map(({ paymentId }) => paymentId)).toStrictEqual([...ids]);
   });
 
   it('findForPayment returns the order of a link, whether the payment is known, and the time of the store', async () => {
@@ -130,7 +130,7 @@ export function describeChanges({
     expect(await findForPayment(second, payment)).toMatchObject({ order: second, isKnown: true });
     expect(await findForPayment(first, payment)).toMatchObject({ order: { orderStatus: 'PAID' }, isKnown: true });
     expect(await findForPayment(second, paymentOf(first, 'p-2'))).toMatchObject({ isKnown: false });
-    // This payment was made at another checkout system.
+    // Another checkout system reports this payment.
     expect(await findForPayment(second, paymentOf(second, 'p-1'))).toMatchObject({ isKnown: false });
     const unknown = opened().store.findForPayment(
       createOrderToken(firstMerchant, randomBytes),

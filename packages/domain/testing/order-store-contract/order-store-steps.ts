@@ -33,14 +33,14 @@ export function orderExpiringIn(merchantId: AccountId, ms: number, overrides?: O
 
 export type PayAction = Extract<OrderAction, { kind: 'pay' }>;
 
-/** A payment of the full amount, reported by a checkout system whose id is the merchant's. */
+/** Returns the action of a payment of the full amount, reported by a checkout system whose id is the merchant's. */
 export function paymentOf(order: Order, paymentId: string, paidAtMs = order.createdAtMs): PayAction {
   const { order_amount: amount, order_currency: currency } = order.fields;
   const reported = { checkoutId: order.merchantId, paymentId, paidAtMs, amount, currency };
   return { kind: 'pay', payment: { ...reported, isKnown: false, refused: null } };
 }
 
-/** An attempt to pay the order, by a checkout system whose id is the merchant's. */
+/** Returns an attempt to pay the order, by a checkout system whose id is the merchant's. */
 export function attemptOf({ merchantId }: Order, attemptId: string) {
   return { checkoutId: merchantId, attemptId };
 }
@@ -82,7 +82,10 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     );
   };
 
-  /** Performs the steps of a use case: reads, decides and changes. Starts again after a conflict. */
+  /**
+   * Performs the steps of a use case: reads, decides and changes. Starts again after a conflict. Returns the kind of
+   * the outcome or the code of the error.
+   */
   const act = async (order: Order, action: OrderAction): Promise<string> => {
     const decided = await decideNow(order, action);
     if (!decided.ok) return decided.failure.kind;
@@ -112,7 +115,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
 
   const newMerchant = async () => (await opened().merchantIds())[0];
 
-  /** Performs the steps of StartPayment. */
+  /** Performs the steps of StartPayment. Returns the kind of the outcome or the code of the error. */
   const start = async (order: Order, attemptId: string, leaseSeconds = 900): Promise<string> => {
     const attempt = attemptOf(order, attemptId);
     const failure = startFailure(await find(order), attempt, Date.now());

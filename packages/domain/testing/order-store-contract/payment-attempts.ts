@@ -53,7 +53,7 @@ export function describePaymentAttempts({
     const merchantId = await newMerchant();
     let order: Order;
     let lifetimeMs = 500;
-    // On a slow machine an order may expire before it is claimed.
+    // On a slow machine, the order may expire before it is claimed.
     do {
       lifetimeMs *= 2;
       order = await created(orderExpiringIn(merchantId, lifetimeMs, { order_id: `leased-${lifetimeMs}` }));
@@ -134,14 +134,14 @@ export function describePaymentAttempts({
             : []),
         ]);
         const [first, cancelled, second, ...paid] = outcomes;
-        const now = await find(order);
+        const current = await find(order);
         expect([first, second].filter((outcome) => outcome === 'changed').length).toBeLessThanOrEqual(1);
-        expect(paid.filter((outcome) => outcome === 'changed').length).toBe(now.orderStatus === 'PAID' ? 1 : 0);
-        expect(cancelled === 'changed').toBe(now.orderStatus === 'CANCELLED');
+        expect(paid.filter((outcome) => outcome === 'changed').length).toBe(current.orderStatus === 'PAID' ? 1 : 0);
+        expect(cancelled === 'changed').toBe(current.orderStatus === 'CANCELLED');
         // A payment is stored although another attempt holds the order; a cancellation is not.
-        if (now.orderStatus !== 'UN_PAID') expect(now.lease).toBeNull();
-        else expect(now.lease?.isLive).toBe(true);
-        if (now.orderStatus === 'CANCELLED') expect([first, second]).not.toContain('changed');
+        if (current.orderStatus !== 'UN_PAID') expect(current.lease).toBeNull();
+        else expect(current.lease?.isLive).toBe(true);
+        if (current.orderStatus === 'CANCELLED') expect([first, second]).not.toContain('changed');
       }),
     );
   });

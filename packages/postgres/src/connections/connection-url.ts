@@ -25,8 +25,8 @@ export interface TlsSettings {
   /** Whether TLS begins at once, without asking the server first. */
   readonly isDirect: boolean;
   /**
-   * Returns the TLS options for a host. They check the certificate for that host, because without a server name, as for
-   * an IP address, Node.js would check it for `localhost`.
+   * Returns the TLS options for a host. With `verify-full`, they check the certificate for that host, because without a
+   * server name, as for an IP address, Node.js would check it for `localhost`.
    */
   optionsFor(host: string): ConnectionOptions;
 }

@@ -73,8 +73,8 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const expiries = openQueue('expiries');
   /**
    * Makes a change and stores the payment of a checkout system, so that no other order can have that payment. If the
-   * order and the payment may be on different servers, the payment is stored first. If the process dies before the
-   * change, the next report of the payment finds it stored for this order, and makes the change
+   * order and the payment may be on different servers, the payment is stored first. If the change does not
+   * follow, for example because the process dies, the next report of the payment finds it stored for this order
    * (docs/decisions/064-one-server-per-operation.md).
    */
   const withPayment =

@@ -39,7 +39,7 @@ const batchesInFlight = 2;
 /** A batch may wait behind another on its connection. Both must end before the client considers the connection dead. */
 const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight);
 
-/** The maximum number of attempts to insert a batch whose ids are in use. Each attempt uses a newly checked block. */
+/** The maximum number of attempts to insert a batch whose ids are in use. Each retry takes ids from a checked block. */
 const insertAttemptsMax = 3;
 
 /** How an order store is opened. */
