@@ -1,8 +1,8 @@
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 
 /**
- * The order that every program of the bench sends or inserts. Only its ids differ. `order_id` is the first member, as
- * in the requests of merchants.
+ * The order that every program of the bench sends or inserts. Only its ids differ. `order_id` is the first member:
+ * `rowOf` and `rowExpressions` rely on that.
  */
 export const order = validOrderInput({ order_id: '' });
 
@@ -29,7 +29,8 @@ export interface RowIds {
 const [, ...otherValues] = Object.values(order).map(String);
 
 /**
- * The first id of the other programs. It is negative, because the gateway continues after the highest id that it finds.
+ * The first service_order_id for rows that programs other than the gateway insert. It is negative, because the gateway
+ * continues after the highest id that it finds.
  */
 export const firstPeerId = -(2 ** 52);
 
@@ -39,16 +40,16 @@ export function rowOf({ merchantId, serviceOrderId, orderToken, orderId }: RowId
   return [...added, orderId, ...otherValues];
 }
 
-/** Returns the same values as SQL expressions, separated by commas. */
+/** Returns the row's values as comma-separated SQL expressions. */
 export function rowExpressions(ids: Readonly<Record<keyof RowIds, string>>): string {
   const added = [ids.merchantId, ids.serviceOrderId, ids.orderToken, "'UN_PAID'", 'now()', ids.orderId];
   return [...added, ...otherValues.map((value) => `'${value}'`)].join(', ');
 }
 
-/** Returns the start of an insert statement. `source` is its `values` or `select`. */
+/** Returns the start of an insert statement. `source` is a `values` or `select` clause. */
 export function insertFrom(source: string): string {
   return `insert into orders (${columns.join(', ')}) ${source}`;
 }
 
-/** The end of the gateway's insert statement. */
-export const ifNew = 'on conflict (merchant_id, order_id) do nothing returning service_order_id';
+/** The end of the gateway's insert statement, which inserts only new orders and returns their ids. */
+export const onConflictDoNothing = 'on conflict (merchant_id, order_id) do nothing returning service_order_id';

@@ -1,4 +1,4 @@
 import { runReplay } from './replay/replay-command.ts';
 
-// The command of the package that build-conformance.ts makes. It starts no gateway.
+// The command of the package that build-conformance.ts builds. It starts no gateway.
 await runReplay('order-gateway-conformance');

@@ -7,9 +7,9 @@ import { auditErrors, auditJournal } from './audit/audit.ts';
 import { exitCodes, onEndSignal, parseNumber, runCommand } from './command/command.ts';
 import { startPatroni } from './failover/patroni.ts';
 import {
+  createReadableFolder,
   type Fault,
   faults,
-  openFolder,
   startBehindHaproxy,
   startBehindPgbouncer,
   startDirect,
@@ -28,16 +28,20 @@ const topologies: Readonly<Record<string, (cleanup: AsyncDisposableStack) => Pro
   patroni: startPatroni,
 };
 
-/** A round fails if the first order after the failover takes longer than this. */
+/** A round fails if no order is created within this time after the promotion. */
 const firstOrderWithinMs = 3_000;
 
 /** The duration of the load before the fault and after the first order. */
 const [beforeMs, afterMs] = [2_000, 3_000];
 
-/** The time between the fault and the promotion is random, so that the gateways notice the fault before it or after. */
+/**
+ * The time between the fault and the promotion is random. Gateways may notice the fault before or after the promotion.
+ */
 const promotedAfterMs = { min: 500, max: 5_000 };
 
-/** Every call that is scheduled while a server hangs can be pending. The round ends the load. */
+/**
+ * `max_pending` allows for every call that is scheduled while a server hangs. The load runs until the round ends it.
+ */
 const profile = parseProfile({
   merchants: 2,
   protocol: 'mixed',
@@ -92,7 +96,7 @@ await runCommand(command, async () => {
   return passed ? exitCodes.passed : exitCodes.failed;
 });
 
-/** Starts servers and gateways, fails over once, and prints a line. */
+/** Starts servers and gateways, fails over once, and prints a line. Returns whether the round passed. */
 async function runRound(name: string, fault: Fault, round: number, seed: number): Promise<boolean> {
   await using cleanup = new AsyncDisposableStack();
   const topology = await (topologies[name] ?? startDirect)(cleanup);
@@ -102,7 +106,7 @@ async function runRound(name: string, fault: Fault, round: number, seed: number)
   cleanup.defer(first.stop);
   const gateways = [first, await first.startAnother()];
   const { credentials } = first;
-  const load = startWatchedLoad(gateways, { profile, seed, credentials, folder: await openFolder(cleanup) });
+  const load = startWatchedLoad(gateways, { profile, seed, credentials, folder: await createReadableFolder(cleanup) });
   cleanup.defer(load.end);
   await sleep(beforeMs, undefined, interrupted);
   const { min, max } = promotedAfterMs;

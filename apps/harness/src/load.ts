@@ -59,7 +59,7 @@ await runCommand(command, async () => {
 interface Target extends GatewayAddresses, Pick<LoadRun, 'credentials' | 'checkout'> {
   /** Receives the events of a gateway that this run started. */
   readonly receiver?: WebhookReceiver | undefined;
-  /** `undefined` without an audit. */
+  /** The database that an audit reads; `undefined` for a running gateway that is not audited. */
   readonly databaseUrl: string | undefined;
 }
 
@@ -101,7 +101,7 @@ async function compare([first = '', second, ...more]: readonly string[], html: s
   return exitCodes.passed;
 }
 
-/** Makes the folders of the run's files and checks that each can be written, before anything is sent. */
+/** Creates the folders of the run's files. Throws if a report can't be written or the journal exists. */
 async function prepareFiles({ journal, json, html }: LoadFlags): Promise<void> {
   for (const file of [journal, json, html]) {
     if (file === undefined) continue;
@@ -149,7 +149,7 @@ async function writeReports(report: LoadReport, { json, html }: LoadFlags): Prom
   process.stdout.write(reportText(report));
   if (json !== undefined) await writeFile(json, `${JSON.stringify(report, undefined, 2)}\n`);
   if (html === undefined) return;
-  // Loaded late: the chart library takes half a second.
+  // Imported only when needed, because the chart library takes half a second to load.
   const { reportPage } = await import('./load/report/report-page.ts');
   await writeFile(html, reportPage(report));
 }

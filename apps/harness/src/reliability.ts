@@ -104,7 +104,9 @@ await runCommand(command, async () => {
   return hasPassed ? exitCodes.passed : exitCodes.failed;
 });
 
-/** Runs a program of Node.js in the harness, and shows its output on standard error. */
+/**
+ * Runs a Node.js program in the harness, and copies its output to standard error. Returns the output and the result.
+ */
 async function run(program: string, args: readonly string[], variables: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: harness,

@@ -2,7 +2,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Contender } from '../contenders.ts';
-import { firstPeerId, ifNew, insertFrom, order, rowExpressions } from '../order.ts';
+import { firstPeerId, insertFrom, onConflictDoNothing, order, rowExpressions } from '../order.ts';
 import { run } from '../programs.ts';
 
 export interface LoadOptions {
@@ -76,7 +76,7 @@ const pgbenchRow = rowExpressions({
 /** One insert per transaction. Ids ascend, as those of a service do. */
 const pgbenchScript = `\\set n :n + 1
 \\set id :first + :client_id * 100000000 + :n
-${insertFrom(`values (${pgbenchRow})`)} ${ifNew};
+${insertFrom(`values (${pgbenchRow})`)} ${onConflictDoNothing};
 `;
 
 async function sendByPgbench({ databaseUrl, merchant }: Contender, options: LoadOptions): Promise<LoadResult> {

@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import postgres from 'postgres';
-import { columnTypes, firstPeerId, ifNew, insertFrom, rowOf } from '../order.ts';
+import { columnTypes, firstPeerId, insertFrom, onConflictDoNothing, rowOf } from '../order.ts';
 
 // The batches are smaller than the gateway's: at most 128 rows, and 2 batches in flight. A batch of 16 rows is sent
 // immediately.
@@ -30,7 +30,7 @@ export function openBareInsert(url: string, merchantId: number): () => Promise<v
     const [first] = batch;
     const isLone = batch.length === 1 && first !== undefined;
     const arrays = () => types.map((_, column) => `{${batch.map(({ row }) => JSON.stringify(row[column])).join()}}`);
-    const statement = `${isLone ? insertOne : insertMany} ${ifNew}`;
+    const statement = `${isLone ? insertOne : insertMany} ${onConflictDoNothing}`;
     await sql.unsafe(statement, isLone ? first.row : arrays(), { prepare: true });
     inFlight -= 1;
     for (const { resolve } of batch) resolve();

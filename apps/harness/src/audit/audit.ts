@@ -10,7 +10,7 @@ import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
 import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax, type StoredOrder } from './compare-orders.ts';
-import { asSwept, type Deliveries, examine } from './examine.ts';
+import { asSwept, createHistoryChecker, type Deliveries } from './examine.ts';
 import { callsByOrder } from './histories.ts';
 import { type JournaledCall, type JournalHead, readJournal, type ShownOrder } from './journal.ts';
 
@@ -26,7 +26,7 @@ export interface AuditResult extends AuditCounts {
   readonly unexplained: number;
   /** Events that were not delivered, or were delivered with different content; `undefined` if no receiver ran. */
   readonly undelivered: number | undefined;
-  /** Repeated webhooks of events that had already been delivered. */
+  /** Webhooks that repeated an event already delivered; `undefined` if no receiver ran. */
   readonly copies: number | undefined;
 }
 
@@ -40,11 +40,11 @@ export async function auditJournal(file: string, databaseUrl: string, deliveries
   const orderOf = createOrders(validOrder, { ...head, merchants: head.client_ids.length });
   const acknowledged = calls.flatMap(acknowledgements);
   const accountOf = await readAccounts(databaseUrl, calls, head);
-  const examination = examine(callsByOrder(head, calls, accountOf), head.seed, deliveries);
+  const checker = createHistoryChecker(callsByOrder(head, calls, accountOf), head.seed, deliveries);
   const expectedOf = ({ number, created }: Acknowledgement) => acknowledgedOrder(created, orderOf(number));
-  const stored = storedOrders(head, databaseUrl, accountOf, examination.add);
+  const stored = storedOrders(head, databaseUrl, accountOf, checker.add);
   const counts = await compareOrders(acknowledged, expectedOf, stored);
-  const { examples, ...examined } = examination.end(new Set(acknowledged.map(({ number }) => number)));
+  const { examples, ...examined } = checker.end(new Set(acknowledged.map(({ number }) => number)));
   const [first] = unreadable;
   const unreadableExamples = first === undefined ? [] : [`line ${first} of the journal is invalid`];
   return {
@@ -63,9 +63,9 @@ const callsEndWithinMs = 60_000;
 const deliveredWithinMs = 400_000;
 
 /**
- * Audits a journal like {@link auditJournal}, but repeats the audit while it finds errors, because calls without a response
- * and deliveries may still be in flight: for up to a minute, or for up to 400 s if only deliveries are missing.
- * Webhooks that the receiver rejected are errors.
+ * Audits a journal like {@link auditJournal}. If a webhook receiver ran, repeats the audit while it finds errors,
+ * because calls without a response and deliveries may still be in flight: for up to a minute, or for up to 400 s if
+ * only deliveries are missing. Webhooks that the receiver rejected count as errors.
  */
 export async function auditWhenDelivered(
   file: string,
@@ -86,7 +86,9 @@ export async function auditWhenDelivered(
   }
 }
 
-/** The number of errors; 0 means that every acknowledged order and change is stored once, and its events were delivered. */
+/**
+ * The number of errors; 0 means that every acknowledged order and change is stored once, and its events were delivered.
+ */
 export function auditErrors(result: AuditResult): number {
   const { lost, duplicated, changed, unreadable, unexplained, undelivered = 0 } = result;
   return lost + duplicated + changed + unreadable + unexplained + undelivered;
@@ -101,7 +103,7 @@ export function auditTable(result: AuditResult) {
   return { head: columnNames, row: columnNames.map((name) => String(result[name] ?? '-')) };
 }
 
-/** The result as a table whose first row is its heading. */
+/** Returns the result as a table whose first row is its heading. */
 export function auditRows(result: AuditResult): string[][] {
   const { head, row } = auditTable(result);
   return [
@@ -143,12 +145,12 @@ function countChanges(calls: readonly JournaledCall[]): number {
   ).size;
 }
 
-/** An acknowledged order as it must be stored. */
+/** Returns an acknowledged order as it must be stored. */
 export function acknowledgedOrder(created: Created, { merchant, fields, metadata }: SentOrder): AuditedOrder {
   return { merchant, members: { ...fields, ...created, ...(metadata && { metadata: JSON.stringify(metadata) }) } };
 }
 
-/** A stored order with the members of the API contract. A run sends no additional fields, so they are empty. */
+/** Returns a stored order with the members of the API contract. Omits additional fields, which a run does not send. */
 export function storedOrder(merchant: number, { order, sharedFields }: ScannedOrder): StoredOrder {
   const sent = Object.entries(order.fields).filter(([name, value]) => value !== '' || !isAdditional(name));
   return {
@@ -186,12 +188,12 @@ async function readAccounts(databaseUrl: string, calls: readonly JournaledCall[]
   return (clientId: string) => ids.get(clientId) ?? '';
 }
 
-/** Reads all orders of the run, and passes each to `examine` with its events. */
+/** Yields all stored orders of the run, and passes each with its events to `check`. */
 async function* storedOrders(
   { client_ids, seed }: JournalHead,
   databaseUrl: string,
   accountOf: (clientId: string) => string,
-  examine: (orderId: string, stored: ModelOrder, events: readonly StoredEvent[]) => void,
+  check: (orderId: string, stored: ModelOrder, events: readonly StoredEvent[]) => void,
 ): AsyncGenerator<StoredOrder> {
   const startedAtMs = Date.now();
   for (const [merchant, clientId] of client_ids.entries()) {
@@ -203,8 +205,8 @@ async function* storedOrders(
     for await (const scanned of scanOrders(databaseUrl, scan)) {
       const { order } = scanned;
       const orderId = order.fields.order_id;
-      const ofOrder = events.get(orderId) ?? [];
-      examine(orderId, asSwept(storedOrderOf(order, ofOrder, ''), startedAtMs), ofOrder);
+      const orderEvents = events.get(orderId) ?? [];
+      check(orderId, asSwept(storedOrderOf(order, orderEvents, ''), startedAtMs), orderEvents);
       yield storedOrder(merchant, scanned);
     }
   }

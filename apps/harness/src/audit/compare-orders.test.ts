@@ -36,7 +36,7 @@ const noChanges = { changes: 0, unexplained: 0, undelivered: undefined, copies: 
 
 const expectedOf = ({ created, number }: ReturnType<typeof entry>) => acknowledgedOrder(created, orderOf(number));
 
-test('an order stored as acknowledged is no error, and neither is one without an acknowledgement', async () => {
+test('an order stored as acknowledged is not an error, and neither is one without an acknowledgement', async () => {
   const counts = await compareOrders([entry(1), entry(2), entry(1)], expectedOf, [stored(2), stored(3), stored(1)]);
   expect(counts).toEqual({
     acknowledged: 2,

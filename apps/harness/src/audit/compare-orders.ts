@@ -15,7 +15,7 @@ export interface AuditCounts {
   readonly acknowledged: number;
   /** Orders of the run in the database. */
   readonly stored: number;
-  /** Orders stored without an acknowledgement. They are no errors: the response was lost, or the run was stopped first. */
+  /** Orders stored without an acknowledgement. They are not errors: the response was lost, or the run ended first. */
   readonly unacknowledged: number;
   /** Orders that were acknowledged but are not stored. */
   readonly lost: number;

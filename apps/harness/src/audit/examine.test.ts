@@ -2,7 +2,7 @@ import type { Call, Response, StoredOrder } from '@order-gateway/order-model/mod
 import { expect, test } from 'vitest';
 import { orderIdPrefix } from '../workload/orders.ts';
 import { examplesMax } from './compare-orders.ts';
-import { asSwept, type Deliveries, examine } from './examine.ts';
+import { asSwept, createHistoryChecker, type Deliveries } from './examine.ts';
 
 const seed = 7;
 const createdAtMs = 1_795_300_000_000;
@@ -41,17 +41,17 @@ const paying = (response: Response | undefined): Call => ({
 const ok = paying({ outcome: 'ok', shown: { status: 'PAID', paymentId: 'p' } });
 const eventOf = (orderId: string) => ({ orderId, eventId: `of ${orderId}`, type: 'order.paid', createdAtMs }) as const;
 
-/** Examines orders with the numbers 1, 2 and so on, each given as its calls and its stored state. */
+/** Returns the result for orders with the numbers 1, 2 and so on, each given as its calls and its stored state. */
 function resultOf(...orders: readonly (readonly [calls: Call[], stored: StoredOrder])[]) {
-  const examination = examine(new Map(orders.map(([calls], index) => [index + 1, calls])), seed, undefined);
+  const checker = createHistoryChecker(new Map(orders.map(([calls], index) => [index + 1, calls])), seed, undefined);
   for (const [index, [, stored]] of orders.entries()) {
     const orderId = idOf(index + 1);
-    examination.add(orderId, stored, stored.status === 'PAID' ? [eventOf(orderId)] : []);
+    checker.add(orderId, stored, stored.status === 'PAID' ? [eventOf(orderId)] : []);
   }
-  return examination.end(new Set());
+  return checker.end(new Set());
 }
 
-test('an order is no error if its calls explain its stored state', () => {
+test('an order is not an error if its calls explain its stored state', () => {
   expect(resultOf([[creation], unpaid], [[creation, ok], paid])).toEqual({
     ...{ unexplained: 0, undelivered: undefined, copies: undefined },
     examples: [],
@@ -65,14 +65,14 @@ test('an order is counted if its calls do not explain its state, and the shortes
 });
 
 test('an order that was created but is not stored is counted, unless it is already counted as lost', () => {
-  const lost = examine(new Map([[1, [creation]]]), seed, undefined);
+  const lost = createHistoryChecker(new Map([[1, [creation]]]), seed, undefined);
   expect(lost.end(new Set([1])).unexplained).toBe(0);
-  const missing = examine(new Map([[1, [creation]]]), seed, undefined).end(new Set([2]));
+  const missing = createHistoryChecker(new Map([[1, [creation]]]), seed, undefined).end(new Set([2]));
   expect(missing.unexplained).toBe(1);
   expect(missing.examples[0]).toMatch(`${idOf(1)}: unexplained\n`);
 });
 
-test('a payment belongs to one order, whether it paid the order or was refused', () => {
+test('a payment that two orders share is an error, even if one order refused it', () => {
   const refused: StoredOrder = {
     ...{ ...unpaid, events: [{ type: 'order.payment_refused', atMs: createdAtMs + 2 }] },
     refused: [{ ...payment, amount: '9.00', code: 'payment_mismatch' }],
@@ -99,12 +99,12 @@ test('an event that was not delivered, or delivered as another event, is an erro
     [eventOf(idOf(2)).eventId, { orderId: idOf(1), type: 'order.paid', copies: 1 }],
     [eventOf(idOf(3)).eventId, { orderId: idOf(3), type: 'order.cancelled', copies: 1 }],
   ]);
-  const examination = examine(new Map(numbers.map((number) => [number, [creation, ok]])), seed, deliveries);
+  const checker = createHistoryChecker(new Map(numbers.map((number) => [number, [creation, ok]])), seed, deliveries);
   for (const number of numbers) {
     const stored = { ...paid, payment: { checkout: '2', paymentId: `p${number}`, paidAtMs: createdAtMs } };
-    examination.add(idOf(number), stored, [eventOf(idOf(number))]);
+    checker.add(idOf(number), stored, [eventOf(idOf(number))]);
   }
-  const { undelivered, copies, examples } = examination.end(new Set());
+  const { undelivered, copies, examples } = checker.end(new Set());
   expect({ undelivered, copies }).toEqual({ undelivered: 3, copies: 2 });
   const [, ...aboutDeliveries] = examples;
   expect(aboutDeliveries).toEqual([
@@ -115,9 +115,9 @@ test('an event that was not delivered, or delivered as another event, is an erro
 });
 
 test('the number of examples is limited', () => {
-  const examination = examine(new Map(), seed, new Map());
-  for (let number = 0; number <= examplesMax; number += 1) examination.add(idOf(1), unpaid, [eventOf(idOf(1))]);
-  const { undelivered, examples } = examination.end(new Set());
+  const checker = createHistoryChecker(new Map(), seed, new Map());
+  for (let number = 0; number <= examplesMax; number += 1) checker.add(idOf(1), unpaid, [eventOf(idOf(1))]);
+  const { undelivered, examples } = checker.end(new Set());
   expect(undelivered).toBe(examplesMax + 1);
   expect(examples.filter((example) => example.includes('not delivered'))).toHaveLength(examplesMax);
 });
@@ -131,7 +131,7 @@ test.each<[string, Partial<StoredOrder>, Partial<StoredOrder>]>([
   ],
   ['an order that expired just now may be unpaid', { expiresAtMs: createdAtMs - 9_999 }, {}],
   [
-    'an order expires at the end of its lease',
+    'an order whose lease ended just now may be unpaid',
     { expiresAtMs: createdAtMs - 20_000, lease: { attempt: 'a', endsAtMs: createdAtMs } },
     {},
   ],
@@ -146,7 +146,7 @@ test.each<[string, Partial<StoredOrder>, Partial<StoredOrder>]>([
     {},
   ],
   [
-    'an event that is stored is not added',
+    'a stored event is not added again',
     { status: 'EXPIRED', expiresAtMs: createdAtMs, events: [{ type: 'order.expired', atMs: createdAtMs + 5 }] },
     {},
   ],

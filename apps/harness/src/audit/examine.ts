@@ -11,12 +11,15 @@ export type Deliveries = ReadonlyMap<
   { readonly orderId: string; readonly type: string; readonly copies: number }
 >;
 
-/** Searches the histories of stored orders one at a time, so that only the calls of the run are in memory. */
-export function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: Deliveries | undefined) {
+/**
+ * Returns a checker that finds orders whose history the order model can't explain. Add orders one at a time, so that
+ * only the calls of the run are in memory.
+ */
+export function createHistoryChecker(callsOf: Map<number, Call[]>, seed: number, deliveries: Deliveries | undefined) {
   const orderOfPayment = new Map<string, string>();
   const examples: string[] = [];
   let smallest: { readonly orderId: string; readonly history: History } | undefined;
-  let [unexplained, undelivered, copies] = [0, 0, 0];
+  let [unexplained, undelivered, duplicateDeliveries] = [0, 0, 0];
   const report = (example: string) => {
     if (examples.length < examplesMax) examples.push(example);
   };
@@ -25,7 +28,7 @@ export function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: 
     unexplained += 1;
     if (smallest === undefined || history.calls.length < smallest.history.calls.length) smallest = { orderId, history };
   };
-  const claim = (orderId: string, { payment, refused }: StoredOrder) => {
+  const checkPaymentsAreUnique = (orderId: string, { payment, refused }: StoredOrder) => {
     for (const { checkout, paymentId } of payment ? [payment, ...refused] : refused) {
       const id = `${checkout} ${paymentId}`;
       if (orderOfPayment.has(id)) {
@@ -40,32 +43,37 @@ export function examine(callsOf: Map<number, Call[]>, seed: number, deliveries: 
       const number = numberOf(seed, orderId) ?? -1;
       search(orderId, { calls: callsOf.get(number) ?? [], stored });
       callsOf.delete(number);
-      claim(orderId, stored);
+      checkPaymentsAreUnique(orderId, stored);
       for (const { eventId, type } of deliveries ? events : []) {
         const delivery = deliveries?.get(eventId);
-        const isRight = delivery?.orderId === orderId && delivery.type === type;
-        if (!isRight) {
+        const isCorrect = delivery?.orderId === orderId && delivery.type === type;
+        if (!isCorrect) {
           undelivered += 1;
           report(`${orderId}: ${type} was ${delivery ? 'delivered as another event' : 'not delivered'}`);
         }
-        copies += (delivery?.copies ?? 1) - 1;
+        duplicateDeliveries += (delivery?.copies ?? 1) - 1;
       }
     },
-    /** Searches the histories of orders that are not stored, except those in `lost`, which are already counted. */
+    /**
+     * Checks the histories of orders that are not stored, except those in `lost`, which are already counted. Returns
+     * the counts and examples of all errors.
+     */
     end(lost: ReadonlySet<number>) {
       for (const [number, calls] of callsOf) {
         if (!lost.has(number)) search(`${orderIdPrefix(seed)}${number}`, { calls, stored: null });
       }
       const example = smallest && `${smallest.orderId}: unexplained\n${describeUnexplained(smallest.history)}`;
-      const delivered = deliveries ? { undelivered, copies } : { undelivered: undefined, copies: undefined };
+      const delivered = deliveries
+        ? { undelivered, copies: duplicateDeliveries }
+        : { undelivered: undefined, copies: undefined };
       return { unexplained, ...delivered, examples: [...(example ? [example] : []), ...examples] };
     },
   };
 }
 
 /**
- * The sweep stores an expiry every second, but takes longer on a busy machine. Until then, the stored status counts as
- * the order's status.
+ * The sweep runs every second, but a busy machine delays it. Within this time after its expiry, an order may still be
+ * stored as unpaid.
  */
 const sweptWithinMs = 10_000;
 

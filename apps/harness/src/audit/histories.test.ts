@@ -110,7 +110,7 @@ test('a successful list counts as a read of each order that it shows', () => {
   expect(callsOf(list('unavailable')).size).toBe(0);
 });
 
-test('the calls of an order keep their order', () => {
+test('the calls about an order stay in the order of the journal', () => {
   const calls = callsOf(callOf({ kind: 'create' }), callOf({ kind: 'cancel' }));
   expect(calls.get(3)?.map(({ request }) => request.kind)).toEqual(['create', 'cancel']);
 });

@@ -5,7 +5,9 @@ import type { JournaledCall, JournalHead, JournalRequest, ShownOrder } from './j
 /** How far the clocks of the harness and the database may differ. */
 const clocksDifferMs = 5_000;
 
-/** Outcomes that show whether the call took effect. After any other outcome, the call may or may not have done so. */
+/**
+ * Outcomes that show whether the call took effect. After any other outcome, the call may or may not have taken effect.
+ */
 const knownOutcomes = new Set([
   ...['created', 'replayed', 'ok', 'not_found', 'order_id_conflict', 'payment_id_conflict', 'payment_in_progress'],
   ...['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch', 'invalid_request'],
@@ -13,8 +15,8 @@ const knownOutcomes = new Set([
 
 /**
  * Returns the calls about each order of a run, by the order's number. `accountOf` maps a client id to the account's id
- * in the database. A list counts as a read of each order that it shows. The content of orders is compared elsewhere, so
- * all creations of a number are considered equal.
+ * in the database. A list counts as a read of each order that it shows. `compareOrders` checks the content of
+ * orders, so all creations of an order are treated as equal here.
  */
 export function callsByOrder(
   { started_at_ms: startedAtMs }: Pick<JournalHead, 'started_at_ms'>,
@@ -33,8 +35,8 @@ export function callsByOrder(
         toMs: startedAtMs + receivedAt + clocksDifferMs,
       },
     };
-    const add = (about: number, call: Omit<Call, keyof typeof times>) => {
-      byOrder.getOrInsertComputed(about, () => []).push({ ...times, ...call });
+    const add = (orderNumber: number, call: Omit<Call, keyof typeof times>) => {
+      byOrder.getOrInsertComputed(orderNumber, () => []).push({ ...times, ...call });
     };
     if (number !== undefined) {
       const [shown] = response?.shown ?? [];
@@ -73,7 +75,7 @@ function requestOf(request: JournalRequest, accountOf: (clientId: string) => str
 
 /**
  * Returns what the response to a call shows of an order. Checkout systems see neither the token nor refused payments.
- * The identity in a creation's response is compared elsewhere.
+ * `compareOrders` checks the identity in the response to a creation.
  */
 function shownBy({ kind }: JournalRequest, shown: ShownOrder): Response['shown'] {
   const { status, service_order_id, order_token, created_at, paymentId = null, refusedIds } = shown;

@@ -61,7 +61,7 @@ test('a journal is read as it was written, and invalid lines are reported by num
   }
 });
 
-test('an incomplete last line, such as that of a killed process, is unreadable and does not affect the other lines', async () => {
+test('an incomplete last line, as left by a killed process, is unreadable and does not affect the other lines', async () => {
   const file = join(await temporaryFolder(), 'journal.ndjson');
   createJournal(file, head).write(calls);
   truncateSync(file, statSync(file).size - 9);

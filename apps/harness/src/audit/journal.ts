@@ -67,10 +67,10 @@ const responseSchema = z.strictObject({
 /** An order as a response showed it. */
 export type ShownOrder = z.infer<typeof shownSchema>;
 
-/** The line of a call. */
+/** The journal line of a call. */
 export type JournalCall = z.infer<typeof callSchema>;
 
-/** The line of a response. */
+/** The journal line of a response. */
 export type JournalResponse = z.infer<typeof responseSchema>;
 
 /** A call with its response, if the journal has one. */
@@ -101,13 +101,13 @@ export function createJournal(file: string, head: JournalHead) {
   };
 }
 
-/** Reads a journal. Rejects if its first line is not a {@link JournalHead}. */
+/**
+ * Reads a journal. Returns its head, its calls with their responses, and the numbers of its unreadable lines. Rejects
+ * if its first line is not a {@link JournalHead}.
+ */
 export async function readJournal(file: string) {
   const calls = new Map<number, JournaledCall>();
-  /**
-   * The numbers of the lines that are neither calls nor responses, such as a line that a killed process left
-   * incomplete.
-   */
+  /** The numbers of the lines that are neither a call nor the response to one, such as an incomplete last line. */
   const unreadable: number[] = [];
   let head: JournalHead | undefined;
   let number = 0;
@@ -121,9 +121,9 @@ export async function readJournal(file: string) {
     }
     const call = callSchema.safeParse(value).data;
     const response = call === undefined ? responseSchema.safeParse(value).data : undefined;
-    const sent = response && calls.get(response.call);
+    const respondedCall = response && calls.get(response.call);
     if (call !== undefined) calls.set(call.call, call);
-    else if (sent !== undefined) sent.response = response as JournalResponse;
+    else if (respondedCall !== undefined) respondedCall.response = response as JournalResponse;
     else unreadable.push(number);
   }
   if (head === undefined) throw new Error(`${file} is not a journal: its first line has no seed and client_ids`);

@@ -7,7 +7,7 @@ export const exitCodes = { passed: 0, failed: 1, invalid: 2, interrupted: 130 } 
 /** An argument, file or environment variable is invalid, so the command cannot start. */
 export class UsageError extends Error {}
 
-/** An error's message, without a stack. */
+/** Returns an error's message, without a stack. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -39,8 +39,8 @@ export function onEndSignal(callback: () => void): void {
 }
 
 /**
- * Runs a step and turns its errors into usage errors, because the user can correct them, such as an unreadable or
- * invalid file.
+ * Runs a step whose errors the user can correct, such as an unreadable or invalid file, and turns them into usage
+ * errors.
  */
 export async function usage<Result>(step: () => Result | Promise<Result>): Promise<Result> {
   try {
@@ -63,9 +63,9 @@ export function parseSeconds(text: string): number {
 }
 
 /** Adds the options for the addresses of a gateway. */
-export function withGatewayOptions(command: Command, otherwise = ' (default: start one for this run)'): Command {
+export function withGatewayOptions(command: Command, defaultNote = ' (default: start one for this run)'): Command {
   return command
-    .option('--http <url>', `the HTTP address of a running gateway${otherwise}`)
+    .option('--http <url>', `the HTTP address of a running gateway${defaultNote}`)
     .option('--grpc <host:port>', 'its gRPC address; use --http and --grpc together');
 }
 
@@ -79,7 +79,10 @@ export function givenGateway({ http, grpc }: { http?: string; grpc?: string }): 
   return { httpUrl: http.replace(/\/+$/, ''), grpcAddress: grpc };
 }
 
-/** Reads credentials from the variables `CLIENT_ID` and `CLIENT_SECRET`, both with a prefix; `undefined` without both. */
+/**
+ * Reads credentials from the variables `CLIENT_ID` and `CLIENT_SECRET`, both with a prefix; `undefined` unless both are
+ * set.
+ */
 export function credentialsFromEnvironment(prefix = '') {
   const clientId = process.env[`${prefix}CLIENT_ID`];
   const clientSecret = process.env[`${prefix}CLIENT_SECRET`];

@@ -1,4 +1,4 @@
-/** Formats a latency with three significant digits. */
+/** Formats a latency in milliseconds, or in seconds from ten seconds on. */
 export function formatMs(ms: number | undefined): string {
   if (ms === undefined) return '-';
   if (ms >= 10_000) return `${(ms / 1_000).toFixed(1)} s`;
@@ -13,7 +13,7 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(rounded / 60)} min ${String(rounded % 60).padStart(2, '0')} s`;
 }
 
-/** Formats a share as a percentage with enough digits to show a few among many. */
+/** Formats a share as a percentage with two decimals. A positive share that is too small for them is not shown as 0. */
 export function formatShare(share: number): string {
   if (share === 0) return '0 %';
   return share < 0.0001 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;

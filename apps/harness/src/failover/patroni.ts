@@ -8,38 +8,44 @@ import { enableTls } from '@order-gateway/postgres/testing/enable-tls';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { documentedConfig, startProgram } from './programs.ts';
-import { type Fault, openFolder, postgresUser, type Topology, withPort } from './topologies.ts';
+import { createReadableFolder, type Fault, postgresUser, type Topology, withPort } from './topologies.ts';
 
 const password = 'drill';
 
-/** The limit for the start of a cluster and for a failover, which waits for the lease of a hung primary (20 s) to end. */
+/**
+ * The time limit for a node to reach its role, at its start or in a failover. A failover waits for the lease of a hung
+ * primary (20 s) to end.
+ */
 const limitMs = 90_000;
 
-/** Two nodes of Patroni with Debian's PostgreSQL 15, etcd and HAProxy, with the files of deploy/failover. */
+/**
+ * Starts two nodes of Patroni with Debian's PostgreSQL 15, etcd and HAProxy, with the files of deploy/failover.
+ * `cleanup` stops them and removes their data.
+ */
 export async function startPatroni(cleanup: AsyncDisposableStack): Promise<Topology> {
-  const folder = await openFolder(cleanup);
+  const folder = await createReadableFolder(cleanup);
   const ids = postgresUser();
   const nodes: Node[] = [];
   cleanup.defer(() => signalServers(nodes, 'SIGKILL'));
-  // etcd ends last, because Patroni needs it to stop.
+  // etcd starts first and therefore stops last, because Patroni needs it while it stops.
   const start = (command: readonly string[], port: number) =>
     startProgram(cleanup, command, { ports: [port], logFile: join(folder, `${port}.log`), ids });
   const home = join(folder, 'home');
   await mkdir(home);
   execFileSync('chown', [`${ids.uid ?? process.getuid?.()}`, home]);
-  const [client, peer] = [await freePort(undefined), await freePort(undefined)];
-  const [clientUrl, peerUrl] = [client, peer].map((port) => `http://127.0.0.1:${port}`);
+  const [clientPort, peerPort] = [await freePort(undefined), await freePort(undefined)];
+  const [clientUrl, peerUrl] = [clientPort, peerPort].map((port) => `http://127.0.0.1:${port}`);
   const etcd = ['--listen-client-urls', `${clientUrl}`, '--advertise-client-urls', `${clientUrl}`];
   const peers = ['--listen-peer-urls', `${peerUrl}`, '--initial-advertise-peer-urls', `${peerUrl}`];
   const cluster = ['--initial-cluster', `default=${peerUrl}`, '--data-dir', join(home, 'etcd')];
-  await start(['etcd', ...etcd, ...peers, ...cluster], client);
-  const startNode = async (name: string, becomes: 'primary' | 'synchronous') => {
+  await start(['etcd', ...etcd, ...peers, ...cluster], clientPort);
+  const startNode = async (name: string, role: 'primary' | 'synchronous') => {
     const node = { data: join(home, name), port: await freePort(undefined), rest: await freePort(undefined) };
     nodes.push(node);
     const file = join(folder, `${name}.yml`);
-    await writeFile(file, await configOf(node, name, { client, home }));
+    await writeFile(file, await configOf(node, name, { clientPort, home }));
     const patroni = await start(['/usr/bin/patroni', file], node.rest);
-    await until(() => answers(node, becomes));
+    await until(() => hasRole(node, role));
     return { ...node, patroni };
   };
   const first = await startNode('first', 'primary');
@@ -67,9 +73,9 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<Topol
     async failOver(fault: Fault) {
       if (fault === 'kill') signalServers([first], 'SIGKILL');
       else if (fault === 'hang') signalServers([first], 'SIGSTOP');
-      // Patroni stops its server gracefully.
+      // On SIGTERM, Patroni stops its server gracefully.
       else first.patroni.kill('SIGTERM');
-      await until(() => answers(second, 'primary'));
+      await until(() => hasRole(second, 'primary'));
     },
   };
 }
@@ -78,7 +84,7 @@ function superuserUrl(port: number, database: string): string {
   return `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
 }
 
-/** One server with its Patroni. */
+/** A PostgreSQL server and the Patroni that manages it. */
 interface Node {
   readonly data: string;
   readonly port: number;
@@ -86,24 +92,29 @@ interface Node {
   readonly rest: number;
 }
 
-async function configOf({ data, port, rest }: Node, name: string, { client, home }: { client: number; home: string }) {
+async function configOf(
+  { data, port, rest }: Node,
+  name: string,
+  { clientPort, home }: { clientPort: number; home: string },
+) {
   return documentedConfig('patroni.yml', {
     'name: first': `name: ${name}`,
     '10.0.0.1:8008': `127.0.0.1:${rest}`,
-    '10.0.0.20:2379': `127.0.0.1:${client}`,
+    '10.0.0.20:2379': `127.0.0.1:${clientPort}`,
     '10.0.0.1:5432': `127.0.0.1:${port}`,
     '10.0.0.0/24': '127.0.0.1/32',
     '/var/lib/postgresql/15/orders': data,
     '/var/lib/postgresql/pgpass-first': join(home, `pgpass-${name}`),
     'SUPERUSER-PASSWORD': password,
     'REPLICATOR-PASSWORD': password,
-    // PostgreSQL creates no Unix socket outside the folder.
+    // PostgreSQL must not create a Unix socket outside the folder.
     'max_connections: 200': "max_connections: 200\n        unix_socket_directories: ''",
   });
 }
 
-async function answers({ rest }: Node, path: 'primary' | 'synchronous'): Promise<boolean> {
-  const response = await fetch(`http://127.0.0.1:${rest}/${path}`).catch(() => undefined);
+/** Asks Patroni whether a node has a role. Returns false if Patroni does not respond. */
+async function hasRole({ rest }: Node, role: 'primary' | 'synchronous'): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${rest}/${role}`).catch(() => undefined);
   return response?.status === 200;
 }
 
@@ -122,7 +133,7 @@ function signalServers(nodes: readonly Node[], signal: NodeJS.Signals): void {
       const folder = readlinkSync(`/proc/${pid}/cwd`);
       if (nodes.some(({ data }) => data === folder)) process.kill(Number(pid), signal);
     } catch {
-      // It has ended, or belongs to another user.
+      // The process has ended or belongs to another user.
     }
   }
 }

@@ -8,10 +8,10 @@ import { endProcess } from '../gateway/end-process.ts';
 
 const configFolder = new URL('../../../../deploy/failover/', import.meta.url);
 
-/** The time for a program to listen. */
+/** The time limit for a program to start listening. */
 const listenLimitMs = 30_000;
 
-/** Reads a configuration of deploy/failover and replaces its example values, each of which must occur. */
+/** Returns a configuration file of deploy/failover with its example values replaced. Throws if it lacks one of them. */
 export async function documentedConfig(name: string, replacements: Readonly<Record<string, string>>): Promise<string> {
   let text = await readFile(new URL(name, configFolder), 'utf8');
   for (const [example, real] of Object.entries(replacements)) {
@@ -21,7 +21,10 @@ export async function documentedConfig(name: string, replacements: Readonly<Reco
   return text;
 }
 
-/** Starts a program that listens on these ports of 127.0.0.1, with its output in a file; `cleanup` ends it. */
+/**
+ * Starts a program and waits until it listens on these ports of 127.0.0.1. Its output goes to `logFile`. `cleanup`
+ * stops the program.
+ */
 export async function startProgram(
   cleanup: AsyncDisposableStack,
   [file = '', ...args]: readonly string[],
@@ -34,11 +37,11 @@ export async function startProgram(
   const failed = once(child, 'error').then(([error]) => {
     throw new Error(`${file} does not run: ${error.message}`);
   });
-  await Promise.race([failed, Promise.all(ports.map((port) => listens(child, port, logFile)))]);
+  await Promise.race([failed, Promise.all(ports.map((port) => waitUntilListening(child, port, logFile)))]);
   return child;
 }
 
-async function listens(child: ChildProcess, port: number, logFile: string): Promise<void> {
+async function waitUntilListening(child: ChildProcess, port: number, logFile: string): Promise<void> {
   const giveUpAt = performance.now() + listenLimitMs;
   for (;;) {
     const socket = connect(port, '127.0.0.1');

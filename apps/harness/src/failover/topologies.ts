@@ -18,30 +18,33 @@ import { documentedConfig, startProgram } from './programs.ts';
 export const faults = ['kill', 'stop', 'hang'] as const;
 export type Fault = (typeof faults)[number];
 
-/** A primary, its standby and the proxies in front of them. `cleanup` ends everything that was started for it. */
+/** A primary, its standby and the proxies in front of them. */
 export interface Topology {
   /** The gateways' URL, over TLS. */
   readonly databaseUrl: string;
-  /** The query of a URL that verifies the certificate, which is valid for 127.0.0.1. */
+  /** The URL parameters with which a connection verifies the certificate, which is valid for 127.0.0.1. */
   readonly tlsQuery: string;
   readonly certificate: SelfSigned;
-  /** The URL of the first primary, without TLS. */
+  /** The URL of the original primary, without TLS. */
   readonly primaryUrl: string;
   /** The URL of the server that is promoted, without TLS. */
   readonly standbyUrl: string;
   /**
-   * Ends or suspends the primary. Resolves when the standby has become the primary. Patroni chooses the time itself and
-   * ignores `promotedAfterMs`.
+   * Ends or suspends the primary, and promotes the standby `promotedAfterMs` later. Resolves when the standby has
+   * become the primary. With Patroni, `promotedAfterMs` has no effect, because Patroni promotes the standby itself.
    */
   failOver(fault: Fault, promotedAfterMs: number): Promise<void>;
 }
 
-/** A primary and its standby, both of which are in the gateways' URL. */
+/**
+ * Starts a primary and its standby, both of which are in the gateways' URL. `cleanup` stops both servers and removes
+ * their data.
+ */
 export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topology> {
   const servers = await startReplicatedServers();
   cleanup.defer(servers.close);
   const { primary, standby, url } = servers;
-  await waitForStandby(servers);
+  await makeStandbySynchronous(servers);
   const certificate = selfSigned('127.0.0.1');
   const tlsQuery = await enableTls(primary.url, certificate);
   await enableTls(standby.url, certificate);
@@ -60,10 +63,10 @@ export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topolo
   };
 }
 
-/** HAProxy in front of both servers, with deploy/failover/haproxy.cfg. */
+/** Starts the servers of {@link startDirect} and, in front of them, HAProxy with deploy/failover/haproxy.cfg. */
 export async function startBehindHaproxy(cleanup: AsyncDisposableStack): Promise<Topology> {
   const direct = await startDirect(cleanup);
-  const folder = await openFolder(cleanup);
+  const folder = await createReadableFolder(cleanup);
   const [first, second] = [direct.primaryUrl, direct.standbyUrl].map((url) => new URL(url).host);
   await runQuery(direct.primaryUrl, "create role haproxy login password 'haproxy'");
   const file = (name: string) => join(folder, name);
@@ -83,16 +86,16 @@ export async function startBehindHaproxy(cleanup: AsyncDisposableStack): Promise
   return { ...direct, databaseUrl: `${withPort(direct.primaryUrl, port)}?${direct.tlsQuery}` };
 }
 
-/** PgBouncer in front of HAProxy, with deploy/failover/pgbouncer.ini. */
+/** Starts PgBouncer with deploy/failover/pgbouncer.ini in front of {@link startBehindHaproxy}. */
 export async function startBehindPgbouncer(cleanup: AsyncDisposableStack): Promise<Topology> {
-  const behind = await startBehindHaproxy(cleanup);
-  const folder = await openFolder(cleanup);
-  const { username, password, port: haproxyPort } = new URL(behind.databaseUrl);
+  const haproxy = await startBehindHaproxy(cleanup);
+  const folder = await createReadableFolder(cleanup);
+  const { username, password, port: haproxyPort } = new URL(haproxy.databaseUrl);
   const file = (name: string) => join(folder, name);
   await writeFile(file('userlist.txt'), `"${username}" "${decodeURIComponent(password)}"\n`);
   const ids = postgresUser();
-  await writeFile(file('root.crt'), behind.certificate.cert);
-  await writeFile(file('server.key'), behind.certificate.key, { mode: 0o600 });
+  await writeFile(file('root.crt'), haproxy.certificate.cert);
+  await writeFile(file('server.key'), haproxy.certificate.key, { mode: 0o600 });
   if (ids.uid !== undefined && ids.gid !== undefined) await chown(file('server.key'), ids.uid, ids.gid);
   const port = await freePort(undefined);
   const config = await documentedConfig('pgbouncer.ini', {
@@ -107,33 +110,36 @@ export async function startBehindPgbouncer(cleanup: AsyncDisposableStack): Promi
   await writeFile(file('pgbouncer.ini'), config);
   const options = { ports: [port], logFile: file('pgbouncer.log'), ids };
   await startProgram(cleanup, ['pgbouncer', file('pgbouncer.ini')], options);
-  return { ...behind, databaseUrl: withPort(behind.databaseUrl, port) };
+  return { ...haproxy, databaseUrl: withPort(haproxy.databaseUrl, port) };
 }
 
-/** Makes the standby synchronous, so that a failover loses nothing. */
-async function waitForStandby({ primary }: ReplicatedServers): Promise<void> {
+/** Makes the standby synchronous, so that a failover loses nothing, and waits until it is. */
+async function makeStandbySynchronous({ primary }: ReplicatedServers): Promise<void> {
   await runQuery(primary.url, `alter system set synchronous_standby_names = '${standbyName}'`);
   await runQuery(primary.url, 'select pg_reload_conf()');
   const isSynchronous = "select from pg_stat_replication where sync_state = 'sync'";
   while ((await runQuery(primary.url, isSynchronous)).length === 0) await sleep(50);
 }
 
-/** Makes a folder that programs of other users can read. */
-export async function openFolder(cleanup: AsyncDisposableStack): Promise<string> {
+/** Creates a folder that programs of other users can read. `cleanup` removes it. */
+export async function createReadableFolder(cleanup: AsyncDisposableStack): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'failover-drill-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   await chmod(folder, 0o755);
   return folder;
 }
 
-/** The user for programs that do not run as root. */
+/**
+ * Returns the ids of `postgres` if this process is root, for programs that refuse to run as root. Otherwise returns
+ * none.
+ */
 export function postgresUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const idOf = (option: string) => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }));
   return { uid: idOf('-u'), gid: idOf('-g') };
 }
 
-/** The same URL with another port of this machine. */
+/** Returns the URL with its host and port replaced by 127.0.0.1 and `port`. */
 export function withPort(url: string, port: number): string {
   return Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href;
 }

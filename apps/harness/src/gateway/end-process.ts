@@ -1,10 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
-/** A process that has not exited after this time is killed: a gateway lets calls finish, a server writes a checkpoint. */
+/**
+ * A process that has not exited after this time is killed. Until then, a gateway can finish its calls, and a server can
+ * write its checkpoint.
+ */
 const endLimitMs = 20_000;
 
-/** Ends a process that was started here, even if it is suspended. Resolves when it has ended. */
+/** Ends a child process, even if it is suspended. Resolves when it has ended. */
 export async function endProcess(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

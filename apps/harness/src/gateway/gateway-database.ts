@@ -2,7 +2,10 @@ import { resolve } from 'node:path';
 import { defaultDataDir, hasDatabase, startDevPostgres } from '@order-gateway/dev-postgres';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 
-/** Opens the database of a gateway configured by this environment. Rejects instead of creating an empty one. */
+/**
+ * Opens the database that the environment configures for the gateway. Rejects if DATA_DIR has no database, instead of
+ * creating an empty one.
+ */
 export async function openGatewayDatabase() {
   const { DATABASE_URL, DATA_DIR } = process.env;
   if (DATABASE_URL) {

@@ -25,14 +25,17 @@ export interface GatewaySettings {
   readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** Only these variables of the environment are passed on. Webhooks go to a receiver of this machine. */
+/**
+ * Returns the environment of a gateway, which inherits only a few variables. Private addresses are allowed, because the
+ * webhook receiver runs on this machine.
+ */
 function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const fixed = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
   return { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...fixed, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
 }
 
-/** The program and the Node.js options of a script. */
+/** Returns the arguments that a script of package.json passes to Node.js: its options and the program. */
 function argumentsOf(script: 'start' | 'migrate' | 'merchant', tree: string): string[] {
   const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'));
   return scripts[script].split(' ').slice(1);
@@ -53,14 +56,14 @@ export async function setWebhook(settings: GatewaySettings, clientId: string, ur
   return JSON.parse(stdout).signing_secret;
 }
 
-/** For a gateway that hangs: a start with migrations takes a second, but more than a minute on an overloaded machine. */
+/** A start with migrations takes a second, but more than a minute on an overloaded machine. A gateway can also hang. */
 const readyTimeoutMs = 300_000;
 /** The characters at the end of the output that are shown when a gateway fails to start or exits unexpectedly. */
 const outputShownMax = 4_000;
 
 /**
- * Starts a gateway on a database, on free ports unless others are given, and waits until it is ready. If this fails or
- * `signal` aborts it, nothing keeps running.
+ * Starts a gateway on a database, on free ports unless ports are given, and waits until it is ready. If the start
+ * fails or `signal` aborts it, nothing keeps running.
  */
 export async function startGatewayProcess(
   { httpPort = 0, grpcPort = 0, ...settings }: GatewaySettings & { httpPort?: number; grpcPort?: number },

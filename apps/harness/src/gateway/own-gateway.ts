@@ -27,8 +27,8 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   second: { name: 'Second' },
   strict: { name: 'Strict', checksumRequired: true },
   test: { name: 'Test', kind: 'test' },
-  // Less than the command accepts, so that fixtures need not wait long for an expiry, but enough to start a payment
-  // first.
+  // The lifetime is shorter than the command accepts, so that fixtures need not wait long for an expiry, but long
+  // enough to start a payment first.
   expiring: { name: 'Expiring', defaultLifetimeSeconds: 10 },
   managed: { name: 'Managed' },
   notified: { name: 'Notified' },
@@ -58,8 +58,8 @@ interface Database {
 }
 
 /**
- * Starts a gateway on free ports with these merchants, on its own PostgreSQL unless another is given. If this fails or
- * `signal` aborts it, nothing remains.
+ * Starts a gateway on free ports with these merchants, on its own PostgreSQL unless another is given. If the start
+ * fails or `signal` aborts it, nothing remains.
  */
 export async function startOwnGateway(
   merchants: readonly MerchantSetup[],
@@ -88,14 +88,14 @@ export async function startOwnGateway(
   };
   try {
     const gateway = await start(variables);
-    /** One for each account that was created. */
+    /** The credentials of the accounts, in the order of `merchants`. */
     const credentials: readonly Credentials[] = await createMerchants(databaseUrl, merchants);
     return {
       ...gateway,
       databaseUrl,
       credentials,
       stop,
-      /** Starts another gateway with the same database and base URL, which ends with this one. */
+      /** Starts another gateway with the same database and base URL. `stop` stops both. */
       startAnother: () => start({ BASE_URL: gateway.baseUrl }),
       /** Sends the events of the first `merchants` merchants to a receiver from now on. */
       async sendWebhooks(merchants: number, receiver: WebhookReceiver): Promise<void> {

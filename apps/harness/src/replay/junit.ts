@@ -1,8 +1,8 @@
 import type { Replay } from './replay-fixtures.ts';
 
 /**
- * The result of a run as JUnit XML: a suite for each protocol, and a test case for each fixture. A fixture is skipped
- * if the protocol cannot carry it or a merchant that it needs is missing.
+ * Returns the result of a run as JUnit XML: a suite for each protocol, and a test case for each fixture. A fixture is
+ * skipped if the protocol cannot carry it or a merchant that it needs is missing.
  */
 export function junitReport(replays: readonly Replay[]): string {
   const suites = [...Map.groupBy(replays, ({ protocol }) => protocol)].map(

@@ -84,11 +84,11 @@ was sent.`,
     if (gateway !== undefined)
       return replay({ ...gateway, merchants: givenMerchants() }, set, flags, interrupted.signal);
     if (startGateway === undefined) throw new UsageError('--http and --grpc are required');
-    const own = await startGateway(interrupted.signal);
+    const startedGateway = await startGateway(interrupted.signal);
     try {
-      return await replay(own, set, flags, interrupted.signal);
+      return await replay(startedGateway, set, flags, interrupted.signal);
     } finally {
-      await own.stop();
+      await startedGateway.stop();
     }
   });
 }

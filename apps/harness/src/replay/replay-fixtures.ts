@@ -27,7 +27,7 @@ interface CallDifference extends Difference {
 export interface ReplayTarget extends Omit<SendTarget, 'orderId'> {
   /** The base URL of the gateway's links; `undefined` if unknown. */
   readonly baseUrl: string | undefined;
-  /** Different for every run, so that fixtures can be replayed at one gateway repeatedly. */
+  /** Different for every run, so that fixtures can be replayed against the same gateway repeatedly. */
   readonly runId: string;
 }
 

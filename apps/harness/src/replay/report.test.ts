@@ -11,7 +11,7 @@ function replay(protocol: Protocol, more: Partial<Replay> = {}): Replay {
   return { fixture, protocol, outcome: 'ok', differences: [], ...more };
 }
 
-test('the report is a table, each difference with both sides, and the totals', () => {
+test('the report has a table, both values of each difference, and the totals', () => {
   const differences = [{ call: 2, subject: 'status', expected: '400', actual: '500' }];
   const replays = [
     replay('json', { outcome: 'differs', differences }),
@@ -38,7 +38,7 @@ test('a long value is cut', () => {
   expect(report.length).toBeLessThan(3_000);
 });
 
-test('JUnit XML has a suite for each protocol, escapes what it shows, and counts failed and skipped fixtures', () => {
+test('JUnit XML has a suite for each protocol, escapes values, and counts failed and skipped fixtures', () => {
   const differences = [{ call: 2, subject: 'status', expected: '<400>', actual: '"\u{0}"' }];
   const replays = [replay('json', { outcome: 'differs', differences }), replay('grpc', { outcome: '-' })];
   expect(junitReport(replays)).toBe(`<?xml version="1.0" encoding="UTF-8"?>

@@ -1,7 +1,7 @@
 import { columns } from '../command/text.ts';
 import type { Replay } from './replay-fixtures.ts';
 
-/** The report of a run: a table of fixtures and protocols, every difference, and the totals. */
+/** Returns the report of a run: a table of fixtures and protocols, every difference, and the totals. */
 export function replayReport(replays: readonly Replay[]): string {
   const rows = Map.groupBy(replays, ({ fixture }) => fixture.file);
   const names = [...new Set(replays.map(({ protocol }) => protocol))];
@@ -11,7 +11,7 @@ export function replayReport(replays: readonly Replay[]): string {
   return `${[...parts, totals(replays, rows.size, names.length)].join('\n')}\n`;
 }
 
-/** The differences of one fixture in one protocol, with the expected and the actual values. */
+/** Returns the differences of one fixture in one protocol, with the expected and the actual values. */
 export function formatDifferences({ fixture, protocol, differences }: Replay): string {
   const lines = differences.map(
     ({ call, subject, expected, actual }) =>

@@ -28,14 +28,14 @@ export function numberOf(seed: number, orderId: string): number | undefined {
   return orderId.startsWith(prefix) ? Number(orderId.slice(prefix.length)) : undefined;
 }
 
-/** The metadata of an order or of a list's filter, or `undefined` if it has none. */
+/** Returns the metadata of an order or of a list's filter, or `undefined` if it has none. */
 export function metadataOf({ metadata_share = 0 }: Pick<OrderSettings, 'metadata_share'>, random: Seeded) {
   return random.fraction() < metadata_share ? { cart: String(random.below(1_000)) } : undefined;
 }
 
 /**
- * Returns a function that makes an order of a run from its number alone, so that the audit can make it again. Fields that do
- * not vary are those of the fixtures' valid order.
+ * Returns a function that makes an order of a run from its number alone, so that the audit can make the same order.
+ * Fields that do not vary are those of the fixtures' valid order.
  */
 export function createOrders(
   validOrder: Readonly<Record<string, unknown>>,

@@ -11,11 +11,11 @@ test('under a few faults of most kinds, no acknowledged order or change is lost,
     seed,
     faults: planned.map((fault) => ({ fault, times: fault.timesInShort })),
     openDatabase: faultyServer(seed, planned),
-    // So few calls are in flight that each gets its response before the client gives up, even on a share of one core.
+    // Few enough calls are in flight that each gets its response before the client gives up, even on part of one core.
     pendingMax: 8,
   });
   process.stdout.write(faultTable([{ name: 'all', ...run }]));
   expectNothingLost(run, true);
-  // The faults had an effect.
+  // Some calls failed, so the faults had an effect.
   expect(run.recorder.errors).toBeGreaterThan(0);
 }, 400_000);

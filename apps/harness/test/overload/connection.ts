@@ -7,7 +7,7 @@ export interface FloodConnection {
 }
 
 const idDigits = 12;
-/** The end of every order_id. Its digits change. */
+/** The placeholder for the last digits of an order_id, which differ in each call. */
 export const idEnd = '0'.repeat(idDigits);
 
 /** Returns a function that writes a new order_id, unique on the connection, into the order in these bytes. */

@@ -7,9 +7,9 @@ import { type FloodConnection, idEnd } from './connection.ts';
 import { createGrpcConnection } from './grpc-connection.ts';
 import { createHttpConnection } from './http-connection.ts';
 
-// Sends calls in an open loop. With a share of one core, it can send several times as many calls as a gateway can
+// Sends calls in an open loop. Even on part of one core, it can send several times as many calls as a gateway can
 // handle. `pnpm load` cannot, because it parses every response. The argument is FloodOptions, and the output is a
-// FloodResult.
+// FloodResult, both as JSON.
 
 export interface FloodOptions {
   readonly protocol: 'json' | 'grpc';
@@ -36,7 +36,7 @@ export interface FloodResult {
   readonly createdBySecond: readonly number[];
 }
 
-/** Times in milliseconds, measured from the time for which the call was scheduled. */
+/** Times in milliseconds, measured from the scheduled time of each call. */
 export interface Latencies {
   readonly count: number;
   readonly p50: number;
@@ -58,11 +58,11 @@ function latenciesOf(values: number[]): Latencies {
 
 async function flood(options: FloodOptions): Promise<FloodResult> {
   const { protocol, port, credentials, rate, seconds, localAddress } = options;
-  const run = Date.now() % 1_000_000;
+  const runId = Date.now() % 1_000_000;
   const connections = await Promise.all(
     Array.from({ length: options.connections }, async (_, index): Promise<FloodConnection> => {
-      const client = credentials[index % credentials.length] as Credentials;
-      const input = validOrderInput({ order_id: `flood-${run}-${index}-${idEnd}` });
+      const account = credentials[index % credentials.length] as Credentials;
+      const input = validOrderInput({ order_id: `flood-${runId}-${index}-${idEnd}` });
       const socket = connect({ port, host: '127.0.0.1', noDelay: true, ...(localAddress && { localAddress }) });
       // A connection that a proxy rejects sends nothing.
       await new Promise((resolve) => socket.once('connect', resolve).once('error', resolve));
@@ -71,7 +71,7 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
           ? Buffer.from(JSON.stringify(input))
           : Buffer.from(toBinary(CreateOrderRequestSchema, fromJson(CreateOrderRequestSchema, input)));
       const create = protocol === 'json' ? createHttpConnection : createGrpcConnection;
-      return create(socket, client, order);
+      return create(socket, account, order);
     }),
   );
   const total = Math.min(callsMax, Math.round(rate * seconds));
@@ -86,7 +86,7 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
     }
     return undefined;
   };
-  const sendDue = () => {
+  const sendScheduled = () => {
     const nowMs = performance.now() - startedAt;
     while (next < total && scheduledMs(next) <= nowMs) {
       const scheduled = scheduledMs(next);
@@ -108,17 +108,17 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
       });
     }
   };
-  const answered = () => created.length + rejected.length;
+  const responseCount = () => created.length + rejected.length;
   const endMs = seconds * 1_000 + 10_000;
-  while ((next < total || answered() < sent) && performance.now() - startedAt < endMs) {
-    sendDue();
+  while ((next < total || responseCount() < sent) && performance.now() - startedAt < endMs) {
+    sendScheduled();
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   for (const connection of connections) connection.close();
   return {
     sent,
     unsent: unsent + total - next,
-    unanswered: sent - answered(),
+    unanswered: sent - responseCount(),
     created: latenciesOf(created),
     rejected: latenciesOf(rejected),
     createdBySecond: Array.from({ length: Math.ceil(seconds) }, (_, second) => createdBySecond[second] ?? 0),

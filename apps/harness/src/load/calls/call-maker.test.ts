@@ -16,7 +16,7 @@ const profile = {
 const settings = { ...parseProfile(profile), seed: 7 };
 const numbers = Array.from({ length: 2_000 }, (_, number) => number);
 
-test('the same seed makes the same calls, in any order, and another seed makes others', () => {
+test('the same seed makes the same calls, in any order, and a different seed makes different calls', () => {
   const make = createCallMaker(settings, set, credentials);
   const again = createCallMaker(settings, set, credentials);
   const backwards = numbers.toReversed().map(again).toReversed();
@@ -68,7 +68,7 @@ test('failing calls are those of the fixtures, in every protocol', () => {
   }
 });
 
-test('calls about earlier orders have their shares, and are only about acknowledged orders', () => {
+test('calls about earlier orders have the requested shares, and concern only acknowledged orders', () => {
   const aboutOrders = { get_share: 0.2, pay_share: 0.2, cancel_share: 0.1, list_share: 0.1 };
   const lifecycle = { ...settings, invalid_share: 0, replay_share: 0, ...aboutOrders };
   const [known, checkout] = [{ order_token: 't', created_at: '2026-11-20T21:01:42.172+00:00' }, credentials[2]];
@@ -90,7 +90,7 @@ test('calls about earlier orders have their shares, and are only about acknowled
   expect(new Set(unknown.map(({ operation }) => operation))).toEqual(new Set(['CreateOrder', 'ListOrders']));
 });
 
-test('payment attempts and metadata have their shares, and a payment names its attempt', () => {
+test('payment attempts and metadata have the requested shares, and a payment names its attempt', () => {
   const claims = {
     ...settings,
     start_share: 0.2,

@@ -21,7 +21,9 @@ import { type LoadSettings, shares } from '../profile/profile.ts';
 /** One call of a run. */
 export interface LoadCall extends OutgoingCall {
   readonly protocol: Protocol;
-  /** The one order that the call is about, by its number in the run; `undefined` for a list and a call that must fail. */
+  /**
+   * The one order that the call is about, by its number in the run; `undefined` for a list and a call that must fail.
+   */
   readonly order: { readonly number: number; readonly orderId: string } | undefined;
   /** The correct outcomes. */
   readonly expected: readonly string[];
@@ -33,7 +35,7 @@ export type CallSettings = Pick<
   'protocol' | 'merchants' | 'seed' | 'metadata_share' | (typeof shares)[number][1]
 >;
 
-/** The data for paying an order of the run that was acknowledged. */
+/** The data of an acknowledged order that calls about its payment need. */
 export interface KnownOrder {
   readonly order_token: string;
   readonly created_at: string;
@@ -43,7 +45,7 @@ export interface KnownOrder {
 export interface OrderLife {
   /** The account that records payments; `undefined` if there are none. */
   readonly checkout: Credentials | undefined;
-  /** `undefined` for an order that was not acknowledged, or only long ago. */
+  /** Returns `undefined` for an order that was not acknowledged, or so long ago that it was forgotten. */
   readonly known: (number: number) => KnownOrder | undefined;
 }
 
@@ -51,7 +53,7 @@ export interface OrderLife {
 const kindIndex = 0x20000000;
 const sourceIndex = 0x40000000;
 
-/** A repeated order is at most about this many calls old, because a client without a response retries soon. */
+/** A call concerns an order at most about this many calls old, because a client without a response retries soon. */
 const replayReach = 500;
 
 /** The correct outcomes of each operation. Calls that pay and cancel an order at the same time exclude each other. */
@@ -67,15 +69,15 @@ const successes = {
 
 /** Returns the kind of the call with this number. */
 export function kindOf(settings: CallSettings, number: number): 'new' | (typeof shares)[number][0] {
-  let left = seededAt(settings.seed, kindIndex + number).fraction();
+  let remainder = seededAt(settings.seed, kindIndex + number).fraction();
   for (const [kind, name] of shares) {
-    if (left < settings[name]) return kind;
-    left -= settings[name];
+    if (remainder < settings[name]) return kind;
+    remainder -= settings[name];
   }
   return 'new';
 }
 
-/** Returns the number of the order that a valid call is about: its own number, or that of an earlier call. */
+/** Returns the number of the order that a valid call is about: its own number, or the number of an earlier call. */
 export function orderNumberOf(settings: CallSettings, number: number): number {
   if (kindOf(settings, number) === 'new' || number === 0) return number;
   let earlier = number - 1 - seededAt(settings.seed, sourceIndex + number).below(Math.min(number, replayReach));
@@ -136,7 +138,7 @@ export function createCallMaker(
       if (kind === 'end') return operationCall('EndPayment', attempt, callContext);
       const payment = {
         ...(settings.start_share > 0 ? attempt : { order_token }),
-        // Some orders are paid twice, and some payments reported twice.
+        // Some orders are paid twice, and some payments are reported twice.
         payment_id: `payment-${random.below(2)}-of-${order.orderId}`,
         paid_at: known.created_at,
         order_amount: amount,
@@ -153,16 +155,14 @@ export function createCallMaker(
   };
 }
 
-/**
- * The account, order and protocol of a call. If the protocol does not support the operation, another protocol is used.
- */
+/** The account, order and protocol of a call. If the protocol does not support the operation, gRPC is used. */
 interface CallContext {
   readonly protocol: Protocol;
   readonly account: Credentials;
   readonly order?: LoadCall['order'];
 }
 
-/** A call of an operation. */
+/** Returns a call of an operation. */
 export function operationCall(
   operation: keyof typeof successes,
   request: Members,
@@ -222,11 +222,14 @@ function given(credentials: Credentials | undefined): Credentials {
 
 /**
  * The outcomes of calls that must fail. Each is determined by the call alone and keeps the connection open. A body
- * above the limit would close it, and the run would then measure connection setup.
+ * above the limit would close the connection, so the run would measure connection setup.
  */
 const failingOutcomes = ['invalid_order', 'malformed_json', 'unauthenticated', 'checksum_mismatch'];
 
-/** The failing calls that a protocol can carry: the first calls of fixtures, as later ones may depend on them. */
+/**
+ * Returns failing calls that a protocol can carry. Takes only first calls of fixtures, because later calls depend on
+ * them.
+ */
 function failingCalls(protocol: Protocol, { fixtures }: FixtureSet): FixtureCall[] {
   return fixtures.flatMap(({ calls: [call], merchants }) => {
     if (call?.operation !== 'CreateOrder' || call.via !== undefined || call.path !== undefined) return [];

@@ -43,12 +43,14 @@ const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>
 };
 
 export interface Reply {
-  /** `created`, `replayed`, `ok`, an error code of the gateway, or a description of an unexpected or missing response. */
+  /**
+   * `created`, `replayed`, `ok`, an error code of the gateway, or a description of an unexpected or missing response.
+   */
   readonly outcome: string;
   readonly orders?: readonly SeenOrder[];
   /** The gateway's id of the request. */
   readonly requestId?: string | undefined;
-  /** The end of the claim of a payment attempt. */
+  /** The end of a payment attempt's lease. */
   readonly leaseEndsAt?: string;
 }
 
@@ -91,9 +93,9 @@ function replyOf(operation: OperationName, response: CallResponse): Reply {
   if (error !== undefined) return { outcome: error, requestId };
   const orders = bodySchemas[operation]?.safeParse(response.body).data;
   if (orders === undefined) return { outcome: 'an unreadable response', requestId };
-  const first = operation === 'CreateOrder' ? 'created' : 'ok';
+  const success = operation === 'CreateOrder' ? 'created' : 'ok';
   const { lease_ends_at: leaseEndsAt } = Object(response.body);
-  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : first, orders, leaseEndsAt, requestId };
+  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : success, orders, leaseEndsAt, requestId };
 }
 
 function httpError({ status, body }: HttpResponse): string | undefined {

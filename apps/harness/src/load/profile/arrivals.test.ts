@@ -16,11 +16,11 @@ function perSecond(phases: readonly Phase[]): number[] {
   return counts;
 }
 
-test('a constant rate spaces its calls evenly from the start on', () => {
+test('a constant rate spaces its calls evenly from the start', () => {
   expect(scheduledTimes(constantRate(4, 2))).toEqual([0, 250, 500, 750, 1_000, 1_250, 1_500, 1_750]);
 });
 
-test('a ramp makes the calls that its rate implies, ever closer together', () => {
+test('a ramp schedules as many calls as its rate implies, whether it rises or falls', () => {
   const ramp = [{ seconds: 10, rate: 0, to: 100 }];
   expect(perSecond(ramp)).toEqual([5, 15, 25, 35, 45, 55, 65, 75, 85, 95]);
   const down = [{ seconds: 10, rate: 100, to: 0 }];
@@ -40,7 +40,7 @@ test('arrival times never decrease, across all phases', () => {
   expect(Math.max(...scheduled)).toBeLessThan(12_000);
 });
 
-test('a rate of 0 makes no call', () => {
+test('a rate of 0 schedules no calls', () => {
   expect(arrivalsOf([])).toMatchObject({ count: 0, seconds: 0 });
   expect(arrivalsOf(constantRate(0, 5)).count).toBe(0);
 });

@@ -8,7 +8,7 @@ export interface Phase {
 /** The time at which each call is scheduled, fixed before the run begins and independent of the gateway. */
 export type Arrivals = ReturnType<typeof arrivalsOf>;
 
-/** A phase that is a fraction of a call short because of rounding still makes that call. */
+/** Rounding errors can raise the sum of the phases by less than this, which must not add a call. */
 const roundingMax = 1e-6;
 
 /** Returns the schedule of consecutive phases. */
@@ -21,13 +21,15 @@ export function arrivalsOf(phases: readonly Phase[]) {
     seconds += phase.seconds;
     calls += (phase.seconds * (phase.rate + phase.to)) / 2;
   }
-  // The numbers ascend, so the phase of the last call is the first candidate.
+  // Numbers usually ascend, so the search begins at the phase of the previous call.
   let current = 0;
   return {
-    /** All calls. */
+    /** The number of calls. */
     count: Math.max(0, Math.ceil(calls - roundingMax)),
     seconds,
-    /** Milliseconds from the run's start until call `number`, counted from 0, is scheduled. Never decreases. */
+    /**
+     * Returns the milliseconds from the run's start until call `number`, counted from 0. Later calls never get less.
+     */
     scheduledMs(number: number): number {
       if ((starts[current]?.calls ?? 0) > number) current = 0;
       while ((starts[current + 1]?.calls ?? Number.POSITIVE_INFINITY) <= number) current += 1;
@@ -42,8 +44,8 @@ export function constantRate(rate: number, seconds: number): Phase[] {
 }
 
 /**
- * The seconds after which `calls` have arrived: the root of calls = rate * t + slope / 2 * t², in the form that neither divides
- * by a slope of zero nor loses digits at a small one.
+ * Returns the seconds of a phase after which `calls` have arrived: the root of calls = rate * t + slope / 2 * t², in
+ * the form that neither divides by a slope of zero nor loses digits at a small one.
  */
 function secondsUntil({ seconds, rate, to }: Phase, calls: number): number {
   if (calls <= 0) return 0;

@@ -15,7 +15,9 @@ import {
   shares,
 } from './profile.ts';
 
-/** The values of the command's options, as commander names them. All others replace members of the profile. */
+/**
+ * The values of options, as Commander names them. Options that are not listed here only replace members of the profile.
+ */
 export interface LoadFlags {
   readonly profile?: string;
   readonly mode?: Profile['mode'];
@@ -94,7 +96,7 @@ nothing was sent; 130 interrupted.`,
     );
 }
 
-/** The settings of a run from its options. Throws an Error that names what is invalid. */
+/** Returns the settings of a run from its options. Throws an Error that names what is invalid. */
 export function settingsFrom(flags: LoadFlags): LoadSettings & { readonly audit: boolean } {
   const base =
     flags.profile === undefined ? parseProfile({ phases: constantRate(100, 10) }) : loadProfile(flags.profile);
@@ -123,7 +125,7 @@ function phasesFrom({ rate, rampTo, duration, mode }: LoadFlags, base: Profile):
   if (rate === undefined && rates.size > 1 && (mode ?? base.mode) === 'open') {
     throw new Error('--rate must be given too, because the profile has more than one rate');
   }
-  const [only = 0] = rates;
+  const [firstRate = 0] = rates;
   const seconds = duration ?? arrivalsOf(base.phases).seconds;
-  return [{ seconds, rate: rate ?? only, to: rampTo ?? rate ?? only }];
+  return [{ seconds, rate: rate ?? firstRate, to: rampTo ?? rate ?? firstRate }];
 }

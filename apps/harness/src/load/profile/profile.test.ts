@@ -57,7 +57,7 @@ test.for([
   expect(() => parseProfile(profile)).toThrow(reason);
 });
 
-test('an error names the file, or the profiles that there are', () => {
+test('an error names the file, or lists the available profiles', () => {
   expect(() => loadProfile('./no-such.json')).toThrow(/^no-such\.json: ENOENT/);
   expect(() => loadProfile('no-such')).toThrow(/^There is no profile no-such\. The profiles are burst, /);
 });

@@ -9,10 +9,12 @@ import { arrivalsOf } from './arrivals.ts';
 
 const profilesFolder = fileURLToPath(new URL('../../../profiles', import.meta.url));
 
-/** The protocols that a run can use: one, or all in turn. */
+/** The protocols that a run can use: one, or `mixed`, which chooses one of all at random for each call. */
 export const protocolChoices = [...protocols, 'mixed'] as const;
 
-/** `open`: calls follow a schedule. `closed`: each client sends its next call after its last response. */
+/**
+ * `open`: calls follow a schedule. `closed`: each client sends its next call after the response to its previous one.
+ */
 export const modes = ['open', 'closed'] as const;
 
 /** A day. A longer run is almost certainly a typing error. */
@@ -91,7 +93,7 @@ function profileNames(): string[] {
   return readdirSync(profilesFolder).map((file) => basename(file, '.json'));
 }
 
-/** The available profiles, each with its purpose. */
+/** Returns a line or more of help for each available profile, with its purpose. */
 export function listProfiles(): string {
   return profileNames()
     .map((name) => nameAndMeaning(name, loadProfile(name).about, 13))

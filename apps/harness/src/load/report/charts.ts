@@ -22,7 +22,7 @@ export function throughputChart({ by_second: seconds, seconds: length }: LoadRep
   const line = (name: string, color: string, count: (second: (typeof seconds)[number]) => number): Line => ({
     name,
     color,
-    // The last second may be shorter than one.
+    // The last second may be incomplete.
     points: seconds.map((second) => [second.second, count(second) / Math.min(1, length - second.second || 1)]),
   });
   return chart(
@@ -90,7 +90,7 @@ function percentilePoints({ percentiles }: LoadReport): Point[] {
   return percentiles.map(([percent, ms]) => [1 / (1 - percent / 100), ms]);
 }
 
-const percentLabel = (left: number) => `${Number((100 - 100 / left).toFixed(4))} %`;
+const percentLabel = (inverseRemainder: number) => `${Number((100 - 100 / inverseRemainder).toFixed(4))} %`;
 const percentileAxes = {
   x: { name: '', type: 'log', axisLabel: { color: ink, formatter: percentLabel } },
   y: { name: 'ms', type: 'log' },
@@ -115,7 +115,7 @@ function chart(lines: readonly Line[], axes: { readonly x: object; readonly y: o
       color,
       data: points.map(([x, y]) => [x, y ?? null]),
       sampling: 'max',
-      // A single point draws no line, so it gets a mark.
+      // A line of one or two points is hard to see, so its points are marked.
       showSymbol: points.length < 3,
     })),
   });

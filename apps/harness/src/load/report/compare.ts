@@ -28,7 +28,7 @@ export async function readReport(file: string): Promise<LoadReport> {
   }
 }
 
-/** Two reports side by side: what was measured, and what can explain a difference. */
+/** Returns two reports side by side: what was measured, and what can explain a difference. */
 export function comparisonSections(a: LoadReport, b: LoadReport): readonly ReportSection[] {
   return [
     { rows: [['measured', 'A', 'B', 'B to A'], ...measured.map((row) => comparedRow(row, a, b))] },
@@ -36,7 +36,7 @@ export function comparisonSections(a: LoadReport, b: LoadReport): readonly Repor
   ];
 }
 
-/** The start of a run to the second, in UTC. */
+/** Returns the start of a run to the second, in UTC. */
 export function startTime({ started_at }: LoadReport): string {
   return `${started_at.slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -30,7 +30,7 @@ table{border-collapse:collapse;margin-top:24px} th,td{border-bottom:1px solid va
 /** Columns that fit 390 px. A wider table is shown with one line for each column. */
 const columnsMax = 8;
 
-/** The report with its charts as one page without scripts that loads nothing. */
+/** Returns the report with its charts as an HTML page that has no scripts and loads nothing. */
 export function reportPage(report: LoadReport): string {
   const { settings, verdict } = report;
   const name = settings.profile === 'none' ? 'Load run' : `Load run ${settings.profile}`;
@@ -47,7 +47,7 @@ export function reportPage(report: LoadReport): string {
   ]);
 }
 
-/** Two reports side by side as a page. */
+/** Returns two reports side by side as an HTML page. */
 export function comparisonPage(a: LoadReport, b: LoadReport): string {
   return htmlPage(`Load runs of ${startTime(a)} (A) and ${startTime(b)} (B)`, [
     ...comparisonSections(a, b).map(sectionOf),
@@ -66,7 +66,7 @@ export function verdictOf(hasPassed: boolean): string {
   return `<p class="verdict ${hasPassed ? 'passed' : 'failed'}">${hasPassed ? 'Passed' : 'Failed'}</p>`;
 }
 
-/** A page with this title above parts that are HTML. */
+/** Returns an HTML page with a title above parts that are HTML. */
 export function htmlPage(title: string, parts: readonly string[]): string {
   return `<!doctype html>
 <html lang="en">
@@ -85,7 +85,7 @@ ${parts.join('\n')}
 `;
 }
 
-/** A section as HTML. */
+/** Returns a section as HTML. */
 export function sectionOf(section: ReportSection): string {
   if (typeof section === 'string') return `<pre>${escaped(section)}</pre>`;
   const [heading = [], ...rows] = section.rows;

@@ -7,7 +7,7 @@ import type { LatencySummary, LoadReport } from './report.ts';
 /** A part of the report: text, or a table with its heading in the first row and an optional note below it. */
 export type ReportSection = string | { readonly rows: readonly string[][]; readonly note?: string };
 
-/** The complete report as text, in tables. */
+/** Returns the complete report as text. */
 export function reportText(report: LoadReport): string {
   const { verdict } = report;
   const sections = [...reportSections(report), verdictSection(report)].map(sectionText);
@@ -19,7 +19,7 @@ export function sectionText(section: ReportSection): string {
   return typeof section === 'string' ? section : [columns(section.rows), section.note ?? []].flat().join('\n');
 }
 
-/** The parts of the report, without its thresholds and result. */
+/** Returns the sections of the report, without its thresholds and result. */
 export function reportSections(report: LoadReport): readonly ReportSection[] {
   const { audit, lateness, settings, interrupted, failure } = report;
   const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: these delays of the generator are part of the latencies`;
@@ -106,7 +106,7 @@ function slowestRows({ slowest }: LoadReport): string[][] {
   return [['slowest', 'at', 'operation', 'protocol', 'outcome', 'request id'], ...rows];
 }
 
-/** Each threshold with the measured value. */
+/** Returns a table of the thresholds with the measured values. */
 export function verdictSection({ verdict }: LoadReport): ReportSection {
   if (verdict.judged.length === 0) return 'no thresholds were set';
   const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {
@@ -119,7 +119,7 @@ export function verdictSection({ verdict }: LoadReport): ReportSection {
 /** A profile can repeat its phases thousands of times, so only the first ones are shown. */
 const phasesShown = 6;
 
-/** The rates and durations of an open loop, or the duration of a closed loop. */
+/** Returns the rates and durations of an open loop, or the duration of a closed loop. */
 export function phasesText({ mode, phases }: LoadSettings): string {
   if (mode === 'closed') return `as responses arrive, ${formatSeconds(arrivalsOf(phases).seconds)}`;
   const shown = phases.slice(0, phasesShown).map(({ seconds, rate, to }) => {

@@ -31,7 +31,7 @@ const call = {
   order: undefined,
 };
 
-/** Ten calls per second. The last one of each second fails. */
+/** Returns the record of a run with ten calls per second. The last call has `outcome`, and all others succeed. */
 function someRecorder(outcome: string, seconds = 2): Recorder {
   const recorder = createRecorder({ plannedSeconds: seconds });
   for (let number = 0; number < seconds * 10; number += 1) {
@@ -84,7 +84,7 @@ test('the report counts calls and errors, and a run without the required audit d
   expect(report.verdict.passed).toBe(false);
 });
 
-test('an equal value meets a threshold, and the threshold lost includes duplicated and changed orders', () => {
+test('a value equal to its limit meets a threshold, and the threshold lost includes changed orders', () => {
   const judged = someReport({}, { audit }).verdict.judged.at(-1);
   expect(judged).toEqual({ threshold: 'lost', limit: 0, actual: 1, passed: false });
   const actuals = { p99_ms: 50, error_rate: 0, dropped_rate: undefined, lost: 0 };
@@ -126,7 +126,7 @@ test('a run that failed does not pass, and both reports contain the reason', () 
   expect(reportPage(report)).toContain('The run ended early: the disk is full.');
 });
 
-test('the report of a closed loop has no lateness, and that of a short run has its fraction of a second', () => {
+test('the report of a closed loop has no lateness, and a short run is shown with its fraction of a second', () => {
   const open = someReport({ seconds: 0.352 });
   expect(reportText(open)).toContain('sent late by');
   expect(reportText(open)).toMatch(/scheduled +20 +in 0.35 s\n/);
@@ -148,7 +148,7 @@ test('the page is complete, loads nothing, and escapes every value', () => {
   expect(page).toContain('prefers-color-scheme:dark');
   expect(page.match(/<svg /g)).toHaveLength(4);
   expect(page).not.toMatch(/NaN|undefined|Infinity/);
-  // A table with many columns is shown with one line for each, so that it fits a narrow page.
+  // A table with many columns is shown with one line per column, so that it fits a narrow page.
   expect(page).toContain('<tr><th>acknowledged</th><td>9</td></tr><tr><th>lost</th><td>0</td></tr>');
 });
 
@@ -173,12 +173,12 @@ test('two reports are compared by what was measured and by what was run', () => 
   for (const name of ['A', 'B']) expect(page).toContain(`>${name}</text>`);
 });
 
-test('the charts show the measured values', () => {
+test('the charts have a line for each measured value', () => {
   const page = reportPage(someReport());
   for (const name of ['sent', 'done', 'wrong or dropped', 'p50', 'p90', 'p99', 'max', '90 %']) {
     expect(page).toContain(`>${name}</text>`);
   }
-  // Three lines over time, four percentiles, one share of errors, one distribution.
+  // The charts have three lines of throughput, four of latency, one of errors and one of latency by percentile.
   expect(page.match(/<path d="M[^"]*L[^"]*" fill="none"[^>]* stroke="#(?:7fa6d9|2f7de1|d9534f|7b8794)"/g)?.length).toBe(
     9,
   );

@@ -8,7 +8,7 @@ import type { Environment } from './environment.ts';
 /** All results of a run: `--json` writes them, and the table and page show them. Times are milliseconds. */
 export type LoadReport = ReturnType<typeof reportOf>;
 
-/** Percentiles in milliseconds; `undefined` if nothing was measured. */
+/** The number of calls, and their latencies in milliseconds, which are `undefined` if nothing was measured. */
 export type LatencySummary = ReturnType<typeof summaryOf>;
 
 export interface ReportedRun {
@@ -36,7 +36,7 @@ export function reportOf(
     p99_ms: right > 0 ? latency.p99 : undefined,
     error_rate: sent > 0 ? rates.error_rate : undefined,
     dropped_rate: scheduled > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
-    // Nothing can be lost if nothing was acknowledged.
+    // An audit without an acknowledged order proves nothing.
     lost: audit && audit.acknowledged > 0 ? auditErrors(audit) : undefined,
   });
   return {
@@ -56,7 +56,7 @@ export function reportOf(
     ...rates,
     latency,
     latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
-    // How late the generator sent its calls, which is its share of the latencies.
+    // The delays of the generator, which are part of the latencies.
     lateness: summaryOf(recorder.lateness),
     // Pairs of `[percent, milliseconds]`, in ever smaller steps towards 100 %.
     percentiles: percentilesOf(latencies),
@@ -88,7 +88,7 @@ function summaryOf(latencies: Latencies) {
   return { count, mean, p50: percentile(50), p90: percentile(90), p99: percentile(99), p99_9: percentile(99.9), max };
 }
 
-/** The points in which the remainder to 100 % halves. The last point is the one above which no call is left. */
+/** The number of points over which the remainder to 100 % halves. No call lies above the last point. */
 const pointsPerHalving = 10;
 
 function percentilesOf(latencies: Latencies): [number, number][] {

@@ -14,9 +14,9 @@ export function startClock() {
     /** Waits until a time or until the signal aborts; at most a fraction of a millisecond late. */
     async until(atMs: number, signal: AbortSignal): Promise<void> {
       for (;;) {
-        const left = atMs - now();
-        if (left <= 0 || signal.aborted) return;
-        if (left > timerSlackMs) await sleep(left - timerSlackMs, undefined, { signal }).catch(() => {});
+        const remainingMs = atMs - now();
+        if (remainingMs <= 0 || signal.aborted) return;
+        if (remainingMs > timerSlackMs) await sleep(remainingMs - timerSlackMs, undefined, { signal }).catch(() => {});
         else await nextTurn();
       }
     },

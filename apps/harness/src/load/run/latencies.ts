@@ -6,7 +6,7 @@ const latencyMaxUs = 3_600_000_000;
 /** Latencies in milliseconds. Percentiles are accurate to three digits, in little memory. */
 export type Latencies = ReturnType<typeof createLatencies>;
 
-/** An empty histogram. Its percentiles, maximum and mean are `undefined` if nothing was recorded. */
+/** Creates an empty histogram. Its percentiles, maximum and mean are `undefined` if nothing was recorded. */
 export function createLatencies() {
   const histogram = build({
     lowestDiscernibleValue: 1,

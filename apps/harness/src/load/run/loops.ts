@@ -49,7 +49,8 @@ export async function runOpenLoop(
 
 /**
  * Closed loop: each client sends its next call after its last response. A stalled gateway receives no new calls, so a
- * stall of any length shows up as one slow call per client.
+ * stall of any length shows up as one slow call per client. Resolves when the calls of `seconds` have a response, or
+ * when the signal aborts.
  */
 export async function runClosedLoop(
   { sender, recorder, clock, signal, makeCall }: Execution,

@@ -8,7 +8,7 @@ export interface ProgressOutput {
 }
 
 /** The interval between the lines of a log. */
-const plainLineEveryMs = 5_000;
+const logLineEveryMs = 5_000;
 /** Rates cover about the last second. Over a shorter time, they would fluctuate. */
 const rateOverMs = 1_000;
 
@@ -38,7 +38,7 @@ export function createProgress(output: ProgressOutput, counts: Counts, plannedSe
       if (output.isTTY === true) {
         output.write(`\r\u001b[2K${line(elapsedMs)}`);
         written = true;
-      } else if (elapsedMs - lastLineMs >= plainLineEveryMs) {
+      } else if (elapsedMs - lastLineMs >= logLineEveryMs) {
         output.write(`${line(elapsedMs)}\n`);
         lastLineMs = elapsedMs;
       }

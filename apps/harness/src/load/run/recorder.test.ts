@@ -104,7 +104,7 @@ test('a second without calls is reported with zero sent and zero done', () => {
   expect(recorder.seconds().map(({ sent }) => sent)).toEqual([1, 0, 0, 1]);
 });
 
-test('a rejected connection is not a quick response, and a call that timed out is a slow one', () => {
+test('a rejected connection has no latency, and a call that timed out has a long one', () => {
   const recorder = createRecorder({ plannedSeconds: 1 });
   for (const [number, outcome] of ['created', 'no response: ECONNREFUSED', 'no response: timeout'].entries()) {
     recorder.recordSent(call(1), 0, 0);
@@ -117,7 +117,7 @@ test('a rejected connection is not a quick response, and a call that timed out i
   expect(recorder.seconds()).toMatchObject([{ done: 1, wrong: 2 }]);
 });
 
-test('the journal gets each call before it is sent, and what its response shows', () => {
+test('the journal gets each call about orders, and what its response shows', () => {
   const lines: unknown[] = [];
   const journal = { write: (some: readonly unknown[]) => void lines.push(...some) };
   const numberOf = (orderId: string) => (orderId.startsWith('load-1-') ? Number(orderId.slice(7)) : undefined);

@@ -8,13 +8,13 @@ import { createSlowestCalls } from './slowest-calls.ts';
 /** Counts what happens in a run. Times are milliseconds since its start. */
 export type Recorder = ReturnType<typeof createRecorder>;
 
-/** One second of a run, counted from 0. Calls without a response are wrong. */
+/** The counts of one second of a run. Seconds are numbered from 0. Calls without a response are wrong. */
 type SecondCounts = Record<'second' | 'sent' | 'done' | 'wrong' | 'dropped', number> & ReturnType<typeof percentilesOf>;
 
 interface EndedCall {
   readonly call: LoadCall;
-  /** The number of its line in the journal. */
-  readonly line: number | undefined;
+  /** The number of the call in the journal; `undefined` if the journal does not have it. */
+  readonly journalNumber: number | undefined;
   readonly reply: Reply;
   readonly atMs: number;
   readonly latencyMs: number;
@@ -41,14 +41,17 @@ export function createRecorder(options: RecorderOptions) {
   const seconds: SecondCounts[] = [];
   let current = createLatencies();
   let waiting: EndedCall[] = [];
-  /** The numbers of the calls in the journal that have no response. */
-  const lines = new Map<LoadCall, number>();
-  let lastLine = 0;
+  /** The numbers in the journal of the calls that have no response yet. */
+  const journalNumbers = new Map<LoadCall, number>();
+  let lastNumber = 0;
   const outcomes = new Map<string, { count: number; wrong: number }>();
   const byProtocol = new Map<Protocol, Latencies>();
   const slowest = createSlowestCalls();
 
-  /** Returns the second of a time. When a second begins, the previous one's percentiles are final: times ascend. */
+  /**
+   * Returns the second of a time. When a second begins, the percentiles of the previous one are final, because times
+   * ascend.
+   */
   const secondAt = (atMs: number) => {
     const index = Math.min(lastSecond, Math.max(0, seconds.length - 1, Math.floor(atMs / 1_000)));
     while (seconds.length <= index) {
@@ -102,10 +105,10 @@ export function createRecorder(options: RecorderOptions) {
   const writeCall = (call: LoadCall, atMs: number) => {
     const request = requestOf(call);
     if (journal === undefined || request === undefined) return;
-    lastLine += 1;
+    lastNumber += 1;
     try {
-      journal.write([{ call: lastLine, sentMs: Math.floor(atMs), number: call.order?.number, request }]);
-      lines.set(call, lastLine);
+      journal.write([{ call: lastNumber, sentMs: Math.floor(atMs), number: call.order?.number, request }]);
+      journalNumbers.set(call, lastNumber);
     } catch (error) {
       onFailure(error);
     }
@@ -128,7 +131,7 @@ export function createRecorder(options: RecorderOptions) {
     byProtocol,
     slowest: slowest.calls,
     latencies: createLatencies(),
-    /** How late calls were sent: the generator's share of the latencies. */
+    /** The delays with which calls were sent, which are the generator's share of the latencies. */
     lateness: createLatencies(),
     recordSent(call: LoadCall, atMs: number, lateMs: number) {
       writeCall(call, atMs);
@@ -145,8 +148,8 @@ export function createRecorder(options: RecorderOptions) {
     recordReply(call: LoadCall, reply: Reply, atMs: number, latencyMs: number) {
       recorder.pending -= 1;
       if (waiting.length === 0) setImmediate(flush);
-      waiting.push({ call, line: lines.get(call), reply: checked(call, reply), atMs, latencyMs });
-      lines.delete(call);
+      waiting.push({ call, journalNumber: journalNumbers.get(call), reply: checked(call, reply), atMs, latencyMs });
+      journalNumbers.delete(call);
     },
     /** Counts all pending calls as unanswered, and writes the remaining responses to the journal. */
     end() {
@@ -170,7 +173,7 @@ function percentilesOf(latencies: Latencies) {
   return { p50_ms, p90_ms, p99_ms, max_ms: latencies.max };
 }
 
-/** Turns a response about the wrong order into an error. */
+/** Returns a reply, or an error instead of a success that contradicts its call. */
 function checked({ operation, order }: LoadCall, reply: Reply): Reply {
   if (reply.orders === undefined || operation === 'ListOrders') return reply;
   const { requestId } = reply;
@@ -183,12 +186,14 @@ function checked({ operation, order }: LoadCall, reply: Reply): Reply {
     : { outcome: 'payment_link without the token', requestId };
 }
 
-/** The line of a response, with the run's orders that it shows. */
+/**
+ * Returns the journal line of a response, with the run's orders that it shows. A call that is not journaled has none.
+ */
 function responseOf(
-  { call, line, reply, atMs }: EndedCall,
+  { call, journalNumber, reply, atMs }: EndedCall,
   numberOf: NonNullable<RecorderOptions['numberOf']>,
 ): JournalResponse[] {
-  if (line === undefined) return [];
+  if (journalNumber === undefined) return [];
   const { outcome, orders = [], leaseEndsAt } = reply;
   const shown = orders.flatMap((order) => {
     const number = call.order?.number ?? numberOf(order.order_id);
@@ -198,5 +203,5 @@ function responseOf(
     return [{ number, status, service_order_id, order_token, created_at, paymentId, refusedIds }];
   });
   const leaseEndsAtMs = leaseEndsAt === undefined ? undefined : Date.parse(leaseEndsAt);
-  return [{ call: line, receivedMs: Math.ceil(atMs), outcome, shown, leaseEndsAtMs }];
+  return [{ call: journalNumber, receivedMs: Math.ceil(atMs), outcome, shown, leaseEndsAtMs }];
 }

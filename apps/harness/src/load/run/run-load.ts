@@ -14,10 +14,10 @@ import { createRecorder, type Recorder } from './recorder.ts';
 
 export interface LoadRun {
   readonly settings: LoadSettings;
-  /** Closed with the run. */
+  /** It is closed when the run ends. */
   readonly sender: Sender;
   readonly credentials: readonly Credentials[];
-  /** The account that records payments; needed for `pay_share`. */
+  /** The account that starts, ends and records payments; needed for the shares of such calls. */
   readonly checkout?: Credentials | undefined;
   /** Where acknowledgements are stored; the file must not exist. */
   readonly journalFile?: string | undefined;

@@ -23,8 +23,8 @@ const response = { order_id: 'warm-up', service_order_id: 1, order_token: 't', p
 const responseJson = JSON.stringify({ ...response, created_at: '', order_status: 'UN_PAID', orders: [] });
 
 /**
- * Sends calls like those of the run to a server of this process that responds at once. Without it, the first seconds of a run
- * would show how long the generator's own code takes until it is compiled.
+ * Sends calls like those of the run to servers in this process that respond at once. Without a warm-up, the first
+ * seconds of a run would show how long the generator's own code takes until it is compiled.
  */
 export async function warmUp({ settings, credentials, checkout }: LoadRun, signal: AbortSignal): Promise<void> {
   const life = { checkout, known: () => undefined };

@@ -23,8 +23,8 @@ export interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
 }
 
 /**
- * Sends a run to several gateways in turn and watches their responses, until the run or its journal ends it. `running` resolves
- * then, or rejects.
+ * Sends the calls of a run to several gateways in turn, and watches the responses. `running` settles when the run ends:
+ * after its last call, after `end`, or because its journal can't be written.
  */
 export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: WatchedRun) {
   const { profile, seed, folder, credentials, checkout, onReply } = run;
@@ -71,7 +71,9 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
     created: () => created,
     /** Responses that arrived more than 250 ms after the gateway's deadline. */
     late: () => late,
-    /** Resolves to the milliseconds until one or every gateway has created an order that was sent after this call. */
+    /**
+     * Waits until some or every gateway has created an order that was sent after this call. Returns the milliseconds.
+     */
     async timeToCreated(which: 'some' | 'every', signal: AbortSignal): Promise<number> {
       const startMs = performance.now();
       while (!createdAtMs[which]((sentMs) => sentMs >= startMs)) await sleep(pollMs, undefined, { signal });
