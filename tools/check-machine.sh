@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the requirements of Node.js 26 before an install and before each operators' command. It is a shell script
+# Checks the requirements of Node.js 26 before an install and before each command. It is a shell script
 # because the machine may not be able to run Node.js 26 yet.
 PATH=$PATH:/usr/sbin:/sbin
 # If ldconfig is missing, as on macOS, the system's dynamic linker decides.

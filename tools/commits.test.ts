@@ -8,7 +8,7 @@ const conventional =
 
 /**
  * Returns the subjects of all commits since the one that added this file, or since the oldest commit of a shallow
- * clone.
+ * clone. Returns `undefined` if there is no git history.
  */
 function readSubjects(): string[] | undefined {
   try {

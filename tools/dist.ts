@@ -8,7 +8,8 @@ import { pnpm } from './pnpm.ts';
 import { findProgram } from './skip-if-missing.ts';
 
 // Builds the artifacts of a release in dist/ from the commit HEAD: the image, the packages, the sources, and the files
-// that describe them (docs/releasing.md). BASE_IMAGE replaces the base image, for example by the one of .ci/base-image.
+// that describe them (docs/releasing.md). BASE_IMAGE replaces the base image, for example with the one of
+// .ci/base-image.
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -43,7 +44,8 @@ function exportSources(): string {
 }
 
 /**
- * Builds the image as an OCI layout in a tar file. All times are that of the commit, so that two builds are identical.
+ * Builds the image as an OCI layout in a tar file. All timestamps are the time of the commit, so that two builds are
+ * identical.
  */
 function buildImage(sources: string): void {
   if (findProgram('buildah') === undefined) {

@@ -19,7 +19,8 @@ const programs = new Map([
 
 async function run(file: string, args: readonly string[]) {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  // Without the other variables, the terminal does not decide the width. No program can open this database.
+  // The other variables are omitted, so that the terminal does not determine the width. No program can open this
+  // database.
   const env = { PATH, NODE_COMPILE_CACHE, DATABASE_URL: 'postgres://127.0.0.1:1/none' };
   const running = promisify(execFile)(process.execPath, [file, ...args], { env, timeout: waitLimitMs });
   return running.then(

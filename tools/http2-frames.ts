@@ -14,7 +14,7 @@ export const frameTypes = {
 
 export const flags = { endStream: 1, ack: 1, endHeaders: 4, padded: 8 };
 
-const maxWindow = 0x7fff_ffff;
+const streamIdMask = 0x7fff_ffff;
 
 const frameHeaderBytes = 9;
 
@@ -102,7 +102,7 @@ export function frameReader(onFrame: (received: ReceivedFrame) => void): (bytes:
       const end = frameHeaderBytes + unread.readUIntBE(0, 3);
       if (unread.length < end) break;
       const [type = 0, frameFlags = 0] = unread.subarray(3, 5);
-      const streamId = unread.readUInt32BE(5) & maxWindow;
+      const streamId = unread.readUInt32BE(5) & streamIdMask;
       onFrame({ type, flags: frameFlags, streamId, payload: unread.subarray(frameHeaderBytes, end) });
       unread = unread.subarray(end);
     }

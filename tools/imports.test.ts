@@ -28,9 +28,9 @@ function importsIn(from: string, text: string): Import[] {
 }
 
 /**
- * Returns cycles of imports, one per line. Files and folders in the same folder must not import each other in a cycle,
- * directly or indirectly. An import between two files counts as an import between the two siblings below their common
- * folder.
+ * Returns the cycles of imports, each as a text. Files and folders in the same folder must not import each other in a
+ * cycle, directly or indirectly. An import between two files counts as an import between the two siblings below their
+ * common folder.
  */
 function findCycles(imports: readonly Import[]): string[] {
   const edges = new Map<string, Set<string>>();

@@ -53,7 +53,7 @@ if (target === undefined) {
 const { percent, tests } = target;
 process.env.MUTATION_TESTS = tests.map((name) => `${name}.test.ts`).join(' ');
 
-// Some tests need PostgreSQL. All workers share this server, which runs until the last one has ended.
+// Some tests need PostgreSQL. All workers share this server, which runs until the last worker has ended.
 const stopPostgres = await setup();
 try {
   await new Stryker({

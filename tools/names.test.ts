@@ -7,7 +7,7 @@ const files = globSync('**/*.{conf,css,html,js,json,md,mjs,mts,php,proto,py,serv
   exclude: ['**/node_modules', '**/dist', 'tools/names.test.ts'],
 }).concat(globSync(['.ci/*', '.github/**/*.yml', 'Containerfile', '.env.example']));
 
-/** The third-party packages that the project pins, so their names are known to belong to them. */
+/** The third-party packages that the project pins. No other publisher can use their names. */
 const [, catalog = ''] = /^catalog:\n((?: {2}.+\n)+)/m.exec(readFileSync('pnpm-workspace.yaml', 'utf8')) ?? [];
 const pinned = [...catalog.matchAll(/^ {2}"?([^":]+)/gm)].map(([, name]) => name);
 

@@ -42,7 +42,7 @@ export function missing(program: (typeof optionalPrograms)[number]): string | un
   return findProgram(program) === undefined ? `${program} is not installed` : undefined;
 }
 
-/** Returns the path of a program in the PATH. */
+/** Returns the path of a program in the PATH, or `undefined` if it is not there. */
 export function findProgram(program: string): string | undefined {
   return process.env.PATH?.split(delimiter)
     .map((folder) => join(folder, program))

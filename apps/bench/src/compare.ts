@@ -30,7 +30,10 @@ const toPeers = Object.entries(peers).flatMap(([of, peerNames]) =>
 const toBare = (metric: Ratio['metric']) => Object.entries(bare).map(([of, to]): Ratio => ({ metric, of, to }));
 const toInsert = gateways.map((of): Ratio => ({ metric: 'p50Ms', of, to: 'insert' }));
 
-/** Compares the gateway with its peers: 64 callers, one caller, and half of the gateway's gRPC peak at a fixed rate. */
+/**
+ * Compares the gateway with its peers under three loads: 64 callers, one caller, and a fixed rate of half the gateway's
+ * gRPC peak. Returns the measurements of each load that has contenders.
+ */
 export async function compare(context: BenchContext): Promise<Measured[]> {
   const { rounds, seconds, only, progress } = context;
   await using cleanup = new AsyncDisposableStack();

@@ -8,12 +8,15 @@ import { startServer } from './programs.ts';
 const startArguments = manifest.scripts.start.split(' ').slice(1);
 const gatewayProgram = join('../../..', startArguments.at(-1) ?? '');
 
-/** Returns the arguments of Node.js. All programs run with the gateway's options, so that only the code differs. */
+/**
+ * Returns the arguments of Node.js for a program. All programs run with the gateway's options, so that only the code
+ * differs.
+ */
 function argumentsFor(path: string): string[] {
   return [...startArguments.slice(0, -1), join(import.meta.dirname, path)];
 }
 
-/** The programs, each with the contenders that it serves. */
+/** The server programs, each with the names of its contenders. */
 const programs = [
   { args: argumentsFor(gatewayProgram), json: 'gateway-json', grpc: 'gateway-grpc' },
   { args: argumentsFor('servers/fastify.ts'), json: 'fastify' },
@@ -42,7 +45,10 @@ export interface Contender {
   readonly pid: number;
 }
 
-/** Starts the programs of the named contenders on an empty database, which gets the gateway's tables. */
+/**
+ * Starts the programs of the named contenders on a database, with a new merchant. Creates the gateway's tables if they
+ * are missing. `cleanup` stops the programs.
+ */
 export async function startContenders(
   cleanup: AsyncDisposableStack,
   databaseUrl: string,
@@ -73,7 +79,7 @@ export async function startContenders(
   return contenders.filter(({ name }) => names.includes(name));
 }
 
-/** Creates the tables if they are missing, and a merchant. */
+/** Creates the tables if they are missing, and a merchant. Returns the merchant's id and credentials. */
 export async function createMerchant(databaseUrl: string) {
   await migrateDatabase(databaseUrl);
   const credentials = await createCredentials(databaseUrl, 'Bench');

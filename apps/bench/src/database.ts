@@ -30,7 +30,7 @@ async function prepareLog(url: string, files: number): Promise<void> {
   await sql`checkpoint`;
 }
 
-/** Fills the table of orders. Tokens are random, as those of real orders are. */
+/** Adds `rows` orders to a table. Their tokens are hashes, which are spread like the random tokens of real orders. */
 export async function fillTable(url: string, merchantId: number, rows: number, signal: AbortSignal): Promise<void> {
   await using sql = connect(url);
   const [serviceOrderId, orderToken, orderId] = ['n', 'md5(n::text)', "'before-' || n"];

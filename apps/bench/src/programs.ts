@@ -9,7 +9,7 @@ const startLimitMs = 60_000;
 const stopLimitMs = 10_000;
 
 /**
- * Starts a Node.js program and returns its JSON line with `"msg":"ready"`. `cleanup` stops the program.
+ * Starts a Node.js program. Returns its pid and its JSON line with `"msg":"ready"`. `cleanup` stops the program.
  * Throws with the end of its standard error if it exits first or is not ready within a minute.
  */
 export async function startServer(

@@ -50,7 +50,7 @@ test.each([
     "option '--only <names>' argument 'gateway-json,x' is invalid. Unknown contenders: x. The contenders are gateway-json",
   ],
   [['--growht', '1'], "unknown option '--growht'"],
-])('%s is rejected with one line that describes the mistake', async (args, message) => {
+])('%s is rejected with a message that describes the mistake', async (args, message) => {
   const outcome = promisify(execFile)(process.execPath, [program, ...args]);
   await expect(outcome).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
 });

@@ -86,7 +86,7 @@ test.skipIf(mustSkip('broken connections under wrk', missing('wrk')))(
     const contender: Contender = { name: 'test', protocol: 'json', databaseUrl: '', merchant, port, pid: 0 };
     const { created, failed } = await sendLoad(contender, options);
     expect(failed).toBeGreaterThan(options.concurrency);
-    // wrk does not see responses that are in flight at its end.
+    // wrk does not count responses that are in flight when it ends.
     expect(created).toBeGreaterThanOrEqual(counts.responses - options.concurrency);
     expect(created).toBeLessThanOrEqual(counts.responses);
   },

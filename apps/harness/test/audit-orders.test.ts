@@ -18,7 +18,7 @@ useFolder();
 
 const auditProgram = fileURLToPath(new URL('../src/audit-orders.ts', import.meta.url));
 
-test('audit-orders finds lost and changed orders, and lines that it cannot read', async () => {
+test('audit-orders finds lost, changed, duplicated and unexplained orders, and lines that it cannot read', async () => {
   const merchants = [{ name: 'First' }, { name: 'Second' }];
   const gateway = await startOwnGateway(merchants, new AbortController().signal, testDatabase);
   onTestFinished(gateway.stop);

@@ -20,7 +20,7 @@ useFolder();
 /** The minimum number of orders created in each part of a test. */
 const ordersMin = 100;
 
-/** Few calls are in flight. While the server hangs, further calls are dropped. The test ends the load. */
+/** Few calls are in flight. While no server responds, further calls are dropped. The test ends the load. */
 const profile = parseProfile({ merchants: 2, phases: constantRate(200, 600), connections: 8, max_pending: 8 });
 
 /** Starts two gateways on a primary and its standby, and sends the orders of two merchants to both gateways. */
@@ -80,7 +80,7 @@ test('after a failover to a standby that lags, both gateways create orders again
   expect(audit.duplicated).toBe(0);
 });
 
-test('an order is not acknowledged if its commit was cancelled while waiting for the standby, so a failover loses none', async () => {
+test('an order is not acknowledged if its commit was cancelled while waiting for the standby, so a failover loses no order', async () => {
   const { primary, standby, created, waitForMore, failOver } = await startLoad();
   await runQuery(primary.url, `alter system set synchronous_standby_names = '${standbyName}'`);
   await runQuery(primary.url, 'select pg_reload_conf()');

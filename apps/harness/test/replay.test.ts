@@ -25,7 +25,7 @@ async function startDatabase() {
   const { urlAs, stop } = await startProductionDatabase();
   const url = urlAs('order_gateway_owner');
   await partition(url);
-  // Grants the privileges again.
+  // Grants the gateway's privileges on the partitioned tables.
   await migrateDatabase(url);
   return { url, gatewayUrl: urlAs('order_gateway'), stop };
 }
@@ -82,7 +82,7 @@ describe('the command', () => {
   });
 
   test('a run that skips all of its fixtures does not pass', async () => {
-    // The merchant that they need is missing.
+    // The merchant that these fixtures need is missing.
     vi.stubEnv('CLIENT_ID', 'app_1');
     vi.stubEnv('CLIENT_SECRET', 'sk_1');
     onTestFinished(() => void vi.unstubAllEnvs());

@@ -18,18 +18,18 @@ const restarts = Number(process.env.RESTARTS ?? 10);
  */
 const callsBetween = 60;
 
-/** The number of calls that a gateway has received when it is killed. */
+/** At least this many calls are in flight when a gateway is killed. */
 const callsInFlight = 10;
 
 describe.each(proxies)('one of two gateways behind %s', (proxy) => {
   const cannotRun = mustSkip(`restarts behind ${proxy}`, missing(proxy));
 
-  test.skipIf(cannotRun)('can be restarted by SIGTERM without a failed call in any protocol', async () => {
+  test.skipIf(cannotRun)('can be restarted after SIGTERM without a failed call in any protocol', async () => {
     const { outcomes } = await restartUnderLoad(proxy, 'SIGTERM');
     expect([...outcomes.keys()].toSorted()).toEqual(['created', 'replayed']);
   });
 
-  test.skipIf(cannotRun)('can be restarted by SIGKILL, and at most the calls in flight fail', async () => {
+  test.skipIf(cannotRun)('can be restarted after SIGKILL, and at most the calls in flight fail', async () => {
     const { failed, inFlight } = await restartUnderLoad(proxy, 'SIGKILL');
     expect(failed).toBeLessThanOrEqual(inFlight);
   });
@@ -39,8 +39,8 @@ describe.each(proxies)('one of two gateways behind %s', (proxy) => {
 async function restartUnderLoad(proxy: ProxyProgram, restartSignal: 'SIGTERM' | 'SIGKILL') {
   const { url: databaseUrl, stop: dropDatabase } = await testDatabase();
   const [http = 0, grpc = 0, http1 = 0, grpc1 = 0, http2 = 0, grpc2 = 0] = await freePorts(6);
-  // The delay of production. HAProxy notices within two checks (2 s) that a gateway stops, and nginx only when a call
-  // fails.
+  // Production uses this delay. HAProxy notices within two checks (2 s) that a gateway stops, and nginx only when a
+  // call fails.
   const variables = { DRAIN_DELAY_MS: '5000', BASE_URL: `http://127.0.0.1:${http}` };
   const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64'), variables };
   const { signal } = new AbortController();

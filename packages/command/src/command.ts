@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import manifest from '../../../package.json' with { type: 'json' };
 import { helpColumns } from './columns.ts';
 
-/** The width of help, and the narrowest column of it that Commander wraps. */
+/** The width of help texts, and the narrowest column in them that Commander wraps. */
 export const helpFormat = { helpWidth: helpColumns, minWidthToWrap: 24 } as const;
 
 /** A command or one of its subcommands. */

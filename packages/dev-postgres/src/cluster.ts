@@ -36,11 +36,11 @@ export function hasDatabase(dataDir: string): boolean {
 }
 
 /**
- * Opens the cluster in a data folder, and creates it on the first call. initdb runs in a temporary folder that is
+ * Returns the cluster in a data folder, and creates it on the first call. initdb runs in a temporary folder that is
  * renamed when it is complete, so a start that is killed never leaves an incomplete cluster. If two first starts run at
  * the same time, the slower one uses the cluster of the faster one.
  */
-export async function openCluster(dataDir: string, options: ClusterOptions = {}): Promise<Cluster> {
+export async function prepareCluster(dataDir: string, options: ClusterOptions = {}): Promise<Cluster> {
   await makeFolder(dataDir).catch(unusable(dataDir));
   const root = await realpath(dataDir);
   const folder = join(root, 'postgres');
@@ -126,8 +126,8 @@ export async function stopServer(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Returns the server that runs on a cluster. In `postmaster.pid`, line 1 is its pid, line 4 the port and line 8 the
- * status.
+ * Returns the server that runs on a cluster. Removes the lock file of a server that no longer runs. In
+ * `postmaster.pid`, line 1 is the pid, line 4 the port and line 8 the status.
  */
 export function runningServer({ data }: Cluster): { pid: number; port: number; isReady: boolean } | undefined {
   const lockFile = join(data, 'postmaster.pid');

@@ -3,7 +3,15 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
-import { type Cluster, lastPort, launchServer, openCluster, runningServer, stopServer, superuser } from './cluster.ts';
+import {
+  type Cluster,
+  lastPort,
+  launchServer,
+  prepareCluster,
+  runningServer,
+  stopServer,
+  superuser,
+} from './cluster.ts';
 import { createGatewayDatabase, gatewayPassword, gatewayRole } from './gateway-role.ts';
 
 export { hasDatabase } from './cluster.ts';
@@ -27,12 +35,12 @@ const usersLock = 5_432_001;
  */
 export const transientError = /lock file|PID file|shared memory block|address already in use/i;
 
-/** The settings of PostgreSQL that the caller does not override. */
+/** The default settings of PostgreSQL, which a caller can override. */
 export const usualSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  // Checkpoints are rare, because random tokens make each one costly, and the indexes of several million orders fit in
-  // memory.
+  // The indexes of several million orders fit in memory. Checkpoints are rare, because random tokens make each one
+  // costly.
   shared_buffers: '512MB',
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
@@ -65,7 +73,7 @@ export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
  * and it stops the server. Rejects with a one-line message if the server does not start, or is not ready after 30 s.
  */
 export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
-  const cluster = await openCluster(dataDir);
+  const cluster = await prepareCluster(dataDir);
   const stopping = new AbortController();
   let restart = Promise.resolve();
 

@@ -119,7 +119,7 @@ test('no server remains after its only user stops, even during a restart', async
 
   const launching = await start();
   process.kill(serverPid(), 'SIGKILL');
-  // This usually happens before the server runs again.
+  // The report usually arrives before the server runs again.
   await expect.poll(() => launching.reports[0], { interval: 1 }).toBe(exited);
   await launching.stop();
   expect(serverPids()).toEqual([]);

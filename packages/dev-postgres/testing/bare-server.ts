@@ -10,7 +10,10 @@ const pollMs = 50;
 /** A server that is not restarted when it exits. */
 export type BareServer = Awaited<ReturnType<typeof launchBareServer>>;
 
-/** Starts a server on a cluster, and on a free port unless one is given. `url` names its database `gateway`. */
+/**
+ * Starts a server on a cluster, and on a free port unless one is given. `url` names the database `gateway`, which the
+ * caller creates.
+ */
 export async function launchBareServer(
   cluster: Cluster,
   settings: Readonly<Record<string, string>>,
@@ -61,7 +64,7 @@ function pidOf(cluster: Cluster): number {
   return server.pid;
 }
 
-/** Runs statements in the database `postgres` of a server. */
+/** Runs a statement in the database `postgres` of a server. */
 export function onServer({ url }: { readonly url: string }, statement: string): Promise<readonly object[]> {
   return withSession(url.replace(/gateway$/, 'postgres'), (session) => session.unsafe(statement));
 }
@@ -78,6 +81,6 @@ export function trySignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It no longer exists.
+    // The process no longer exists.
   }
 }

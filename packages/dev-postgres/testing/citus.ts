@@ -2,16 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { openCluster } from '../src/cluster.ts';
+import { prepareCluster } from '../src/cluster.ts';
 import type { Programs } from '../src/programs.ts';
 import { type BareServer, launchBareServer, onServer } from './bare-server.ts';
-import { openServerFolder, withSession } from './testing.ts';
+import { createServerFolder, withSession } from './testing.ts';
 
 /** A coordinator and its workers. */
 export type CitusCluster = Awaited<ReturnType<typeof startCitusCluster>>;
 
 export interface CitusOptions {
-  /** 2 by default. */
+  /** The number of workers; 2 by default. */
   readonly workers?: number | undefined;
   /** The port of the coordinator. The workers use the ports that follow it. Free ports by default. */
   readonly port?: number | undefined;
@@ -59,7 +59,7 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
   const programs = findCitus();
   if (typeof programs === 'string') throw new Error(programs);
   const password = randomBytes(24).toString('base64url');
-  const folders: Awaited<ReturnType<typeof openServerFolder>>[] = [];
+  const folders: Awaited<ReturnType<typeof createServerFolder>>[] = [];
   const nodes: BareServer[] = [];
   /** Stops all servers and removes their folders. */
   const close = async () => {
@@ -68,9 +68,9 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
     await Promise.all(folders.map(({ remove }) => remove()));
   };
   const start = async (settings: Readonly<Record<string, string>>, port?: number) => {
-    const folder = await openServerFolder();
+    const folder = await createServerFolder();
     folders.push(folder);
-    const cluster = await openCluster(folder.dataDir, { programs, password });
+    const cluster = await prepareCluster(folder.dataDir, { programs, password });
     const server = await launchBareServer(cluster, { ...nodeSettings, ...settings }, port);
     nodes.push(server);
     await onServer(server, 'create database gateway template template0');
@@ -106,7 +106,7 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
       /** The URL of the coordinator's database for a gateway. */
       url: `${coordinator.url}${urlQuery}`,
       /** Starts a server with the same settings but without Citus, for comparison. */
-      startPlain: () => start({}),
+      startWithoutCitus: () => start({}),
     };
   } catch (error) {
     await close();

@@ -2,8 +2,8 @@ import { accessSync, constants, statfsSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openCluster } from '../src/cluster.ts';
-import { openServerFolder, startTestServer, testClusterVariable, testServerVariable } from './testing.ts';
+import { prepareCluster } from '../src/cluster.ts';
+import { createServerFolder, startTestServer, testClusterVariable, testServerVariable } from './testing.ts';
 
 /** Free memory required to keep the files in memory: several times what a run needs. */
 const requiredBytes = 8 * 2 ** 30;
@@ -30,7 +30,7 @@ function parentFolder(): string {
  */
 export async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env[testServerVariable] !== undefined) return undefined;
-  const { dataDir: folder, remove } = await openServerFolder(parentFolder());
+  const { dataDir: folder, remove } = await createServerFolder(parentFolder());
   process.env.TMPDIR = folder;
   let stop = async () => {};
   const teardown = async () => {
@@ -40,7 +40,7 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
     await remove();
   };
   try {
-    const { data } = await openCluster(folder);
+    const { data } = await prepareCluster(folder);
     // Keeps this memory in the data folder, because a killed server would leave it in /dev/shm.
     await appendFile(join(data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
     process.env[testClusterVariable] = folder;

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { type Cluster, openCluster, superuser } from '../src/cluster.ts';
+import { type Cluster, prepareCluster, superuser } from '../src/cluster.ts';
 import { type BareServer, launchBareServer, onServer } from './bare-server.ts';
-import { copyTestCluster, openServerFolder, withSession } from './testing.ts';
+import { copyTestCluster, createServerFolder, withSession } from './testing.ts';
 
 /** A primary and its streaming standby. */
 export type ReplicatedServers = Awaited<ReturnType<typeof startReplicatedServers>>;
@@ -17,13 +17,13 @@ const settings = { shared_buffers: '64MB' };
  * Starts a primary and a standby that streams from it, in separate folders. Both are removed however this process ends.
  */
 export async function startReplicatedServers() {
-  const folders = [await openServerFolder(), await openServerFolder()] as const;
+  const folders = [await createServerFolder(), await createServerFolder()] as const;
   const [primaryFolder, standbyFolder] = folders;
   /** Stops both servers and removes their folders. */
   const close = () => Promise.all(folders.map(({ remove }) => remove())).then(() => {});
   try {
     await copyTestCluster(primaryFolder.dataDir);
-    const cluster = await openCluster(primaryFolder.dataDir);
+    const cluster = await prepareCluster(primaryFolder.dataDir);
     const primary = await launchBareServer(cluster, settings);
     await onServer(primary, 'create database gateway template template0');
     const standbyCluster = await copyAsStandby(cluster, primary, standbyFolder.dataDir);
@@ -45,7 +45,7 @@ async function copyAsStandby(cluster: Cluster, primary: BareServer, dataDir: str
     await session`select pg_backup_start('standby', true)`;
     await mkdir(dataDir, { recursive: true });
     await promisify(execFile)('cp', ['-Rp', cluster.folder, dataDir]);
-    const copy = await openCluster(dataDir, cluster);
+    const copy = await prepareCluster(dataDir, cluster);
     const [backup] = await session`select labelfile from pg_backup_stop(false)`;
     await rm(`${copy.data}/postmaster.pid`);
     await rm(`${copy.data}/postmaster.opts`);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { openCluster, runningServer } from '../src/cluster.ts';
+import { prepareCluster, runningServer } from '../src/cluster.ts';
 import { startDevPostgres } from '../src/dev-postgres.ts';
 
 /** The environment variable with the URL of the server that all test files of a run share. */
@@ -25,7 +25,8 @@ export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
-// Waits for the end of its standard input, which closes when the parent process ends for any reason.
+// Waits for the end of its standard input, which closes when the parent process ends for any reason. Then it kills the
+// server and removes its folder.
 const cleanUpScript = `
   cat > /dev/null
   lock="$1/postgres/cluster/postmaster.pid"
@@ -40,11 +41,11 @@ const cleanUpScript = `
  * folder. If this process ends without calling it, even by `kill -9`, a small shell process removes them.
  */
 export async function startTestServer(settings: Readonly<Record<string, string>> = {}, parent?: string) {
-  const { dataDir, remove } = await openServerFolder(parent);
+  const { dataDir, remove } = await createServerFolder(parent);
   try {
     await copyTestCluster(dataDir);
     const { superuserUrl: url, stop } = await startDevPostgres({ dataDir, settings });
-    const cluster = await openCluster(dataDir);
+    const cluster = await prepareCluster(dataDir);
     return {
       /** The URL of an empty database. */
       url,
@@ -66,7 +67,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
 }
 
 /** Creates a temporary folder that is removed with the server in it, by `remove` or when this process ends. */
-export async function openServerFolder(parent = tmpdir()) {
+export async function createServerFolder(parent = tmpdir()) {
   const dataDir = await mkdtemp(join(parent, 'gateway-test-postgres-'));
   const cleanUp = spawn('sh', ['-c', cleanUpScript, 'sh', dataDir], {
     detached: true,
@@ -91,7 +92,7 @@ export function endWithThisProcess(child: ChildProcess): void {
   child.once('exit', () => watch.stdin.end('\n'));
 }
 
-/** Copies the cluster of a first start into an empty data folder. Does nothing outside a test run. */
+/** Copies the new cluster of the test run into an empty data folder. Does nothing outside a test run. */
 export async function copyTestCluster(dataDir: string): Promise<void> {
   const source = process.env[testClusterVariable];
   // Uses cp, because the files may belong to another user.
@@ -112,7 +113,7 @@ export async function createTestDatabase(prepare?: Prepare) {
 async function createDatabase(serverUrl: string, prepare: Prepare | undefined) {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await withSession(serverUrl, async (session) => {
-    const template = prepare === undefined ? 'template0' : await openTemplate(serverUrl, session, prepare);
+    const template = prepare === undefined ? 'template0' : await prepareTemplate(serverUrl, session, prepare);
     await session`create database ${session(name)} template ${session(template)}`;
   });
   return {
@@ -124,7 +125,7 @@ async function createDatabase(serverUrl: string, prepare: Prepare | undefined) {
   };
 }
 
-async function openTemplate(serverUrl: string, session: postgres.Sql, prepare: Prepare): Promise<string> {
+async function prepareTemplate(serverUrl: string, session: postgres.Sql, prepare: Prepare): Promise<string> {
   const name = `template_${prepare.name}`;
   // An arbitrary number. The lock ends with the session.
   await session`select pg_advisory_lock(1)`;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Call, Request, Response, StoredOrder } from './model.ts';
 import { findUnexplained } from './search.ts';
 
-// For each promise of the model, the responses that it allows and those that contradict it. The tests of planted faults
+// Tests the responses that each promise of the model allows, and those that contradict it. The tests of planted faults
 // use histories of random calls, which seldom contain these times and retries.
 
 const secondMs = 1_000;
@@ -156,7 +156,7 @@ const promises: Readonly<Record<string, Promised>> = {
     ['ok'],
     ['invalid_request'],
   ],
-  'a payment made 5 minutes in the future when the call ended': [
+  'a payment made 5 minutes after the call ended': [
     [created],
     unpaid,
     (outcome) => call(1, pay({ paidAtMs: latestMs + secondMs }), outcome),

@@ -24,8 +24,8 @@ export interface RefusedPayment extends Payment {
 }
 
 /**
- * A requested operation. `attempt` names a checkout system and its attempt_id. Two orders are the same if their
- * `content` is equal.
+ * A requested operation. `attempt` names a checkout system and its attempt_id. Two creations request the same order if
+ * their `content` is equal and the later one sends the same expiry or none.
  */
 export type Request =
   | { readonly kind: 'create'; readonly content: string; readonly expiresAtMs?: number | null }
@@ -103,7 +103,7 @@ export interface State {
   readonly status: OrderStatus;
   readonly expiresAtMs: number | null;
   readonly payment: Payment | null;
-  /** The latest claim. Its end is known only as a period unless a response named it. */
+  /** The latest lease. Its end is known only as a period unless a response named it. */
   readonly lease: { readonly attempt: string; readonly endsAt: Period; readonly isLive: boolean } | null;
   readonly refused: readonly RefusedPayment[];
   /** The events of state changes. Each refused payment also has an event, which is not listed here. */
@@ -143,14 +143,16 @@ interface Ending {
  */
 export function statesAfter(before: State, call: Call, stored: StoredOrder | null): State[] {
   return overTime(before, call.during, stored).flatMap((state) =>
-    endings(state, call, stored).flatMap((ending) => (agrees(ending, call, stored) ? [learned(ending, call)] : [])),
+    endings(state, call, stored).flatMap((ending) =>
+      agrees(ending, call, stored) ? [withLeaseEnd(ending, call)] : [],
+    ),
   );
 }
 
 /**
  * Returns the calls as steps, each of which takes effect at one moment. An operation with two steps becomes two calls:
  * ending a payment changes the order and then reads it, and reporting a refused payment stores it and then ends its
- * attempt's claim. An early expiry becomes two calls too, because a payment can take effect between its steps.
+ * attempt's lease. An early expiry becomes two calls too, because a payment can take effect between its steps.
  */
 export function stepsOf(calls: readonly Call[]): Call[] {
   const steps: Call[] = [];
@@ -362,7 +364,7 @@ function showsRefused(
 }
 
 /** Returns the state with the end of its lease, which only the response reveals. */
-function learned({ state }: Ending, { response }: Call): State {
+function withLeaseEnd({ state }: Ending, { response }: Call): State {
   const { lease } = state;
   const endsAtMs = response?.leaseEndsAtMs;
   if (lease === null || endsAtMs === undefined) return state;

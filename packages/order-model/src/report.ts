@@ -1,7 +1,7 @@
 import type { Call, History, Payment, Request, Response, State } from './model.ts';
 import { findUnexplained, smallest } from './search.ts';
 
-/** Aligns the cells of rows that have the same number of cells. */
+/** Formats rows as lines of aligned columns. All rows must have the same number of cells. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
@@ -11,6 +11,7 @@ export function columns(rows: readonly (readonly string[])[]): string {
 /**
  * Describes an unexplained history for a person: a table of the calls that contradict each other, what is stored, and
  * the longest serial order of these calls. Times are in the unit of the history and relative to its first call.
+ * Throws if the history is explained.
  */
 export function describeUnexplained(history: History): string {
   const small = smallest(history);

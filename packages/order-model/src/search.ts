@@ -20,8 +20,8 @@ interface Part {
 
 /**
  * Searches for a serial order of the calls that is consistent with real time and explains every response and what is
- * stored. Returns `undefined` if there is one. Like Porcupine, it uses the algorithm of Wing and Gong (1993), and
- * remembers the states it has seen, as Lowe (2017) does.
+ * stored. Returns `undefined` if there is one, and otherwise the longest order of some of the calls. Like Porcupine, it
+ * uses the algorithm of Wing and Gong (1993), and remembers the states it has seen, as Lowe (2017) does.
  */
 export function findUnexplained(history: History): Unexplained | undefined {
   const { stored } = history;
@@ -72,8 +72,9 @@ export function findUnexplained(history: History): Unexplained | undefined {
 }
 
 /**
- * Makes an unexplained history smaller: removes the response of one call after another, as long as the history stays
- * unexplained. The calls that still have a response contradict each other or what is stored.
+ * Returns a smaller history that is still unexplained. Removes one read after another, and the response of one other
+ * call after another, as long as the history stays unexplained. The calls that still have a response contradict each
+ * other or what is stored.
  */
 export function smallest(history: History): History {
   let calls = [...history.calls];

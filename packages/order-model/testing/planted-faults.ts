@@ -25,14 +25,14 @@ function clockOf(calls: readonly Call[]) {
   return { fromMs: Math.min(...times.map(({ fromMs }) => fromMs)), toMs: Math.max(...times.map(({ toMs }) => toMs)) };
 }
 
-/** Changes the first call for which `isMatch` is true. */
+/** Changes the first call for which `isMatch` is true. Returns `undefined` if there is none. */
 function alter(history: History, isMatch: (call: Call) => boolean, change: (call: Call) => Partial<Call>) {
   const call = history.calls.find(isMatch);
   if (call === undefined) return undefined;
   return { ...history, calls: history.calls.map((other) => (other === call ? { ...call, ...change(call) } : other)) };
 }
 
-function store({ calls, stored }: History & { readonly stored: Stored }, changes: Partial<Stored>): History {
+function withStored({ calls, stored }: History & { readonly stored: Stored }, changes: Partial<Stored>): History {
   return { calls, stored: { ...stored, ...changes } };
 }
 
@@ -54,7 +54,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     history.calls.some(hasOutcome('create', 'created')) ? { ...history, stored: null } : undefined,
   'a lost payment': (history) =>
     history.stored.status === 'PAID' && history.calls.some(hasOutcome('pay', 'ok'))
-      ? store(history, {
+      ? withStored(history, {
           status: 'UN_PAID',
           payment: null,
           events: history.stored.events.filter((event) => !isChange(event)),
@@ -62,24 +62,24 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
       : undefined,
   'a lost cancellation': (history) =>
     history.stored.status === 'CANCELLED' && history.calls.some(hasOutcome('cancel', 'ok'))
-      ? store(history, { status: 'UN_PAID', events: history.stored.events.filter((event) => !isChange(event)) })
+      ? withStored(history, { status: 'UN_PAID', events: history.stored.events.filter((event) => !isChange(event)) })
       : undefined,
   'a different payment in the store': (history) =>
     history.stored.payment === null
       ? undefined
-      : store(history, { payment: { ...history.stored.payment, checkout: '9' } }),
+      : withStored(history, { payment: { ...history.stored.payment, checkout: '9' } }),
   'a missing event': (history) => {
     const { events } = history.stored;
-    return events.length === 0 ? undefined : store(history, { events: events.slice(0, -1) });
+    return events.length === 0 ? undefined : withStored(history, { events: events.slice(0, -1) });
   },
   'an additional event': (history, random) => {
     const { events } = history.stored;
-    return events.length === 0 ? undefined : store(history, { events: [...events, random.pick(events)] });
+    return events.length === 0 ? undefined : withStored(history, { events: [...events, random.pick(events)] });
   },
   'an event of a different type': (history) => {
     const { events } = history.stored;
     if (!events.some(({ type }) => type === 'order.paid')) return undefined;
-    return store(history, {
+    return withStored(history, {
       events: events.map((event) => (event.type === 'order.paid' ? { ...event, type: 'order.cancelled' } : event)),
     });
   },
@@ -142,13 +142,13 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
   'a refused payment without its event': (history) =>
     history.stored.events.every(isChange)
       ? undefined
-      : store(history, { events: history.stored.events.filter(isChange) }),
+      : withStored(history, { events: history.stored.events.filter(isChange) }),
   'a refused payment with a different reason': (history) => {
     const { refused } = history.stored;
     const [first, ...later] = refused;
     if (first === undefined) return undefined;
     const code = first.code === 'order_cancelled' ? 'order_expired' : 'order_cancelled';
-    return store(history, { refused: [{ ...first, code }, ...later] });
+    return withStored(history, { refused: [{ ...first, code }, ...later] });
   },
   'an expired order that becomes unpaid again': (history) => {
     if (history.stored.status !== 'EXPIRED') return undefined;
@@ -163,14 +163,14 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     const isSimulated = history.calls.some(({ request }) => request.kind === 'expire');
     if (isSimulated || expiresAtMs === null || !events.some(({ type }) => type === 'order.expired')) return undefined;
     const early = events.map((event) => (event.type === 'order.expired' ? { ...event, atMs: expiresAtMs - 1 } : event));
-    return store(history, { events: early });
+    return withStored(history, { events: early });
   },
   'a payment made after the expiry': (history) => {
     const { expiresAtMs, lease, status } = history.stored;
     const isClaimed = history.calls.some(({ request }) => request.kind === 'start');
     if (expiresAtMs === null || lease !== null || isClaimed || status !== 'PAID') return undefined;
     const paidAtMs = Math.max(expiresAtMs, history.stored.createdAtMs);
-    const late = store(history, {
+    const late = withStored(history, {
       payment: history.stored.payment && { ...history.stored.payment, paidAtMs },
     }) as typeof history;
     return alter(late, hasOutcome('pay', 'ok'), ({ request }) => ({
@@ -178,7 +178,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     }));
   },
   'a lease that a cancellation ignored': (history) => {
-    const claimed = claim(history);
+    const claimed = withLease(history);
     if (claimed === undefined) return undefined;
     const cancelled = append(claimed, { kind: 'cancel' }, { outcome: 'ok', shown: { status: 'CANCELLED' } });
     const [type, atMs] = ['order.cancelled' as const, Math.max(...history.calls.map(({ during }) => during.fromMs))];
@@ -186,7 +186,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     return cancelled && { ...cancelled, stored: { ...history.stored, status: 'CANCELLED', lease: null, events } };
   },
   'a lease that another attempt ignored': (history) => {
-    const claimed = claim(history);
+    const claimed = withLease(history);
     if (claimed === undefined) return undefined;
     const { stored } = claimed;
     const lease = { attempt: '9/a', endsAtMs: (stored?.lease?.endsAtMs ?? 0) + gapMs };
@@ -205,10 +205,10 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
 };
 
 /**
- * Returns the history with a claim of one minute at its end, if the order is unpaid and nothing else can still happen
- * to it.
+ * Returns the history with a payment attempt at its end that gets a lease of one minute, or `undefined` unless the
+ * order is unpaid, never expires and has no lease.
  */
-function claim(history: History & { readonly stored: Stored }): History | undefined {
+function withLease(history: History & { readonly stored: Stored }): History | undefined {
   const { calls, stored } = history;
   const isOpen = stored.status === 'UN_PAID' && stored.expiresAtMs === null && stored.lease === null;
   if (!isOpen) return undefined;

@@ -18,7 +18,7 @@ export interface LoadOptions {
 export interface Load extends Omit<LoadOptions, 'signal'>, Omit<Contender, 'protocol'> {
   readonly protocol: 'grpc' | 'insert';
   /** Part of every order_id, so that no two runs send the same order. */
-  readonly run: string;
+  readonly runId: string;
 }
 
 /** The result of a load run. Times are NaN where the tool does not report them. */
@@ -44,7 +44,7 @@ export async function sendLoad(contender: Contender, options: LoadOptions): Prom
   if (protocol === 'pgbench') return sendByPgbench(contender, options);
   if (protocol === 'json') return sendByWrk(contender, options);
   const { signal: _, ...rest } = options;
-  const load: Load = { ...rest, ...contender, protocol, run: `r${runs}` };
+  const load: Load = { ...rest, ...contender, protocol, runId: `r${runs}` };
   const args = [join(import.meta.dirname, 'sender.ts'), JSON.stringify(load)];
   return lastJsonLine(await run(process.execPath, args, limits(options)));
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { order } from '../order.ts';
-import { openBareInsert } from '../servers/bare-insert.ts';
+import { createBareInsert } from '../servers/bare-insert.ts';
 import type { Load, LoadResult } from './send-load.ts';
 
 // A program that loads one server with new orders and prints the result. Its options are JSON in the first argument.
@@ -15,17 +15,17 @@ type Call = (orderId: string) => Promise<boolean>;
 const connections = 4;
 /** All order_ids of a run have the same length. */
 const digits = 9;
-/** The time at the start that is not measured, because the sender is still starting. */
+/** The time at the start that is not measured, while the sender warms up. */
 const settlingMs = 1_000;
 const tickMs = 1;
-/** Slightly longer than the deadline of the calls. */
+/** How long to wait for the last responses: slightly longer than the deadline of the calls. */
 const lastResponsesMs = 6_000;
 
-/** Opens 4 connections for gRPC with `node:http2`, like a client with a pool of channels. */
-function openGrpc({ port, merchant, run }: Load): Call {
+/** Returns a gRPC call that uses 4 connections of `node:http2` in turn, like a client with a pool of channels. */
+function createGrpcCall({ port, merchant, runId }: Load): Call {
   // A failed connection ends the program with its error, because nothing listens for 'error'.
   const sessions = Array.from({ length: connections }, () => connect(`http://127.0.0.1:${port}`));
-  // The fields of a call of grpc-js 1.14 with a deadline and credentials.
+  // The header fields that grpc-js 1.14 sends for a call with a deadline and credentials.
   const headers = {
     ':method': 'POST',
     ':path': '/gateway.v1.OrderService/CreateOrder',
@@ -38,7 +38,7 @@ function openGrpc({ port, merchant, run }: Load): Call {
     'content-type': 'application/grpc',
     te: 'trailers',
   };
-  const firstId = `${run}-${'0'.repeat(digits)}`;
+  const firstId = `${runId}-${'0'.repeat(digits)}`;
   const request = fromJson(CreateOrderRequestSchema, { ...order, order_id: firstId });
   const message = toBinary(CreateOrderRequestSchema, request);
   const frame = Buffer.concat([Buffer.alloc(5), message]);
@@ -63,15 +63,15 @@ function openGrpc({ port, merchant, run }: Load): Call {
   };
 }
 
-/** Opens the insert of the bare servers, which needs no server. */
-function openInsert({ databaseUrl, merchant }: Load): Call {
-  const insert = openBareInsert(databaseUrl, merchant.id);
+/** Returns a call that inserts an order into the database without a server, as the bare servers do. */
+function createInsertCall({ databaseUrl, merchant }: Load): Call {
+  const insert = createBareInsert(databaseUrl, merchant.id);
   return () => insert().then(() => true);
 }
 
 async function send(load: Load): Promise<LoadResult> {
-  const { protocol, concurrency, seconds, rate, run } = load;
-  const call = protocol === 'grpc' ? openGrpc(load) : openInsert(load);
+  const { protocol, concurrency, seconds, rate, runId } = load;
+  const call = protocol === 'grpc' ? createGrpcCall(load) : createInsertCall(load);
   const latencies = createHistogram({ figures: 3 });
   const startedAt = performance.now();
   const measuredFrom = startedAt + settlingMs;
@@ -82,7 +82,7 @@ async function send(load: Load): Promise<LoadResult> {
   const callOnce = async (scheduledAt: number) => {
     inFlight += 1;
     sent += 1;
-    const isCreated = await call(`${run}-${String(sent).padStart(digits, '0')}`);
+    const isCreated = await call(`${runId}-${String(sent).padStart(digits, '0')}`);
     inFlight -= 1;
     const now = performance.now();
     // On a schedule, slow calls that end after the run are included. Without them, the p99 would be too low.

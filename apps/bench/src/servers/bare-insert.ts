@@ -2,8 +2,8 @@ import { randomInt, randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, insertFrom, onConflictDoNothing, rowOf } from '../order.ts';
 
-// The batches are smaller than the gateway's: at most 128 rows, and 2 batches in flight. A batch of 16 rows is sent
-// immediately.
+// The batches are smaller than the gateway's: at most 128 rows, and 2 batches in flight. A batch is sent immediately
+// when 16 rows are waiting.
 const batchRowsMax = 128;
 const inFlightMax = 2;
 const immediateRows = 16;
@@ -15,7 +15,7 @@ const insertMany = insertFrom(
 );
 
 /** Returns a function that inserts an order. Like the gateway, it uses prepared statements and batches. */
-export function openBareInsert(url: string, merchantId: number): () => Promise<void> {
+export function createBareInsert(url: string, merchantId: number): () => Promise<void> {
   const sql = postgres(url, { max: 1, fetch_types: false });
   const waiting: { readonly row: string[]; readonly resolve: () => void }[] = [];
   let inFlight = 0;

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2';
 import { portOf, reportReady } from '../programs.ts';
-import { openBareInsert } from './bare-insert.ts';
+import { createBareInsert } from './bare-insert.ts';
 
 // A program that shows the cost per order of Node.js and PostgreSQL alone. Both servers read a request, insert a row
 // and send constant bytes, without credentials, parsing, rules or a log.
 
-const insert = openBareInsert(process.env.DATABASE_URL ?? '', Number(process.env.MERCHANT_ID));
+const insert = createBareInsert(process.env.DATABASE_URL ?? '', Number(process.env.MERCHANT_ID));
 
-/** These bodies are as long as the gateway's. */
+/** The bodies of the responses, which are as long as the gateway's. */
 const json = Buffer.alloc(300, ' ');
 const grpcMessage = Buffer.alloc(154);
 

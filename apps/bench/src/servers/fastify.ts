@@ -1,6 +1,6 @@
 import { fastify } from 'fastify';
 import { portOf, reportReady } from '../programs.ts';
-import { hasValidCredentials, type OrderFields, openInsert } from './orders.ts';
+import { createInsert, hasValidCredentials, type OrderFields } from './orders.ts';
 
 // A service written with Fastify and its JSON schemas, with one insert per request.
 
@@ -25,7 +25,7 @@ const properties = {
 };
 const required = Object.keys(properties).filter((name) => name !== 'customer_address_line2');
 
-const insert = openInsert();
+const insert = createInsert();
 const app = fastify();
 app.post('/order', { schema: { body: { type: 'object', properties, required } } }, async (request, reply) => {
   if (!hasValidCredentials(request.headers['x-client-id'], request.headers['x-client-secret']))

@@ -9,11 +9,11 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { reportReady } from '../programs.ts';
-import { hasValidCredentials, type OrderFields, type OrderResponse, openInsert } from './orders.ts';
+import { createInsert, hasValidCredentials, type OrderFields, type OrderResponse } from './orders.ts';
 
 // A service written with grpc-js, with one insert per call.
 
-const insert = openInsert();
+const insert = createInsert();
 
 function createOrder(call: ServerUnaryCall<OrderFields, OrderResponse>, respond: sendUnaryData<OrderResponse>): void {
   const { 'x-client-id': clientId, 'x-client-secret': clientSecret } = call.metadata.getMap();

@@ -10,12 +10,12 @@ import {
 import { fastify } from 'fastify';
 import { pino } from 'pino';
 import { portOf, reportReady } from '../programs.ts';
-import { openBareInsert } from './bare-insert.ts';
+import { createBareInsert } from './bare-insert.ts';
 
 // A program that shows the cost per order of the gateway's libraries. Both servers parse a request, insert a row as the
 // bare servers do, and send a response and a log line, without credentials, rules, metrics or limits.
 
-const insert = openBareInsert(process.env.DATABASE_URL ?? '', Number(process.env.MERCHANT_ID));
+const insert = createBareInsert(process.env.DATABASE_URL ?? '', Number(process.env.MERCHANT_ID));
 const [createdAt, orderToken] = [new Date().toISOString(), 'x'.repeat(32)];
 const [orderId, paymentLink] = ['order-1000000', `http://localhost:8080/payment/${orderToken}`];
 const json = {
@@ -27,7 +27,7 @@ const json = {
   payment_link: paymentLink,
 };
 const grpc = { serviceOrderId: 1_000_000n, createdAt, orderId, orderToken, paymentLink };
-/** One byte for the flags and four for the length. */
+/** The prefix of a gRPC message: one byte for the flags and four for the length. */
 const prefixBytes = 5;
 const requestId = { 'x-request-id': 'x'.repeat(16) };
 

@@ -6,7 +6,7 @@ import postgres from 'postgres';
 import { columnTypes, firstPeerId, type order } from '../order.ts';
 
 // Code that fastify.ts and grpc-js.ts share. Both services use the gateway's table, and are written as a team would
-// write them with the manuals of the libraries.
+// write them from the manuals of the libraries.
 
 const columns = {
   bigint: () => bigint({ mode: 'number' }).notNull(),
@@ -21,13 +21,13 @@ const orders = pgTable('orders', Object.fromEntries(entries));
 export type OrderFields = typeof order;
 
 /** The six fields of a response. */
-export type OrderResponse = Awaited<ReturnType<ReturnType<typeof openInsert>>>;
+export type OrderResponse = Awaited<ReturnType<ReturnType<typeof createInsert>>>;
 
 /**
  * Returns a function that inserts an order with a named prepared statement and returns the response. It uses ten
  * connections, the driver's default.
  */
-export function openInsert() {
+export function createInsert() {
   const db = drizzle({ client: postgres(process.env.DATABASE_URL ?? '') });
   const placeholders = Object.fromEntries(entries.map(([name]) => [name, sql.placeholder(name)]));
   const insert = db

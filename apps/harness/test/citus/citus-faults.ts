@@ -7,7 +7,7 @@ import type { FaultOf } from '../faults/faults.ts';
 /** A cluster whose workers can be disturbed. */
 export interface CitusTarget {
   readonly cluster: CitusCluster;
-  /** The fault in progress. */
+  /** Whether the fault in progress affects a merchant. Absent between faults. */
   readonly current: { isAffected?: ((clientId: string) => boolean) | undefined };
 }
 
@@ -19,7 +19,7 @@ export const citusFaults: readonly FaultOf<CitusTarget>[] = [
     await worker.start();
   }),
   disturbWorker('worker stopped for 2 s', async (worker) => {
-    // A busy worker may not stop in time. An operator would then kill it too.
+    // A busy worker may not stop in time. An operator would then also kill it.
     await worker.stop().catch(worker.kill);
     await sleep(2_000);
     await worker.start();

@@ -29,7 +29,7 @@ test.skipIf(isSkipped)(
       extraMerchants: 8,
       pendingMax: 1_000,
       pauseMs: 3_000,
-      async openDatabase(started) {
+      async startDatabase(started) {
         const cluster = await startDistributedCluster();
         started.defer(cluster.close);
         return { url: cluster.url, auditUrl: cluster.url, target: { cluster, current: {} } };

@@ -20,7 +20,7 @@ const { signal } = new AbortController();
 describe.skipIf(mustSkip('Citus compared with one server', missingCitus()))(
   'compared with one server on the same machine',
   () => {
-    test('a call takes at most 2.5 times as long on Citus', async () => {
+    test('the median call of each operation takes at most 2.5 times as long on Citus', async () => {
       const gateways = await startComparedGateways(5);
       const [plain, citus] = [await operationMeter(gateways.plain), await operationMeter(gateways.citus)];
       const times: Record<'plain' | 'citus', Milliseconds[]> = { plain: [], citus: [] };
@@ -46,7 +46,7 @@ describe.skipIf(mustSkip('Citus compared with one server', missingCitus()))(
       for (const { name, ratio } of figures) expect.soft(ratio, name).toBeLessThanOrEqual(2.5);
     });
 
-    test('40 merchants create at least half as many orders on Citus', async () => {
+    test('40 merchants create at least half as many orders per second on Citus', async () => {
       const gateways = await startComparedGateways(40);
       const rates: Record<'plain' | 'citus', number[]> = { plain: [], citus: [] };
       const profile = parseProfile({ mode: 'closed', merchants: 40, connections: 64, phases: constantRate(1, 4) });
@@ -70,7 +70,7 @@ describe.skipIf(mustSkip('Citus compared with one server', missingCitus()))(
       expect(citus / plain).toBeGreaterThanOrEqual(0.5);
     });
 
-    test('Citus passes the thresholds of lifecycle at 300 calls/s', async () => {
+    test('both meet the thresholds of the profile lifecycle at 300 calls/s', async () => {
       const gateways = await startComparedGateways(5);
       for (const name of ['plain', 'citus'] as const) {
         const { latency, rate_done, dropped_rate, outcomes, verdict } = await runLifecycle(gateways[name]);

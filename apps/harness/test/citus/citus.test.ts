@@ -55,18 +55,18 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))('a gateway on a C
     const makeCall = createCallMaker({ ...profile, seed: 1 }, await loadFixtures(), credentials);
     const [lostWorker] = cluster.workers;
     const placements = await placementsOf(cluster);
-    const isLost = (clientId = '') => placements.get(clientId)?.port === lostWorker?.port;
+    const isOnLostWorker = (clientId = '') => placements.get(clientId)?.port === lostWorker?.port;
     let number = 0;
     /**
-     * Creates, repeats, finds and lists orders. Returns the outcomes of merchants on the first worker, and of the
-     * others.
+     * Creates, repeats, finds and lists orders. Returns the outcomes for merchants on the lost worker, and for all
+     * other merchants.
      */
     const sendCalls = async () => {
       const outcomes = { lost: new Set<string>(), others: new Set<string>() };
       for (const last = number + 100; number < last; number += 1) {
         const call = makeCall(number);
         const { outcome } = await sender.send(call);
-        outcomes[isLost(call.headers['x-client-id']) ? 'lost' : 'others'].add(
+        outcomes[isOnLostWorker(call.headers['x-client-id']) ? 'lost' : 'others'].add(
           call.expected.includes(outcome) ? 'ok' : outcome,
         );
       }

@@ -9,7 +9,7 @@ import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.
 export async function startComparedGateways(merchants: number): Promise<Record<'plain' | 'citus', OwnGateway>> {
   const cluster = await startDistributedCluster();
   onTestFinished(cluster.close);
-  const { url: plainUrl } = await cluster.startPlain();
+  const { url: plainUrl } = await cluster.startWithoutCitus();
   const setups = [
     ...Array.from({ length: merchants }, (_, index) => ({ name: `Merchant ${index}` })),
     { name: 'Checkout', kind: 'checkout' as const },

@@ -38,7 +38,7 @@ export function followFeed(httpUrl: string, credentials: Credentials, signal: Ab
     }
   };
   const done = follow();
-  // A test that awaits `done` gets the error. A test that has failed no longer awaits it.
+  // A test that awaits `done` gets the error. A test that has failed no longer awaits `done`.
   done.catch(() => {});
   return { httpUrl, credentials, eventIds, failures, done };
 }

@@ -14,7 +14,7 @@ const seed = Number(FAULTS_SEED);
 process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
 
 const smallDisk = mkdtempSync(join(tmpdir(), 'small-disk-'));
-const isSkipped = mustSkip('a full disk', mayMount() ? undefined : 'only root can mount a small disk');
+const isSkipped = mustSkip('a full disk', canMount() ? undefined : 'only root can mount a small disk');
 const runs: (FaultRun & { readonly name: string })[] = [];
 
 afterAll(() => {
@@ -32,8 +32,8 @@ for (const fault of faults) {
       mount();
       onTestFinished(unmount);
     }
-    const openDatabase = faultyServer(seed, [fault], fault.onSmallDisk ? smallDisk : undefined);
-    const run = await runFaults({ seed, faults: [{ fault, times }], openDatabase });
+    const startDatabase = faultyServer(seed, [fault], fault.onSmallDisk ? smallDisk : undefined);
+    const run = await runFaults({ seed, faults: [{ fault, times }], startDatabase });
     runs.push({ name: fault.name, ...run });
     expectNothingLost(run, fault.name === 'gateway killed');
     expect(run.late).toBe(0);
@@ -49,7 +49,7 @@ function unmount(): void {
   execFileSync('umount', ['--lazy', smallDisk]);
 }
 
-function mayMount(): boolean {
+function canMount(): boolean {
   try {
     mount();
     unmount();

@@ -36,8 +36,8 @@ const acceptsTls = 'S';
 
 /**
  * Starts a proxy that forwards everything until it is asked to disturb a connection. `isReset` decides how a connection
- * is cut. With a certificate, TLS ends at the proxy, which must read the responses to cut a connection before or after
- * one.
+ * is cut. With a certificate, TLS ends at the proxy, because the proxy must read a response to cut the connection
+ * before or after it.
  */
 export async function startFaultProxy(
   databaseUrl: string,

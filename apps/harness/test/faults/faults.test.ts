@@ -10,7 +10,7 @@ test('under a few faults of most kinds, no acknowledged order or change is lost,
   const run = await runFaults({
     seed,
     faults: planned.map((fault) => ({ fault, times: fault.timesInShort })),
-    openDatabase: faultyServer(seed, planned),
+    startDatabase: faultyServer(seed, planned),
     // Few enough calls are in flight that each gets its response before the client gives up, even on part of one core.
     pendingMax: 8,
   });

@@ -26,10 +26,10 @@ export interface GatewayTarget {
 
 type Disturbed = ServerTarget & GatewayTarget;
 
-/** A fault of a database. */
+/** A fault of the database or of a gateway. */
 export interface FaultOf<Target> {
   readonly name: string;
-  /** Resolves when the fault has ended, or has begun if it ends with a connection. */
+  /** Resolves when the fault has ended, or when it has begun if it lasts as long as a connection. */
   readonly inject: (disturbed: Target & GatewayTarget) => Promise<void>;
 }
 
@@ -82,15 +82,15 @@ const smartStopMs = 2_000;
  * Ends the server with a signal, and with a second signal if it still runs after two seconds. The process that started
  * the server starts it again.
  */
-export function restart(signal: NodeJS.Signals, then?: NodeJS.Signals) {
+export function restart(signal: NodeJS.Signals, secondSignal?: NodeJS.Signals) {
   return async (disturbed: Pick<Disturbed, 'server' | 'signal'>) => {
     const { server } = disturbed;
     const pid = Number(server.pid());
     process.kill(pid, signal);
-    if (then !== undefined) {
+    if (secondSignal !== undefined) {
       // A smart shutdown waits for the clients, and the gateways stay connected.
       await sleep(smartStopMs);
-      trySignal(pid, then);
+      trySignal(pid, secondSignal);
     }
     await waitUntilBack(disturbed, () => server.pid() !== pid);
   };

@@ -25,7 +25,7 @@ export interface FaultPlan<Target> {
   readonly seed: number;
   readonly faults: readonly { readonly fault: FaultOf<Target>; readonly times: number }[];
   /** Starts the database, which `started` stops. */
-  readonly openDatabase: (started: AsyncDisposableStack) => Promise<FaultyDatabase<Target>>;
+  readonly startDatabase: (started: AsyncDisposableStack) => Promise<FaultyDatabase<Target>>;
   /** The number of merchants in addition to those of every run. */
   readonly extraMerchants?: number;
   /** The maximum number of calls without a response; further calls are dropped. */
@@ -64,7 +64,7 @@ const longestSeconds = 7_200;
 const rate = 100;
 
 /**
- * The limit is so low that a slow machine drops calls instead of sending payments before it has received their tokens.
+ * This limit makes a slow machine drop calls instead of sending payments for orders whose tokens it does not have yet.
  */
 const usualPendingMax = 64;
 
@@ -89,7 +89,7 @@ const recoveryMaxMs = 120_000;
  */
 const afterLastMs = 1_000;
 
-/** Returns a function that starts a PostgreSQL behind a proxy. These faults can disturb both. */
+/** Returns a function that starts a PostgreSQL server behind a proxy. The faults can disturb both. */
 export function faultyServer(seed: number, faults: readonly Fault[], dataParent?: string) {
   return async (started: AsyncDisposableStack): Promise<FaultyDatabase<ServerTarget>> => {
     const cuts = seededAt(seed, 1);
@@ -107,7 +107,7 @@ export function faultyServer(seed: number, faults: readonly Fault[], dataParent?
 
 /**
  * Sends the profile `lifecycle` to two gateways, injects faults into their database, and audits orders, states, events
- * and webhooks. Rejects when a gateway exits unexpectedly. Everything ends with the test.
+ * and webhooks. Rejects when a gateway exits unexpectedly. Everything stops when the test ends.
  */
 export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultRun> {
   const { seed, faults, extraMerchants = 0, pendingMax = usualPendingMax, pauseMs } = plan;
@@ -119,7 +119,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   });
   const { path: folder } = started.use(await mkdtempDisposable(join(tmpdir(), 'faults-')));
   const random = seededAt(seed, 0);
-  const { url, auditUrl, target } = await plan.openDatabase(started);
+  const { url, auditUrl, target } = await plan.startDatabase(started);
   const receiver = await startWebhookReceiver();
   started.defer(receiver.close);
   const merchants = [
@@ -142,7 +142,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   started.defer(load.end);
 
   const environment = await readEnvironment(first.httpUrl, auditUrl);
-  const recovered = async (fault: string) => {
+  const waitUntilRecovered = async (fault: string) => {
     const limit = AbortSignal.timeout(recoveryMaxMs);
     const waiting = load.timeToCreated('every', AbortSignal.any([ended.signal, limit]));
     const elapsedMs = await waiting.catch((error: unknown) => {
@@ -154,10 +154,10 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   const disturb = async () => {
     const planned = faults.flatMap(({ fault, times }) => Array.from({ length: times }, () => fault));
     const shuffled = planned.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
-    await recovered('the start');
+    await waitUntilRecovered('the start');
     for (const [index, { fault }] of shuffled.entries()) {
       await fault.inject(disturbed);
-      const seconds = await recovered(fault.name);
+      const seconds = await waitUntilRecovered(fault.name);
       recoveries.push(seconds);
       if ((index + 1) % 50 === 0 || faults.length > 1) {
         process.stdout.write(
@@ -180,7 +180,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
 /** Responses that a client may get under faults, after which it can send its call again. */
 export const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
 
-/** After a gateway was killed, calls may have no response, but no connection is silent. */
+/** After a gateway was killed, calls may have no response, but their connections end. */
 const endedConnection = /^no response: (?!timeout)/;
 
 /** Expects that no acknowledged order was lost or changed, and that each call got a correct or temporary response. */

@@ -60,7 +60,7 @@ test('a run whose audit fails is still reported, and does not pass', async () =>
   expect(verdict).toMatchObject({ passed: false, judged: [{ threshold: 'lost', limit: 0, passed: false }] });
 });
 
-test('a full disk ends a run, which reports the calls so far and does not pass', async () => {
+test('a journal that cannot grow ends a run, which reports the calls so far and does not pass', async () => {
   let calls = 0;
   const server = createServer(async (request, response) => {
     // The run asks for the gateway's version.

@@ -10,12 +10,12 @@ import { environment, folder, load, program, useFolder } from './load-program.ts
 useFolder();
 
 test('a short run in every protocol passes its thresholds, is audited, and writes its reports', async () => {
-  // Missing folders are created.
+  // The folders do not exist yet.
   const fileOf = (ending: string) => join(folder, ending, `run.${ending}`);
   const [jsonFile, htmlFile, journal] = [fileOf('json'), fileOf('html'), fileOf('ndjson')];
   const files = ['--json', jsonFile, '--html', htmlFile, '--journal', journal];
   const shares = ['--replay-share', '0.1', '--invalid-share', '0.1', '--merchants', '2', '--connections', '2'];
-  // The rate is so low that a slow machine sends each call in time.
+  // The rate is low enough that even a slow machine sends each call in time.
   const rate = ['--protocol', 'mixed', '--rate', '20', '--duration', '3s'];
   const { code, stdout, stderr } = await load([...rate, ...shares, ...files, '--audit', '--seed', '5']);
   expect(`${stdout}${stderr}`).toContain('passed');
@@ -70,7 +70,7 @@ test('Ctrl-C ends a run immediately with a report of the calls so far', async ()
   const [stdout, progress] = [readText(child.stdout), readText(child.stderr)];
   await expect.poll(progress).toContain('pending');
   child.kill('SIGINT');
-  // It would have run for ten minutes, which is longer than a test may take.
+  // Without the signal, the run would take ten minutes, which is longer than a test may take.
   const [code] = await once(child, 'exit');
   expect(code).toBe(130);
   expect(stdout()).toContain('Interrupted: the report covers the time until then.');

@@ -10,15 +10,15 @@ interface FeedEvent {
   };
 }
 
-/** The number of events of a merchant's feed by type, and the violations in the feed. */
+/** The number of events in a merchant's feed, by type, and the violations in the feed. */
 export interface ReadFeed {
   readonly counts: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
 
 /**
- * Reads all pages of a merchant's feed. It is a violation if an event appears twice, or if an event of a refused
- * payment does not show that payment last.
+ * Reads all pages of a merchant's feed. It is a violation if an event appears twice, if a refused payment has two
+ * events, or if its event does not show that payment last.
  */
 export async function readFeed(httpUrl: string, { clientId, clientSecret }: Credentials): Promise<ReadFeed> {
   const events: FeedEvent[] = [];

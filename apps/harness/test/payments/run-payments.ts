@@ -54,8 +54,8 @@ const temporary = /^(unavailable|overloaded|deadline_exceeded|rate_limited)$/;
 /**
  * Two checkout systems each make two attempts to pay every order, at random times: they claim the order, pay it with or
  * without the claim, end the attempt, or stop calling. Merchants cancel some orders, and some orders expire. Gateways
- * and the server are killed during the run, and every call is repeated until its outcome is known. Everything ends with
- * the test.
+ * and the server are killed during the run, and every call is repeated until its outcome is known. Everything stops
+ * when the test ends.
  */
 export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   const ended = new AbortController();

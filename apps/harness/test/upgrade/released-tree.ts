@@ -5,12 +5,12 @@ import { pnpm } from '../../../../tools/pnpm.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { thisTree } from '../../src/gateway/gateway-process.ts';
 
-/** The subject of the commit of a release. */
+/** The subject of the commit that released 1.0.0. */
 const releaseSubject = 'chore(release): 1.0.0';
 
 /**
  * Returns the revision of the release 1.0.0: its tag, or else the commit with its subject. Returns `undefined` if the
- * history has neither, as in a shallow clone. UPGRADE_FROM replaces it.
+ * history has neither, as in a shallow clone. UPGRADE_FROM overrides the revision.
  */
 export function findRelease(): string | undefined {
   if (process.env.UPGRADE_FROM) return process.env.UPGRADE_FROM;
@@ -26,7 +26,7 @@ export function findRelease(): string | undefined {
 
 /**
  * Writes the files of a revision into a new folder, with the dependencies that its gateway needs. If they differ from
- * those of this checkout, pnpm installs them. Throws if the installation fails.
+ * those of this checkout, pnpm installs them. Returns the folder. Throws if the installation fails.
  */
 export async function checkOut(revision: string): Promise<string> {
   const folder = await temporaryFolder();

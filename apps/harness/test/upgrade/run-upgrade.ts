@@ -32,7 +32,7 @@ interface UpgradePlan {
   readonly rate: number;
   /** The maximum number of calls in flight. Further calls are dropped, so that none waits long on a slow machine. */
   readonly pendingMax: number;
-  readonly openDatabase?: () => Promise<UpgradedDatabase>;
+  readonly startDatabase?: () => Promise<UpgradedDatabase>;
 }
 
 /** An empty database. */
@@ -46,7 +46,7 @@ interface UpgradedDatabase {
 /** Longer than any upgrade, which ends the load. */
 const longestSeconds = 3_600;
 
-/** Orders created between two restarts. */
+/** The minimum number of orders created between two restarts. */
 const createdBetween = 30;
 
 /**
@@ -61,8 +61,8 @@ const checkLimitMs = 1_000;
 const failedByRelease = 'no response: HTTP 502 without a gRPC status';
 
 /**
- * The default lifetimes of the merchants' orders. Those of the third merchant expire while others are paid and
- * cancelled.
+ * The default lifetimes of the merchants' orders. The orders of the third merchant expire while other orders are
+ * paid and cancelled.
  */
 const lifetimesSeconds = [undefined, undefined, 5];
 
@@ -77,11 +77,11 @@ export async function runUpgrade({
   upgrades,
   rate,
   pendingMax,
-  openDatabase = testDatabase,
+  startDatabase = testDatabase,
 }: UpgradePlan): Promise<void> {
   const { version: previousVersion } = JSON.parse(await readFile(join(previous, 'package.json'), 'utf8'));
   const folder = await temporaryFolder();
-  const database: UpgradedDatabase = await openDatabase();
+  const database: UpgradedDatabase = await startDatabase();
   const databaseUrl = database.url;
   const [http = 0, grpc = 0, http1 = 0, grpc1 = 0, http2 = 0, grpc2 = 0] = await freePorts(6);
   const ports = [

@@ -23,12 +23,12 @@ test.skipIf(mustSkip('upgrades on Citus', missing('haproxy') ?? missingCitus()))
   async () => {
     const revision = findRelease();
     expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();
-    const openDatabase = async () => {
+    const startDatabase = async () => {
       const { url, close } = await startCitusCluster();
       return { url, stop: close, distribute: () => distribute(url) };
     };
     // Three servers share the machine.
     const plan = { upgrades: Math.min(upgrades, 2), rate: Math.min(rate, 50), pendingMax: 64 };
-    await runUpgrade({ ...plan, proxy: 'haproxy', previous: await checkOut(revision ?? ''), openDatabase });
+    await runUpgrade({ ...plan, proxy: 'haproxy', previous: await checkOut(revision ?? ''), startDatabase });
   },
 );
