@@ -25,7 +25,7 @@ test('a client that cancels all its other calls at once keeps its connection, an
   expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
 });
 
-test('a client that cancels 30 of 130 calls a second for 10 s keeps its connection', async () => {
+test('a client that cancels 30 of its 130 calls per second for 10 s keeps its connection', async () => {
   await whileAnotherClientCalls({}, async ({ port }) => {
     const session = useSession(port);
     const statuses: Promise<unknown>[] = [];

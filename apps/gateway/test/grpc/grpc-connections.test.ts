@@ -28,7 +28,7 @@ import {
   readByServer,
 } from '../helpers/grpc/raw-client.ts';
 
-const never = 1_000_000;
+const noTimeoutMs = 1_000_000;
 const { unusedTimeoutMs, idleTimeoutMs, streamTimeoutMs } = http2Limits;
 
 /** Short, because the clients of a test close their connections only when it has finished. */
@@ -64,19 +64,22 @@ test('a connection without calls may stay open for at least 60 s, and an idle on
 test.each([
   ['made no call', unusedTimeoutMs, [], 0],
   ['made one call and no more', idleTimeoutMs, [callFrames(1, 'first')], 1],
-])('closes a connection that %s after its timeout, even if it sends PINGs', async (_, timeoutMs, calls, lastStream) => {
-  await withClient({}, async (client) => {
-    client.socket.write(Buffer.concat([clientPreface, ...calls]));
-    if (lastStream === 1) await client.frame(isFrame(frameTypes.data, 1));
-    await pass(timeoutMs - http2Limits.checkEveryMs, client);
-    expect(await readByServer(client)).toBe(true);
-    expect(client.frames.some(isFrame(frameTypes.goAway, 0))).toBe(false);
-    await pass(2 * http2Limits.checkEveryMs, client);
-    const goaway = await client.frame(isFrame(frameTypes.goAway, 0));
-    expect(goaway?.payload).toEqual(Buffer.concat([uint32(lastStream), noError]));
-    await client.closed;
-  });
-});
+])(
+  'after its timeout, closes a connection that %s, even if it sends PINGs',
+  async (_, timeoutMs, calls, lastStream) => {
+    await withClient({}, async (client) => {
+      client.socket.write(Buffer.concat([clientPreface, ...calls]));
+      if (lastStream === 1) await client.frame(isFrame(frameTypes.data, 1));
+      await pass(timeoutMs - http2Limits.checkEveryMs, client);
+      expect(await readByServer(client)).toBe(true);
+      expect(client.frames.some(isFrame(frameTypes.goAway, 0))).toBe(false);
+      await pass(2 * http2Limits.checkEveryMs, client);
+      const goaway = await client.frame(isFrame(frameTypes.goAway, 0));
+      expect(goaway?.payload).toEqual(Buffer.concat([uint32(lastStream), noError]));
+      await client.closed;
+    });
+  },
+);
 
 test('a full port closes an idle unauthenticated connection with GOAWAY, and keeps an authenticated one', async () => {
   await withClient({ connectionsMax: 2 }, async (authenticated, { port }) => {
@@ -111,7 +114,7 @@ test('a full port does not close a connection with a call in flight', async () =
 });
 
 test('sends GOAWAY before it closes a connection, so that the client has time to close it first', async () => {
-  await withClient({ goawayTimeoutMs: never }, async (client) => {
+  await withClient({ goawayTimeoutMs: noTimeoutMs }, async (client) => {
     client.socket.write(clientPreface);
     await pass(2 * unusedTimeoutMs, client);
     expect(await client.frame(isFrame(frameTypes.goAway, 0))).toBeDefined();
@@ -120,7 +123,7 @@ test('sends GOAWAY before it closes a connection, so that the client has time to
 });
 
 test('keeps a connection open for a call that started before the timeout', async () => {
-  await withClient({ streamTimeoutMs: never }, async (client) => {
+  await withClient({ streamTimeoutMs: noTimeoutMs }, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, headersFrame(1, callFields, 0)]));
     await pass(1.5 * unusedTimeoutMs, client);
     client.socket.write(dataFrame(1, frame(orderData('late'))));
@@ -225,7 +228,7 @@ test('closes 1,000 silent, idle, slow and malformed connections while ordinary c
 
 test('a server that is closed sends GOAWAY and lets the calls in flight finish', async () => {
   const { store, entered, release } = blockedStore();
-  const server = await runGrpcServer({ limits: { drainTimeoutMs: never }, store });
+  const server = await runGrpcServer({ limits: { drainTimeoutMs: noTimeoutMs }, store });
   const session = useSession(server.port);
   const idle = useSession(server.port);
   const goaways = Promise.all([once(session, 'goaway'), once(idle, 'goaway')]);
@@ -241,7 +244,7 @@ test('a server that is closed sends GOAWAY and lets the calls in flight finish',
 });
 
 test('a server that is closed responds to a call that is still arriving, and then closes its connection', async () => {
-  const server = await runGrpcServer({ limits: { idleDrainMs: never, drainTimeoutMs: never } });
+  const server = await runGrpcServer({ limits: { idleDrainMs: noTimeoutMs, drainTimeoutMs: noTimeoutMs } });
   const client = await useRawClient(server.port);
   client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
   await client.frame(isFrame(frameTypes.data, 1));

@@ -50,7 +50,7 @@ const text = fc.oneof(
   fc.constantFrom('', ' ', 'a|b\\c', 'v1=00', 'x'.repeat(2_100)),
 );
 
-/** The error response repeats this note, percent-encoded. */
+/** With these fields, an order is rejected with an error that repeats the note, percent-encoded. */
 const inError = { orderNote: '100%25 of\nall \u{1f4da}', orderChecksum: 'v1=00' };
 
 /**
@@ -83,10 +83,10 @@ const message = fc
 const complete = message.map((data) => ({ bytes: frame(data), ends: true, isComplete: true }));
 
 /**
- * Deadlines that have passed when the call arrives. The rest of such a call is valid, because the first error found
- * varies.
+ * Timeouts that have expired when the call arrives. The rest of such a call is valid, because otherwise it would vary
+ * which error is found first.
  */
-const noTimes = ['0m', '1n', '0S'];
+const expiredTimeouts = ['0m', '1n', '0S'];
 
 /** Bodies: complete messages, and what a correct client does not send. */
 const body = fc.oneof(
@@ -139,7 +139,7 @@ const metadata: fc.Arbitrary<Metadata> = fc.record(
       '500H',
       '2M',
       '5000000u',
-      ...noTimes,
+      ...expiredTimeouts,
       '',
       '1',
       '-1S',
@@ -160,7 +160,7 @@ const metadata: fc.Arbitrary<Metadata> = fc.record(
   { requiredKeys: [] },
 );
 
-const late: fc.Arbitrary<Metadata> = fc.record({ 'grpc-timeout': fc.constantFrom(...noTimes) });
+const late: fc.Arbitrary<Metadata> = fc.record({ 'grpc-timeout': fc.constantFrom(...expiredTimeouts) });
 
 const call: fc.Arbitrary<RawCall> = fc
   .record({
@@ -172,7 +172,9 @@ const call: fc.Arbitrary<RawCall> = fc
     headers: {
       ...callHeaders,
       ...metadata,
-      ...(noTimes.includes(metadata['grpc-timeout'] ?? '') && !('isComplete' in sent) ? { 'grpc-timeout': '5S' } : {}),
+      ...(expiredTimeouts.includes(metadata['grpc-timeout'] ?? '') && !('isComplete' in sent)
+        ? { 'grpc-timeout': '5S' }
+        : {}),
     },
     chunks: cutInto(sent.bytes, chunks),
     ends: sent.ends,
@@ -197,7 +199,7 @@ function comparable({ headers, trailers, body, closed }: RawResponse) {
   return { metadata: { ...metadata }, trailers: decoded, body: decodedBody(body), closed };
 }
 
-/** Omits the order's id: it can differ, because one server may have assigned an id to an order of a cancelled call. */
+/** Omits the service_order_id: it can differ, because one server may have assigned one to a cancelled call's order. */
 function decodedBody(body: string): unknown {
   const bytes = Buffer.from(body, 'hex');
   if (bytes.length === 0) return '';

@@ -148,7 +148,7 @@ const watchCall = {
   ends: true,
 };
 
-/** Starts a watch on a separate connection, and returns its stream when the first response has arrived. */
+/** Starts a watch on a separate connection. Returns its stream when it has received a response or has closed. */
 async function watchAlone(port: number, isAuthenticated = false) {
   const session = useSession(port);
   if (isAuthenticated) expect((await sendCall(session, ordinaryCall('known'))).trailers['grpc-status']).toBe('0');
@@ -160,7 +160,7 @@ async function watchAlone(port: number, isAuthenticated = false) {
   return stream;
 }
 
-test('above the limit of all watches, a new one ends the oldest unauthenticated one', async () => {
+test('above the limit for all watches together, a new watch ends the oldest unauthenticated one', async () => {
   const { port } = await serve({ limits: { streamingCallsMax: 3 } });
   const watches = [await watchAlone(port, true), await watchAlone(port), await watchAlone(port)];
   const isOpen = () => watches.map(({ closed }) => !closed);
@@ -174,7 +174,7 @@ test('above the limit of all watches, a new one ends the oldest unauthenticated 
   await expect.poll(isOpen).toEqual([true, false, false, false, true, true, false]);
 });
 
-test('watches above the limit of one connection are rejected, and no other call ends', async () => {
+test('watches above the limit for one connection are rejected, and no other call ends', async () => {
   const { port, watch } = await serve({ limits: { streamingCallsPerConnection: 3 } });
   const watches = ['', '', ''].map(watch);
   for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
@@ -198,9 +198,9 @@ test('cancelled watches no longer count towards the limit', async () => {
   const grpcUrl = `${grpcTls ? 'https' : 'http'}://127.0.0.1:${port}`;
   const client = grpcClient(Health, { grpcUrl }, { ca: grpcTls?.ca });
   const ending = new AbortController();
-  const open = Array.from({ length: 8 }, async () => {
+  const watches = Array.from({ length: 8 }, async () => {
     for await (const { status } of client.watch({}, { signal: ending.signal })) return status;
   });
-  expect(new Set(await Promise.all(open))).toEqual(new Set([HealthCheckResponse_ServingStatus.SERVING]));
+  expect(new Set(await Promise.all(watches))).toEqual(new Set([HealthCheckResponse_ServingStatus.SERVING]));
   ending.abort();
 });

@@ -34,7 +34,7 @@ test('authenticated connections share the limit of calls in flight, and shares g
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
 });
 
-test('unauthenticated connections share a separate limit; first SETTINGS frames count all connections', async () => {
+test('unauthenticated connections share a separate limit, which the first SETTINGS frame divides among all connections', async () => {
   const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
   const client = useSession(server.port);
   await sendCall(client, ordinaryCall('client'));

@@ -33,7 +33,7 @@ show(waiting)
 `;
 
 test.skipIf(mustSkip('the errors that grpcio receives', missingGrpcio()))(
-  'grpcio gets UNIMPLEMENTED for unknown methods and details for too large metadata, while another call succeeds',
+  'grpcio gets UNIMPLEMENTED for unknown methods and details for metadata that is too large, while another call succeeds',
   async () => {
     const { entered, release, store } = blockedStore();
     const server = await runGrpcServer({ store });

@@ -36,12 +36,15 @@ import {
 // Floods of frames that make the gateway's code open streams, read data or send resets. The calls of other clients must
 // still succeed. Node.js limits all other frames. http2-bounds.test.ts tests the gateway's tighter limits.
 
-/** Each attack lasts `attackMs` and uses `attackers` connections at a time. Each lives `connectionMs` at most. */
+/** Each attack lasts `attackMs` and uses `attackers` connections at a time, each for at most `connectionMs`. */
 const attackMs = grpcTls ? 500 : 100;
 const attackers = grpcTls ? 8 : 3;
 const connectionMs = attackMs / 2;
 
-/** A generous limit: when all attacks ran four times as long, the process used at most 540 MiB. */
+/**
+ * The maximum resident memory of the process, in bytes. When all attacks ran four times as long, the process used at
+ * most 540 MiB.
+ */
 const rssMax = 768 * 2 ** 20;
 
 /** The number of requests or frames on one connection. */
@@ -89,7 +92,7 @@ const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
     eachStream((id) => [withLength(id, 2), dataFrame(id, Buffer.alloc(1))]),
   ],
   ['more streams than are allowed', eachStream((id) => [beginFrame(id)])],
-  ['complete requests without their credentials', eachStream((id) => [headersFrame(id)])],
+  ['complete requests without credentials', eachStream((id) => [headersFrame(id)])],
   ['DATA without a byte', repeated(beginFrame(1), dataFrame(1, Buffer.alloc(0), 0))],
   ['DATA with only padding', repeated(beginFrame(1), dataFrame(1, Buffer.from([1, 0]), flags.padded))],
   ['responses that the flow-control window blocks', Buffer.concat([noWindow, eachStream((id) => [headersFrame(id)])])],
@@ -121,7 +124,10 @@ async function report(): Promise<ServerReport> {
   return serverReport;
 }
 
-/** Runs an attack while another client makes calls. These, and the calls of a new client after it, must succeed. */
+/**
+ * Runs an attack while another client makes calls. These calls, and those of a new client after the attack, must
+ * succeed, without an error in the log.
+ */
 async function whileAnotherClientCalls(run: () => Promise<unknown>): Promise<void> {
   await report();
   const endCalls = makeCalls(port);

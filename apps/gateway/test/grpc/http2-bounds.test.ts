@@ -46,7 +46,8 @@ interface SentFrames {
 const reset = (id: number) => [beginFrame(id), resetFrame(id)];
 
 /**
- * Sends an authenticated call if required, then the frames of `count` streams. Returns whether the connection is open.
+ * Sends an authenticated call if required, then the frames of `count` streams. Returns whether the connection is still
+ * open.
  */
 async function staysOpen(client: RawClient, { frames, count, isAuthenticated = false }: SentFrames): Promise<boolean> {
   client.socket.write(clientPreface);
@@ -140,7 +141,7 @@ async function responsesTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFra
 const headerListSize = (list: Fields) =>
   Object.entries(list).reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
 
-test('too much metadata gets an error with details, and far too much a reset; other calls continue', async () => {
+test('a call with too much metadata gets an error with details, one with far too much is reset, and other calls continue', async () => {
   const { entered, release, store } = blockedStore();
   const server = await runGrpcServer({ store });
   const session = useSession(server.port);

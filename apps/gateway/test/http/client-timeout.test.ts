@@ -32,7 +32,7 @@ async function grpcStatus(headers: Headers, ends = true): Promise<unknown> {
   return trailers['grpc-status'];
 }
 
-/** The statuses of calls with a timeout of zero in every protocol. */
+/** Returns the statuses of calls with a timeout of zero, in every protocol. */
 async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
   const connectTimeout = { ...headers, 'connect-timeout-ms': '0' };
   const message = toBinary(CreateOrderRequestSchema, orderMessage('late'));
@@ -58,14 +58,14 @@ const sameOutcome = (code: string, grpcStatus: string) =>
 test.each([
   ['no credentials', {}],
   ['malformed credentials', { 'x-client-id': 'app_x', 'x-client-secret': 'sk_x' }],
-])('a caller with %s gets "unauthenticated", however short the deadline is', async (_, headers) => {
+])('a caller with %s gets "unauthenticated", even if the deadline is zero', async (_, headers) => {
   gateway.calls.length = 0;
   expect(await statusesWithoutTime(headers)).toEqual([401, 401, UNAUTHENTICATED, UNAUTHENTICATED, UNAUTHENTICATED]);
   await expect.poll(() => gateway.calls.length).toBe(5);
   expect(outcomes()).toEqual(sameOutcome('unauthenticated', 'UNAUTHENTICATED'));
 });
 
-test("a deadline of zero is logged and counted as the client's fault", async () => {
+test('a deadline of zero is logged and counted as client_timeout, not as deadline_exceeded', async () => {
   gateway.calls.length = 0;
   expect(await statusesWithoutTime(gateway.headers)).toEqual([504, 504, ...Array(3).fill(DEADLINE_EXCEEDED)]);
   await expect.poll(() => gateway.calls.length).toBe(5);

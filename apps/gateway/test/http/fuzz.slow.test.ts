@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { fuzz } from '../helpers/attacks/fuzz.ts';
 import { endProcesses, newClusterDir, sampleMemory, startProcess } from '../helpers/gateway-process.ts';
 
-/** Memory may grow by this much after the first third: heap that has not been collected yet, and buffers. */
+/** Memory may grow by this much after the first third of the run: heap that has not been collected yet, and buffers. */
 const growthMaxMiB = 96;
 
 afterAll(endProcesses);

@@ -87,7 +87,7 @@ test.concurrent('1,000 slow requests get 408 and are disconnected, while ordinar
   };
   const allClosed = Promise.all(Array.from({ length: 1_000 }, (_, index) => openSlow(index)));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  // Some occasionally send one more byte of the body. This must not keep the connection open.
+  // Some clients send one more byte of the body every 100 ms. This must not keep the connection open.
   const trickle = setInterval(() => {
     for (const [index, socket] of sockets.entries()) if (index % 20 === 2 && socket.writable) socket.write(' ');
   }, 100);
@@ -127,7 +127,7 @@ describe('a full port', () => {
   });
 
   /** Opens a connection, and sends a request if one is given. */
-  const open = async (request?: string) => {
+  const connectClient = async (request?: string) => {
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => {});
     await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
@@ -143,25 +143,29 @@ describe('a full port', () => {
    * Opens one more connection, so that the server closes one. Returns the index of the closed one; the new one is last.
    */
   const indexOfClosed = async (sockets: readonly Socket[]) => {
-    const allSockets = [...sockets, await open()];
+    const allSockets = [...sockets, await connectClient()];
     return Promise.race(
       allSockets.map((socket, index) => (socket.destroyed ? index : once(socket, 'close').then(() => index))),
     );
   };
 
   test('closes a connection whose call is idle, but none with a request in flight', async () => {
-    const [slow, idle, second] = [await open('/slow'), await open('/idle'), await open('/slow')];
+    const [slow, idle, second] = [
+      await connectClient('/slow'),
+      await connectClient('/idle'),
+      await connectClient('/slow'),
+    ];
     expect(await indexOfClosed([slow, idle, second])).toBe(1);
   });
 
   test('closes a connection whose request is incomplete', async () => {
     const body = 'POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123';
-    const sockets = [await open('/slow'), await open(body), await open('/slow')];
+    const sockets = [await connectClient('/slow'), await connectClient(body), await connectClient('/slow')];
     expect(await indexOfClosed(sockets)).toBe(1);
   });
 
   test('closes authenticated connections last', async () => {
-    const sockets = [await open('/authenticated'), await open('/'), await open('/')];
+    const sockets = [await connectClient('/authenticated'), await connectClient('/'), await connectClient('/')];
     expect(await indexOfClosed(sockets)).toBe(1);
     expect(await indexOfClosed([sockets[0], sockets[2]] as Socket[])).toBe(1);
   });
@@ -175,15 +179,15 @@ test.skipIf(mustSkip('a full port over TLS', noCertificates))(
     const server = createTlsServer(authority.issue('server'), (_, response) => void response.end('ok'));
     watchConnections(server, fixedDeps(createMemoryLogger().logger), () => undefined, 2);
     const port = await listen(server);
-    const open = async () => {
+    const connectClient = async () => {
       const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca });
       onTestFinished(() => void socket.destroy());
       await Promise.all([once(server, 'secureConnection'), once(socket, 'secureConnect')]);
       return socket;
     };
-    const [oldest, second] = [await open(), await open()];
+    const [oldest, second] = [await connectClient(), await connectClient()];
     const closed = once(oldest, 'close');
-    const third = await open();
+    const third = await connectClient();
     await closed;
     expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false]);
   },

@@ -11,7 +11,7 @@ import { createOrder, postOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
-const oneByte = 'POST /order HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n';
+const oneByteHead = 'POST /order HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n';
 
 test.each([
   ['an invalid request line', 'GARBAGE\r\n\r\n', 400, 'malformed_request'],
@@ -31,10 +31,10 @@ test.each([
     431,
     'headers_too_large',
   ],
-  ['two lengths', `${oneByte}content-length: 2\r\n\r\n`, 400, 'malformed_request'],
-  ['a length and chunks', `${oneByte}transfer-encoding: chunked\r\n\r\n`, 400, 'malformed_request'],
+  ['two lengths', `${oneByteHead}content-length: 2\r\n\r\n`, 400, 'malformed_request'],
+  ['a length and chunks', `${oneByteHead}transfer-encoding: chunked\r\n\r\n`, 400, 'malformed_request'],
   ['a header with a NUL', 'GET /order HTTP/1.1\r\nhost: x\r\nx: a\u0000b\r\n\r\n', 400, 'malformed_request'],
-])('%s is rejected with a problem document, although there is no valid request', async (_, text, status, code) => {
+])('%s is rejected with a problem document', async (_, text, status, code) => {
   const response = await exchange(gateway, text);
   expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   expect(response.toLowerCase()).toContain('content-type: application/problem+json');
@@ -177,8 +177,8 @@ test.each([
   const sockets = Array.from({ length: 200 }, () => connect(gateway.httpPort, '127.0.0.1'));
   try {
     for (const socket of sockets) socket.write(bytes);
-    // The gateway has sent "100 Continue" to each client. It reads everything sent so far before it reads the next
-    // order.
+    // Waits until the gateway has sent "100 Continue" to each client. The gateway reads everything sent so far before
+    // it reads the next order.
     await Promise.all(sockets.map((socket) => once(socket, 'data')));
     await createOrder(gateway, `beside-${mediaType}`);
     // A quarter of the announced bytes is far more than 200 requests need.
@@ -248,13 +248,16 @@ test.each([
   }
 });
 
-test.each(['/order', createOrderPath])('401 of %s has a challenge (RFC 9110, 15.5.2)', async (path) => {
-  const headers = { 'content-type': 'application/json' };
-  const response = await fetch(gateway.url + path, { method: 'POST', headers, body: '{}' });
-  expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'ClientSecret']);
-});
+test.each(['/order', createOrderPath])(
+  'the 401 response to POST %s has a challenge (RFC 9110, 15.5.2)',
+  async (path) => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(gateway.url + path, { method: 'POST', headers, body: '{}' });
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'ClientSecret']);
+  },
+);
 
-test("a body that takes longer than the call timeout is the client's fault, and creates no order", async () => {
+test('a body that takes longer than the call timeout gets 504, is logged as client_timeout, and creates no order', async () => {
   const form = connect(gateway.httpPort, '127.0.0.1');
   const page = textOf(form);
   const formHead = postHead(gateway, '/payment/x/simulate', 'content-length: 2', 'connection: close');

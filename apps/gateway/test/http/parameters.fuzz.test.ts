@@ -38,8 +38,11 @@ const text = fc.oneof(
   fc.constantFrom('UN_PAID', 'PAID', 'EXPIRED', '%00', '..', '/', 'null', '\u0000', '\ud800'),
 );
 
-/** Only one parameter at a time: a second one that is invalid would prevent the first from reaching the database. */
-function oneOf<Values extends Record<string, fc.Arbitrary<unknown>>>(values: Values) {
+/**
+ * Generates one of these parameters at a time, because a second one that is invalid would prevent the first from
+ * reaching the database.
+ */
+function singleParameter<Values extends Record<string, fc.Arbitrary<unknown>>>(values: Values) {
   const single = Object.entries(values).map(([name, arbitrary]) => arbitrary.map((value) => ({ [name]: value })));
   return fc.oneof(...single) as fc.Arbitrary<{
     [Name in keyof Values]?: Values[Name] extends fc.Arbitrary<infer T> ? T : never;
@@ -47,8 +50,15 @@ function oneOf<Values extends Record<string, fc.Arbitrary<unknown>>>(values: Val
 }
 
 test('no parameter of a list, a feed or a path causes an internal error', async () => {
-  const list = oneOf({ status: text, currency: text, created_from: time, created_to: time, limit: number, cursor });
-  const feed = oneOf({ limit: number, cursor });
+  const list = singleParameter({
+    status: text,
+    currency: text,
+    created_from: time,
+    created_to: time,
+    limit: number,
+    cursor,
+  });
+  const feed = singleParameter({ limit: number, cursor });
   const request = fc.oneof(
     { weight: 3, arbitrary: list.map((query) => ['GET', `orders?${new URLSearchParams(query)}`] as const) },
     feed.map((query) => ['GET', `events?${new URLSearchParams(query)}`] as const),
@@ -67,7 +77,7 @@ test('no parameter of a list, a feed or a path causes an internal error', async 
 test('no request to list orders or record a payment causes an internal error', async () => {
   const [lists, checkouts] = [rpcClients(OrderService, gateway), rpcClients(CheckoutService, gateway)];
   const int32 = fc.integer({ min: -2_147_483_648, max: 2_147_483_647 });
-  const list = oneOf({
+  const list = singleParameter({
     status: int32.map((status) => status as OrderStatus),
     limit: int32,
     currency: text,
@@ -75,7 +85,7 @@ test('no request to list orders or record a payment causes an internal error', a
     createdTo: time,
     cursor,
   });
-  const payment = oneOf({
+  const payment = singleParameter({
     orderToken: text,
     paymentId: text,
     paidAt: time,
@@ -122,7 +132,7 @@ test.each(['/order/', '/payment/'])('every path after %s gets 404, and causes no
   );
 });
 
-/** Replaces lone surrogates in texts, because clients can't send them in Protobuf. */
+/** Replaces lone surrogates in strings, because clients can't send them in Protobuf. */
 function wellFormed<Message extends object>(message: Message): Message {
   const entries = Object.entries(message).map(([name, value]) => [
     name,

@@ -140,14 +140,14 @@ for (const program of proxies) {
   };
 
   test.skipIf(isSkipped)(`${program} as in deploy/ limits the calls per second of each address`, async () => {
-    const lower: Record<string, readonly Replacement[]> = {
+    const lowerLimits: Record<string, readonly Replacement[]> = {
       haproxy: [['gt 10000', 'gt 10']],
       nginx: [
         ['rate=1000r/s', 'rate=1r/m'],
         ['burst=10000', 'burst=9'],
       ],
     };
-    const { get, isServed, grpc } = await runLimited(lower[program]);
+    const { get, isServed, grpc } = await runLimited(lowerLimits[program]);
     const responses = await Promise.all(Array.from({ length: 15 }, () => get('127.0.0.2', '/')));
     const rejected = responses.filter(({ status }) => status === 429);
     expect(rejected).toHaveLength(5);

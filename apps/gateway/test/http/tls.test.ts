@@ -39,8 +39,8 @@ function postOrderOverTls({ url, headers }: RunningGateway, orderId: string, age
   return sendRequest(`${url}/order`, options, validOrderInput({ order_id: orderId }));
 }
 
-/** Returns a function that creates an order over gRPC. */
-function openGrpc(running: RunningGateway, options: ConnectionOptions = {}) {
+/** Returns a function that creates orders over gRPC, all on one connection. */
+function grpcOrderCreator(running: RunningGateway, options: ConnectionOptions = {}) {
   const client = grpcClient(OrderService, running, { ca: authority.ca, ...options });
   return (orderId: string) => client.createOrder(orderMessage(orderId), { headers: running.headers });
 }
@@ -69,7 +69,7 @@ test('both ports use TLS, links use https, and a metric has the expiry of the ce
   expect(running.baseUrl).toBe(`https://localhost:${running.httpPort}`);
   const created = await postOrderOverTls(running, 'secure');
   expect(created.status).toBe(201);
-  const { paymentLink } = await openGrpc(running)('secure');
+  const { paymentLink } = await grpcOrderCreator(running)('secure');
   expect(JSON.parse(created.body).payment_link).toBe(paymentLink);
   expect(paymentLink.startsWith(`${running.baseUrl}/payment/`)).toBe(true);
   const [, expiry] = (await scrape(running)).match(/^x509_cert_not_after (\d+)$/m) ?? [];
@@ -111,19 +111,19 @@ test('with TLS_CLIENT_CA_FILE, gRPC clients need a certificate, but HTTP clients
   const running = await runTlsGateway({ clientCaFile: authority.caFile });
   const otherAuthority = createAuthority();
   onTestFinished(() => otherAuthority.remove());
-  await expect(openGrpc(running)('none')).rejects.toThrow();
+  await expect(grpcOrderCreator(running)('none')).rejects.toThrow();
   const { cert, key } = otherAuthority.issue('unknown');
-  await expect(openGrpc(running, { cert, key })('unknown')).rejects.toThrow();
+  await expect(grpcOrderCreator(running, { cert, key })('unknown')).rejects.toThrow();
   const clientCertificate = authority.issue('client');
-  expect((await openGrpc(running, clientCertificate)('known')).orderId).toBe('known');
+  expect((await grpcOrderCreator(running, clientCertificate)('known')).orderId).toBe('known');
   expect((await postOrderOverTls(running, 'known')).status).toBe(200);
   expect(running.calls.map(({ code }) => code)).toEqual(['created', 'replayed']);
 });
 
-test('replacing certificates under load fails no request, and new connections get the new one', async () => {
+test('replacing certificates under load fails no request, and new connections get the new certificate', async () => {
   const running = await runTlsGateway();
   const keepAlive = new Agent({ keepAlive: true, ca: authority.ca });
-  const grpc = openGrpc(running);
+  const grpc = grpcOrderCreator(running);
   const serials = new Set<string | undefined>();
   let isStopping = false;
   let calls = 0;
@@ -134,7 +134,7 @@ test('replacing certificates under load fails no request, and new connections ge
     callRepeatedly(async (id) => expect((await postOrderOverTls(running, id)).status).toBe(201)),
     callRepeatedly(async (id) => expect((await postOrderOverTls(running, id, keepAlive)).status).toBe(201)),
     callRepeatedly(grpc),
-    callRepeatedly((id) => openGrpc(running)(id)),
+    callRepeatedly((id) => grpcOrderCreator(running)(id)),
   ];
   for (let replacement = 0; replacement < 10; replacement += 1) {
     const before = calls;
@@ -181,7 +181,7 @@ test('SIGHUP reloads the certificate, and the gateway keeps running', async () =
   expect(await running.exited).toBe(0);
 });
 
-test('a missing or invalid file ends the start, and the reason is reported in one sentence', async () => {
+test('a missing or invalid TLS file is rejected with one sentence that names the variable', async () => {
   const { certFile, keyFile } = authority.issue('start');
   const otherPair = authority.issue('other-start');
   const nonsense = `${authority.folder}/nonsense.pem`;

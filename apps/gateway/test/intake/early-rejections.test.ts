@@ -25,12 +25,12 @@ test('over gRPC, an announced size above the limit is rejected before the creden
 const expectation = ['content-length: 100', 'expect: 100-continue'];
 
 test.each([
-  ['no credentials', '/order', ['x-client-secret: none'], 401],
-  ['another media type', '/order', ['content-type: text/plain'], 415],
+  ['an invalid secret', '/order', ['x-client-secret: none'], 401],
+  ['an unsupported media type', '/order', ['content-type: text/plain'], 415],
   ['a body over the limit', '/order', [`content-length: ${messageBytesMax + 1}`], 413],
-  ['no credentials, over Connect', createOrderPath, ['x-client-secret: none'], 401],
+  ['an invalid secret, over Connect', createOrderPath, ['x-client-secret: none'], 401],
   ['an unknown path', '/nowhere', [], 404],
-  ['another method', '/health/live', [], 405],
+  ['an unsupported method', '/health/live', [], 405],
 ])('a request with Expect: 100-continue is rejected without its body: %s', async (_, path, fields, status) => {
   const replaced = fields.map((field) => field.slice(0, field.indexOf(':') + 1));
   const lines = postHead(gateway, path, ...expectation)

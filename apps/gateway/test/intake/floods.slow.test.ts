@@ -20,8 +20,8 @@ import {
 import { frame, openSession, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { createOrder, credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
-// Merchants that make calls during floods of calls from others. The latencies are only printed, because they depend on
-// the machine.
+// Merchants make calls while others flood the gateway. The latencies are only printed, because they depend on the
+// machine.
 
 const merchants = 20;
 const callsPerSecond = 20;
@@ -60,7 +60,7 @@ afterAll(async () => {
   await endProcesses();
 });
 
-/** Creates an order, or looks up one that does not exist. Returns the failure. */
+/** Creates an order, or looks up one that does not exist. Returns the failure, or `undefined` for a success. */
 async function callJson(agent: Agent, credentials: Credentials, isLookup: boolean): Promise<string | undefined> {
   const options = { agent, headers: credentialHeaders(credentials), signal: AbortSignal.timeout(10_000) };
   const order = validOrderInput({ order_id: `${performance.now()}` });
@@ -91,7 +91,7 @@ function newAgent(index: number): Agent {
   return agent;
 }
 
-function openedSession(index: number): ClientHttp2Session {
+function usableSession(index: number): ClientHttp2Session {
   const previous = sessions[index];
   if (previous !== undefined && !previous.closed && !previous.destroyed) return previous;
   const session = openSession(gateway.grpcPort);
@@ -117,7 +117,7 @@ async function runMerchants(): Promise<Sample[]> {
     every(1_000 / callsPerSecond, (count) => {
       if (index % 2 === 0)
         measure(false, () => callJson(agents[index] ?? newAgent(index), credentials, count % 4 === 3));
-      else measure(false, () => callGrpc(openedSession(index), credentials, `${performance.now()}`));
+      else measure(false, () => callGrpc(usableSession(index), credentials, `${performance.now()}`));
     }),
   );
   const newRun = every(newMerchantEveryMs, (count) => {
@@ -125,7 +125,7 @@ async function runMerchants(): Promise<Sample[]> {
     if (credentials === undefined) return;
     const index = merchants + count;
     if (count % 2 === 0) measure(true, () => callJson(newAgent(index), credentials, false));
-    else measure(true, () => callGrpc(openedSession(index), credentials, 'first'));
+    else measure(true, () => callGrpc(usableSession(index), credentials, 'first'));
   });
   await Promise.all([...ordinaryRuns, newRun]);
   const all = await Promise.all(samples);

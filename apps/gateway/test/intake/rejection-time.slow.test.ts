@@ -10,11 +10,14 @@ import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
 // Tests whether the time of a rejection reveals what is wrong with the credentials.
 
-/** The number of calls with each kind of credentials in a test. */
+/** The average number of calls with each kind of credentials in a test. */
 const callsOfKind = 20_000;
 const callers = 64;
 
-/** Above this t, two times differ for certain (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
+/**
+ * Above this t, the times of two kinds almost certainly differ (Reparaz, Balasch, Verbauwhede: "Dude, is my code
+ * constant time?", 2017).
+ */
 const tMax = 4.5;
 
 const gateway = useGateway();
@@ -46,7 +49,7 @@ const kinds: Readonly<Record<string, () => Credentials>> = {
   'a revoked secret': () => revoked,
 };
 
-/** Calls with credentials of each kind, in random order. Returns the times in milliseconds. */
+/** Makes calls with credentials of random kinds. Returns the times of each kind, in milliseconds. */
 async function measure(reject: (credentials: Credentials, caller: number) => Promise<void>): Promise<number[][]> {
   const times = Object.keys(kinds).map((): number[] => []);
   const caller = async (index: number) => {
@@ -62,7 +65,9 @@ async function measure(reject: (credentials: Credentials, caller: number) => Pro
   return times;
 }
 
-/** Welch's t of two samples. Like dudect, ignores times above the 90th percentile of both, because they are noise. */
+/**
+ * Returns Welch's t of two samples. Like dudect, ignores times above the 90th percentile of both, because they are noise.
+ */
 function welchT(first: readonly number[], second: readonly number[]): number {
   const all = [...first, ...second].sort((a, b) => a - b);
   const limit = all[Math.floor(all.length * 0.9)] ?? 0;

@@ -21,7 +21,10 @@ const cannotRun = mustSkip('alerts of a real Prometheus', missing('prometheus') 
 
 afterEach(endProcesses);
 
-/** Runs Prometheus with the files of deploy/, scraping every second. The returned function gets the firing alerts. */
+/**
+ * Runs Prometheus with the files of deploy/, but with a scrape interval of one second. Returns a function that gets the
+ * names of the firing alerts.
+ */
 async function startPrometheus(target: string): Promise<() => Promise<string[]>> {
   const folder = await temporaryFolder();
   const [port] = await freePorts(1);

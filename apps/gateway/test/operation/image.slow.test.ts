@@ -48,14 +48,17 @@ async function build(tag: string): Promise<string> {
   return buildah('inspect', '--type', 'image', '--format', '{{.FromImageDigest}}', tag);
 }
 
-/** The sizes of the files below a folder, by path. */
+/** Returns the sizes of the files below a folder in bytes, by path. */
 async function sizesIn(folder: string): Promise<Map<string, number>> {
   const { stdout } = await run('find', [folder, '-type', 'f', '-printf', '%s /%P\n'], { maxBuffer: 1e8 });
   const lines = stdout.trim().split('\n').toSorted();
   return new Map(lines.map((line) => [line.slice(line.indexOf('/')), Number.parseInt(line, 10)]));
 }
 
-/** Wraps a command to run as the image's user, on the image's file system, which is read-only except for an empty /tmp. */
+/**
+ * Returns a program and arguments that run a command as the image's user, on the image's file system. That is read-only
+ * except for an empty /tmp.
+ */
 function inImage(folder: string, command: readonly string[]): [string, string[]] {
   const script = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -t tmpfs tmpfs "$0/tmp" &&
     mount -t proc proc "$0/proc" && exec chroot --userspec=1000:1000 "$0" sh -c 'cd /app && exec "$@"' sh "$@"`;

@@ -13,7 +13,7 @@ afterEach(endProcesses);
 /** Starts a gateway that writes its log to `stdout`. */
 async function startWith(stdout: 'pipe' | number) {
   const { child, stderr } = launch(['src/main.ts'], { DATA_DIR: await newClusterDir() }, stdout);
-  // The banner on standard error appears when the gateway is ready. The log line about that may be lost.
+  // The banner on standard error appears when the gateway is ready. The ready line in the log may be lost.
   const address = () => /The gateway is running at (\S+)\. Press/.exec(stderr())?.[1] ?? '';
   await expect.poll(address).not.toBe('');
   const url = address();
@@ -33,7 +33,10 @@ async function startWith(stdout: 'pipe' | number) {
   };
 }
 
-/** Sends calls in small groups, so that none has to wait. Each call has a log line of at least 200 characters. */
+/**
+ * Sends `hundreds` times 100 calls in small groups, so that none has to wait. Each call has a log line of at least 200
+ * characters.
+ */
 async function sendCalls(url: string, hundreds = 1): Promise<void> {
   const httpPort = Number(new URL(url).port);
   const calls = Array.from({ length: 25 }, (_, number) => {

@@ -41,7 +41,7 @@ test('shows readiness, overdue webhooks, database connections and the process un
   if (process.platform === 'linux') expect(value('process_open_fds')).toBeGreaterThan(10);
 });
 
-test('a scrape does not change the result of the next one', async () => {
+test('a scrape does not reset the event loop delays', async () => {
   const count = async () =>
     Number((await scrape(gateway)).match(/order_gateway_event_loop_delay_seconds_count (\d+)/)?.[1]);
   const first = await count();
@@ -56,7 +56,7 @@ test('no label contains text sent by a client', async () => {
   expect(await scrape(gateway)).not.toContain(text);
 });
 
-test('the version is that of the release everywhere', async () => {
+test('the admin port, health checks, OpenAPI document and metrics report the version of the release', async () => {
   const { version } = manifest;
   const json = async (url: string) => (await fetch(url)).json();
   expect(await json(`http://127.0.0.1:${gateway.adminPort}/version`)).toEqual({

@@ -36,7 +36,7 @@ test('every metric of the last release still exists, with its labels', async () 
 });
 
 function labelsOf(scraped: string): Map<string, Set<string>> {
-  // Prometheus adds these to every series, and `up` to every target.
+  // Prometheus adds `job` and `instance` to every series, and creates `up` for every target.
   const found = new Map([
     ['up', new Set(['job', 'instance'])],
     // Exported only by a gateway with workers, and by one with TLS.
@@ -56,7 +56,7 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
   return found;
 }
 
-/** The names of the metrics and labels in a query. Throws if it is not PromQL. */
+/** Returns the names of the metrics and labels in a query. Throws an error if the query is not PromQL. */
 function namesIn(query: string): { readonly names: string[]; readonly labels: string[] } {
   const text = query.replaceAll('$__rate_interval', '5m');
   const names: string[] = [];
@@ -71,7 +71,7 @@ function namesIn(query: string): { readonly names: string[]; readonly labels: st
   return { names, labels };
 }
 
-function expectToMatch(query: string): void {
+function expectNamesToExist(query: string): void {
   const { names, labels } = namesIn(query);
   expect(names).not.toEqual([]);
   for (const name of names) expect([...metrics.keys()], query).toContain(name);
@@ -88,7 +88,7 @@ const rules: { alert: string; expr: string; annotations: { runbook_url: string }
 
 test('every alert names metrics and labels that exist', () => {
   expect(rules.length).toBeGreaterThan(5);
-  for (const { expr } of rules) expectToMatch(expr);
+  for (const { expr } of rules) expectNamesToExist(expr);
 });
 
 test('each alert links to its runbook in docs/production.md, which has no other runbooks', async () => {
@@ -125,11 +125,11 @@ test('every panel of the dashboard names metrics and labels that exist', async (
   const { panels } = JSON.parse(await readFile(join(folder, 'dashboard.json'), 'utf8'));
   const targets: { expr: string }[] = panels.flatMap(({ targets }: { targets: object[] }) => targets);
   expect(targets.length).toBeGreaterThan(10);
-  for (const { expr } of targets) expectToMatch(expr);
+  for (const { expr } of targets) expectNamesToExist(expr);
 });
 
 test('the check rejects unknown metrics, unknown labels and invalid PromQL', () => {
-  expect(() => expectToMatch('rate(order_gateway_calls_total[5m])')).toThrow();
-  expect(() => expectToMatch('sum by (merchant) (order_gateway_memory_bytes)')).toThrow();
-  expect(() => expectToMatch('sum by (')).toThrow();
+  expect(() => expectNamesToExist('rate(order_gateway_calls_total[5m])')).toThrow();
+  expect(() => expectNamesToExist('sum by (merchant) (order_gateway_memory_bytes)')).toThrow();
+  expect(() => expectNamesToExist('sum by (')).toThrow();
 });

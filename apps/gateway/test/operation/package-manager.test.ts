@@ -37,7 +37,7 @@ async function startWith(command: string, args: readonly string[]) {
   return { child, stdout, pid, postgres: await postgresPid(dataDir) };
 }
 
-/** The process that runs the gateway on a data folder. */
+/** Returns the id of the process that runs the gateway on a data folder, or NaN if there is none. */
 async function gatewayPid(dataDir: string): Promise<number> {
   const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
   const isGateway = (pid: number) => {
@@ -73,7 +73,7 @@ function isPnpm(pid: number): boolean {
   return /^\S*pnpm\0/.test(readCommand(pid));
 }
 
-/** The program and the arguments of a process, with a null character after each. */
+/** Returns the program and the arguments of a process, with a null character after each. */
 function readCommand(pid: number): string {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
 }

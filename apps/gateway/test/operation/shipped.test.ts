@@ -30,13 +30,13 @@ const manifests = await Promise.all(
   ),
 );
 const resources = manifests.flat().map((document) => document.toJS());
-const pods = resources.flatMap(({ spec }) => spec.template?.spec ?? (spec.containers ? spec : []));
+const podSpecs = resources.flatMap(({ spec }) => spec.template?.spec ?? (spec.containers ? spec : []));
 const unit = await read('deploy/systemd/order-gateway.service');
 
 /** The command that installs the packages in the image. */
-const [, install = ''] = /^RUN --mount=\S+ (.+)$/m.exec(containerfile) ?? [];
+const [, installCommand = ''] = /^RUN --mount=\S+ (.+)$/m.exec(containerfile) ?? [];
 
-/** The arguments of an instruction in JSON form. */
+/** Returns the arguments of an instruction in exec form. */
 const jsonOf = (instruction: RegExp): string[] => JSON.parse(instruction.exec(containerfile)?.[1] ?? '[]');
 const command = jsonOf(/^CMD (\[.+\])$/m);
 const healthCheck = jsonOf(/^HEALTHCHECK .+ CMD (\[.+\])$/m);
@@ -51,7 +51,7 @@ function isShipped(path: string, patterns: readonly string[]): boolean {
   return last === undefined || last.startsWith('!');
 }
 
-/** Creates a folder with the content of the image, installed by the image's own command. */
+/** Copies the files of the image to a folder, and runs the image's own install command there. Returns the path. */
 async function buildImage(): Promise<string> {
   const image = await temporaryFolder();
   const patterns = (await read('.dockerignore')).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -60,7 +60,7 @@ async function buildImage(): Promise<string> {
     if (isShipped(path, patterns)) await cp(join(root, path), join(image, path));
   // Uses the package store of this checkout. The folder may be on another disk, which would have its own store.
   const { storeDir } = parse(await read('node_modules/.modules.yaml'));
-  await run('sh', ['-c', install.replace(`npx --yes ${manifest.packageManager}`, pnpm)], {
+  await run('sh', ['-c', installCommand.replace(`npx --yes ${manifest.packageManager}`, pnpm)], {
     cwd: image,
     env: { ...process.env, pnpm_config_offline: 'true', pnpm_config_store_dir: storeDir },
   });
@@ -71,7 +71,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return (await readdir(folder, { recursive: true })).toSorted();
 }
 
-test('the image has production dependencies only, migrates, starts, is healthy, writes no file and stops', async () => {
+test('the image has only production dependencies, and its programs migrate, start, are healthy, stop and write no file', async () => {
   const image = await buildImage();
   const packages = await readdir(join(image, 'node_modules/.pnpm'));
   expect(packages.length).toBeGreaterThan(50);
@@ -108,20 +108,20 @@ test('the image has production dependencies only, migrates, starts, is healthy, 
   }
 });
 
-test('the Containerfile is valid and has the versions of the checkout', async () => {
+test('the Containerfile is valid and uses the versions of the checkout', async () => {
   expect(validate(await read('Containerfile'))).toEqual([]);
   const node = (await read('.node-version')).trim();
   expect(containerfile).toContain(`ARG BASE_IMAGE=docker.io/library/node:${node}-trixie-slim\n`);
-  expect(install).toContain(`npx --yes ${manifest.packageManager} install --prod`);
+  expect(installCommand).toContain(`npx --yes ${manifest.packageManager} install --prod`);
   expect(command.join(' ')).toBe(manifest.scripts.start);
   expect(containerfile).toMatch(/^USER 1000:1000$/m);
 });
 
-test('every variable in these files is listed in .env.example', async () => {
+test('every variable in the deployment files is listed in .env.example', async () => {
   const exampleNames = [...(await read('.env.example')).matchAll(/^# ([A-Z_]+)=/gm)].map(([, name]) => name);
   const used = [
     ...Object.keys(compose.services.gateway.environment),
-    ...pods.flatMap(({ containers }) => containers[0].env.map(({ name }: { name: string }) => name)),
+    ...podSpecs.flatMap(({ containers }) => containers[0].env.map(({ name }: { name: string }) => name)),
     ...[...unit.matchAll(/[ =]([A-Z_]{4,})=/g)].map(([, name]) => name),
     ...[...(/^ENV (.+)$/m.exec(containerfile)?.[1]?.matchAll(/([A-Z_]+)=/g) ?? [])].map(([, name]) => name),
   ];
@@ -212,7 +212,7 @@ test('the Kubernetes manifests select the pods, name their ports and run program
   expect(gateway.livenessProbe.httpGet).toEqual({ path: '/health/live', port: 'http' });
   expect(gateway.readinessProbe.httpGet).toEqual({ path: '/health/ready', port: 'http' });
   expect(gateway.startupProbe.grpc.port).toBe(ports.get('grpc'));
-  for (const { containers, volumes } of pods) {
+  for (const { containers, volumes } of podSpecs) {
     const [{ command: podCommand = command, image, env, volumeMounts, securityContext }] = containers;
     expect([command, migrateCommand, ['sleep', 'infinity']]).toContainEqual(podCommand);
     expect(image.split(':')[0]).toBe(kustomization.images[0].name);
@@ -224,7 +224,7 @@ test('the Kubernetes manifests select the pods, name their ports and run program
 });
 
 test('the Kubernetes manifests have only fields and types of the Kubernetes API', async () => {
-  // The types include neither the PodMonitor of the Prometheus operator nor the values that a text may have.
+  // The types do not include the PodMonitor of the Prometheus operator, and they do not restrict the values of strings.
   const declarations = resources
     .filter(({ apiVersion }) => apiVersion !== 'monitoring.coreos.com/v1')
     .map((resource, index) => {
@@ -254,13 +254,13 @@ test.skipIf(mustSkip('the systemd unit', missing('systemd-analyze')))(
   async () => {
     const [, node = '', rest = ''] = /^ExecStart=(\S+) (.+)$/m.exec(unit) ?? [];
     expect(`node ${rest}`).toBe(manifest.scripts.start);
-    expect(unit).toContain(install);
+    expect(unit).toContain(installCommand);
     const file = join(await temporaryFolder(), 'order-gateway.service');
-    // The path of the checkout may contain a space.
+    // The path of the Node.js executable may contain a space.
     await writeFile(file, unit.replaceAll(node, JSON.stringify(process.execPath)));
     const { stderr } = await run('systemd-analyze', ['verify', file]);
     expect(stderr).toBe('');
-    // The exposure level ranges from 0.0 to 10.0. The program fails above the threshold, here 2.0.
+    // The exposure level ranges from 0.0 to 10.0. `--threshold` is in tenths: 20 fails above 2.0.
     await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', file]);
   },
 );

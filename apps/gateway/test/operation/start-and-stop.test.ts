@@ -94,13 +94,13 @@ test('gateways restart a PostgreSQL that exits, keep all orders, and leave no pr
   starter.child.kill('SIGTERM');
   expect(await starter.exited).toBe(0);
   expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
-  // This happens when a terminal is closed.
+  // A terminal that is closed sends this signal.
   joined.child.kill('SIGHUP');
   expect(await joined.exited).toBe(0);
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
-test('SIGTERM lets a request in flight finish, stops PostgreSQL, and ends the gateway with 0 after the drain delay', async () => {
+test('SIGTERM lets a request in flight finish, stops PostgreSQL, and ends the gateway with exit code 0 after the drain delay', async () => {
   const dataDir = await newClusterDir();
   const drainDelayMs = 500;
   const gateway = await startProcess({ DATA_DIR: dataDir, DRAIN_DELAY_MS: String(drainDelayMs) });
@@ -137,7 +137,7 @@ test('after SIGTERM, health checks fail, requests are served for the drain delay
 });
 
 test.for([
-  // The gateway creates its cluster, and the command finds one.
+  // The gateway has to create a cluster. The command gets a folder that already has one.
   ['the gateway', 'src/main.ts', [], newDataDir],
   ['a merchant command', 'src/cli/merchant.ts', ['create', '--name', 'Shop'], newClusterDir],
 ] as const)('no process remains after %s gets SIGTERM while PostgreSQL starts', async (program, { skip }) => {
@@ -146,7 +146,7 @@ test.for([
   const { child } = launch([script, ...args], { DATA_DIR: dataDir });
   child.stdout?.resume();
   const exit = once(child, 'exit');
-  // On a busy machine, a command may have ended by then.
+  // On a busy machine, a command may end before the test detects that PostgreSQL has started.
   const started = () => child.exitCode ?? postgresPid(dataDir).catch(() => 'none');
   await expect.poll(started, { interval: 5 }).not.toBe('none');
   const signalledAt = performance.now();
@@ -207,9 +207,9 @@ test.each([
     expect([gateway.url, gateway.baseUrl]).toEqual(urls);
     const isLoopback = host === '127.0.0.1' || host === '[::1]';
     expect(gateway.lines.some((line) => line.includes('credentials are sent without TLS'))).toBe(!isLoopback);
-    // The server of the tests runs without fsync.
-    const losing = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
-    expect(losing).toEqual([expect.stringContaining('"off":["fsync"')]);
+    // The database server of the tests runs without fsync.
+    const durabilityWarnings = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
+    expect(durabilityWarnings).toEqual([expect.stringContaining('"off":["fsync"')]);
     for (const url of [gateway.url, gateway.baseUrl]) {
       // On an overloaded machine, a call can exceed its deadline.
       await expect.poll(async () => (await postOrder({ url, credentials })).status).toBeLessThan(300);
@@ -221,7 +221,7 @@ test.each([
   },
 );
 
-test('an unusable host, an unreachable database and a wrong configuration are reported in plain lines', async () => {
+test('an unusable host, an unreachable database and each invalid variable are reported in one line', async () => {
   const { databaseUrl } = await newDatabase();
   const runMain = (variables: Record<string, string>) =>
     runProgram('src/main.ts', [], { DATABASE_URL: databaseUrl, ...variables });

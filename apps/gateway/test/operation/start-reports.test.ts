@@ -11,7 +11,7 @@ import { endProcesses, launch, newClusterDir, newDatabase, runProgram } from '..
 
 afterEach(endProcesses);
 
-/** Starts the gateway. Returns what it has written to each stream so far. */
+/** Starts the gateway. Returns functions that return what it has written to each stream so far. */
 function launchGateway(variables: Parameters<typeof launch>[1]) {
   const { child, stderr } = launch(['src/main.ts'], variables);
   return { stderr, stdout: readText(child.stdout as Readable) };

@@ -23,7 +23,7 @@ const read = (path: string) => readFile(join(root, path), 'utf8');
 const unit = await read('deploy/systemd/order-gateway.service');
 const guide = await read('docs/install.md');
 
-/** The user of the service. If root runs the tests, this is `nobody`, because root can read everything. */
+/** The user of the service, if root runs the tests: `nobody`, because root can read everything. */
 const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
 const mayRead = (path: string) =>
   promisify(execFile)('cat', [path], { ...user, cwd: '/' }).then(
@@ -37,18 +37,21 @@ const reason = (await mayRead(join(root, 'apps/gateway/src/main.ts')))
 /** The folder in which systemd puts the credentials of the unit. */
 const systemdFolder = '/run/credentials/order-gateway.service';
 
-/** The values of a setting of the unit. */
+/** Returns the values of a setting of the unit. */
 const settingsOf = (name: string) =>
   [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-/** Runs the block of the guide that contains `part`, in a folder with the operator's files. */
+/** Runs the code block of the guide that contains `part`, in the folder `cwd`, with `etc` as /etc/order-gateway. */
 async function runGuide(part: string, etc: string, cwd: string): Promise<void> {
   const blocks = [...guide.matchAll(/```sh\n([^`]*)```/g)].map(([, block = '']) => block);
   const script = blocks.find((block) => block.includes(part))?.replaceAll('/etc/order-gateway', etc) ?? 'exit 1';
   await promisify(execFile)('sh', ['-ec', script.replace(/^systemctl .*$/gm, '')], { cwd });
 }
 
-/** Copies each file, or all files of a folder, for the service's user only, as systemd does for LoadCredential. */
+/**
+ * Copies the files and folders of LoadCredential, readable for the service's user only, as systemd does. Returns the
+ * folder with the copies.
+ */
 async function loadCredentials(etc: string): Promise<string> {
   // Other users can't read the folder for temporary files of a test run.
   const { path: folder, remove } = await mkdtempDisposable('/tmp/credentials-');

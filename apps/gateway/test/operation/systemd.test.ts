@@ -7,7 +7,7 @@ import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
 
-// The notifications to systemd. A script takes the place of systemd.
+// Tests the notifications to systemd. A script takes the place of systemd.
 
 afterEach(endProcesses);
 

@@ -35,7 +35,7 @@ const errorStatus = 2;
 
 afterEach(endProcesses);
 
-/** A collector that accepts OTLP in JSON. */
+/** Starts a collector that accepts OTLP in JSON. */
 async function startCollector() {
   const spans: Span[] = [];
   const resources: Attributes[] = [];

@@ -37,13 +37,13 @@ beforeAll(async () => {
 });
 afterAll(endProcesses);
 
-const four = [0, 1, 2, 3];
+const indexes = [0, 1, 2, 3];
 
-/** The process ids of a gateway's workers. */
+/** Returns the process ids of a gateway's workers. */
 const workersOf = ({ child }: GatewayProcess) => childrenOf(child.pid ?? 0);
 
-/** Opens a connection. The returned function creates an order on it. */
-function openConnection() {
+/** Returns a function that creates orders, all on one connection of its own. */
+function newConnection() {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
   return async (orderId: string, sendBody: Promise<void> = Promise.resolve()) => {
@@ -61,18 +61,18 @@ function openConnection() {
   };
 }
 
-const openConnections = () => four.map(openConnection);
+const newConnections = () => indexes.map(newConnection);
 
 /** Creates an order on each connection, and returns the responses. */
-function createOn(connections: ReturnType<typeof openConnections>, name: string, sendBody?: Promise<void>) {
+function createOn(connections: ReturnType<typeof newConnections>, name: string, sendBody?: Promise<void>) {
   return Promise.all(connections.map((create, index) => create(`${name}-${index}`, sendBody)));
 }
 
-/** The numbers of the workers that served the calls of {@link createOn}. */
+/** Returns the numbers of the workers that served the calls of {@link createOn}. */
 function workersThatServed(name: string): Promise<number[]> {
   const lineOf = (index: number) => gateway.lines.find((line) => line.includes(`"request_id":"${name}-${index}"`));
   return Promise.all(
-    four.map(async (index) => {
+    indexes.map(async (index) => {
       await expect.poll(() => lineOf(index)).toBeDefined();
       return JSON.parse(lineOf(index) ?? '').worker;
     }),
@@ -95,10 +95,10 @@ const scrape = async () => (await fetch(gateway.metricsUrl)).text();
 const bothAreUp = 'order_gateway_worker_up{worker="1"} 1\norder_gateway_worker_up{worker="2"} 1\n';
 
 test('connections to both ports are divided among the workers, and one page has the metrics of all workers', async () => {
-  const connections = openConnections();
+  const connections = newConnections();
   const viaHttp = await createOn(connections, 'http');
   const viaGrpc = await Promise.all(
-    four.map((index) => {
+    indexes.map((index) => {
       const headers = { ...credentialHeaders(credentials), 'x-request-id': `grpc-${index}` };
       return grpcClient(OrderService, gateway).createOrder(orderMessage(`grpc-${index}`), { headers });
     }),
@@ -121,7 +121,7 @@ test('connections to both ports are divided among the workers, and one page has 
 });
 
 test('a worker that is killed is replaced, and only its own connections are lost', async () => {
-  const connections = openConnections();
+  const connections = newConnections();
   await createOn(connections, 'before');
   // Waits for the log lines before it kills the worker, because unwritten lines would be lost.
   const before = await workersThatServed('before');
@@ -136,7 +136,7 @@ test('a worker that is killed is replaced, and only its own connections are lost
   expect(after.filter((_, index) => before[index] !== killed)).toEqual(before.filter((worker) => worker !== killed));
 
   await expect.poll(() => lineWith('worker replaced')).toContain(`"worker":${killed}`);
-  await createOn(openConnections(), 'replaced');
+  await createOn(newConnections(), 'replaced');
   expect(new Set(await workersThatServed('replaced'))).toEqual(new Set([1, 2]));
   expect(await scrape()).toContain(bothAreUp);
 });
@@ -144,7 +144,7 @@ test('a worker that is killed is replaced, and only its own connections are lost
 test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and ends with 0', async () => {
   const processes = [await postgresPid(dataDir), ...workersOf(gateway)];
   const sendBodies = Promise.withResolvers<void>();
-  const inFlight = createOn(openConnections(), 'in-flight', sendBodies.promise);
+  const inFlight = createOn(newConnections(), 'in-flight', sendBodies.promise);
   const nextStatuses = watchHealth(gateway);
   expect(await nextStatuses()).toEqual([SERVING, SERVING]);
   for (const pid of [gateway.child.pid ?? Number.NaN, ...processes.slice(1)]) process.kill(pid, 'SIGTERM');

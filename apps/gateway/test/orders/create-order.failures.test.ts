@@ -20,7 +20,7 @@ const newOrderId = () => `failure-${++orders}`;
 interface ReceivedError {
   readonly protocol: string;
   readonly code: string | undefined;
-  /** Whether the response says when to retry, within the range of the jitter. */
+  /** Whether the response says when to retry, with a delay in the expected range. */
   readonly hasRetryAfter: boolean;
 }
 
@@ -129,7 +129,7 @@ test('an order that waits too long for a busy database: deadline_exceeded, and i
     await expect.poll(sendOne).toMatch(/order_gateway_queue_waiting\{queue="orders"\} [1-9]/);
     return errorsInEveryProtocol(gateway);
   };
-  // On a busy machine, the batches in flight can end before the waiting orders arrive. Those are then stored instead.
+  // On a busy machine, the batches in flight can end before the waiting orders arrive. Those orders are then stored.
   await expect.poll(errorsWhileWaiting).toEqual(everywhere('deadline_exceeded', 504, 4));
   const codes = (await Promise.all(inFlight)).map(({ code }) => code);
   expect(codes.toSorted().slice(-2)).toEqual(['unavailable', 'unavailable']);

@@ -52,8 +52,8 @@ test('the log lines of the page, a cancellation and a refused payment name the o
     ]);
 });
 
-// grpc-reflection.test.ts shows a call from buf curl over gRPC.
-test.each(['connect', 'grpcweb'])('buf curl can create an order over %s', async (protocol) => {
+// grpc-reflection.test.ts tests buf curl over gRPC.
+test.each(['connect', 'grpcweb'])('buf curl can send an order over %s', async (protocol) => {
   const created = await createOrder(gateway, `buf-curl-${protocol}`);
   const printed = await bufCurl(
     ...['--protocol', protocol, '--schema', protoFolder],

@@ -8,7 +8,7 @@ import { postOrder, postPayment, pressPay, readOrder } from '../helpers/send-ord
 
 const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
 
-/** Creates a merchant with an order, disables it, and waits until the gateway rejects its calls. */
+/** Creates a merchant with an order, disables the merchant, and waits until the gateway rejects its calls. */
 async function disabledMerchant(mode: MerchantMode) {
   const merchant = await gateway.newMerchant('Closed Shop', mode);
   const created = await postOrder(merchant);

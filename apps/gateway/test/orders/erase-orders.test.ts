@@ -19,7 +19,7 @@ function makeOlder(orderId: string, days: number) {
   return runQuery(gateway.databaseUrl, `update orders set ${created} where order_id = '${orderId}'`);
 }
 
-/** The fields that a conflict names. */
+/** Returns the fields that a conflict names. */
 async function conflictOf(response: Response): Promise<unknown> {
   expect(response.status).toBe(409);
   const { detail } = (await response.json()) as { detail: string };

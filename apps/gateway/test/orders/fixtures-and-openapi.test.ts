@@ -19,7 +19,7 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true
 ajv.addSchema(document, 'openapi');
 ajv.addSchema(closed(document), 'closed');
 
-/** The document with schemas that allow no members except those they name. */
+/** Returns the document with schemas that allow no members except those they name. */
 function closed<Value>(value: Value): Value {
   return JSON.parse(JSON.stringify(value), (_, part) =>
     part?.type === 'object' && part.properties ? { additionalProperties: false, ...part } : part,
@@ -75,7 +75,10 @@ function validator(name: 'openapi' | 'closed', ...pointer: string[]): ValidateFu
   return validate;
 }
 
-/** Validates a response by the operation's schema. A call with a path or method of its own must get a problem. */
+/**
+ * Returns the validator for the response to a call: the operation's schema, or that of a problem if the call replaces
+ * the operation's path or method.
+ */
 function responseValidator({ operation, ...call }: FixtureCall, status: number, mediaType: string): ValidateFunction {
   const hasOwnPath = call.method !== undefined || (call.path !== undefined && !call.path.includes('?'));
   const { path, verb } = operations[operation].json ?? {};
@@ -113,7 +116,7 @@ function isBeyondSchema(call: FixtureCall, sent: unknown): boolean {
   );
 }
 
-/** The body as a validating tool parses it. */
+/** Returns the body as a JSON value, or `undefined` if it is not JSON. */
 function jsonOf(bytes: Uint8Array | undefined): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes));

@@ -13,7 +13,7 @@ const list = (query: Record<string, string> = {}) => callJson(gateway, 'GET', `/
 
 const idsOf = ({ orders }: { orders: { order_id: string }[] }) => orders.map(({ order_id }) => order_id);
 
-/** From the newest to the oldest. */
+/** The ids of all orders, newest first. */
 const allIds = Array.from({ length: 25 }, (_, index) => `order-${24 - index}`);
 
 test('GET /orders: the last page has no cursor, even if it is full', async () => {
@@ -21,7 +21,7 @@ test('GET /orders: the last page has no cursor, even if it is full', async () =>
   expect([idsOf(body), Object.hasOwn(body, 'next_cursor')]).toEqual([allIds, false]);
 });
 
-test('GET /orders: lists 20 orders, newest first, and the rest after the cursor, although orders are added', async () => {
+test('GET /orders: lists 20 orders, newest first, and the rest after the cursor, even if an order is added meanwhile', async () => {
   const { body: first } = await list();
   expect(idsOf(first)).toEqual(allIds.slice(0, 20));
   await createOrder(gateway, 'added');

@@ -22,11 +22,11 @@ interface Watch {
   readonly merchant: number;
   readonly received: string[];
   connections: number;
-  /** Set while its reader has stopped reading. */
-  stopped?: Promise<void> | undefined;
+  /** The reader waits for this after each message. Set only for the reader that stalls. */
+  resumed?: Promise<void>;
 }
 
-test('100 streams see every event in feed order, although a reader stops and a gateway is killed and drained', async () => {
+test('100 streams see every event in feed order, even while a reader stalls and a gateway is killed and drained', async () => {
   const accounts = openAccountAdmin({ url: database.url });
   onTestFinished(() => accounts.close());
   const start = () => startProcess({ DATABASE_URL: database.url });
@@ -52,18 +52,18 @@ test('100 streams see every event in feed order, although a reader stops and a g
       const gateway = gateways[(index + watch.connections) % 2] as GatewayProcess;
       watch.connections += 1;
       try {
-        // Each connection has a client of its own, so that a reader that stops delays no other reader.
+        // Each connection has its own client, so that a reader that stalls delays no other reader.
         const request = cursor === undefined ? {} : { cursor };
         const stream = grpcClient(EventService, gateway).watchEvents(request, { headers, signal: ending.signal });
         for await (const message of stream) {
           if (message.event !== undefined) watch.received.push(message.event.id);
           cursor = message.cursor;
-          await watch.stopped;
+          await watch.resumed;
         }
       } catch (error) {
         const { code, rawMessage } = ConnectError.from(error);
-        // Connect reports a lost connection as UNAVAILABLE, INTERNAL or ABORTED. A busy database may be too slow for
-        // the deadline of a page.
+        // Connect reports a lost connection as UNAVAILABLE, INTERNAL or ABORTED. Reading a page can
+        // exceed its deadline if the database is busy.
         const expected = [Code.Unavailable, Code.Internal, Code.Aborted, Code.Canceled, Code.DeadlineExceeded];
         if (!expected.includes(code)) unexpected.push(`${Code[code]}: ${rawMessage}`);
         await sleep(50);
@@ -74,19 +74,19 @@ test('100 streams see every event in feed order, although a reader stops and a g
   await expect.poll(() => watches.every(({ received }) => received.length === 1)).toBe(true);
 
   const memory = sampleMemory(gateways[0].child, 500);
-  const stopped = Promise.withResolvers<void>();
-  for (const watch of watches.slice(0, 1)) watch.stopped = stopped.promise;
-  const eventsAtOnce = (changesPerSecond * storeEveryMs) / 1_000 / merchantCount;
+  const resumed = Promise.withResolvers<void>();
+  for (const watch of watches.slice(0, 1)) watch.resumed = resumed.promise;
+  const eventsPerInsert = (changesPerSecond * storeEveryMs) / 1_000 / merchantCount;
   const startedMs = performance.now();
   const elapsed = () => (performance.now() - startedMs) / 1_000;
-  let stored = 0;
+  let storedEach = 0;
   const change = async () => {
     for (let count = 1; elapsed() < seconds; count += 1) {
       await database.sql`insert into events (merchant_id, event_id, type, created_at, order_id)
         select merchant_id, 'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(md5(random()::text), 19),
           'order.cancelled', now(), order_id
-        from orders cross join generate_series(1, ${eventsAtOnce})`;
-      stored += eventsAtOnce;
+        from orders cross join generate_series(1, ${eventsPerInsert})`;
+      storedEach += eventsPerInsert;
       await sleep(Math.max(0, count * storeEveryMs - 1_000 * elapsed()));
     }
   };
@@ -99,12 +99,12 @@ test('100 streams see every event in feed order, although a reader stops and a g
     gateways[1] = await start();
   };
   await Promise.all([change(), killAndDrain()]);
-  const storedPerSecond = Math.round((stored * merchantCount) / elapsed());
-  stopped.resolve();
-  const isComplete = ({ received }: Watch) => new Set(received).size >= stored + 1;
+  const storedPerSecond = Math.round((storedEach * merchantCount) / elapsed());
+  resumed.resolve();
+  const isComplete = ({ received }: Watch) => new Set(received).size >= storedEach + 1;
   const incomplete = () => watches.filter((watch) => !isComplete(watch)).length;
   await expect.poll(incomplete, { interval: 500, timeout: 1_000 * seconds }).toBe(0);
-  const lastSeconds = Math.round(elapsed() - seconds);
+  const catchUpSeconds = Math.round(elapsed() - seconds);
   ending.abort();
   await Promise.all(running);
 
@@ -115,14 +115,14 @@ test('100 streams see every event in feed order, although a reader stops and a g
   const duplicates = watches.reduce((sum, { received }) => sum + received.length - new Set(received).size, 0);
   const connections = watches.reduce((sum, watch) => sum + watch.connections, 0);
   process.stdout.write(
-    `${storedPerSecond} changes/s for ${seconds} s to ${watches.length} streams, complete ${lastSeconds} s later; ` +
+    `${storedPerSecond} changes/s for ${seconds} s to ${watches.length} streams, complete ${catchUpSeconds} s later; ` +
       `${connections} connections, ${duplicates} duplicates; ` +
       `memory at most ${early} MiB in the second quarter, ${late} MiB in the last\n`,
   );
   expect(unexpected).toEqual([]);
   for (const [merchant, credentials] of merchants.entries()) {
     const feed = await readFeed(gateways[0].url, credentials);
-    expect(feed).toHaveLength(stored + 1);
+    expect(feed).toHaveLength(storedEach + 1);
     for (const watch of watches.filter((candidate) => candidate.merchant === merchant))
       expect([...new Set(watch.received)]).toEqual(feed);
   }

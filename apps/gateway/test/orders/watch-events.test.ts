@@ -25,7 +25,7 @@ function watch(request: { cursor?: string; types?: string[]; orderId?: string } 
 
 const orderIdOf = ({ event }: WatchEventsResponse) => event?.order?.orderId;
 
-/** The next message that has an event. */
+/** Returns the next message that has an event. */
 async function nextEvent({ next }: ReturnType<typeof watch>): Promise<WatchEventsResponse> {
   for (;;) {
     const message = await next();
