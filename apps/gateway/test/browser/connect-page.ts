@@ -2,7 +2,7 @@ import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 
-// Runs in the browser, in a page of the gateway's origin.
+// This module runs in the browser, in a page of the gateway's origin.
 
 /** Looks up an order and lists orders with connect-web, in each encoding. Returns the ids it receives. */
 export async function readOrders(baseUrl: string, headers: Record<string, string>, orderId: string) {

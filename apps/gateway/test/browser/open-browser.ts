@@ -17,7 +17,7 @@ const usualPaths = [
 const packaged = { name: '@sparticuz/chromium', version: '147.0.0' };
 const cache = join(import.meta.dirname, '../../node_modules/.cache/chromium');
 
-/** `--no-sandbox` because containers don't allow one, and tests only open the gateway's own pages. */
+/** There is no sandbox, because containers don't allow one, and tests only open the gateway's own pages. */
 const browserArguments = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update'],
@@ -27,7 +27,9 @@ export type OpenedBrowser =
   | { readonly kind: 'opened'; readonly browser: Browser; readonly name: string }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** Opens the installed Chromium or Chrome, or else one from npm. Never rejects: if none opens, returns the reasons. */
+/**
+ * Opens the installed Chromium or Chrome, or else Chromium from npm. Never rejects: if none opens, returns the reasons.
+ */
 export async function openBrowser(): Promise<OpenedBrowser> {
   const reasons: string[] = [];
   for (const find of [findInstalled, installPackaged]) {

@@ -25,13 +25,16 @@ const sampleAmount = 124_950n as AmountHundredths;
 export const phone = { width: 320, height: 568 };
 export const desktop = { width: 1280, height: 800 };
 
-/** Each size and each colour scheme once: they are independent of each other, so not every combination is needed. */
+/** Each size and each colour scheme once. They are independent of each other, so not every combination is tested. */
 export const views = [
   { viewport: phone, colorScheme: 'light' },
   { viewport: desktop, colorScheme: 'dark' },
 ] as const;
 
-/** Limits axe to two languages: a page has the same elements and colours in every language, but Arabic mirrors them. */
+/**
+ * Whether axe checks pages in this language. Two languages are enough: a page has the same elements and colours in
+ * every language, but Arabic mirrors them.
+ */
 export const isCheckedByAxe = (language: PageLanguage) => language === 'en' || language === 'ar';
 
 interface View {
@@ -74,7 +77,7 @@ export async function expectFits(page: Page): Promise<void> {
   expect(outside).toEqual([]);
 }
 
-/** A `describe` whose tests use a real browser. Without a browser, it is skipped. */
+/** Declares a `describe` whose tests use a real browser. Without a browser, it is skipped. */
 export async function describeInBrowser(title: string, describeTests: (browser: Browser) => void): Promise<void> {
   const opened = await openBrowser();
   if (opened.kind === 'none') return test.skipIf(mustSkip(`${title} in a real browser`, opened.reason))(title);
@@ -94,16 +97,16 @@ export type Pages = ReturnType<typeof usePages>;
 /** The pages of a gateway with a live and a test merchant, for all tests of a `describe`. */
 function usePages(browser: Browser) {
   const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}', hasDemo: true });
-  /** Its base URL is public, so phones could open its pages. */
+  /** A gateway with a public base URL, so that phones could open its pages. */
   const publicGateway = useGateway({ baseUrl: 'https://pay.gateway.test', mode: 'test' });
   const shop = {} as Shop;
   let testShop: Pick<RunningGateway, 'url' | 'credentials'>;
   let signingSecret: string;
   /** One page for all visits, because each new page starts a process. */
-  let shared: Page;
+  let sharedPage: Page;
   beforeAll(async () => {
     Object.assign(shop, await openShop());
-    shared = await browser.newPage();
+    sharedPage = await browser.newPage();
     testShop = await gateway.newMerchant('Test Shop', 'test');
     signingSecret = await giveSigningSecret(gateway.databaseUrl, testShop.credentials.clientId);
   });
@@ -139,7 +142,8 @@ function usePages(browser: Browser) {
   const amountText = (language: PageLanguage) => localAmount(sampleAmount, 'EUR', language);
 
   /**
-   * Opens an address and checks the page. Returns the URLs it loads, except its QR code. Fails if it reports errors.
+   * Opens an address, and calls `look` with the page. Returns the URLs that the page loads, except its own and its QR
+   * code. Fails if the page reports errors.
    */
   const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
     const {
@@ -150,9 +154,9 @@ function usePages(browser: Browser) {
       hasClock = false,
       timezone,
     } = view;
-    const usesShared = hasScript && !hasClock && timezone === undefined;
+    const isShared = hasScript && !hasClock && timezone === undefined;
     const settings = { javaScriptEnabled: hasScript, ...(timezone !== undefined && { timezoneId: timezone }) };
-    const page = usesShared ? shared : await (await browser.newContext(settings)).newPage();
+    const page = isShared ? sharedPage : await (await browser.newContext(settings)).newPage();
     // The test's time limit applies.
     page.setDefaultTimeout(0);
     if (hasClock) {
@@ -184,7 +188,7 @@ function usePages(browser: Browser) {
       return loaded.filter((url) => url !== address);
     } finally {
       page.removeAllListeners();
-      if (page !== shared) await page.context().close();
+      if (page !== sharedPage) await page.context().close();
     }
   };
 
@@ -206,7 +210,7 @@ function usePages(browser: Browser) {
 interface Shop {
   readonly url: string;
   readonly otherUrl: string;
-  /** The Referer header of the latest request to an address. */
+  /** Returns the Referer header of the latest request to an address. */
   refererOf(url: string): string | undefined;
   close(): Promise<void>;
 }

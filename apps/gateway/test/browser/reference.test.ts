@@ -21,7 +21,7 @@ await describePages('GET /docs', (pages) => {
     expect(loaded).toContain(`${gateway.baseUrl}/docs/reference.js`);
   });
 
-  test('its search finds an operation', async () => {
+  test('has a search that finds an operation', async () => {
     await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
       await page.getByRole('button', { name: 'Open Search' }).first().click();
       await page.getByRole('combobox', { name: 'Enter search query' }).fill('cancel');
@@ -39,12 +39,15 @@ await describePages('GET /docs', (pages) => {
     });
   });
 
-  test.each(['light', 'dark'] as const)('its navigation bar is accessible in the %s scheme', async (colorScheme) => {
-    await visit(`${gateway.baseUrl}/docs`, { viewport: phone, colorScheme }, async (page) => {
-      await page.getByRole('heading', { name: 'Create an order' }).first().waitFor();
-      await expectAccessible(page, '.site');
-    });
-  });
+  test.each(['light', 'dark'] as const)(
+    'has a navigation bar that is accessible in the %s scheme',
+    async (colorScheme) => {
+      await visit(`${gateway.baseUrl}/docs`, { viewport: phone, colorScheme }, async (page) => {
+        await page.getByRole('heading', { name: 'Create an order' }).first().waitFor();
+        await expectAccessible(page, '.site');
+      });
+    },
+  );
 
   test('can send a test call to the gateway', async () => {
     const loaded = await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {

@@ -97,7 +97,7 @@ await describePages('the buttons of a test order', (pages) => {
     expect(await findOrder(order_id)).toMatchObject({ order_status: 'UN_PAID' });
   });
 
-  // Over http to a local network, browsers send no Sec-Fetch-Site header.
+  // Over http to a local network, browsers send no Sec-Fetch-Site header, so the gateway checks the Origin header.
   test('the form is sent with the Origin header of its page', async () => {
     const { payment_link } = await newTestLink();
     await visit(payment_link, {}, async (page) => {

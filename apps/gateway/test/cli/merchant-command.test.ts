@@ -38,7 +38,7 @@ async function merchantOf(accounts: AccountAdmin, ...args: string[]): Promise<{ 
   return { output, error };
 }
 
-/** Runs a command as a separate program. */
+/** Runs a command as a separate process. */
 function runCommand(name: 'merchant' | 'checkout', args: string[]) {
   return runProgram(`src/cli/${name}.ts`, args, { DATABASE_URL: gateway.databaseUrl });
 }
@@ -141,10 +141,10 @@ test('commands that change a merchant report the change, and merchant list and l
   expect(logged).toHaveLength(entries.length + 1);
 });
 
-const empty = useTestDatabase();
+const emptyDatabase = useTestDatabase();
 
 test.each(['list', 'log'])('merchant %s reports that there is nothing to list, and prints no JSON', async (command) => {
-  const accounts = openAccountAdmin({ url: empty.url });
+  const accounts = openAccountAdmin({ url: emptyDatabase.url });
   onTestFinished(() => accounts.close());
   expect((await merchantOf(accounts, command)).output).toMatch(/^(There are no|The .+ is empty)/);
   expect((await merchantOf(accounts, command, '--json')).output).toBe('');

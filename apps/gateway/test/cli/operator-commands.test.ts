@@ -67,7 +67,7 @@ async function merchant(args: readonly string[], settings: Parameters<typeof ope
 const webhook = (args: readonly string[], settings?: Parameters<typeof openOperator>[1]) =>
   merchant(['webhook', ...args], settings);
 
-/** Runs `set`, after removing an earlier endpoint, or `rotate`. Returns the new secret. */
+/** Runs `rotate`, or `set` after removing an earlier endpoint. Returns the new secret. */
 async function secretOf(...args: readonly string[]): Promise<string> {
   if (args[0] === 'set') await webhook(['remove', clientId]);
   const { output } = await webhook([...args, '--json'], anyAddress);

@@ -18,7 +18,7 @@ import { callJson, postOrder, readOrder } from '../helpers/send-order.ts';
 
 const run = promisify(execFile);
 
-/** The commands of the guide, with `backups` as the folder for the backups. */
+/** Returns the commands of the guide, with `backups` as the folder for the backups. */
 async function guide(backups: string): Promise<[settings: string, backup: string, restore: string]> {
   const page = await readFile(new URL('../../../../docs/production.md', import.meta.url), 'utf8');
   const section = page.split(/^## /m).find((text) => text.startsWith('Backup and restore\n')) ?? '';
@@ -64,7 +64,7 @@ function sendOrders(gateway: RunningGateway) {
 }
 
 const title =
-  'a point-in-time restore has exactly the orders acknowledged before that time, and its event feed continues';
+  'a point-in-time restore has the orders acknowledged before that time, none sent later, and its event feed continues';
 
 test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async () => {
   const backups = await temporaryFolder();
@@ -73,7 +73,7 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
   const [settings, backup, restore] = await guide(backups);
 
-  // The only setting that requires a restart.
+  // archive_mode is the only setting of the guide that requires a restart.
   const server = await startTestServer({ archive_mode: 'on' });
   onTestFinished(server.stop);
   const gateway = await runGateway({ server });
@@ -148,8 +148,8 @@ async function listOrders(url: string, credentials: Credentials): Promise<Map<st
 }
 
 /**
- * Takes a base backup with pg_basebackup. If version 18 of the program is missing, sends the command that it would
- * send, for which the server writes the same file.
+ * Takes a base backup with pg_basebackup. If version 18 of the program is missing, sends the replication command that
+ * the program would send, and the server writes the same file.
  */
 async function baseBackup(server: TestServer, command: string, backups: string): Promise<void> {
   const { stdout } = await run('pg_basebackup', ['--version']).catch(() => ({ stdout: '' }));

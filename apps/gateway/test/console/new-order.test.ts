@@ -6,7 +6,7 @@ import { callJson } from '../helpers/send-order.ts';
 
 const gateway = useGateway({ hasConsole: true, mode: 'test' });
 
-/** The fields of a form that creates a valid order. */
+/** Returns the fields of a form that creates a valid order. */
 function validForm(overrides: Record<string, string> = {}): Record<string, string> {
   const { order_checksum: _checksum, order_amount, ...input } = validOrderInput({ order_id: `form-${Math.random()}` });
   const texts = Object.entries({ ...input, order_amount }).map(([name, value]) => [name, `${value ?? ''}`]);

@@ -47,7 +47,8 @@ test('every page is rejected without a session, or with an invalid cookie', asyn
   }
 });
 
-// Otherwise a site could read the pages by pointing its own host name to this machine (DNS rebinding).
+// If such a request were accepted, a site could read the pages by pointing its own host name to this machine (DNS
+// rebinding).
 test('a request is rejected if its Host header does not name the local machine', async () => {
   const { cookie } = await signIn();
   const statusAt = async (host: string) => {
@@ -75,7 +76,7 @@ test.each([
   const { cookie, get } = await signIn();
   const url = address();
   const headers = { cookie, ...foreign };
-  // Unlike `request`, this sends no other headers that a browser would add.
+  // Unlike `request`, this call adds none of the headers that a browser sends.
   const response = await fetch(url, { headers, redirect: 'manual', ...('form' in options && { method: 'POST' }) });
   await response.text();
   expect([response.status, (await get()).status]).toEqual([403, 200]);

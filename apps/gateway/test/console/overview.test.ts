@@ -17,7 +17,7 @@ const copy = (orderId: string, count: number, values: string) =>
     from orders, generate_series(1, ${count}) as n where order_id = '${orderId}'`,
   );
 
-test('is the first page after signing in', async () => {
+test('the overview is the first page after signing in', async () => {
   const { get } = await signIn(gateway, { role: 'read' });
   const first = await get('');
   expect([first.status, first.headers.get('location')]).toEqual([303, '/console/overview']);
@@ -27,7 +27,7 @@ test('is the first page after signing in', async () => {
   expect(text).toContain('href="/console/overview" aria-current="page"');
 });
 
-describe('of a shop with orders', () => {
+describe('the overview of a shop with orders', () => {
   let text: string;
   beforeAll(async () => {
     // The test expects all its orders on the same day, so it does not start in the last minute of one.
@@ -47,7 +47,7 @@ describe('of a shop with orders', () => {
     ({ text } = await (await signIn(shop, { role: 'read' })).get('/overview'));
   });
 
-  /** The texts in the section of a currency that match a pattern. */
+  /** Returns the texts in the section of a currency that match a pattern, without their tags. */
   const figuresIn = (currency: string, pattern: RegExp) => {
     const [section = ''] = new RegExp(`aria-label="${currency}".*?</section>`, 's').exec(text) ?? [];
     return section.match(pattern)?.map((match) => match.replaceAll(/<[^>]*>/g, ' ').trim());
@@ -81,7 +81,7 @@ describe('of a shop with orders', () => {
   });
 });
 
-test('states which orders it counts if there are too many to count', async () => {
+test('the overview states which orders it counts if there are too many to count', async () => {
   const shop = await gateway.newMerchant('Large Shop');
   await createOrder(shop, 'first');
   const person = await signIn(shop);

@@ -79,7 +79,7 @@ test('a manager invites a colleague, ends a session, and signs everyone out', as
   expect((await otherVisitor.get('/sessions')).status).toBe(200);
 });
 
-test('the role read sees only the action it is allowed to take, and gets 403 for every other one', async () => {
+test('the role read sees only the action that it may take, and gets 403 for every other action', async () => {
   const clerk = await signIn(gateway, { role: 'read' });
   const { text } = await clerk.get('/sessions');
   expect(text.match(/<form[^>]*action="[^"]*"/g)).toEqual(['<form method="post" action="/shop/console/sign-out"']);

@@ -67,7 +67,7 @@ test('a delivery is listed with its attempts, and can be repeated', async () => 
   await visitor.post(`${path}/delete`);
 });
 
-test('an invalid URL is reported beside its field, which keeps it', async () => {
+test('an invalid URL is reported beside its field, which keeps the value that was typed', async () => {
   const { status, text } = await visitor.post('/webhooks', { url: 'shop' });
   expect([status, text]).toEqual([400, expect.stringMatching(/value="shop" name="url"[^>]+aria-invalid="true"/)]);
   expect(await endpoints()).toEqual([]);

@@ -12,7 +12,7 @@ const gateway = useGateway();
 
 const program = join(import.meta.dirname, '../../../../packages/client/src/cli.ts');
 
-/** Starts `order-gateway-client listen`, and ends it with the test. `lines` is its output so far. */
+/** Starts `order-gateway-client listen`, and ends it with the test. `lines` contains its output so far. */
 function startListen(args: readonly string[], secret = gateway.credentials.clientSecret) {
   const { clientId: CLIENT_ID } = gateway.credentials;
   const env = { PATH: process.env.PATH, BASE_URL: gateway.url, CLIENT_ID, CLIENT_SECRET: secret };

@@ -28,7 +28,7 @@ function clientOf(options: Partial<ClientOptions> = {}) {
   return createClient({ baseUrl: gateway.url, ...gateway.credentials, ...options });
 }
 
-/** A valid order without a checksum: the client adds it. */
+/** Returns a valid order without a checksum, which the client adds. */
 function orderOf(orderId: string, overrides: Partial<NewOrder> = {}): NewOrder {
   const { order_checksum, ...order } = validOrderInput({ order_id: orderId, service_type: 'DIGITAL' as const });
   return { ...order, ...overrides };
@@ -87,7 +87,7 @@ describe('@order-gateway/client with a gateway:', () => {
     expect(limited.calls.some(({ code }) => code === 'rate_limited')).toBe(true);
   });
 
-  test('an order whose response was lost twice is created once', async () => {
+  test('an order is created once, even if its response is lost twice', async () => {
     let forwarded = 0;
     const proxy = createServer(async (request, response) => {
       const forwardedResponse = await postJson(gateway, request.url ?? '', await text(request));
@@ -132,7 +132,7 @@ describe('@order-gateway/client with a gateway:', () => {
     );
     expect(await list({ currency: 'EUR' })).toEqual(idsOf(created));
     expect(await list({ currency: 'USD' })).toEqual([]);
-    // Several orders can have the same millisecond.
+    // Several orders can have been created in the same millisecond.
     const middle = created[3]?.created_at ?? '';
     expect(await list({ createdFrom: middle })).toEqual(
       idsOf(created.filter(({ created_at }) => created_at >= middle)),
@@ -142,7 +142,7 @@ describe('@order-gateway/client with a gateway:', () => {
     );
   });
 
-  test('listEvents returns every event once if the caller stores the cursor', async () => {
+  test('listEvents returns every event once if each call passes the cursor of the previous page', async () => {
     const client = clientOf((await gateway.newMerchant()).credentials);
     let { next_cursor: cursor } = await client.listEvents({ limit: 100 });
     const ids = ['event-1', 'event-2', 'event-3'];
@@ -172,7 +172,7 @@ describe("the programs of the client's README", () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Returns the path of the program that calls a function. */
+  /** Writes the program that calls a function to a file, and returns the path. */
   async function writeProgram(calls: string): Promise<string> {
     const code = programs.find((program) => program.includes(`await ${calls}(`));
     if (code === undefined) throw new Error(`no program calls ${calls}`);

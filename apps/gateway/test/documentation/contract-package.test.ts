@@ -56,7 +56,10 @@ test('the package contains both module formats with types, the proto files, READ
   expect(outside.sort()).toEqual(['LICENSE', 'README.md', 'dist/cjs/package.json', 'package.json']);
 });
 
-/** Compiles a file in the project with `--strict` and the package's types, and runs the result. */
+/**
+ * Compiles a file in the project with `--strict` and the package's types, and runs the result. Returns its standard
+ * output. Rejects with the compiler's errors.
+ */
 async function compileAndRun(file: string, content: string, module: string): Promise<string> {
   await writeFile(join(project, file), content);
   const strict = ['--strict', '--target', 'es2023', '--lib', 'es2023,dom', '--types', 'node', '--ignoreConfig'];
@@ -76,6 +79,7 @@ async function compileAndRun(file: string, content: string, module: string): Pro
   return (await run(process.execPath, [compiled], { cwd: project, env, timeout: waitLimitMs })).stdout;
 }
 
+/** Returns the programs in the README of the installed package. */
 async function examples(): Promise<string[]> {
   const readme = await readFile(join(project, 'node_modules/@order-gateway/contract/README.md'), 'utf8');
   return [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => code);

@@ -14,10 +14,10 @@ import { callJson, createOrder, postJson } from '../helpers/send-order.ts';
 
 const examplesFolder = join(import.meta.dirname, '../../../../docs/examples');
 
-/** A folder from which the examples can import their packages. */
+/** The folder of the copied examples, from which they can import their packages. */
 const projectFolder = join(import.meta.dirname, '../../node_modules/.cache/examples');
 
-/** Node.js, with the client package resolved to its source. */
+/** The command that runs Node.js with the client package resolved to its source. */
 const node = [process.execPath, '--conditions=@order-gateway/source'] as const;
 
 interface Language {
@@ -35,6 +35,7 @@ interface Language {
   readonly prepare?: () => Promise<void>;
 }
 
+/** Runs a command. Returns a description of its failure, or `undefined` if it succeeds. */
 function failing(command: string, ...args: string[]): string | undefined {
   const { status } = spawnSync(command, args, { stdio: 'ignore', timeout: waitLimitMs });
   return status === 0 ? undefined : `\`${[command, ...args].join(' ')}\` fails`;
@@ -115,7 +116,7 @@ function addresses(): Readonly<Record<string, string>> {
   };
 }
 
-/** Runs an example that creates an order. */
+/** Runs an example that creates an order. Returns its standard output. */
 function create(language: Language, variables: Readonly<Record<string, string>>): Promise<string> {
   return run(language, language.creates, {
     ...addresses(),
@@ -125,7 +126,7 @@ function create(language: Language, variables: Readonly<Record<string, string>>)
   });
 }
 
-/** Returns the output of a program that must fail. */
+/** Returns the output of a program that must fail, or a text that says that it succeeded. */
 function outputOfFailure(running: Promise<unknown>): Promise<string> {
   return running.then(
     () => 'the program succeeded',
@@ -140,7 +141,7 @@ describe.each(runnable)('the example in %s', (name, language) => {
     const orderId = `example-${name}`;
     const printed = JSON.parse((await create(language, { ORDER_ID: orderId })).trim().split('\n').at(-1) ?? '');
     const order = (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
-    // Protobuf's JSON writes 64-bit integers as text.
+    // In Protobuf's JSON, 64-bit integers are strings.
     expect({ ...printed, service_order_id: Number(printed.service_order_id) }).toEqual(order);
   });
 
@@ -191,7 +192,7 @@ const signingKey = Buffer.alloc(32, 7);
 const signingSecret = `whsec_${signingKey.toString('base64')}`;
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 
-/** The headers of a webhook signed by the reference library of Standard Webhooks, as environment variables. */
+/** Returns the headers of a webhook, signed by the reference library of Standard Webhooks, as environment variables. */
 function signedWebhook(body: string, ageSeconds = 0, secrets = [signingSecret]): Record<string, string> {
   const signedAt = new Date(Date.now() - ageSeconds * 1_000);
   return {
@@ -202,7 +203,7 @@ function signedWebhook(body: string, ageSeconds = 0, secrets = [signingSecret]):
   };
 }
 
-/** A signed return as environment variables: the URL, and its query parameters for the shell example. */
+/** Returns a signed return as environment variables: the URL, and its query parameters for the shell example. */
 function signedReturn(change: { status?: string; ageSeconds?: number; secret?: string } = {}): Record<string, string> {
   const signedAt = String(Math.floor(Date.now() / 1_000) - (change.ageSeconds ?? 0));
   const text = `a\\|b\\\\é|42|UN_PAID|${signedAt}`;

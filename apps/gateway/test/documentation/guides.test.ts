@@ -40,7 +40,7 @@ async function shell(script: string): Promise<string> {
   return (await promisify(execFile)('sh', ['-c', script], { cwd: repository, timeout: waitLimitMs })).stdout;
 }
 
-/** The merchant's credentials, by their placeholders. */
+/** Returns the merchant's credentials, by the placeholders of the guides. */
 const merchant = () => ({
   '<APP_ID>': gateway.credentials.clientId,
   '<SECRET_KEY>': gateway.credentials.clientSecret,

@@ -26,7 +26,7 @@ test.skipIf(mustSkip('the commands of the README', missing('curl')))(
 
     const [setVariables = 'no variables'] = /^export .+?[^\\]$/ms.exec(banner) ?? [];
     const run = async (commands: string) => {
-      // Without other variables, the script shows that it sets all it needs. `-eu` ends it at the first error.
+      // No other variable is set, so the commands must set all that they need. `-eu` ends them at the first error.
       const options = { timeout: waitLimitMs, env: { PATH: process.env.PATH } };
       const { stdout } = await promisify(execFile)('sh', ['-euc', `${setVariables}\n${commands}`], options);
       return stdout;

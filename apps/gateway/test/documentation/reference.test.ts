@@ -242,7 +242,7 @@ describe('GET /docs', () => {
 });
 
 describe('GET /docs of a gateway with a demo merchant', () => {
-  const open = async (url: string, host: string) => {
+  const fetchDocs = async (url: string, host: string) => {
     const { hostname, port } = new URL(url);
     const request = httpRequest({ host: hostname, port, path: '/docs', headers: { host } }).end();
     const [response] = await once(request, 'response');
@@ -251,20 +251,20 @@ describe('GET /docs of a gateway with a demo merchant', () => {
 
   test("contains the demo merchant's credentials at the local address, and is not cached", async () => {
     const { demo, url, baseUrl } = await runGateway({ hasDemo: true });
-    const { cacheControl, page } = await open(url, new URL(baseUrl).host);
+    const { cacheControl, page } = await fetchDocs(url, new URL(baseUrl).host);
     expect(cacheControl).toBe('no-store');
     expect([demo?.clientId, demo?.clientSecret].map((value) => page.includes(`&quot;${value}&quot;`))).toEqual([
       true,
       true,
     ]);
-    const rebound = await open(url, 'rebound.example.com');
+    const rebound = await fetchDocs(url, 'rebound.example.com');
     expect([rebound.cacheControl, rebound.page.includes(demo?.clientSecret ?? '')]).toEqual(['max-age=60', false]);
   });
 
   test('contains no credentials at a public address, or without a demo merchant', async () => {
     for (const options of [{ hasDemo: true, baseUrl: 'https://pay.gateway.test' }, {}]) {
       const { demo, url, baseUrl } = await runGateway(options);
-      const { page } = await open(url, new URL(baseUrl).host);
+      const { page } = await fetchDocs(url, new URL(baseUrl).host);
       expect(page).not.toContain(demo?.clientSecret ?? 'sk_');
     }
   });

@@ -67,7 +67,7 @@ test.each([
   }
 });
 
-test('a change of the brand may have 256 KiB of base64, and every other request has a lower limit', async () => {
+test('a logo may have 256 KiB of base64, and requests that do not change a brand have a lower limit', async () => {
   const merchant = await gateway.newMerchant();
   const filler = Buffer.concat([Buffer.from([0xff, 0xfe, 0xff, 0xfd]), Buffer.alloc(65_531)]);
   const padded = Buffer.concat([jpeg.subarray(0, 2), filler, filler, filler, jpeg.subarray(2)]);

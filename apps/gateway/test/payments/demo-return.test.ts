@@ -5,7 +5,7 @@ import { createOrder, pressPay } from '../helpers/send-order.ts';
 
 const gateway = useGateway({ hasDemo: true });
 
-const open = async (url: string) => {
+const fetchPage = async (url: string) => {
   const response = await fetch(url);
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
@@ -22,7 +22,7 @@ async function returnOfDemoOrder(): Promise<URL> {
 }
 
 test('GET /demo/return shows what a shop receives, with a valid signature, even after a rotation', async () => {
-  const { status, headers, text } = await open((await returnOfDemoOrder()).href);
+  const { status, headers, text } = await fetchPage((await returnOfDemoOrder()).href);
   expect(status).toBe(200);
   expect(Object.fromEntries(headers)).toMatchObject({
     'cache-control': 'no-store',
@@ -32,7 +32,7 @@ test('GET /demo/return shows what a shop receives, with a valid signature, even 
   });
   for (const shown of ['Thank you for your payment', 'demo-1000', '>PAID<', '>Valid<']) expect(text).toContain(shown);
   await giveSigningSecret(gateway.databaseUrl, gateway.demo?.clientId ?? '');
-  expect((await open((await returnOfDemoOrder()).href)).text).toContain('>Valid<');
+  expect((await fetchPage((await returnOfDemoOrder()).href)).text).toContain('>Valid<');
 });
 
 test.each([
@@ -46,7 +46,7 @@ test.each([
   const changed = await returnOfDemoOrder();
   if (value === null) changed.searchParams.delete(name);
   else changed.searchParams.set(name, value);
-  const { status, text } = await open(changed.href);
+  const { status, text } = await fetchPage(changed.href);
   expect([status, text.includes(`>${label}<`), text.includes('Thank you')]).toEqual([200, true, false]);
 });
 
@@ -55,7 +55,7 @@ test('GET /demo/return shows markup in any parameter as text, and never calls it
   const names = ['order_id', 'service_order_id', 'order_status', 'signed_at', 'signature'];
   const hostile = new URLSearchParams(names.map((name) => [name, markup]));
   for (const query of [`?${hostile}`, '']) {
-    const { status, text } = await open(`${gateway.url}/demo/return${query}`);
+    const { status, text } = await fetchPage(`${gateway.url}/demo/return${query}`);
     expect([status, text.includes('>Valid<'), /<script|<b /.test(text)]).toEqual([200, false, false]);
   }
 });
@@ -64,10 +64,10 @@ test("GET /demo/return does not accept another merchant's signature", async () =
   const other = await gateway.newMerchant('Other Shop', 'test');
   await giveSigningSecret(gateway.databaseUrl, other.credentials.clientId);
   const { payment_link } = await createOrder(other, 'other-1', { return_url: `${gateway.baseUrl}/demo/return` });
-  expect((await open((await returnOf(payment_link)).href)).text).toContain('>Not valid<');
+  expect((await fetchPage((await returnOf(payment_link)).href)).text).toContain('>Not valid<');
 });
 
 test('GET /demo/return without a demo merchant: 404', async () => {
   const other = await runGateway();
-  expect((await open(`${other.url}/demo/return`)).status).toBe(404);
+  expect((await fetchPage(`${other.url}/demo/return`)).status).toBe(404);
 });

@@ -4,10 +4,10 @@ import { type Caller, callJson } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
-/** A merchant's audit log. */
+/** Returns a merchant's audit log. */
 const logOf = ({ credentials: { clientId } }: Caller) => gateway.accounts.log({ clientId, after: 0, limit: 100 });
 
-/** The number of a merchant's secrets that have no end. */
+/** Returns the number of a merchant's secrets that do not expire. */
 async function countSecrets({ credentials }: Caller): Promise<number | undefined> {
   const secrets = await gateway.accounts.listSecrets(credentials.clientId);
   return secrets?.filter(({ endsAt }) => endsAt === null).length;
@@ -55,9 +55,9 @@ test('concurrent calls never create a 6th working secret', async () => {
     return body.code ?? status;
   };
   const codes = await Promise.all(Array.from({ length: 20 }, create));
-  // On a busy machine, the outcome of a call can be unknown. It may have created a secret.
-  const unknown = ['unavailable', 'deadline_exceeded', 'overloaded'];
-  expect(codes.filter((code) => ![201, 'too_many_client_secrets', ...unknown].includes(code))).toEqual([]);
+  // On a busy machine, a call can fail, although it may have created a secret.
+  const failures = ['unavailable', 'deadline_exceeded', 'overloaded'];
+  expect(codes.filter((code) => ![201, 'too_many_client_secrets', ...failures].includes(code))).toEqual([]);
   await expect.poll(create).toBe('too_many_client_secrets');
   expect(await countSecrets(merchant)).toBe(5);
 });
@@ -67,7 +67,7 @@ test('a revoked secret can manage nothing, even while other calls may still use 
   const { body: created } = await callJson(merchant, 'POST', '/client_secrets');
   const { body: endpoint } = await callJson(merchant, 'POST', '/webhook_endpoints', { url: 'https://203.0.113.7/' });
   const leaked = withSecret(merchant, created.client_secret);
-  // The gateway caches the secret from now on.
+  // With this call, the gateway caches the secret.
   expect((await callJson(leaked, 'GET', '/orders')).status).toBe(200);
   expect((await callJson(merchant, 'POST', `/client_secrets/${created.id}/revoke`)).status).toBe(200);
   const before = await logOf(merchant);

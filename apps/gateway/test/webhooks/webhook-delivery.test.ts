@@ -24,7 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => endpoints?.close());
 
-const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)] as const;
+const [firstKey, secondKey] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)] as const;
 const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
 
 /** Starts a delivery that runs until the test has finished. */
@@ -65,7 +65,7 @@ async function newMerchant(
 ): Promise<{ merchantId: AccountId; endpointId: string; receiver: WebhookReceiver }> {
   const receiver = await runWebhookReceiver(respond && { respond });
   const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [AccountId];
-  await endpoints.create(merchantId, { url: receiver.url, signingSecret: secrets.encrypt(merchantId, first) });
+  await endpoints.create(merchantId, { url: receiver.url, signingSecret: secrets.encrypt(merchantId, firstKey) });
   const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
   return { merchantId, endpointId, receiver };
 }
@@ -75,21 +75,21 @@ async function storeEvent(merchantId: AccountId): Promise<string> {
   return eventId;
 }
 
-/** The deliveries to a merchant's only endpoint, newest first. */
+/** Returns the deliveries to a merchant's only endpoint, newest first. */
 async function deliveriesOf(merchantId: AccountId) {
   const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
   return (await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 9 })).deliveries;
 }
 
-/** The state of a merchant's only delivery. */
+/** Returns the state of a merchant's only delivery. */
 async function stateOf(merchantId: AccountId) {
   const [delivery] = await deliveriesOf(merchantId);
   const { attempts, lastResult, deliveredAt, nextAttemptAt } = delivery ?? {};
   return { attempts, lastResult, isDelivered: deliveredAt !== null, isPending: nextAttemptAt !== null };
 }
 
-/** Verifies a message as merchants do, and returns it. */
-function verified({ headers, body }: ReceivedWebhook, secret = first): unknown {
+/** Verifies a webhook as merchants do, and returns its message. */
+function verified({ headers, body }: ReceivedWebhook, secret = firstKey): unknown {
   return new Webhook(formatSigningSecret(secret)).verify(body, headers as Record<string, string>);
 }
 
@@ -118,7 +118,7 @@ test('an event is delivered once, with its order, signed according to Standard W
     data: expect.objectContaining({ order_id: 'WEB-2026-000417', order_status: 'CANCELLED', order_amount: 1_249.5 }),
   });
   expect(request.body).not.toContain('noor.vanderlinden');
-  expect(() => verified(request, second)).toThrow();
+  expect(() => verified(request, secondKey)).toThrow();
 });
 
 test('a failed attempt is repeated after its scheduled pause, with the same id and a valid signature', async () => {
@@ -140,14 +140,14 @@ test('a failed attempt is repeated after its scheduled pause, with the same id a
   for (const request of receiver.received) verified(request);
 });
 
-test('an attempt that succeeds after failed ones makes the delivery', async () => {
+test('a delivery succeeds with a later attempt if earlier ones fail', async () => {
   const { merchantId } = await newMerchant(respondWith(500, 302, 204));
   await storeEvent(merchantId);
   startDelivery();
   await expect.poll(() => stateOf(merchantId)).toMatchObject({ attempts: 3, isDelivered: true, isPending: false });
 });
 
-test('after the last attempt a delivery is given up', async () => {
+test('a delivery is given up after its last attempt', async () => {
   const { merchantId, receiver } = await newMerchant(respondWith(503));
   await storeEvent(merchantId);
   startDelivery((attempt) => (attempt < 2 ? 0 : undefined));
@@ -160,7 +160,7 @@ test('nothing is sent if the signing secret was stored with another key, and the
   const { merchantId, endpointId, receiver } = await newMerchant();
   const otherKey = createSigningSecrets([new Uint8Array(32).fill(8)]);
   await endpoints.remove(merchantId, endpointId);
-  await endpoints.create(merchantId, { url: receiver.url, signingSecret: otherKey.encrypt(merchantId, first) });
+  await endpoints.create(merchantId, { url: receiver.url, signingSecret: otherKey.encrypt(merchantId, firstKey) });
   await storeEvent(merchantId);
   startDelivery(() => 3_600);
   const lastResult = 'the signing secret was stored with another SECRETS_KEY';
@@ -169,11 +169,11 @@ test('nothing is sent if the signing secret was stored with another key, and the
 });
 
 test('an orderly stop lets attempts in flight finish', async () => {
-  const { promise: isReceived, resolve: receive } = Promise.withResolvers<ServerResponse>();
+  const { promise: received, resolve: receive } = Promise.withResolvers<ServerResponse>();
   const { merchantId } = await newMerchant((_, response) => receive(response));
   await storeEvent(merchantId);
   const delivery = startDelivery();
-  const response = await isReceived;
+  const response = await received;
   const closed = delivery.close();
   response.writeHead(200).end();
   await closed;
@@ -181,13 +181,13 @@ test('an orderly stop lets attempts in flight finish', async () => {
 });
 
 test('a stop cuts off attempts that take too long, and keeps their deliveries for another process', async () => {
-  const { promise: isReceived, resolve: receive } = Promise.withResolvers<ServerResponse>();
+  const { promise: received, resolve: receive } = Promise.withResolvers<ServerResponse>();
   const { merchantId, receiver } = await newMerchant((_, response) => receive(response));
   await storeEvent(merchantId);
   const delivery = startDelivery();
-  const isCut = once(await isReceived, 'close');
+  const connectionClosed = once(await received, 'close');
   await delivery.close();
-  await isCut;
+  await connectionClosed;
   expect(await stateOf(merchantId)).toMatchObject({ attempts: 1, lastResult: null, isDelivered: false });
   expect(receiver.received).toHaveLength(1);
 });
@@ -197,7 +197,7 @@ test('endpoints that hang or fail do not delay other endpoints, and get few atte
   const failing = await Promise.all(Array.from({ length: 4 }, () => newMerchant(respondWith(500))));
   const healthy = await Promise.all(Array.from({ length: 8 }, () => newMerchant()));
   const all = [...hanging, ...failing, ...healthy].map(({ merchantId }) => merchantId);
-  // An endpoint may not have as many in flight.
+  // More events than an endpoint may have attempts in flight.
   const eventsPerMerchant = webhookLimits.perEndpoint + 4;
   await storeEvents(database.sql, all, eventsPerMerchant);
   // No hanging attempt ends during the test.
@@ -215,7 +215,7 @@ test('failing endpoints, however many, get only a part of the attempts in flight
   await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, failing_since)
     select id, 'we_' || id, ${hanging.url}, '', now() from unnest(${[...failing]}::bigint[]) id`;
   for (const merchantId of failing) {
-    const signingSecret = secrets.encrypt(merchantId, first);
+    const signingSecret = secrets.encrypt(merchantId, firstKey);
     await database.sql`update webhook_endpoints set signing_secret = ${signingSecret} where merchant_id = ${merchantId}`;
   }
   await storeEvents(database.sql, failing, 2);
@@ -234,7 +234,7 @@ test('an endpoint with a slow attempt gets no other attempt until that one has e
   startDelivery(() => 3_600);
   await expect.poll(() => receiver.received.length).toBe(1);
   await sleep(webhookLimits.slowAfterMs * 1.2);
-  // Both are due at the same time, so that one claim takes both.
+  // Both deliveries become due at the same time, so that one claim takes both.
   await storeEvents(database.sql, [merchantId, other.merchantId], 1);
   await expect.poll(() => other.receiver.received.length).toBe(1);
   expect(receiver.received.length).toBe(1);

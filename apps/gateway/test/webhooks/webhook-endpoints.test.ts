@@ -33,16 +33,16 @@ async function logOf({ credentials }: Caller) {
 
 test('a ping reports an error, and a merchant may have only two in flight', async () => {
   const merchant = await gateway.newMerchant();
-  const { promise: isOpen, resolve: open } = Promise.withResolvers<void>();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const receiver = await runWebhookReceiver({
-    respond: (_, response) => void isOpen.then(() => response.writeHead(500).end()),
+    respond: (_, response) => void released.then(() => response.writeHead(500).end()),
   });
   const { id } = await create(merchant, receiver.url);
   const ping = () => callJson(merchant, 'POST', `/webhook_endpoints/${id}/ping`);
   const waiting = [ping(), ping()];
   await expect.poll(() => receiver.received.length).toBe(2);
   expect((await ping()).body.code).toBe('rate_limited');
-  open();
+  release();
   expect((await Promise.all(waiting)).map(({ body }) => body)).toEqual(
     waiting.map(() => ({ delivered: false, result: 'HTTP 500' })),
   );
@@ -130,7 +130,7 @@ test('loopback URLs are allowed if webhooks may be sent to this machine, as with
   expect([body.code, body.detail]).toEqual(['webhook_url_not_allowed', 'The URL must begin with https://.']);
 });
 
-test('the oldest endpoint signs return URLs, and the next one does after its deletion', async () => {
+test('the oldest endpoint signs return URLs, and after its deletion the next oldest does', async () => {
   const merchant = await gateway.newMerchant();
   const [oldest, next] = [
     await create(merchant, 'https://shop.invalid/1'),

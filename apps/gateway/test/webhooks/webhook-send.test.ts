@@ -72,7 +72,7 @@ test.each([
   ['IPv4', async () => ['192.0.2.1'], () => new Promise<string[]>(() => {}), ['192.0.2.1']],
   ['IPv6', () => Promise.reject(new Error('ENODATA')), () => sleep(20, ['2001:db8::1']), ['2001:db8::1']],
   ['both', async () => ['192.0.2.1'], async () => ['2001:db8::1'], ['192.0.2.1', '2001:db8::1']],
-])('a host name resolves if name servers respond for %s', async (_, resolve4, resolve6, addresses) => {
+])('a host name resolves if name servers have addresses for %s', async (_, resolve4, resolve6, addresses) => {
   const resolve = createResolve({ resolve4, resolve6 });
   expect((await resolve('shop.example')).map(({ address }) => address)).toEqual(addresses);
 });
