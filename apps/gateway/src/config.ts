@@ -403,7 +403,7 @@ function readSecret(env: Environment, name: string): string | undefined {
   return text;
 }
 
-/** Formats an invalid value on one line, without the user and password of a URL. */
+/** Formats an invalid value on one line, shortened and without the user and password of a URL. */
 function shown(text: string): string {
   const value = text.replace(/\/\/[^/]*@/, '//...@');
   return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);

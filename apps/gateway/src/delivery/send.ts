@@ -146,8 +146,8 @@ const resolutionDelayMs = 50;
 
 /**
  * Resolves a name by DNS only. The system's lookup would occupy one of four threads, so slow name servers would delay
- * all other endpoints. Some name servers never respond to queries for IPv6. Waiting for three of them takes 17 s,
- * longer than an attempt.
+ * all other endpoints. Some name servers never respond to queries for IPv6. Waiting for three such servers takes
+ * 17 s, longer than an attempt.
  */
 export function createResolve(
   resolver: Readonly<Record<'resolve4' | 'resolve6', (hostname: string) => Promise<string[]>>> = new Resolver({

@@ -25,7 +25,7 @@ export interface AuthenticateDeps {
 /** The two credential headers, or gRPC metadata, of a request. */
 type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[Key] | undefined };
 
-/** Checks the credentials of a request within the time given. Missing, unknown and wrong ones get the same failure. */
+/** Checks the credentials of a request within `timeoutMs`. Missing, unknown and wrong ones get the same failure. */
 export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Account, Failure>>;
 
 const { cacheLifeMs, refreshAgeMs, cachedAccountsMax, uncachedLookupsMax, rejectedAfterMs, hashedSecretsMax } =

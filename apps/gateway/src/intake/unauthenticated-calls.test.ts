@@ -92,7 +92,7 @@ test('failed authentications above the limit are rate_limited after a pause, unt
   expect(await settled([reject()])).toEqual([unauthenticated]);
 });
 
-test('a public network has its own limit of failed authentications', async () => {
+test('each public network has its own limit of failed authentications', async () => {
   const { calls, peer, settled } = setUp();
   const failures = ['8.8.8.8', '8.8.8.8', '8.8.8.8', '8.8.4.4'].map((address) => calls.reject(peer(address)));
   expect(await settled(failures)).toEqual([unauthenticated, unauthenticated, 'pending', unauthenticated]);

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Where webhooks may be sent: `public` allows https to public addresses, `loopback` also allows this machine, even over
- * http, and `any` allows every address. The last two are for development.
+ * The addresses to which webhooks may be sent: `public` allows https to public addresses, `loopback` also allows this
+ * machine, even over http, and `any` allows every address. The last two are for development.
  */
 export type AllowedAddresses = 'public' | 'loopback' | 'any';
 

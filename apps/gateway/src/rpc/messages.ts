@@ -1,8 +1,8 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import type { Members } from '../operations/operation.ts';
 
-// Converters between Protobuf messages and plain objects with the field names of the API. A converter is built once per
-// message type, so that calls need no reflection.
+// Converts between Protobuf messages and plain objects with the field names of the API. Each converter is built once
+// per message type, so that calls need no reflection.
 
 type Fields = Record<string, unknown>;
 

@@ -48,7 +48,9 @@ export const routerOptions: ConnectRouterOptions = {
   },
 };
 
-/** Adds the services of the methods to a Connect router. */
+/**
+ * Adds the services of the methods to a Connect router. `streaming` contains the implementations of streaming methods.
+ */
 export function addMethods(
   router: ConnectRouter,
   methods: ReadonlyMap<DescMethod, RpcMethod>,

@@ -153,7 +153,9 @@ export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, ce
 /** Counts a payment that was refused. */
 export type CountRefusal = ReturnType<typeof refusalCounter>;
 
-/** Creates the counter of refused payments, which checkout systems must refund, except for those of test orders. */
+/**
+ * Returns a function that counts a refused payment. Checkout systems must refund such payments, except for test orders.
+ */
 export function refusalCounter(meter: Meter) {
   const refusals = meter.createCounter('order_gateway.payments.refused', {
     description: 'Payments that were reported and refused',

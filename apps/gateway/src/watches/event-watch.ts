@@ -23,8 +23,8 @@ export function createEventWatch(findNewEvents: PostgresOrderStore['findNewEvent
     async look(waiters) {
       const after = new Map<AccountId, number>();
       for (const { subject } of waiters) {
-        // Of several positions of a merchant, the lowest is looked up. A call at a later position may then find nothing
-        // new, and waits again.
+        // If calls of a merchant wait at several positions, the lowest one is looked up. A call at a higher position
+        // may then find nothing new, and waits again.
         const position = Math.min(subject.after.position, after.get(subject.merchantId) ?? Number.POSITIVE_INFINITY);
         after.set(subject.merchantId, position);
       }

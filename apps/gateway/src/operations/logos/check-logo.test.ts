@@ -68,7 +68,7 @@ test.each([
       chunks: [pngChunk('zTXt', Buffer.concat([Buffer.from('Comment\0\0'), deflatedZeros(100_000_000)]))],
     }),
   ],
-])('a PNG whose %s would unpack to 100 MB does not use that memory', async (_, image) => {
+])('a PNG whose %s would unpack to 100 MB does not take that much memory', async (_, image) => {
   expect(image.length).toBeLessThan(logoLimits.bytes);
   const before = process.memoryUsage().arrayBuffers;
   await checkLogo(image);
