@@ -42,7 +42,7 @@ describe('orderDifference of an erased order', () => {
     expect(differenceOf(erased, sent(validOrderFields({ [field]: value })), [key])).toStrictEqual(names);
   });
 
-  it('differs in all personal fields without the key, with another key, for the stored values and for another merchant', () => {
+  it('contains all personal fields without the key, with another key, for the stored values and for another merchant', () => {
     for (const wrongKeys of [[], [new Uint8Array(32)]])
       expect(differenceOf(erased, sent(fields), wrongKeys)).toStrictEqual(personalNames);
     expect(differenceOf(erased, sent(erased.fields), [key])).toStrictEqual(personalNames);

@@ -50,7 +50,7 @@ describe('the field rules', () => {
     expect(Object.keys(fieldRules)).toStrictEqual([...orderFieldNames]);
   });
 
-  it('use these eleven error codes', () => {
+  it('use eleven error codes', () => {
     expect(fieldErrorCodes.join(' ')).toBe(
       'missing wrong_type blank too_long too_short not_allowed bad_format bad_characters too_precise out_of_range unknown_field',
     );

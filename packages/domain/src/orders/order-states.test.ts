@@ -168,7 +168,7 @@ describe('decide', () => {
     });
   });
 
-  it('a payment that has paid another order is a conflict in every status', () => {
+  it('a payment that was reported for another order is a conflict in every status', () => {
     for (const status of Object.keys(statuses) as OrderStatus[]) {
       const order = orderWithStatus(status);
       const reportedAgain = pay(order, { paymentId: 'p-2', isKnown: true, paidAtMs: 1, currency: 'USD' });
@@ -249,14 +249,14 @@ describe('a lease', () => {
     });
   });
 
-  it('never delays a payment, and ends with it', () => {
+  it('never delays a payment, and ends when the order is paid', () => {
     const order = leased(expiryMs);
     expect(decide(order, pay(order), expiryMs - 10)).toMatchObject({
       value: { change: { order: { orderStatus: 'PAID', lease: null } } },
     });
   });
 
-  it('postpones the expiry against which payments are checked, if it ends later', () => {
+  it('postpones the expiry against which payments are checked, if the lease ends later', () => {
     const order = leased(expiryMs, { endsAtMs: expiryMs + 1_000, isLive: false });
     const paidAt = (paidAtMs: number, nowMs: number) => resultOf(order, pay(order, { paidAtMs }), nowMs);
     expect([paidAt(expiryMs + 999, expiryMs + 500), paidAt(expiryMs + 999, expiryMs + 2_000)]).toEqual([

@@ -41,7 +41,7 @@ describe('createServiceOrderIds', () => {
     expect([await ids.take(), await ids.take(), await ids.take()]).toStrictEqual([2, 5, 6]);
   });
 
-  it('returns no id twice and wastes no block, for any block size, order of calls and delay of reservations', async () => {
+  it('returns no id twice and reserves at most one block in advance, for any block size, order of calls and delay of reservations', async () => {
     const bursts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 });
     const delays = fc.array(fc.nat(4), { minLength: 1, maxLength: 8 });
     await fc.assert(

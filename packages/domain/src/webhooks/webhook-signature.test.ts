@@ -9,12 +9,12 @@ import {
   webhookSignature,
 } from './webhook-signature.ts';
 
-const [first, second] = [createSigningSecret(randomBytes), createSigningSecret(randomBytes)] as const;
+const [firstSecret, secondSecret] = [createSigningSecret(randomBytes), createSigningSecret(randomBytes)] as const;
 
 describe('a signing secret', () => {
   it('is whsec_ and the base64 of 32 random bytes', () => {
-    expect(formatSigningSecret(first)).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
-    expect(first).not.toEqual(second);
+    expect(formatSigningSecret(firstSecret)).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
+    expect(firstSecret).not.toEqual(secondSecret);
     expect(formatSigningSecret(new Uint8Array(32))).toBe(`whsec_${'A'.repeat(43)}=`);
   });
 
@@ -29,7 +29,7 @@ describe('a signing secret', () => {
 describe('webhookSignature', () => {
   // printf %s 'evt_1.1795208000.{"a":"ü"}' | openssl dgst -sha256 -mac hmac -macopt hexkey:<32 times 07> -binary |
   // base64
-  it('is v1, and the HMAC-SHA256 of the fixed vector', () => {
+  it('is "v1," and the base64 of the HMAC-SHA256 of the fixed vector', () => {
     const message = { id: 'evt_1', timestampSeconds: 1_795_208_000, body: '{"a":"ü"}' };
     expect(webhookSignature(message, [new Uint8Array(32).fill(7)])).toBe(
       'v1,nhcTE27BFxgySQEg9cHsYwCl/ZUYu0iTAn7e6UQWiwA=',
@@ -52,20 +52,20 @@ describe('webhookSignature', () => {
     fc.assert(
       fc.property(fc.json(), (body) => {
         const message = { id: 'evt_1', timestampSeconds: nowSeconds(), body };
-        const signature = webhookSignature(message, [first]);
-        expect(verifyAsMerchant(message, signature, first)).toEqual(JSON.parse(body));
-        expect(() => verifyAsMerchant({ ...message, body: `${body} ` }, signature, first)).toThrow();
-        expect(() => verifyAsMerchant({ ...message, id: 'evt_2' }, signature, first)).toThrow();
-        expect(() => verifyAsMerchant(message, signature, second)).toThrow();
+        const signature = webhookSignature(message, [firstSecret]);
+        expect(verifyAsMerchant(message, signature, firstSecret)).toEqual(JSON.parse(body));
+        expect(() => verifyAsMerchant({ ...message, body: `${body} ` }, signature, firstSecret)).toThrow();
+        expect(() => verifyAsMerchant({ ...message, id: 'evt_2' }, signature, firstSecret)).toThrow();
+        expect(() => verifyAsMerchant(message, signature, secondSecret)).toThrow();
       }),
     );
   });
 
   it('verifies with either of two secrets', () => {
     const message = { id: 'evt_1', timestampSeconds: nowSeconds(), body: '{}' };
-    const signature = webhookSignature(message, [first, second]);
+    const signature = webhookSignature(message, [firstSecret, secondSecret]);
     expect(signature).toMatch(/^v1,\S{44} v1,\S{44}$/);
-    for (const secret of [first, second]) expect(verifyAsMerchant(message, signature, secret)).toEqual({});
+    for (const secret of [firstSecret, secondSecret]) expect(verifyAsMerchant(message, signature, secret)).toEqual({});
     expect(() => verifyAsMerchant(message, signature, createSigningSecret(randomBytes))).toThrow();
   });
 });

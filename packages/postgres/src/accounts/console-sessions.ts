@@ -51,7 +51,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
     signIn: (by, sessionDigest, timeoutMs) =>
       perform(timeoutMs, async (db) => {
         const { user, actor } = by instanceof Uint8Array ? userOfLink(by) : userOfPerson(by);
-        const [used] = await runRecorded<{ account_id: string }>(
+        const [signedIn] = await runRecorded<{ account_id: string }>(
           db,
           user,
           { actor, name: 'console.sign_in', clientId: sql`client_id` },
@@ -61,8 +61,8 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
               select account_id, ${sessionDigest}::bytea, name, role from acted`,
           },
         );
-        if (used === undefined) return undefined;
-        const isOfAccount = eq(consoleSessions.accountId, Number(used.account_id));
+        if (signedIn === undefined) return undefined;
+        const isOfAccount = eq(consoleSessions.accountId, Number(signedIn.account_id));
         const kept = db
           .select({ id: consoleSessions.id })
           .from(consoleSessions)

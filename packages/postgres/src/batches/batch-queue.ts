@@ -47,7 +47,7 @@ interface Entry<Item, Outcome> {
   readonly resolve: (outcome: Outcome | StoreFailure) => void;
   readonly reject: (error: Error) => void;
   readonly deadline: NodeJS.Timeout;
-  readonly addedAt: number;
+  readonly addedAtMs: number;
   readonly spanOfCall: SpanContext | undefined;
 }
 
@@ -130,7 +130,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   const oldestMs = () => {
     const [oldestBatch = waiting] = running;
     const [oldest] = oldestBatch;
-    return oldest === undefined ? 0 : performance.now() - oldest.addedAt;
+    return oldest === undefined ? 0 : performance.now() - oldest.addedAtMs;
   };
 
   const connections = [...new Set(clients)];
@@ -158,7 +158,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
           resolve,
           reject,
           deadline,
-          addedAt: performance.now(),
+          addedAtMs: performance.now(),
           spanOfCall: telemetry.spanOfCall(),
         };
         waiting.push(entry);

@@ -68,14 +68,14 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()) 
           },
           trace.setSpanContext(ROOT_CONTEXT, first),
         );
-      const startedAt = performance.now();
+      const startedAtMs = performance.now();
       try {
         const result = await run();
         if (span !== undefined && hasFailed(result)) span.setStatus({ code: SpanStatusCode.ERROR });
         return result;
       } finally {
         sizes.record(size, labels);
-        durations.record((performance.now() - startedAt) / 1_000, labels);
+        durations.record((performance.now() - startedAtMs) / 1_000, labels);
         span?.end();
       }
     },

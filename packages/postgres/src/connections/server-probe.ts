@@ -49,19 +49,19 @@ export function createServerProbe(url: string): ServerProbe {
   };
 }
 
-function stateFrom(found: ProbeResult, session: Session | undefined): SessionState {
-  if (found === 'no server') return 'lost';
-  if (found === 'too many connections') return 'unknown';
+function stateFrom(result: ProbeResult, session: Session | undefined): SessionState {
+  if (result === 'no server') return 'lost';
+  if (result === 'too many connections') return 'unknown';
   if (session === undefined) return 'running';
-  if (found.server !== session.server) return 'lost';
-  return found.stuck.includes(session.pid) ? 'stuck' : 'running';
+  if (result.server !== session.server) return 'lost';
+  return result.stuck.includes(session.pid) ? 'stuck' : 'running';
 }
 
 async function findServer(url: string, address: Address): Promise<ProbeResult> {
-  const probing = { url, applicationName: 'order-gateway probe', statementTimeoutMs: connectTimeoutMs };
+  const options = { url, applicationName: 'order-gateway probe', statementTimeoutMs: connectTimeoutMs };
   const { promise: noServer, resolve: giveUp } = Promise.withResolvers<'no server'>();
   let isTried = false;
-  const connection = openConnection(probing, async () => {
+  const connection = openConnection(options, async () => {
     if (!isTried) {
       isTried = true;
       return address;

@@ -30,12 +30,12 @@ export type NextAddress = (target: SocketTarget) => Promise<Address>;
  */
 export function createAddresses(): NextAddress {
   let attempts = 0;
-  let mayConnectAt = 0;
+  let mayConnectAtMs = 0;
   return async ({ host: hosts, port: ports, path }) => {
-    const now = performance.now();
-    mayConnectAt = Math.max(now, mayConnectAt);
-    const pauseMs = mayConnectAt - now;
-    mayConnectAt += reconnectPauseMs;
+    const nowMs = performance.now();
+    mayConnectAtMs = Math.max(nowMs, mayConnectAtMs);
+    const pauseMs = mayConnectAtMs - nowMs;
+    mayConnectAtMs += reconnectPauseMs;
     // Waits even if the pause is 0: an error that `connect` raises at once must not be emitted before the driver
     // listens.
     await sleep(pauseMs);

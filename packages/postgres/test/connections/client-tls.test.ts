@@ -22,18 +22,18 @@ const remoteHost = '0.0.0.0';
 const certificate = selfSigned(host);
 const clientsProgram = fileURLToPath(new URL('./reconnecting-clients.ts', import.meta.url));
 
-let plain: TestServer;
-let secure: TestServer;
+let plainServer: TestServer;
+let tlsServer: TestServer;
 /** The query of a URL that verifies the certificate of the server with TLS. */
-let verified: string;
+let verifyingQuery: string;
 
 beforeAll(async () => {
-  [plain, secure] = await Promise.all([startTestServer(), startTestServer()]);
-  verified = await enableTls(secure.url, certificate);
+  [plainServer, tlsServer] = await Promise.all([startTestServer(), startTestServer()]);
+  verifyingQuery = await enableTls(tlsServer.url, certificate);
 });
 
 afterAll(async () => {
-  await Promise.all([plain?.stop(), secure?.stop()]);
+  await Promise.all([plainServer?.stop(), tlsServer?.stop()]);
 });
 
 function urlWith(url: string, query: string, hostname = host): string {
@@ -65,15 +65,15 @@ test.each([
   'ssl=require',
   'sslmode=require&sslnegotiation=direct',
 ])('with %s, the connection uses TLS, regardless of which authority signed the certificate', async (query) => {
-  expect(await usesTls(urlWith(secure.url, query))).toBe(true);
+  expect(await usesTls(urlWith(tlsServer.url, query))).toBe(true);
 });
 
 test.each(['', 'ssl=', 'sslmode=', 'sslmode=disable'])('with "%s", the connection is not encrypted', async (query) => {
-  expect(await usesTls(urlWith(secure.url, query))).toBe(false);
+  expect(await usesTls(urlWith(tlsServer.url, query))).toBe(false);
 });
 
 test('verify-full rejects a certificate that no trusted authority has signed', async () => {
-  const url = urlWith(secure.url, 'sslmode=verify-full');
+  const url = urlWith(tlsServer.url, 'sslmode=verify-full');
   const reason =
     'no secure connection to the database: DEPTH_ZERO_SELF_SIGNED_CERT; set sslrootcert to the certificate file of its authority';
   expect(await failureOf(migrateDatabase(url))).toMatchObject({ message: reason });
@@ -89,11 +89,11 @@ test('verify-full accepts a trusted certificate for the host and rejects one for
   const defaults = getCACertificates('default');
   onTestFinished(() => setDefaultCACertificates(defaults));
   setDefaultCACertificates([certificate.cert]);
-  const url = urlWith(secure.url, 'sslmode=verify-full');
+  const url = urlWith(tlsServer.url, 'sslmode=verify-full');
   expect(await usesTls(url)).toBe(true);
   const other = selfSigned('database.example');
-  await enableTls(secure.url, other);
-  onTestFinished(async () => void (await enableTls(secure.url, certificate)));
+  await enableTls(tlsServer.url, other);
+  onTestFinished(async () => void (await enableTls(tlsServer.url, certificate)));
   setDefaultCACertificates([other.cert]);
   await expect.poll(() => reasonOf(usesTls(url))).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
 });
@@ -112,24 +112,24 @@ async function rootFile({ cert }: SelfSigned): Promise<string> {
 test('sslrootcert names the authority to trust, alone and with each mode that checks the certificate', async () => {
   const trusted = await rootFile(certificate);
   for (const mode of ['', '&sslmode=verify-full', '&sslmode=verify-ca', '&sslmode=require'])
-    expect(await usesTls(urlWith(secure.url, trusted + mode))).toBe(true);
+    expect(await usesTls(urlWith(tlsServer.url, trusted + mode))).toBe(true);
   const other = await rootFile(selfSigned(host));
   for (const mode of ['', '&sslmode=verify-full', '&sslmode=verify-ca', '&sslmode=require'])
-    expect(await reasonOf(usesTls(urlWith(secure.url, other + mode)))).toContain('DEPTH_ZERO_SELF_SIGNED_CERT');
+    expect(await reasonOf(usesTls(urlWith(tlsServer.url, other + mode)))).toContain('DEPTH_ZERO_SELF_SIGNED_CERT');
 });
 
 test('verify-full compares the certificate with an IP address too, which verify-ca does not', async () => {
   const trusted = await rootFile(certificate);
-  const reasonWith = (mode: string) => reasonOf(usesTls(urlWith(secure.url, `${trusted}&${mode}`, remoteHost)));
+  const reasonWith = (mode: string) => reasonOf(usesTls(urlWith(tlsServer.url, `${trusted}&${mode}`, remoteHost)));
   expect(await reasonWith('sslmode=verify-full')).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
-  expect(await usesTls(urlWith(secure.url, `${trusted}&sslmode=verify-ca`, remoteHost))).toBe(true);
+  expect(await usesTls(urlWith(tlsServer.url, `${trusted}&sslmode=verify-ca`, remoteHost))).toBe(true);
 });
 
 test('without sslmode, only a host that is not local must have a valid certificate', async () => {
-  expect(await usesTls(urlWith(plain.url, ''))).toBe(false);
-  expect(await usesTls(urlWith(plain.url, 'sslmode=disable', remoteHost))).toBe(false);
-  expect(await reasonOf(usesTls(urlWith(plain.url, '', remoteHost)))).toContain('set sslmode=disable');
-  expect(await reasonOf(usesTls(urlWith(secure.url, '', remoteHost)))).toContain('set sslrootcert');
+  expect(await usesTls(urlWith(plainServer.url, ''))).toBe(false);
+  expect(await usesTls(urlWith(plainServer.url, 'sslmode=disable', remoteHost))).toBe(false);
+  expect(await reasonOf(usesTls(urlWith(plainServer.url, '', remoteHost)))).toContain('set sslmode=disable');
+  expect(await reasonOf(usesTls(urlWith(tlsServer.url, '', remoteHost)))).toContain('set sslrootcert');
 });
 
 test.each([
@@ -159,17 +159,17 @@ test.each([
 );
 
 test('a database without TLS is used with prefer and gives a clear error with require', async () => {
-  expect(await usesTls(urlWith(plain.url, 'sslmode=prefer'))).toBe(false);
-  expect(await reasonOf(usesTls(urlWith(plain.url, 'sslmode=require')))).toBe(
+  expect(await usesTls(urlWith(plainServer.url, 'sslmode=prefer'))).toBe(false);
+  expect(await reasonOf(usesTls(urlWith(plainServer.url, 'sslmode=require')))).toBe(
     'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network',
   );
 });
 
 test('no socket stays open to a host that rejects TLS after the next host is used', async () => {
-  const proxy = await startChangingProxy(plain.url, (chunk) => chunk);
+  const proxy = await startChangingProxy(plainServer.url, (chunk) => chunk);
   onTestFinished(() => proxy.close());
-  const hosts = [proxy.url, secure.url].map((url) => `localhost:${new URL(url).port}`).join();
-  const url = `${secure.url.replace(/127\.0\.0\.1:\d+/, hosts)}?sslmode=require`;
+  const hosts = [proxy.url, tlsServer.url].map((url) => `localhost:${new URL(url).port}`).join();
+  const url = `${tlsServer.url.replace(/127\.0\.0\.1:\d+/, hosts)}?sslmode=require`;
   const client = openClient({ url, applicationName: 'rejected' }, (db) => db);
   onTestFinished(() => client.close());
   await client.run((db) => db.execute(sql`select 1`));
@@ -178,14 +178,14 @@ test('no socket stays open to a host that rejects TLS after the next host is use
 });
 
 test('hosts that cannot be reached, reject TLS or have no valid certificate are skipped', async () => {
-  const { port } = new URL(secure.url);
+  const { port } = new URL(tlsServer.url);
   const other = await startTestServer();
   onTestFinished(other.stop);
   await enableTls(other.url, selfSigned('database.example'));
   const authorities = await rootFile(certificate);
-  const failing = ['localhost:1', `localhost:${new URL(plain.url).port}`, `localhost:${new URL(other.url).port}`];
+  const failing = ['localhost:1', `localhost:${new URL(plainServer.url).port}`, `localhost:${new URL(other.url).port}`];
   for (const first of failing) {
-    const url = secure.url.replace(/127\.0\.0\.1:\d+/, `${first},localhost:${port}`);
+    const url = tlsServer.url.replace(/127\.0\.0\.1:\d+/, `${first},localhost:${port}`);
     expect(await usesTls(`${url}?${authorities}`).catch((error) => `${first}: ${redact(error).message}`)).toBe(true);
   }
 });
@@ -198,7 +198,7 @@ test.each([
 ] as const)(
   'if a server closes the connection after %i bytes, by %s, the statement fails before its deadline',
   async (count, how) => {
-    const proxy = await startChangingProxy(secure.url, (chunk) => chunk.subarray(0, count));
+    const proxy = await startChangingProxy(tlsServer.url, (chunk) => chunk.subarray(0, count));
     onTestFinished(() => proxy.close());
     const pending = failureOf(usesTls(urlWith(proxy.url, 'sslmode=require')));
     await expect.poll(() => proxy.received()).toBeGreaterThan(0);
@@ -210,7 +210,7 @@ test.each([
 );
 
 test('if a server resets the connection with its last byte of the TLS handshake, the statement fails', async () => {
-  const proxy = await startChangingProxy(secure.url, (chunk) => {
+  const proxy = await startChangingProxy(tlsServer.url, (chunk) => {
     if (proxy.received() === 2) queueMicrotask(() => proxy.disconnect('reset'));
     return chunk;
   });
@@ -221,7 +221,7 @@ test('if a server resets the connection with its last byte of the TLS handshake,
 });
 
 test('no socket stays open after a client is closed during the TLS handshake', async () => {
-  const proxy = await startChangingProxy(secure.url, (chunk) => (chunk.length === 1 ? chunk : Buffer.of()));
+  const proxy = await startChangingProxy(tlsServer.url, (chunk) => (chunk.length === 1 ? chunk : Buffer.of()));
   onTestFinished(() => proxy.close());
   const client = openClient(
     { url: urlWith(proxy.url, 'sslmode=require'), applicationName: 'closed early' },
@@ -235,7 +235,7 @@ test('no socket stays open after a client is closed during the TLS handshake', a
 });
 
 test('a process survives restarts of its server, and its clients reconnect', async () => {
-  const clients = fork(clientsProgram, [urlWith(secure.url, verified)]);
+  const clients = fork(clientsProgram, [urlWith(tlsServer.url, verifyingQuery)]);
   onTestFinished(() => void (clients.connected && clients.disconnect()));
   const ended = once(clients, 'exit').then(([code]) => Promise.reject(new Error(`the process ended with ${code}`)));
   ended.catch(() => {});
@@ -245,9 +245,9 @@ test('a process survives restarts of its server, and its clients reconnect', asy
   };
   await allRun();
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
-    const pid = Number(secure.pid());
+    const pid = Number(tlsServer.pid());
     process.kill(pid, signal);
-    await expect.poll(() => [undefined, pid].includes(secure.pid())).toBe(false);
+    await expect.poll(() => [undefined, pid].includes(tlsServer.pid())).toBe(false);
     await allRun();
   }
 });

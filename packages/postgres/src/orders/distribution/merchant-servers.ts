@@ -36,12 +36,12 @@ export function openMerchantServers(options: DatabaseOptions) {
       return merchantIds.map((id) => ({ kind: 'found', server: serverOf.get(id) ?? 0 }));
     },
   });
-  const cache = new Map<AccountId, { readonly found: FoundServer; readonly readAt: number }>();
+  const cache = new Map<AccountId, { readonly found: FoundServer; readonly readAtMs: number }>();
   const read = async (merchantId: AccountId, timeoutMs: number) => {
     const found = await queue.add(merchantId, timeoutMs);
     if (found.kind !== 'found') return found;
     if (cache.size >= cachedMax) cache.clear();
-    cache.set(merchantId, { found, readAt: performance.now() });
+    cache.set(merchantId, { found, readAtMs: performance.now() });
     return found;
   };
   return {
@@ -49,8 +49,8 @@ export function openMerchantServers(options: DatabaseOptions) {
     async find(merchantId: AccountId, timeoutMs: number): Promise<FoundServer | StoreFailure> {
       const cached = cache.get(merchantId);
       if (cached === undefined) return read(merchantId, timeoutMs);
-      if (performance.now() - cached.readAt > cachedMs) {
-        cache.set(merchantId, { ...cached, readAt: performance.now() });
+      if (performance.now() - cached.readAtMs > cachedMs) {
+        cache.set(merchantId, { ...cached, readAtMs: performance.now() });
         read(merchantId, timeoutMs).catch(() => {});
       }
       return cached.found;

@@ -43,11 +43,11 @@ export function withExpiryStored<Item, Outcome extends { readonly kind: string }
   expireOrder: ExpireOrder,
 ) {
   return async (item: Item, timeoutMs: number): Promise<Outcome | StoreFailure> => {
-    const endsAt = performance.now() + timeoutMs;
+    const deadlineMs = performance.now() + timeoutMs;
     for (;;) {
-      const read = await add(item, endsAt - performance.now());
+      const read = await add(item, deadlineMs - performance.now());
       if (!isUnstored(read)) return read;
-      const stored = await Promise.all(read.expired.map((order) => expireOrder(order, endsAt - performance.now())));
+      const stored = await Promise.all(read.expired.map((order) => expireOrder(order, deadlineMs - performance.now())));
       const failure = stored.find((outcome) => outcome.kind !== 'changed' && outcome.kind !== 'conflict');
       if (failure !== undefined) return failure;
       if (stored.every(({ kind }) => kind === 'changed')) return read.outcome;

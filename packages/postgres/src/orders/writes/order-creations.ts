@@ -108,11 +108,11 @@ export function openDistributedCreations(options: CreationOptions): Creations {
   const creationsOf = new Map<number, Creations>();
   return {
     async add(order, timeoutMs) {
-      const endsAt = performance.now() + timeoutMs;
+      const deadlineMs = performance.now() + timeoutMs;
       const found = await servers.find(order.merchantId, timeoutMs);
       if (found.kind !== 'found') return found;
       const creations = creationsOf.getOrInsertComputed(found.server, (server) => openCreations(options, server));
-      return creations.add(order, endsAt - performance.now());
+      return creations.add(order, deadlineMs - performance.now());
     },
     oldestMs: () => Math.max(0, ...creationsOf.values().map(({ oldestMs }) => oldestMs())),
     async close() {
