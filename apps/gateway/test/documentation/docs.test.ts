@@ -98,7 +98,7 @@ test('the numbers and lists in the text of the docs are correct', async () => {
   expect(states).toContain(`at most ${latePaymentMaxMs / 3_600_000} hours after it`);
   expect(orders).toContain(`at most \`limit\` items: 1 to ${pageLimit.max}, ${pageLimit.byDefault} by default`);
   expect(operations).toContain(`An account has up to ${liveSecretsMax} secrets that work`);
-  expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in all`);
+  expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in total`);
   expect(operations).toContain(`calls in flight get ${drainTimeoutMs / 1_000} seconds to finish`);
   expect(operations).toContain(`run the gateway itself: \`${manifest.scripts.start}\``);
   const languages = new Intl.DisplayNames('en', { type: 'language' });

@@ -30,7 +30,7 @@ async function commandsOf(
     if (command === undefined) throw new Error(`${guide} has no command that begins with ${beginning}`);
     return command;
   });
-  return Object.entries({ 'http://localhost:8080': gateway.url, '{base_url}': gateway.url, ...values }).reduce(
+  return Object.entries({ 'http://localhost:8080': gateway.url, $BASE_URL: gateway.url, ...values }).reduce(
     (text, [placeholder, value]) => text.replaceAll(placeholder, value),
     commands.join('\n'),
   );
@@ -62,16 +62,16 @@ describe.skipIf(mustSkip('the commands of the guides', missing('curl')))('the co
   test('docs/go-live.md replace the first secret, and create and ping an endpoint', async () => {
     const { clientId, clientSecret } = (await gateway.newMerchant()).credentials;
     const call = async (beginning: string, id = '') => {
-      const values = { '<APP_ID>': clientId, '<SECRET_KEY>': clientSecret, '{id}': id };
+      const values = { $CLIENT_ID: clientId, $CLIENT_SECRET: clientSecret, '{id}': id };
       return JSON.parse(await shell(await commandsOf('go-live.md', ['call()', beginning], values)));
     };
-    const { client_secret } = await call('call -X POST {base_url}/client_secrets');
-    const { secrets } = await call('call {base_url}/client_secrets');
+    const { client_secret } = await call('call -X POST $BASE_URL/client_secrets');
+    const { secrets } = await call('call $BASE_URL/client_secrets');
     expect(secrets).toHaveLength(2);
-    const endpoint = await call('call -X POST {base_url}/webhook_endpoints -H');
+    const endpoint = await call('call -X POST $BASE_URL/webhook_endpoints -H');
     expect(endpoint).toMatchObject({ signing_secret: expect.stringMatching(/^whsec_/), status: 'enabled' });
-    expect(await call('call -X POST {base_url}/webhook_endpoints/{id}/ping', endpoint.id)).toHaveProperty('delivered');
-    expect(await call('call -X POST {base_url}/client_secrets/{id}/revoke', secrets[0].id)).toHaveProperty('ends_at');
+    expect(await call('call -X POST $BASE_URL/webhook_endpoints/{id}/ping', endpoint.id)).toHaveProperty('delivered');
+    expect(await call('call -X POST $BASE_URL/client_secrets/{id}/revoke', secrets[0].id)).toHaveProperty('ends_at');
     const replaced = { url: gateway.url, credentials: { clientId, clientSecret: client_secret } };
     expect((await callJson(replaced, 'GET', '/client_secrets')).status).toBe(200);
   });
