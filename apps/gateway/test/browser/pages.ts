@@ -94,7 +94,10 @@ export function describePages(title: string, describeTests: (pages: Pages) => vo
 
 export type Pages = ReturnType<typeof usePages>;
 
-/** The pages of a gateway with a live and a test merchant, for all tests of a `describe`. */
+/**
+ * Runs the gateways and the shop for all tests of a `describe`. Returns them with the functions that create orders and
+ * visit pages.
+ */
 function usePages(browser: Browser) {
   const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}', hasDemo: true });
   /** A gateway with a public base URL, so that phones could open its pages. */

@@ -106,21 +106,18 @@ await describePages('GET /payment/{order_token}', (pages) => {
     expect(loaded).toEqual([]);
   });
 
-  test.each(pageLanguages)(
-    'in %s, Pay is on the first screen of a small phone, whatever the note',
-    async (language) => {
-      const notes = [hostileNote, '\n'.repeat(1_000), 'W'.repeat(60), 'W W '.repeat(250), `x${'\u0301'.repeat(999)}`];
-      for (const order_note of notes) {
-        const order = { order_note: `x${order_note.slice(1)}`, order_expires_at: tomorrow() };
-        for (const { payment_link } of [await newLink(order), await newTestLink(order)]) {
-          await visit(payment_link, { language, viewport: phone }, async (page) => {
-            const bottom = await page.evaluate("document.querySelector('.button.main').getBoundingClientRect().bottom");
-            expect(bottom, JSON.stringify(order_note)).toBeLessThanOrEqual(phone.height);
-          });
-        }
+  test.each(pageLanguages)('in %s, Pay is on the first screen of a small phone, with any note', async (language) => {
+    const notes = [hostileNote, '\n'.repeat(1_000), 'W'.repeat(60), 'W W '.repeat(250), `x${'\u0301'.repeat(999)}`];
+    for (const order_note of notes) {
+      const order = { order_note: `x${order_note.slice(1)}`, order_expires_at: tomorrow() };
+      for (const { payment_link } of [await newLink(order), await newTestLink(order)]) {
+        await visit(payment_link, { language, viewport: phone }, async (page) => {
+          const bottom = await page.evaluate("document.querySelector('.button.main').getBoundingClientRect().bottom");
+          expect(bottom, JSON.stringify(order_note)).toBeLessThanOrEqual(phone.height);
+        });
       }
-    },
-  );
+    }
+  });
 
   test('the customer can choose a language, and a simulated payment keeps it', async () => {
     const { payment_link } = await newTestLink();

@@ -65,7 +65,7 @@ async function statusWith(clientId: string, clientSecret: string, order = validO
 const recordOf = async (credentials: Credentials, orderId: string): Promise<OrderRecord> =>
   (await callJson({ url: gateway.url, credentials }, 'GET', `/order/${orderId}`)).body;
 
-test('merchant secret: up to five secrets work at once, and calls with a revoked one get 401', async () => {
+test('merchant secret: up to five secrets work at the same time, and calls with a revoked one get 401', async () => {
   const created = JSON.parse((await runCommand('merchant', ['create', '--name', 'Shop', '--json'])).stdout);
   const [clientId, first] = [String(created.client_id), String(created.client_secret)];
   expect(await statusWith(clientId, first)).toBe(201);

@@ -82,8 +82,8 @@ test('set and rotate print the secret, but test, show and remove do not', async 
   expect(set.output).not.toContain('previous');
   const [first = ''] = secretFormat.exec(set.output) ?? [];
 
-  const sent = await webhook(['test', clientId], anyAddress);
-  expect(sent).toEqual({ output: `The message was delivered to ${receiver.url}: HTTP 204.`, error: '' });
+  const tested = await webhook(['test', clientId], anyAddress);
+  expect(tested).toEqual({ output: `The message was delivered to ${receiver.url}: HTTP 204.`, error: '' });
   const verified = (secret: string, { headers, body }: ReceivedWebhook) =>
     new Webhook(secret).verify(body, headers as Record<string, string>);
   expect(verified(first, receiver.received[0] as ReceivedWebhook)).toMatchObject({ type: 'webhook.test', data: {} });

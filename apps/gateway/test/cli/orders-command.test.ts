@@ -17,19 +17,19 @@ function orders(...args: string[]) {
 }
 
 test('after an order was exported, deleted and imported, sending it again returns the original link', async () => {
-  const first = await readOrder(await postOrder(gateway));
+  const created = await readOrder(await postOrder(gateway));
   const file = join(await temporaryFolder(), 'orders.ndjson.gz');
   expect(await orders('export', file, '--before', '2100-01-01T00:00:00Z')).toMatchObject({
     code: 0,
     stdout: `Wrote 1 orders to ${file}\n`,
   });
   expect((await stat(file)).mode & 0o777).toBe(0o600);
-  expect(JSON.parse(gunzipSync(await readFile(file)).toString())).toMatchObject({ order_token: first.order_token });
+  expect(JSON.parse(gunzipSync(await readFile(file)).toString())).toMatchObject({ order_token: created.order_token });
   await runQuery(gateway.databaseUrl, 'delete from orders');
   expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 existed already\n');
   expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 existed already\n');
   const replayed = await postOrder(gateway, validOrderInput());
-  expect([replayed.status, await readOrder(replayed)]).toEqual([200, first]);
+  expect([replayed.status, await readOrder(replayed)]).toEqual([200, created]);
 });
 
 test('the documented statements delete old orders with their metadata, and keep newer orders', async () => {

@@ -35,11 +35,11 @@ afterAll(endProcesses);
 function sendOrders(gateway: RunningGateway) {
   const acknowledged = new Map<string, OrderResponse>();
   let isStopping = false;
-  let sent = 0;
+  let sentCount = 0;
   const loop = async () => {
     while (!isStopping) {
-      sent += 1;
-      const orderId = `drill-${sent}`;
+      sentCount += 1;
+      const orderId = `drill-${sentCount}`;
       const response = await postOrder(gateway, validOrderInput({ order_id: orderId }));
       // On a busy machine, a call can fail although its order may have been stored.
       expect([201, 503]).toContain(response.status);
@@ -50,7 +50,7 @@ function sendOrders(gateway: RunningGateway) {
   const loops = Promise.all(Array.from({ length: 16 }, loop));
   return {
     acknowledged,
-    sent: () => sent,
+    sentCount: () => sentCount,
     /** Resolves when `count` more orders have been acknowledged. */
     acknowledge: async (count: number) => {
       const goal = acknowledged.size + count;
@@ -92,7 +92,7 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   const before = new Map(orders.acknowledged);
   const [{ target = '' } = {}] = await superuser<{ target: string }[]>`select clock_timestamp()::text as target`;
   // Calls in flight at this moment may be stored before or after the target time.
-  const sentBefore = orders.sent();
+  const sentBefore = orders.sentCount();
   await orders.acknowledge(100);
   await orders.stop();
   const after = [...orders.acknowledged.keys()].filter((orderId) => Number(orderId.slice(6)) > sentBefore);

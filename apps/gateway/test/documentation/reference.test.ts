@@ -127,7 +127,7 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  test('comes with a schema for each event type, which accepts only the example of that type', async () => {
+  test('is served with a schema for each event type, which accepts only the example of that type', async () => {
     for (const type of eventTypes) {
       const { text, response } = await get(`/docs/events/${type}.schema.json`);
       expect(response.headers.get('content-type')).toBe('application/schema+json');

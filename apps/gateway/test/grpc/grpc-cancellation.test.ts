@@ -13,7 +13,7 @@ import {
 } from '../helpers/grpc/grpc-servers.ts';
 import { callFields, callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
-test('a client that cancels all its other calls at once keeps its connection, and its last call succeeds', async () => {
+test('a client that cancels all its other calls at the same time keeps its connection, and its last call succeeds', async () => {
   const server = await runGrpcServer();
   const session = useSession(server.port);
   const cancelled = { ...ordinaryCall('waited-for'), ends: false, cancels: true };

@@ -99,7 +99,7 @@ const clients: readonly (readonly [name: string, open: (port: number) => StockCl
   ['connect-node with gzip', (port) => connectNode(port, compressionGzip)],
 ];
 
-/** A message of exactly this size, with an order_note that is far too long. */
+/** Returns a message of exactly this size, with an order_note that is far too long. */
 function messageOf(bytes: number): CreateOrderRequest {
   const note = (length: number) => create(CreateOrderRequestSchema, { orderNote: 'x'.repeat(length) });
   const overhead = toBinary(CreateOrderRequestSchema, note(bytes)).length - bytes;

@@ -153,7 +153,7 @@ test('serves other clients during a flood of requests by clients that do not rea
   );
 });
 
-/** Two calls: one in ordinary frames, and one whose header block ends in one-byte frames. */
+/** Returns two calls: one in ordinary frames, and one whose header block ends in one-byte frames. */
 function twoCalls(): Buffer {
   const message = frame(orderData('cut'));
   const block = headerBlock(callFields);

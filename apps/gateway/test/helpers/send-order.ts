@@ -28,9 +28,9 @@ export async function sendRequest(
   body?: unknown,
 ): Promise<{ status: number; headers: IncomingHttpHeaders; body: string }> {
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
-  const sent = request(url, { ...options, headers: { 'content-type': 'application/json', ...headers } });
-  sent.end(body === undefined ? undefined : JSON.stringify(body));
-  const [response] = await once(sent, 'response');
+  const outgoing = request(url, { ...options, headers: { 'content-type': 'application/json', ...headers } });
+  outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = await once(outgoing, 'response');
   return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }
 
@@ -89,7 +89,7 @@ export async function createOrder(
   throw new Error(`${orderId} was not created: HTTP ${response.status}`);
 }
 
-/** Makes a call as a merchant, with or without a JSON body. */
+/** Makes a call as a merchant, with or without a JSON body. Returns the response with its body as a JSON value. */
 export async function callJson(
   { url, credentials }: Caller,
   method: string,
@@ -98,12 +98,12 @@ export async function callJson(
   extraHeaders: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; headers: Headers; body: ReturnType<typeof Object> }> {
   const headers = { ...credentialHeaders(credentials), accept: 'application/json', ...extraHeaders };
-  const sent = body !== undefined && { body: JSON.stringify(body) };
+  const jsonBody = body !== undefined && { body: JSON.stringify(body) };
   const response = await fetch(url + path, {
     method,
-    ...sent,
+    ...jsonBody,
     signal: AbortSignal.timeout(60_000),
-    headers: sent ? { ...headers, 'content-type': 'application/json' } : headers,
+    headers: jsonBody ? { ...headers, 'content-type': 'application/json' } : headers,
   });
   return { status: response.status, headers: response.headers, body: Object(await response.json()) };
 }

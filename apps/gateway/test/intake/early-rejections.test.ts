@@ -89,8 +89,8 @@ test('invalid Protobuf is an error of the client in every protocol', async () =>
     [frame(invalidMessage, { flags: 1 }), { 'grpc-encoding': 'gzip' }],
   ] as const) {
     const session = useSession(gateway.grpcPort);
-    const sent = { headers: { ...grpcHeaders(), ...headers }, chunks: [chunk], ends: true };
-    expect((await sendCall(session, sent)).trailers['grpc-status']).toBe(String(Code.InvalidArgument));
+    const call = { headers: { ...grpcHeaders(), ...headers }, chunks: [chunk], ends: true };
+    expect((await sendCall(session, call)).trailers['grpc-status']).toBe(String(Code.InvalidArgument));
   }
   expect(gateway.errors).toEqual([]);
 });
@@ -104,8 +104,8 @@ test('Connect in JSON may be compressed, and is read as strictly as without comp
   expect([twice.status, twice.text]).toEqual([400, expect.stringContaining('duplicate key')]);
   const large = await postMessage('application/json', gzipSync(Buffer.alloc(messageBytesMax + 1, ' ')), gzip);
   expect([large.status, large.text]).toEqual([429, expect.stringContaining('body_too_large')]);
-  const plain = await postMessage('application/json', Buffer.from(order), gzip);
-  expect([plain.status, JSON.parse(plain.text)]).toMatchObject([400, { code: 'invalid_argument' }]);
+  const uncompressed = await postMessage('application/json', Buffer.from(order), gzip);
+  expect([uncompressed.status, JSON.parse(uncompressed.text)]).toMatchObject([400, { code: 'invalid_argument' }]);
   const unknown = await postMessage('application/json', Buffer.from(order), { 'content-encoding': 'zstd' });
   expect([unknown.status, JSON.parse(unknown.text)]).toMatchObject([501, { code: 'unimplemented' }]);
 });

@@ -39,7 +39,7 @@ afterAll(() => directory?.close());
 const wrongSecret = () => createClientSecret(randomBytes);
 const repeated = { clientId: createClientId(randomBytes), clientSecret: wrongSecret() };
 
-/** The first kind is compared with each of the other kinds. */
+/** Returns credentials of each kind. The times of the first kind are compared with those of every other kind. */
 const kinds: Readonly<Record<string, () => Credentials>> = {
   'an unknown id': () => ({ clientId: createClientId(randomBytes), clientSecret: wrongSecret() }),
   'the same unknown id again': () => repeated,

@@ -44,7 +44,7 @@ async function sendCalls(url: string, hundreds = 1): Promise<void> {
     const id = `${number}`.padStart(128, '0');
     return `HEAD /docs/proto.tar HTTP/1.1\r\nhost: x\r\nx-request-id: ${id}\r\nconnection: ${connection}\r\n\r\n`;
   });
-  for (let sent = 0; sent < 4 * hundreds; sent += 1)
+  for (let batch = 0; batch < 4 * hundreds; batch += 1)
     expect(statusesOf(await exchange({ httpPort }, calls.join('')))).toEqual(calls.map(() => '200'));
 }
 

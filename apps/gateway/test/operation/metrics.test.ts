@@ -44,8 +44,8 @@ test('shows readiness, overdue webhooks, database connections and the process un
 test('a scrape does not reset the event loop delays', async () => {
   const count = async () =>
     Number((await scrape(gateway)).match(/order_gateway_event_loop_delay_seconds_count (\d+)/)?.[1]);
-  const first = await count();
-  await expect.poll(count).toBeGreaterThan(first);
+  const countBefore = await count();
+  await expect.poll(count).toBeGreaterThan(countBefore);
 });
 
 test('no label contains text sent by a client', async () => {

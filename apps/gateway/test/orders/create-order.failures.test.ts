@@ -49,7 +49,7 @@ async function errorsInEveryProtocol(gateway: RunningGateway): Promise<ReceivedE
   return Promise.all([errorInJson(gateway), ...overRpc]);
 }
 
-/** The expected errors of {@link errorsInEveryProtocol}. */
+/** Returns the expected errors of {@link errorsInEveryProtocol}. */
 function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRetryAfter = false): ReceivedError[] {
   const rpc = rpcNames.map((name) => `${name} ${grpcStatus}`);
   return [`json ${httpStatus}`, ...rpc].map((protocol) => ({ protocol, code, hasRetryAfter }));

@@ -54,8 +54,8 @@ test('an erased order can be replayed, conflicts with a different one, and keeps
   ]);
   expect(JSON.stringify([...gateway.calls, ...gateway.errors])).not.toContain('Vanishing');
 
-  const again = await orders(['erase', clientId, 'erased']);
-  expect(again.stdout).toBe('There is no such order, or its data has been erased already.\n');
+  const repeated = await orders(['erase', clientId, 'erased']);
+  expect(repeated.stdout).toBe('There is no such order, or its data has been erased already.\n');
 });
 
 test('orders are erased by e-mail and by age', async () => {

@@ -127,36 +127,39 @@ function jsonOf(bytes: Uint8Array | undefined): unknown {
 
 describe('the fixtures over JSON', () => {
   // Fixtures that wait until an order expires show no other kinds of response.
-  const sent = fixtures.filter((fixture) => isCarried(fixture, 'json') && !waitsForTime(fixture));
+  const jsonFixtures = fixtures.filter((fixture) => isCarried(fixture, 'json') && !waitsForTime(fixture));
 
   test('are more than 100', () => {
-    expect(sent.length).toBeGreaterThan(100);
+    expect(jsonFixtures.length).toBeGreaterThan(100);
   });
 
   const returned = new Set<string>();
 
-  test.each(sent.map((fixture) => [fixture.file, fixture] as const))('pass and conform: %s', async (file, fixture) => {
-    const target = { clients, merchants, orderId: `conforms-${file}.`, validOrder };
-    let first: CallResponse | undefined;
-    for await (const sentCall of sendFixture(fixture, 'json', target)) {
-      const { call, outgoing, response } = sentCall;
-      const context = { sent: sentCall.sent, first, secrets: [], baseUrl: gateway.baseUrl, nowMs: Date.now() };
-      expect(differences(sentCall.expect, response, context)).toEqual([]);
-      first ??= response;
-      if (carrierOf(call.operation, call.via ?? 'json') !== 'json') continue;
-      if (response.kind !== 'http') throw new Error('there was no response');
-      const mediaType = response.headers['content-type']?.split(';')[0] ?? '';
-      const conforms = responseValidator(call, response.status, mediaType);
-      expect(conforms(response.body), ajv.errorsText(conforms.errors)).toBe(true);
-      if (call.operation === 'GetOrder') for (const name of Object.keys(Object(response.body))) returned.add(name);
-      if (call.operation !== 'CreateOrder') continue;
-      const order = jsonOf(outgoing.bytes);
-      if (response.status < 300) expect(isOrder(order), ajv.errorsText(isOrder.errors)).toBe(true);
-      if (call.expect.outcome === 'invalid_order' && order !== undefined && !isBeyondSchema(call, order)) {
-        expect(isOrder(order), `the schema accepts a rejected order: ${JSON.stringify(order)}`).toBe(false);
+  test.each(jsonFixtures.map((fixture) => [fixture.file, fixture] as const))(
+    'pass and conform: %s',
+    async (file, fixture) => {
+      const target = { clients, merchants, orderId: `conforms-${file}.`, validOrder };
+      let first: CallResponse | undefined;
+      for await (const sentCall of sendFixture(fixture, 'json', target)) {
+        const { call, outgoing, response } = sentCall;
+        const context = { sent: sentCall.sent, first, secrets: [], baseUrl: gateway.baseUrl, nowMs: Date.now() };
+        expect(differences(sentCall.expect, response, context)).toEqual([]);
+        first ??= response;
+        if (carrierOf(call.operation, call.via ?? 'json') !== 'json') continue;
+        if (response.kind !== 'http') throw new Error('there was no response');
+        const mediaType = response.headers['content-type']?.split(';')[0] ?? '';
+        const conforms = responseValidator(call, response.status, mediaType);
+        expect(conforms(response.body), ajv.errorsText(conforms.errors)).toBe(true);
+        if (call.operation === 'GetOrder') for (const name of Object.keys(Object(response.body))) returned.add(name);
+        if (call.operation !== 'CreateOrder') continue;
+        const order = jsonOf(outgoing.bytes);
+        if (response.status < 300) expect(isOrder(order), ajv.errorsText(isOrder.errors)).toBe(true);
+        if (call.expect.outcome === 'invalid_order' && order !== undefined && !isBeyondSchema(call, order)) {
+          expect(isOrder(order), `the schema accepts a rejected order: ${JSON.stringify(order)}`).toBe(false);
+        }
       }
-    }
-  });
+    },
+  );
 
   test('together return every member of an order', () => {
     expect([...returned]).toEqual(

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { exploreAll } from '../helpers/interleavings/explore.ts';
 import { calls, orderWorld, type PlannedCall } from '../helpers/interleavings/order-world.ts';
 
-const all = Object.values(calls);
+const everyCall = Object.values(calls);
 
 /** Yields every combination of `count` calls, in which the same call may occur several times. */
 function* combinations(count: number, from = 0): Generator<PlannedCall[]> {
   if (count === 0) yield [];
   else
-    for (let index = from; index < all.length; index += 1) {
-      for (const rest of combinations(count - 1, index)) yield [all[index] as PlannedCall, ...rest];
+    for (let index = from; index < everyCall.length; index += 1) {
+      for (const rest of combinations(count - 1, index)) yield [everyCall[index] as PlannedCall, ...rest];
     }
 }
 

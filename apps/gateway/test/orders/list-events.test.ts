@@ -39,10 +39,10 @@ describe('Prefer: wait', () => {
 
   test('waits for an event of this process, but not for one that a filter excludes', async () => {
     await createOrder(gateway, 'waited-for');
-    const all = waitFor(20, { cursor: await endOfFeed() });
+    const unfiltered = waitFor(20, { cursor: await endOfFeed() });
     const filtered = waitFor(20, { order_id: 'waited-for' });
     await cancelNewOrder(gateway, 'not-waited-for');
-    expect(idsOf((await all).body)).toEqual(['not-waited-for']);
+    expect(idsOf((await unfiltered).body)).toEqual(['not-waited-for']);
     await callJson(gateway, 'POST', '/order/waited-for/cancel');
     const { body, headers } = await filtered;
     expect(idsOf(body)).toEqual(['waited-for']);

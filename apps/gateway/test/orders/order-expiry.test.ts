@@ -39,7 +39,7 @@ test('an order is replayed even after its expiry, but conflicts with a different
   });
 });
 
-test('an order past its expiry is shown as expired at once, and is soon stored as expired, with one event', async () => {
+test('an order past its expiry is shown as expired immediately, and is soon stored as expired, with one event', async () => {
   const { body } = await create({ order_id: 'ended', order_expires_at: ahead(hourMs) });
   await expireIn(0, 'ended');
   expect((await callJson(gateway, 'GET', `/payment/${body.order_token}`)).body.order_status).toBe('EXPIRED');

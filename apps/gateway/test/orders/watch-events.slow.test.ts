@@ -129,7 +129,7 @@ test('100 streams see every event in feed order, even while a reader stalls and 
   expect(late).toBeLessThan(early * 1.3);
 });
 
-/** The ids of all events of a merchant, in feed order. */
+/** Returns the ids of all events of a merchant, in feed order. */
 async function readFeed(url: string, credentials: Credentials): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor = ''; ; ) {

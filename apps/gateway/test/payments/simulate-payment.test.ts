@@ -27,7 +27,7 @@ async function simulate(token: string, body: string, headers: Record<string, str
 
 const find = async (orderId: string) => (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
 
-/** The types of an order's events. */
+/** Returns the types of an order's events. */
 async function eventsOf(orderId: string): Promise<string[]> {
   const rows = await runQuery(
     gateway.databaseUrl,

@@ -192,7 +192,7 @@ test('a stop cuts off attempts that take too long, and keeps their deliveries fo
   expect(receiver.received).toHaveLength(1);
 });
 
-test('endpoints that hang or fail do not delay other endpoints, and get few attempts at once', async () => {
+test('endpoints that hang or fail do not delay other endpoints, and get few concurrent attempts', async () => {
   const hanging = await Promise.all(Array.from({ length: 8 }, () => newMerchant(() => {})));
   const failing = await Promise.all(Array.from({ length: 4 }, () => newMerchant(respondWith(500))));
   const healthy = await Promise.all(Array.from({ length: 8 }, () => newMerchant()));

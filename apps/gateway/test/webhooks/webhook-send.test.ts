@@ -84,11 +84,11 @@ test('a host name that no name server knows does not resolve', async () => {
 });
 
 test('a large response is cut off', async () => {
-  let sent = 0;
+  let sentBytes = 0;
   const receiver = await runWebhookReceiver({
     respond(_, response) {
       const send = () => {
-        while (!response.destroyed && response.write(Buffer.alloc(1_024))) sent += 1_024;
+        while (!response.destroyed && response.write(Buffer.alloc(1_024))) sentBytes += 1_024;
       };
       response.on('drain', send);
       send();
@@ -96,7 +96,7 @@ test('a large response is cut off', async () => {
   });
   expect(await newSender(toAny).send(receiver.url, {}, '{}')).toMatchObject({ status: 200 });
   // The kernels of both sides buffer further bytes.
-  expect(sent).toBeLessThan(webhookLimits.responseBytesMax + 20_000_000);
+  expect(sentBytes).toBeLessThan(webhookLimits.responseBytesMax + 20_000_000);
 });
 
 test.each([

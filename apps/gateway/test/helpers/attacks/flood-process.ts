@@ -47,6 +47,7 @@ export interface FloodOptions {
 }
 
 export interface FloodReport {
+  /** The number of connections opened so far. */
   readonly opened: number;
   readonly requests: number;
   /** The number of responses by status. Responses of the gRPC port are not read. */
@@ -189,10 +190,10 @@ const cheapFrames: Partial<Record<FloodOptions['kind'], () => Buffer>> = {
   // HPACK: the first header block adds its fields to the dynamic table, and later blocks refer to them.
   resets: () => {
     const fields = Object.entries(requestFields);
-    const first = Buffer.concat(fields.map(([name, value]) => hpackField(name, value, true)));
-    const laterFields = Buffer.from(fields.map((_, index) => 0x80 | (61 + fields.length - index)));
+    const firstBlock = Buffer.concat(fields.map(([name, value]) => hpackField(name, value, true)));
+    const laterBlock = Buffer.from(fields.map((_, index) => 0x80 | (61 + fields.length - index)));
     const block = (id: number) =>
-      http2Frame(frameTypes.headers, frameFlags.endHeaders, id, id === 1 ? first : laterFields);
+      http2Frame(frameTypes.headers, frameFlags.endHeaders, id, id === 1 ? firstBlock : laterBlock);
     return streamsOf(480, (id) => [block(id), resetFrame(id)]);
   },
   'tiny frames': () =>

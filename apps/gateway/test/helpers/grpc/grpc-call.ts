@@ -18,7 +18,9 @@ export interface RawCall {
 
 export interface RawResponse {
   readonly headers: Readonly<Record<string, unknown>>;
+  /** The trailers. If there are none, the headers whose names begin with `grpc-`. */
   readonly trailers: Readonly<Record<string, unknown>>;
+  /** The body in hexadecimal. */
   readonly body: string;
   /** The error code with which the stream was closed (RFC 9113, 7), or `open` if it did not close in time. */
   readonly closed: number | 'open';

@@ -42,7 +42,7 @@ const testMerchant: Merchant = { ...merchant, mode: 'test' };
 const orderToken = createOrderToken(merchant.id, (count) => new Uint8Array(count).fill(7));
 const plainOrder = validOrderInput({ order_expires_at: formatTime(expiresAtMs), customer_locale: 'nl-NL' });
 
-/** A call that creates the order, with some fields changed. */
+/** Returns a call that creates the order, with some fields changed. */
 export function create(changes: Readonly<Record<string, unknown>> & { order_expires_at?: string } = {}): PlannedCall {
   const members = { ...plainOrder, ...changes };
   const { order_checksum: _, order_expires_at: expiry, ...content } = members;
