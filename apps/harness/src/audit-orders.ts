@@ -1,6 +1,6 @@
 import { createCommand } from '@order-gateway/command';
 import { auditErrors, auditJournal, formatAudit } from './audit/audit.ts';
-import { exitCodes, runCommand, UsageError, usage } from './command/command.ts';
+import { exitCodes, runCommand, UsageError, withUsageErrors } from './command/command.ts';
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
 
 const command = createCommand(
@@ -19,9 +19,9 @@ nothing could be compared.`,
 
 await runCommand(command, async () => {
   const { journal } = command.opts<{ journal: string }>();
-  const database = await usage(openGatewayDatabase);
+  const database = await withUsageErrors(openGatewayDatabase);
   try {
-    const result = await usage(() => auditJournal(journal, database.url));
+    const result = await withUsageErrors(() => auditJournal(journal, database.url));
     process.stdout.write(formatAudit(result));
     if (result.acknowledged === 0) throw new UsageError('the journal has no acknowledgement to audit');
     return auditErrors(result) === 0 ? exitCodes.passed : exitCodes.failed;

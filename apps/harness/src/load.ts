@@ -12,7 +12,7 @@ import {
   onEndSignal,
   runCommand,
   UsageError,
-  usage,
+  withUsageErrors,
 } from './command/command.ts';
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
 import { startOwnGateway } from './gateway/own-gateway.ts';
@@ -65,10 +65,10 @@ interface Target extends GatewayAddresses, Pick<LoadRun, 'credentials' | 'checko
 
 async function load(flags: LoadFlags): Promise<number> {
   if (flags.compare !== undefined) return compare(flags.compare, flags.html);
-  const { audit, ...settings } = await usage(() => settingsFrom(flags));
-  await usage(() => prepareFiles(flags));
-  const given = await usage(() => givenTarget(flags, settings, audit));
-  const target = given ?? (await ownTarget(settings));
+  const { audit, ...settings } = await withUsageErrors(() => settingsFrom(flags));
+  await withUsageErrors(() => prepareFiles(flags));
+  const given = await withUsageErrors(() => givenTarget(flags, settings, audit));
+  const target = given ?? (await startTarget(settings));
   const journalFile = flags.journal ?? (audit ? join(await scratchFolder(), 'journal.ndjson') : undefined);
   const { httpUrl, grpcAddress, credentials, checkout, databaseUrl, receiver } = target;
   const sender = openSender(target, settings.connections);
@@ -93,11 +93,11 @@ async function load(flags: LoadFlags): Promise<number> {
 /** Shows two reports side by side. */
 async function compare([first = '', second, ...more]: readonly string[], html: string | undefined): Promise<number> {
   if (second === undefined || more.length > 0) throw new UsageError('--compare needs two files');
-  const [a, b] = await usage(() => Promise.all([readReport(first), readReport(second)]));
+  const [a, b] = await withUsageErrors(() => Promise.all([readReport(first), readReport(second)]));
   process.stdout.write(`${comparisonSections(a, b).map(sectionText).join('\n\n')}\n`);
   if (html === undefined) return exitCodes.passed;
   const { comparisonPage } = await import('./load/report/report-page.ts');
-  await usage(() => writeFile(html, comparisonPage(a, b)));
+  await withUsageErrors(() => writeFile(html, comparisonPage(a, b)));
   return exitCodes.passed;
 }
 
@@ -127,7 +127,7 @@ async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: bool
   return { ...gateway, credentials, checkout, databaseUrl: database?.url };
 }
 
-async function ownTarget({ merchants, pay_share, cancel_share }: LoadSettings): Promise<Target> {
+async function startTarget({ merchants, pay_share, cancel_share }: LoadSettings): Promise<Target> {
   const setups = Array.from({ length: merchants }, (_, index) => ({ name: `Load ${index + 1}` }));
   const starting = startOwnGateway([...setups, { name: 'Load checkout', kind: 'checkout' }], interrupted.signal);
   // A gateway that failed to start has stopped itself.

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createCommand } from '@order-gateway/command';
 import { type AuditResult, auditErrors } from './audit/audit.ts';
-import { exitCodes, parseNumber, runCommand, UsageError, usage } from './command/command.ts';
+import { exitCodes, parseNumber, runCommand, UsageError, withUsageErrors } from './command/command.ts';
 import { formatMs, formatSeconds } from './command/text.ts';
 import type { Environment } from './load/report/environment.ts';
 import { htmlPage, sectionOf, verdictOf } from './load/report/report-page.ts';
@@ -97,7 +97,7 @@ await runCommand(command, async () => {
   ];
   const page = htmlPage(title, [verdictOf(hasPassed), ...tables.map((rows) => sectionOf({ rows }))]);
   const document = [`# ${title}: ${hasPassed ? 'passed' : 'failed'}`, ...tables.map(markdownOf)].join('\n\n');
-  await usage(async () => {
+  await withUsageErrors(async () => {
     if (html !== undefined) await writeFile(html, page);
     if (markdown !== undefined) await writeFile(markdown, `${document}\n`);
   });

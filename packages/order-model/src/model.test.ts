@@ -91,7 +91,7 @@ const endedFourMinutesIn = {
   during: { fromMs: createdAtMs + minuteMs, toMs: createdAtMs + 4 * minuteMs },
 };
 const start = (attempt: string): Request => ({ kind: 'start', attempt, leaseMs: 10 * minuteMs });
-const claimed = call(1, start('2/a'), 'ok');
+const started = call(1, start('2/a'), 'ok');
 const leaseEndsAtMs = createdAtMs + 11 * minuteMs;
 const lease = { attempt: '2/a', endsAtMs: leaseEndsAtMs };
 const earliestMs = createdAtMs - 5 * minuteMs;
@@ -221,7 +221,7 @@ const promises: Readonly<Record<string, Promised>> = {
     ['invalid_order'],
   ],
   'a cancellation after a payment of the attempt with the lease was refused': [
-    [created, claimed, call(2, pay(mismatch, '2/a'), 'payment_mismatch')],
+    [created, started, call(2, pay(mismatch, '2/a'), 'payment_mismatch')],
     { ...cancelled, refused: refused.refused, events: [...refused.events, ...cancelled.events] },
     (outcome) => call(3, { kind: 'cancel' }, outcome),
     ['ok'],
@@ -253,35 +253,35 @@ const promises: Readonly<Record<string, Promised>> = {
     [withRefused('UN_PAID', ['p-2'])],
   ],
   'a cancellation after a payment that named no attempt was refused': [
-    [created, claimed, call(2, pay(mismatch), 'payment_mismatch')],
+    [created, started, call(2, pay(mismatch), 'payment_mismatch')],
     { ...refused, lease },
     (outcome) => call(3, { kind: 'cancel' }, outcome),
     ['payment_in_progress'],
     ['ok'],
   ],
   'a start while another attempt has the lease': [
-    [created, { ...claimed, response: { outcome: 'ok', leaseEndsAtMs } }],
+    [created, { ...started, response: { outcome: 'ok', leaseEndsAtMs } }],
     { ...unpaid, lease },
     (outcome) => call(10.9, start('3/a'), outcome),
     ['payment_in_progress'],
     ['ok', 'order_expired'],
   ],
   'a start after the lease of another attempt ended': [
-    [created, { ...claimed, response: { outcome: 'ok', leaseEndsAtMs } }],
+    [created, { ...started, response: { outcome: 'ok', leaseEndsAtMs } }],
     { ...unpaid, lease: { attempt: '3/a', endsAtMs: createdAtMs + 21 * minuteMs } },
     (outcome) => call(11, start('3/a'), outcome),
     ['ok'],
     ['payment_in_progress'],
   ],
   'the end of a payment that has already ended': [
-    [created, claimed, call(2, { kind: 'end', attempt: '2/a' }, 'ok')],
+    [created, started, call(2, { kind: 'end', attempt: '2/a' }, 'ok')],
     { ...unpaid, lease: { attempt: '2/a', endsAtMs: createdAtMs + 2 * minuteMs } },
     (outcome) => call(3, { kind: 'end', attempt: '2/a' }, outcome),
     ['replayed'],
     ['ok'],
   ],
   'the order in the response to the end of a payment': [
-    [created, claimed],
+    [created, started],
     { ...unpaid, lease: { attempt: '2/a', endsAtMs: createdAtMs + 2 * minuteMs } },
     (outcome) => call(2, { kind: 'end', attempt: '2/a' }, outcome),
     [shown('UN_PAID')],
@@ -341,10 +341,10 @@ test.each<[string, Call[], StoredOrder | null, StoredOrder | null]>([
     paid,
     { ...paid, payment: { ...payment, paidAtMs: 1 } },
   ],
-  ['with its lease', [created, claimed], { ...unpaid, lease }, unpaid],
+  ['with its lease', [created, started], { ...unpaid, lease }, unpaid],
   [
     'with the end of its lease',
-    [created, { ...claimed, response: { outcome: 'ok', leaseEndsAtMs } }],
+    [created, { ...started, response: { outcome: 'ok', leaseEndsAtMs } }],
     { ...unpaid, lease },
     { ...unpaid, lease: { ...lease, endsAtMs: leaseEndsAtMs + 1 } },
   ],

@@ -73,8 +73,8 @@ function storedText({ stored }: History): string {
 
 function stateText({ content, status, payment, lease, refused }: State): string {
   if (content === null) return 'uncreated';
-  const claimed = lease?.isLive === true ? `, claimed by ${lease.attempt}` : '';
-  return `${status}${payment ? ` by ${idOf(payment)}` : ''}${claimed}${refused.map((refusal) => `, refused ${idOf(refusal)}`).join('')}`;
+  const leaseText = lease?.isLive === true ? `, claimed by ${lease.attempt}` : '';
+  return `${status}${payment ? ` by ${idOf(payment)}` : ''}${leaseText}${refused.map((refusal) => `, refused ${idOf(refusal)}`).join('')}`;
 }
 
 function idOf({ checkout, paymentId }: Pick<Payment, 'checkout' | 'paymentId'>): string {

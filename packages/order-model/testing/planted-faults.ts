@@ -167,8 +167,8 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
   },
   'a payment made after the expiry': (history) => {
     const { expiresAtMs, lease, status } = history.stored;
-    const isClaimed = history.calls.some(({ request }) => request.kind === 'start');
-    if (expiresAtMs === null || lease !== null || isClaimed || status !== 'PAID') return undefined;
+    const isStarted = history.calls.some(({ request }) => request.kind === 'start');
+    if (expiresAtMs === null || lease !== null || isStarted || status !== 'PAID') return undefined;
     const paidAtMs = Math.max(expiresAtMs, history.stored.createdAtMs);
     const late = withStored(history, {
       payment: history.stored.payment && { ...history.stored.payment, paidAtMs },
@@ -178,25 +178,25 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     }));
   },
   'a lease that a cancellation ignored': (history) => {
-    const claimed = withLease(history);
-    if (claimed === undefined) return undefined;
-    const cancelled = append(claimed, { kind: 'cancel' }, { outcome: 'ok', shown: { status: 'CANCELLED' } });
+    const leased = withLease(history);
+    if (leased === undefined) return undefined;
+    const cancelled = append(leased, { kind: 'cancel' }, { outcome: 'ok', shown: { status: 'CANCELLED' } });
     const [type, atMs] = ['order.cancelled' as const, Math.max(...history.calls.map(({ during }) => during.fromMs))];
     const events = [...history.stored.events, { type, atMs }];
     return cancelled && { ...cancelled, stored: { ...history.stored, status: 'CANCELLED', lease: null, events } };
   },
   'a lease that another attempt ignored': (history) => {
-    const claimed = withLease(history);
-    if (claimed === undefined) return undefined;
-    const { stored } = claimed;
+    const leased = withLease(history);
+    if (leased === undefined) return undefined;
+    const { stored } = leased;
     const lease = { attempt: '9/a', endsAtMs: (stored?.lease?.endsAtMs ?? 0) + gapMs };
     const response = { outcome: 'ok', leaseEndsAtMs: lease.endsAtMs, shown: { status: 'UN_PAID' as const } };
-    const ignored = append(claimed, { kind: 'start', attempt: '9/a', leaseMs: 60_000 }, response);
+    const ignored = append(leased, { kind: 'start', attempt: '9/a', leaseMs: 60_000 }, response);
     return ignored && { ...ignored, stored: stored && { ...stored, lease } };
   },
-  'a lease that no attempt has claimed': (history) => {
-    const isClaimed = history.calls.some(({ request }) => request.kind === 'start');
-    return isClaimed ? undefined : append(history, { kind: 'cancel' }, { outcome: 'payment_in_progress' });
+  'a lease that no attempt started': (history) => {
+    const isStarted = history.calls.some(({ request }) => request.kind === 'start');
+    return isStarted ? undefined : append(history, { kind: 'cancel' }, { outcome: 'payment_in_progress' });
   },
   'a lease on a paid order': ({ calls, stored }) =>
     stored.status === 'PAID'
@@ -217,6 +217,6 @@ function withLease(history: History & { readonly stored: Stored }): History | un
   if (period.toMs - period.fromMs > 50_000) return undefined;
   const endsAtMs = period.toMs + 60_000;
   const response = { outcome: 'ok', leaseEndsAtMs: endsAtMs, shown: { status: 'UN_PAID' as const } };
-  const claimed = append(history, { kind: 'start', attempt: '2/attempt', leaseMs: 60_000 }, response);
-  return claimed && { ...claimed, stored: { ...stored, lease: { attempt: '2/attempt', endsAtMs } } };
+  const leased = append(history, { kind: 'start', attempt: '2/attempt', leaseMs: 60_000 }, response);
+  return leased && { ...leased, stored: { ...stored, lease: { attempt: '2/attempt', endsAtMs } } };
 }

@@ -42,7 +42,7 @@ export function onEndSignal(callback: () => void): void {
  * Runs a step whose errors the user can correct, such as an unreadable or invalid file, and turns them into usage
  * errors.
  */
-export async function usage<Result>(step: () => Result | Promise<Result>): Promise<Result> {
+export async function withUsageErrors<Result>(step: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await step();
   } catch (error) {

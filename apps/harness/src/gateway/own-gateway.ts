@@ -70,7 +70,7 @@ export async function startOwnGateway(
   const database = await startDatabase();
   const databaseUrl = database.url;
   const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64') };
-  const ownSettings =
+  const gatewaySettings =
     database.gatewayUrl === undefined ? settings : { ...settings, databaseUrl: database.gatewayUrl, isMigrated: true };
   const gateways: GatewayProcess[] = [];
   let stopping: Promise<void> | undefined;
@@ -82,7 +82,7 @@ export async function startOwnGateway(
     return stopping;
   };
   const start = async (variables = {}) => {
-    const gateway = await startGatewayProcess({ ...ownSettings, variables }, signal);
+    const gateway = await startGatewayProcess({ ...gatewaySettings, variables }, signal);
     gateways.push(gateway);
     return gateway;
   };

@@ -20,8 +20,8 @@ import {
   onEndSignal,
   runCommand,
   UsageError,
-  usage,
   withGatewayOptions,
+  withUsageErrors,
 } from '../command/command.ts';
 import { junitReport } from './junit.ts';
 import { type Replay, replayFixtures } from './replay-fixtures.ts';
@@ -79,7 +79,7 @@ was sent.`,
 
   await runCommand(command, async () => {
     const flags = command.opts<ReplayFlags>();
-    const set = await usage(() => chosenFixtures(flags));
+    const set = await withUsageErrors(() => chosenFixtures(flags));
     const gateway = givenGateway(flags);
     if (gateway !== undefined)
       return replay({ ...gateway, merchants: givenMerchants() }, set, flags, interrupted.signal);

@@ -5,12 +5,12 @@ import { runPayments } from './run-payments.ts';
 
 const { FAULTS_SEED = randomInt(2 ** 31), FAULTS_PERCENT = 100 } = process.env;
 
-test('none of 10,000 orders is paid twice or closed during a claim, and each refused payment has one event', async () => {
+test('none of 10,000 orders is paid twice or closed during a lease, and each refused payment has one event', async () => {
   const share = Number(FAULTS_PERCENT) / 100;
   const times = (count: number) => Math.ceil(count * share);
   const seed = Number(FAULTS_SEED);
   process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
-  const plan = { seed, orders: times(10_000), gatewayKills: times(20), serverKills: times(5), waitsForClaims: true };
+  const plan = { seed, orders: times(10_000), gatewayKills: times(20), serverKills: times(5), waitsForLeases: true };
   const { audit, violations, figures } = await runPayments(plan);
   expect([...violations, ...audit.examples]).toEqual([]);
   expect(auditErrors(audit)).toBe(0);

@@ -5,7 +5,7 @@ import { runPayments } from './run-payments.ts';
 
 test('two checkout systems never pay an order twice while gateways and the server are killed', async () => {
   const seed = Number(process.env.FAULTS_SEED ?? randomInt(2 ** 31));
-  const plan = { seed, orders: 200, gatewayKills: 2, serverKills: 1, waitsForClaims: false };
+  const plan = { seed, orders: 200, gatewayKills: 2, serverKills: 1, waitsForLeases: false };
   process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
   const { audit, violations, figures } = await runPayments(plan);
   expect([...violations, ...audit.examples]).toEqual([]);

@@ -24,8 +24,8 @@ export interface PaymentPlan {
   readonly orders: number;
   readonly gatewayKills: number;
   readonly serverKills: number;
-  /** Whether to wait until the last claims have ended and their orders have expired. */
-  readonly waitsForClaims: boolean;
+  /** Whether to wait until the last leases have ended and their orders have expired. */
+  readonly waitsForLeases: boolean;
 }
 
 /** The result of a run. */
@@ -45,15 +45,15 @@ const [concurrentOrders, connections] = [120, 16];
 /** All attempts to pay an order begin within this time after its creation. */
 const attemptsWithinMs = 2_000;
 
-/** The shortest claim: 60 s. */
+/** The shortest lease: 60 s. */
 const leaseSeconds = 60;
 
 /** Outcomes after which a call is sent again, because it may have been executed. */
 const temporary = /^(unavailable|overloaded|deadline_exceeded|rate_limited)$/;
 
 /**
- * Two checkout systems each make two attempts to pay every order, at random times: they claim the order, pay it with or
- * without the claim, end the attempt, or stop calling. Merchants cancel some orders, and some orders expire. Gateways
+ * Two checkout systems each make two attempts to pay every order, at random times: they start an attempt, pay with or
+ * without an attempt, end the attempt, or stop calling. Merchants cancel some orders, and some orders expire. Gateways
  * and the server are killed during the run, and every call is repeated until its outcome is known. Everything stops
  * when the test ends.
  */
@@ -108,25 +108,25 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
     const caller = { account: accountAt(merchants.length + checkout), order, random };
     const { fields } = orderOf(order.number);
     const attemptId = `${order.orderId}-${checkout}-${index}`;
-    const claim = { order_token: orderToken, attempt_id: attemptId };
+    const attemptKey = { order_token: orderToken, attempt_id: attemptId };
     await sleep(random.below(attemptsWithinMs));
-    let isClaimed = false;
+    let hasLease = false;
     if (random.fraction() < 0.8) {
-      const request = { ...claim, lease_seconds: new JsonNumber(String(leaseSeconds)) };
-      isClaimed = (await send('StartPayment', request, caller)).leaseEndsAt !== undefined;
-      if (isClaimed) leases += 1;
+      const request = { ...attemptKey, lease_seconds: new JsonNumber(String(leaseSeconds)) };
+      hasLease = (await send('StartPayment', request, caller)).leaseEndsAt !== undefined;
+      if (hasLease) leases += 1;
       await sleep(random.below(attemptsWithinMs / 4));
       const [isAbandoned, isDeclined] = [random.fraction() < 0.3, random.fraction() < 0.5];
-      if (isClaimed && isAbandoned && !isDeclined) return;
-      if (isClaimed && isAbandoned) {
-        await send('EndPayment', claim, caller);
+      if (hasLease && isAbandoned && !isDeclined) return;
+      if (hasLease && isAbandoned) {
+        await send('EndPayment', attemptKey, caller);
         return;
       }
       // Some customers pay although their attempt could not start.
-      if (!isClaimed && random.fraction() < 0.7) return;
+      if (!hasLease && random.fraction() < 0.7) return;
     }
     const payment = {
-      ...(isClaimed ? claim : { order_token: orderToken }),
+      ...(hasLease ? attemptKey : { order_token: orderToken }),
       payment_id: `payment-${attemptId}`,
       paid_at: new Date().toISOString(),
       order_amount: new JsonNumber(random.fraction() < 0.05 ? '9999.99' : (fields.order_amount ?? '')),
@@ -181,7 +181,7 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
     ...gateways.map(({ exited }) => exited),
   ]);
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
-  if (plan.waitsForClaims) await sleep(1_000 * (leaseSeconds + 1));
+  if (plan.waitsForLeases) await sleep(1_000 * (leaseSeconds + 1));
   recorder.end();
   journal.close();
   const feeds = await Promise.all(merchants.map((_, index) => readFeed(first.httpUrl, accountAt(index))));

@@ -91,7 +91,7 @@ test('calls about earlier orders have the requested shares, and concern only ack
 });
 
 test('payment attempts and metadata have the requested shares, and a payment names its attempt', () => {
-  const claims = {
+  const attemptSettings = {
     ...settings,
     start_share: 0.2,
     end_share: 0.1,
@@ -100,7 +100,7 @@ test('payment attempts and metadata have the requested shares, and a payment nam
     metadata_share: 0.5,
   };
   const [known, checkout] = [{ order_token: 't', created_at: '2026-11-20T21:01:42.172+00:00' }, credentials[2]];
-  const calls = numbers.map(createCallMaker(claims, set, credentials, { checkout, known: () => known }));
+  const calls = numbers.map(createCallMaker(attemptSettings, set, credentials, { checkout, known: () => known }));
   const requests = (operation: string) =>
     calls.flatMap((call) => (call.operation === operation && call.order !== undefined ? [Object(call.request)] : []));
   expect(requests('StartPayment').length).toBeGreaterThan(330);
