@@ -197,9 +197,9 @@ const floods: readonly (readonly [name: string, flood: Flood | undefined])[] = [
     "a merchant's 500 connections that never finish chunked bodies",
     { kind: 'incomplete chunked bodies', connections: 500, isAuthenticated: true },
   ],
-  ['500 gRPC connections that never finish a message', { kind: 'incomplete messages', connections: 500 }],
+  ['500 gRPC connections that send data but never end a stream', { kind: 'incomplete messages', connections: 500 }],
   [
-    "a merchant's 500 gRPC connections that never finish a message",
+    "a merchant's 500 gRPC connections that send data but never end a stream",
     { kind: 'incomplete messages', connections: 500, isAuthenticated: true },
   ],
   ['500 gRPC connections with 15 KB of metadata in each call', { kind: 'metadata', connections: 500 }],
