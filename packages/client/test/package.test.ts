@@ -40,7 +40,7 @@ function installedNodes(): Map<string, string> {
   );
 }
 
-/** Returns those of the installed versions that the package supports. Fails if there are none. */
+/** Returns the commands of the installed versions that the package supports. Fails if there are none. */
 function supportedNodes(): Map<string, string> {
   const nodes = [...installedNodes()].filter(([version]) => Number.parseInt(version.slice(1), 10) >= 20);
   expect(nodes.length).toBeGreaterThan(0);

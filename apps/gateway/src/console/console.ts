@@ -125,7 +125,7 @@ async function visitPage(
   const { clientId, session, merchant } = found;
   const signedIn = {
     clientId,
-    // A new key for the checksum of an order, because the merchant's client secret is not known here.
+    // A random key for the checksum of an order, because the database stores only digests of client secrets.
     clientSecret: randomBase62(checksumKeyLength, deps.randomBytes),
     sessionDigest,
   };

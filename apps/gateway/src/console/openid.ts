@@ -26,7 +26,7 @@ export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings,
   let inFlight = 0;
   const discover = async () => {
     const url = new URL(issuer);
-    // The configuration allows http only to this machine.
+    // The configuration accepts http only for a provider on this machine.
     const execute = [
       client.enableNonRepudiationChecks,
       ...(url.protocol === 'http:' ? [client.allowInsecureRequests] : []),

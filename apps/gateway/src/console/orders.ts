@@ -164,7 +164,7 @@ async function keysIn({ deps, call, merchant }: Visit, text: string): Promise<Me
   return keys;
 }
 
-/** Finds an order of the merchant. */
+/** Finds an order of the merchant by one of its ids. */
 export async function findOrder({ perform }: Visit, key: Members): Promise<Result<OrderRecord, Failure>> {
   const found = await perform<{ readonly order: OrderRecord }>(OrderService.method.getOrder, key);
   return found.ok ? success(found.value.order) : failed(found.failure);

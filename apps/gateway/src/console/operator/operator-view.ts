@@ -34,7 +34,7 @@ export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewD
     const host = URL.parse(`http://${headers.host}`);
     // After DNS rebinding, a browser sends the name of the other site. Operators use localhost, also through a tunnel.
     if (host === null || !isLoopbackUrl(host))
-      return refusal(421, 'Open the link that the command prints, at localhost.');
+      return refusal(421, 'Open the link exactly as the command prints it, at localhost.');
     if (method !== 'GET' && method !== 'POST') return refusal(405, 'These pages accept GET and POST.');
     const isForeign =
       method === 'POST' ? isFromAnotherSite(headers, host.origin as BaseUrl) : isEmbeddedElsewhere(headers);
@@ -44,7 +44,7 @@ export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewD
     if (link !== undefined && method === 'GET') return { status: 200, page: signInPage('en') };
     if (link !== undefined) {
       const cookie = access.signIn(link);
-      if (cookie === undefined) return refusal(410, 'This link was used, or has ended.');
+      if (cookie === undefined) return refusal(410, 'This link was already used, or has expired.');
       logger.info({ remote_address: socket.remoteAddress }, 'operator signed in');
       return redirect(cookie);
     }
