@@ -150,7 +150,7 @@ export function acknowledgedOrder(created: Created, { merchant, fields, metadata
   return { merchant, members: { ...fields, ...created, ...(metadata && { metadata: JSON.stringify(metadata) }) } };
 }
 
-/** Returns a stored order with the members of the API contract. Omits additional fields, which a run does not send. */
+/** Returns a stored order with the members of the API contract. Omits empty additional fields: a run sends none. */
 export function storedOrder(merchant: number, { order, sharedFields }: ScannedOrder): StoredOrder {
   const sent = Object.entries(order.fields).filter(([name, value]) => value !== '' || !isAdditional(name));
   return {

@@ -113,7 +113,7 @@ export async function startBehindPgbouncer(cleanup: AsyncDisposableStack): Promi
   return { ...haproxy, databaseUrl: withPort(haproxy.databaseUrl, port) };
 }
 
-/** Makes the standby synchronous, so that a failover loses nothing, and waits until it is. */
+/** Makes the standby synchronous and waits until it is, so that a failover loses nothing. */
 async function makeStandbySynchronous({ primary }: ReplicatedServers): Promise<void> {
   await runQuery(primary.url, `alter system set synchronous_standby_names = '${standbyName}'`);
   await runQuery(primary.url, 'select pg_reload_conf()');

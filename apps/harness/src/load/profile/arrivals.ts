@@ -28,7 +28,8 @@ export function arrivalsOf(phases: readonly Phase[]) {
     count: Math.max(0, Math.ceil(calls - roundingMax)),
     seconds,
     /**
-     * Returns the milliseconds from the run's start until call `number`, counted from 0. Later calls never get less.
+     * Returns the milliseconds from the run's start until call `number`, counted from 0, is scheduled. Never decreases
+     * from one call to the next.
      */
     scheduledMs(number: number): number {
       if ((starts[current]?.calls ?? 0) > number) current = 0;

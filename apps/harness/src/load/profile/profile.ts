@@ -93,7 +93,7 @@ function profileNames(): string[] {
   return readdirSync(profilesFolder).map((file) => basename(file, '.json'));
 }
 
-/** Returns a line or more of help for each available profile, with its purpose. */
+/** Returns the part of the help that lists the available profiles with their purposes. */
 export function listProfiles(): string {
   return profileNames()
     .map((name) => nameAndMeaning(name, loadProfile(name).about, 13))
