@@ -15,7 +15,7 @@ const migrationLock = 0x6f72646572;
 
 /**
  * How long a start waits for a lock, for example while another process migrates or a table is in use. If a migration
- * takes longer, start one process first, and the others after its migration.
+ * takes longer, start one process first, and all other processes after its migration.
  */
 const lockTimeoutMaxMs = 600_000;
 

@@ -24,10 +24,10 @@ export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, sig
     order_status: orderStatus,
   };
   const newParameters = signing === undefined ? orderParameters : signed(orderParameters, signing);
-  const sent = query.length > 1 ? query.slice(1).split('&') : [];
-  const kept = sent.filter((parameter) => !Object.hasOwn(newParameters, nameOf(parameter)));
-  const added = Object.entries(newParameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  return new URL(`${address}?${[...kept, ...added].join('&')}${fragment}`).href;
+  const sentParameters = query.length > 1 ? query.slice(1).split('&') : [];
+  const keptParameters = sentParameters.filter((parameter) => !Object.hasOwn(newParameters, nameOf(parameter)));
+  const addedParameters = Object.entries(newParameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return new URL(`${address}?${[...keptParameters, ...addedParameters].join('&')}${fragment}`).href;
 }
 
 /**
@@ -49,8 +49,9 @@ export function checkReturn(query: URLSearchParams, { secret, signedAtSeconds: n
   const isRepeated = [...signedNames, 'signature'].some((name) => query.getAll(name).length !== 1);
   const values = signedNames.map((name) => query.get(name) ?? '');
   const expected = Buffer.from(signText(joinEscaped(values), secret));
-  const sent = Buffer.from(signature);
-  if (isRepeated || sent.length !== expected.length || !timingSafeEqual(sent, expected)) return 'wrong';
+  const received = Buffer.from(signature);
+  const isMatch = received.length === expected.length && timingSafeEqual(received, expected);
+  if (isRepeated || !isMatch) return 'wrong';
   return now - Number(query.get('signed_at')) <= toleranceSeconds ? 'valid' : 'too_old';
 }
 

@@ -110,14 +110,14 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
 
     list: (sessionDigest, timeoutMs) =>
       perform(timeoutMs, async (db) => {
-        const ownAccount = db
+        const accountOfSession = db
           .select({ id: consoleSessions.accountId })
           .from(consoleSessions)
           .where(and(eq(consoleSessions.tokenDigest, sessionDigest), isLive));
         const rows = await db
           .select(sessionColumns)
           .from(consoleSessions)
-          .where(and(inArray(consoleSessions.accountId, ownAccount), isLive))
+          .where(and(inArray(consoleSessions.accountId, accountOfSession), isLive))
           .orderBy(desc(consoleSessions.id));
         return rows.map(sessionOf);
       }),

@@ -109,8 +109,8 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   };
 
   /**
-   * If the database rejects a batch, its halves run one after the other, so that one item does not make the others
-   * fail.
+   * If the database rejects a batch, its halves run one after the other, so that one item does not make the other
+   * items fail.
    */
   const runItems = async (
     client: Client,
