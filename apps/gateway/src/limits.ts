@@ -21,7 +21,7 @@ export const largeBodyBytes = 8_192;
  */
 export const largeBodyBytesPerTurn = 524_288;
 
-/** The largest response, in bytes. A page of 100 orders with the longest texts takes half; gRPC clients accept 4 MiB. */
+/** The largest response, in bytes. A page of 100 orders with the longest texts has half; gRPC clients accept 4 MiB. */
 export const responseBytesMax = 1_048_576;
 
 /** The time for one call from its headers to its response. A client may set a shorter limit, but not a longer one. */

@@ -72,8 +72,9 @@ export function findUnexplained(history: History): Unexplained | undefined {
 }
 
 /**
- * Returns a smaller history that is still unexplained. Removes reads and the responses of other calls, one at a time, as
- * long as the history stays unexplained. The calls that still have a response contradict each other or what is stored.
+ * Returns a smaller history that is still unexplained. Removes reads and the responses of other calls, one at a time,
+ * as long as the history stays unexplained. The calls that still have a response contradict each other or what is
+ * stored.
  */
 export function smallest(history: History): History {
   let calls = [...history.calls];

@@ -27,8 +27,8 @@ export async function withDatabase(
       `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway, or run \`pnpm start\` first.`,
     );
   const done = openAndWork(work, { ...config, migrate: creates && (migrate ?? config.migrate) });
-  // On a signal, the process ends only after the command. Otherwise, PostgreSQL would keep running, or a new secret would
-  // never be shown.
+  // On a signal, the process ends only after the command. Otherwise, PostgreSQL would keep running, or a new secret
+  // would never be shown.
   onStopSignal(() => done);
   await done;
 }

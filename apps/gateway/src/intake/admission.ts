@@ -18,8 +18,8 @@ interface AccountCalls {
  * Admits calls until there are too many for the speed at which orders are stored. From then on, each account has an
  * equal share of the limit. Calls of an account below its share are still admitted, even above the limit, because
  * accounts above their share get no new permits until they are below it. The number of active calls is limited too, so
- * that the turns of the event loop stay short. `oldestOrderMs` returns the age in milliseconds of the oldest order that is
- * not stored yet.
+ * that the turns of the event loop stay short. `oldestOrderMs` returns the age in milliseconds of the oldest order that
+ * is not stored yet.
  */
 export function createAdmission(limits: typeof admissionLimits, oldestOrderMs: () => number) {
   const accounts = new Map<AccountId, AccountCalls>();

@@ -66,7 +66,8 @@ async function measure(reject: (credentials: Credentials, caller: number) => Pro
 }
 
 /**
- * Returns Welch's t of two samples. Like dudect, ignores times above the 90th percentile of both, because they are noise.
+ * Returns Welch's t of two samples. Like dudect, ignores times above the 90th percentile of both, because they are
+ * noise.
  */
 function welchT(first: readonly number[], second: readonly number[]): number {
   const all = [...first, ...second].sort((a, b) => a - b);

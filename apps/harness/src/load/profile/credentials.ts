@@ -6,8 +6,8 @@ import { credentialsFromEnvironment } from '../../command/command.ts';
 const lineSchema = z.object({ client_id: z.string(), client_secret: z.string() });
 
 /**
- * Reads credentials for a running gateway: from a file with one JSON object per line, as `merchant create --json` prints
- * it, or those of one merchant from the environment. Throws if there are too few.
+ * Reads credentials for a running gateway: from a file with one JSON object per line, as `merchant create --json`
+ * prints it, or those of one merchant from the environment. Throws if there are too few.
  */
 export function givenCredentials(file: string | undefined, merchants: number): Credentials[] {
   const given = file === undefined ? [credentialsFromEnvironment() ?? []].flat() : readCredentials(file);
