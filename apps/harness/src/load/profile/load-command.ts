@@ -51,7 +51,9 @@ export function loadCommand(): Command {
         modes,
       ),
     )
-    .addOption(new Option('--protocol <protocol>', 'the protocol, or all in turn').choices(protocolChoices))
+    .addOption(
+      new Option('--protocol <protocol>', 'the protocol; mixed: a random one for each call').choices(protocolChoices),
+    )
     .option('--rate <n>', 'calls per second (default: 100)', parseNumber)
     .option('--ramp-to <n>', 'calls per second at the end, reached linearly', parseNumber)
     .option('--duration <time>', 'the duration, such as 30s, 2m or 1h (default: 10s)', parseSeconds)
