@@ -91,7 +91,7 @@ export function createJournal(file: string, head: JournalHead) {
      * them. A power failure before `close` may lose the lines of the last seconds. Throws if the disk is full.
      */
     write(lines: readonly (JournalCall | JournalResponse)[]): void {
-      if (lines.length > 0) writeFileSync(descriptor, lines.map(lineOf).join(''));
+      writeFileSync(descriptor, lines.map(lineOf).join(''));
     },
     /** Waits until the file is on disk, and closes it. */
     close(): void {
