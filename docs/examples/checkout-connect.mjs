@@ -17,7 +17,7 @@ function codeOf(error) {
   return ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.metadata.code ?? String(error);
 }
 
-/** Repeats a call while its outcome is unknown, for half a minute. */
+/** Repeats a call while its outcome is unknown, for about half a minute. */
 async function repeat(call) {
   for (let waitMs = 500; ; waitMs *= 2) {
     try {
@@ -30,7 +30,10 @@ async function repeat(call) {
   }
 }
 
-/** Claims the order before money is taken. Until it ends, other attempts and cancellations get payment_in_progress. */
+/**
+ * Claims the order before money is taken. Until the claim ends, other attempts and cancellations get
+ * payment_in_progress.
+ */
 async function start() {
   try {
     const attempt = { orderToken, attemptId: PAYMENT_ID };

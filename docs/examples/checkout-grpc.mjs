@@ -36,7 +36,10 @@ function codeOf(error) {
   return info === undefined ? error.message : google.rpc.ErrorInfo.deserialize(info.value).metadata.code;
 }
 
-/** Claims the order before money is taken. Until it ends, other attempts and cancellations get payment_in_progress. */
+/**
+ * Claims the order before money is taken. Until the claim ends, other attempts and cancellations get
+ * payment_in_progress.
+ */
 async function start() {
   try {
     return (await call('startPayment', { order_token: ORDER_TOKEN, attempt_id: PAYMENT_ID })).order;

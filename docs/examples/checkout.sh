@@ -4,19 +4,20 @@
 # Usage: BASE_URL=http://localhost:8080 CLIENT_ID=chk_... CLIENT_SECRET=sk_... ORDER_TOKEN=... PAYMENT_ID=pay-1 sh checkout.sh
 set -eu
 
-# Prints the response, also that of an error. Repeats the call while its outcome is unknown: every method may be repeated.
+# Prints the response, even if it is an error. Repeats the call while its outcome is unknown, which is safe for every
+# method.
 call() {
   curl --silent --show-error --max-time 10 --retry 4 --retry-connrefused \
     "$BASE_URL/gateway.v1.CheckoutService/$1" -d "$2" \
     -H 'content-type: application/json' -H "x-client-id: $CLIENT_ID" -H "x-client-secret: $CLIENT_SECRET"
 }
 
-# The error code of a response; empty after a success.
+# Prints the error code of a response, or nothing if the response is a success.
 error_code() {
   printf '%s' "$1" | sed -n 's/.*"metadata":{"code":"\([a-z_]*\)"}.*/\1/p'
 }
 
-# A member of a response. Use a JSON parser in your own system.
+# Prints a member of a response. Use a JSON parser in your own system.
 member() {
   printf '%s' "$2" | sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p"
 }

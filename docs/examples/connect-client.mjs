@@ -1,5 +1,5 @@
-// Creates an order and looks it up again with Connect's client. Packages: @connectrpc/connect, @connectrpc/connect-node,
-// @bufbuild/protobuf, and @order-gateway/contract (see README.md).
+// Creates an order and looks it up again with Connect's client. Packages: @connectrpc/connect,
+// @connectrpc/connect-node, @bufbuild/protobuf, and @order-gateway/contract (see README.md).
 // Usage: GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node connect-client.mjs
 import { toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
@@ -33,13 +33,13 @@ const order = {
 
 try {
   await client.createOrder(order, options);
-  // By the gateway's own id: { order: { case: 'serviceOrderId', value: created.serviceOrderId } }
+  // To look it up by the gateway's own id, pass { order: { case: 'serviceOrderId', value: created.serviceOrderId } }
   const { order: found } = await client.getOrder({ order: { case: 'orderId', value: ORDER_ID } }, options);
   process.stdout.write(`${toJsonString(OrderSchema, found)}\n`);
 } catch (error) {
   const failure = ConnectError.from(error);
   const code = failure.findDetails(ErrorInfoSchema)[0]?.metadata.code;
-  // Decide by the code. After Unavailable and DeadlineExceeded send the same order again.
+  // Decide by the code. After Unavailable and DeadlineExceeded, send the same order again.
   process.stderr.write(`${Code[failure.code]} ${code}: ${failure.message}\n`);
   process.exitCode = 1;
 }

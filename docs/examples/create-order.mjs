@@ -1,4 +1,4 @@
-// Creates an order and looks it up again. The client package makes the checksum, and retries with the same order_id.
+// Creates an order and looks it up again. The client package computes the checksum, and retries with the same order_id.
 // Node.js 20 or newer, with the package @order-gateway/client (see README.md).
 // Usage: BASE_URL=http://localhost:8080 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node create-order.mjs
 import { createClient, GatewayError } from '@order-gateway/client';
@@ -28,7 +28,7 @@ try {
   process.stdout.write(`${JSON.stringify(await client.getOrder(ORDER_ID))}\n`);
 } catch (error) {
   if (!(error instanceof GatewayError)) throw error;
-  // Decide by error.code. After error.outcomeUnknown send the same order again.
+  // Decide by error.code. If error.outcomeUnknown is true, send the same order again.
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;
 }

@@ -10,7 +10,7 @@ const FIELD_NAMES = [
     'customer_address_state', 'customer_address_country', 'customer_address_postal_code', 'return_url',
 ];
 
-/** v1= and the HMAC of the fields in the API's order, the amount with two decimals, an absent field empty. */
+/** Returns v1= and the HMAC of the fields in the API's order: the amount with two decimals, an absent field empty. */
 function checksum_of(array $order): string
 {
     $values = array_map(
@@ -40,7 +40,7 @@ function call(string $path, ?array $body = null): string
     $response = curl_exec($request);
     $status = curl_getinfo($request, CURLINFO_RESPONSE_CODE);
     if ($response === false || $status >= 400) {
-        // Decide by the code. After 503, 504 and no response send the same order again.
+        // Decide by the code. After 503, 504 or no response, send the same order again.
         fwrite(STDERR, "$status " . ($response === false ? curl_error($request) : $response) . "\n");
         exit(1);
     }

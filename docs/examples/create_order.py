@@ -24,7 +24,7 @@ FIELD_NAMES = (
 
 
 def checksum_of(order):
-    """v1= and the HMAC of the fields in the API's order, the amount with two decimals, an absent field empty."""
+    """Returns v1= and the HMAC of the fields in the API's order: the amount with two decimals, an absent field empty."""
     values = [f"{order[name]:.2f}" if name == "order_amount" else order.get(name, "") for name in FIELD_NAMES]
     text = "|".join(value.replace("\\", "\\\\").replace("|", "\\|") for value in values)
     return "v1=" + hmac.new(CLIENT_SECRET.encode(), text.encode(), hashlib.sha256).hexdigest()
@@ -40,7 +40,7 @@ def call(path, body=None):
         with urllib.request.urlopen(request, timeout=10) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
-        # Decide by the code. After 503 and 504 send the same order again.
+        # Decide by the code. After 503 and 504, send the same order again.
         problem = json.load(error)
         raise SystemExit(f"{error.code} {problem['code']}: {problem['detail']}")
 

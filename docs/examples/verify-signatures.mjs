@@ -1,4 +1,4 @@
-// Verifies a webhook, or the return of a customer if RETURN_URL is set. In a server take them from the request.
+// Verifies a webhook, or the return of a customer if RETURN_URL is set. In a server, take the values from the request.
 // Node.js 20 or newer, with the package @order-gateway/client (see README.md).
 // Usage: SIGNING_SECRET=whsec_... WEBHOOK_ID=evt_... WEBHOOK_TIMESTAMP=... WEBHOOK_SIGNATURE=v1,... node verify-signatures.mjs < body
 //        SIGNING_SECRET=whsec_... RETURN_URL='https://shop.example.com/thanks?order_id=...' node verify-signatures.mjs

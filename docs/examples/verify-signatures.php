@@ -1,6 +1,6 @@
 <?php
 // Verifies a webhook, or the return of a customer if RETURN_URL is set. PHP 8.0 or newer, nothing to install.
-// In a server: $_SERVER['HTTP_WEBHOOK_ID'] and so on, file_get_contents('php://input') and $_SERVER['QUERY_STRING'].
+// In a server, use $_SERVER['HTTP_WEBHOOK_ID'] and so on, file_get_contents('php://input'), $_SERVER['QUERY_STRING'].
 // Usage: SIGNING_SECRET=whsec_... WEBHOOK_ID=evt_... WEBHOOK_TIMESTAMP=... WEBHOOK_SIGNATURE=v1,... php verify-signatures.php < body
 //        SIGNING_SECRET=whsec_... RETURN_URL='https://shop.example.com/thanks?order_id=...' php verify-signatures.php
 
@@ -18,16 +18,19 @@ function hmac_of(string $secret, string $data): string
     return hash_hmac('sha256', $data, base64_decode(substr($secret, strlen('whsec_'))), true);
 }
 
-/** Standard Webhooks: the base64 HMAC of id.timestamp.body, which must be the raw body. There may be several signatures. */
+/** Standard Webhooks: each of the signatures is the base64 HMAC of id.timestamp.body, where body is the raw body. */
 function is_signed_webhook(string $id, string $timestamp, string $signatures, string $body, string $secret): bool
 {
     $expected = 'v1,' . base64_encode(hmac_of($secret, "$id.$timestamp.$body"));
-    // Compares all of them, each in constant time.
+    // Compares all signatures, each in constant time.
     $matches = array_map(fn (string $signature): bool => hash_equals($expected, $signature), explode(' ', $signatures));
     return is_recent($timestamp, 300) && in_array(true, $matches, true);
 }
 
-/** The hex HMAC of the four parameters, escaped and joined as for the order checksum. PHP takes the last of a repeated one. */
+/**
+ * The signature is the hex HMAC of the four parameters, escaped and joined as for the order checksum. If a parameter is
+ * repeated, PHP keeps the last value.
+ */
 function is_signed_return(array $query, string $secret): bool
 {
     foreach ([...RETURN_NAMES, 'signature'] as $name) {

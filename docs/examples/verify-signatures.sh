@@ -1,6 +1,6 @@
 #!/bin/sh
-# Verifies a webhook, or the return of a customer if SIGNATURE is set, with openssl. For trying out only: other users of the
-# machine can see the arguments of openssl, including the key, and the comparison does not take constant time.
+# Verifies a webhook, or the return of a customer if SIGNATURE is set, with openssl. Only for experiments: other users
+# of the machine can see the arguments of openssl, including the key, and the comparison does not take constant time.
 # Usage: SIGNING_SECRET=whsec_... WEBHOOK_ID=evt_... WEBHOOK_TIMESTAMP=... WEBHOOK_SIGNATURE=v1,... sh verify-signatures.sh < body
 #        SIGNING_SECRET=whsec_... ORDER_ID=... SERVICE_ORDER_ID=... ORDER_STATUS=... SIGNED_AT=... SIGNATURE=v1=... \
 #          sh verify-signatures.sh            with the values of the query, percent-decoded
@@ -13,7 +13,7 @@ hmac() {
   openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary
 }
 
-# Ends the program if a time in Unix seconds differs from now by more seconds than the second argument.
+# Ends the program if a time in Unix seconds ($1) differs from the current time by more than $2 seconds.
 check_time() {
   case "$1" in '' | *[!0-9]*) fail ;; esac
   seconds=$(($(date +%s) - $1))
@@ -27,7 +27,7 @@ fail() {
 
 if [ -n "${SIGNATURE:-}" ]; then
   check_time "$SIGNED_AT" 3600
-  # The order_id escaped as for the order checksum. The other values contain nothing to escape.
+  # Escapes the order_id as for the order checksum. The other values contain nothing to escape.
   id=$(printf '%s' "$ORDER_ID" | sed 's/[\\|]/\\&/g')
   expected=$(printf '%s' "$id|$SERVICE_ORDER_ID|$ORDER_STATUS|$SIGNED_AT" | hmac | od -An -v -tx1 | tr -d ' \n')
   [ "$SIGNATURE" = "v1=$expected" ] || fail

@@ -1,6 +1,6 @@
 """Verifies a webhook, or the return of a customer if RETURN_URL is set. Python 3.8 or newer, nothing to install.
 
-In a server take the headers, the raw body and the query from the request. Usage:
+In a server, take the headers, the raw body and the query from the request. Usage:
 SIGNING_SECRET=whsec_... WEBHOOK_ID=evt_... WEBHOOK_TIMESTAMP=... WEBHOOK_SIGNATURE=v1,... python3 verify_signatures.py < body
 SIGNING_SECRET=whsec_... RETURN_URL='https://shop.example.com/thanks?order_id=...' python3 verify_signatures.py
 """
@@ -27,17 +27,17 @@ def hmac_of(secret, data):
 
 
 def is_signed_webhook(headers, body, secret):
-    """Standard Webhooks: the base64 HMAC of id.timestamp.body, which must be the raw body. There may be several signatures."""
+    """Standard Webhooks: each of the signatures is the base64 HMAC of id.timestamp.body, where body is the raw body."""
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     expected = b"v1," + base64.b64encode(hmac_of(secret, signed))
     signatures = headers["webhook-signature"].encode().split(b" ")
-    # Compares all of them, each in constant time.
+    # Compares all signatures, each in constant time.
     matches = [hmac.compare_digest(signature, expected) for signature in signatures]
     return is_recent(headers["webhook-timestamp"], 300) and any(matches)
 
 
 def is_signed_return(query, secret):
-    """The hex HMAC of the four parameters, escaped and joined as for the order checksum. Each parameter must occur once."""
+    """The signature is the hex HMAC of the parameters, escaped and joined as for the checksum. Each must occur once."""
     if any(len(query.get(name, [])) != 1 for name in [*RETURN_NAMES, "signature"]):
         return False
     values = [query[name][0].replace("\\", "\\\\").replace("|", "\\|") for name in RETURN_NAMES]

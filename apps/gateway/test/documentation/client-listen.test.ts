@@ -25,7 +25,7 @@ function startListen(args: readonly string[], secret = gateway.credentials.clien
   return { lines, exited: once(child, 'close').then(([code]) => code as number) };
 }
 
-test('forwards new events as signed webhooks, and can replay an earlier event', async () => {
+test('listen forwards new events as signed webhooks, and can replay an earlier event', async () => {
   await cancelNewOrder(gateway, 'past');
   const { body: past } = await callJson(gateway, 'GET', '/events?order_id=past');
   const [{ id }] = past.events;
@@ -49,7 +49,7 @@ test('forwards new events as signed webhooks, and can replay an earlier event', 
   expect(JSON.parse(received[1]?.body ?? '')).toMatchObject({ id, data: { order_id: 'past' } });
 });
 
-test('prints why an event could not be delivered', async () => {
+test('listen prints why an event could not be delivered', async () => {
   const { lines } = startListen(['--forward-to', 'http://127.0.0.1:1/hook']);
   await expect.poll(() => lines).toContain('Ready. Waiting for events.');
   await cancelNewOrder(gateway, 'refused');
@@ -62,7 +62,7 @@ test.each([
   [['--help'], 0, /^Usage: order-gateway-client listen/],
   [['--forward-to', 'http://127.0.0.1:1', '--types', 'order.created'], 1, /invalid_request: type must be/],
   [['--forward-to', 'http://127.0.0.1:1', '--replay', 'evt_1'], 1, /has no event evt_1/],
-])('%j exits with %i and the reason', async (args, code, reason) => {
+])('listen with the arguments %j exits with %i and prints the reason', async (args, code, reason) => {
   const { lines, exited } = startListen(args);
   expect(await exited).toBe(code);
   expect(lines.join('\n')).toMatch(reason);

@@ -172,7 +172,7 @@ describe("the programs of the client's README", () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Writes the program that calls a function to a file, and returns the path. */
+  /** Writes the README's program that calls the given function to a file. Returns the path. */
   async function writeProgram(calls: string): Promise<string> {
     const code = programs.find((program) => program.includes(`await ${calls}(`));
     if (code === undefined) throw new Error(`no program calls ${calls}`);

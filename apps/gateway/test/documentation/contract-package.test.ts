@@ -15,7 +15,7 @@ const run = promisify(execFile);
 
 const gateway = useGateway();
 
-/** A project outside the workspace in which the packed package and its peer dependencies are installed. */
+/** A project outside the workspace, with the packed package and its peer dependencies installed. */
 let project: string;
 let orderToken: string;
 beforeAll(async () => {

@@ -64,7 +64,13 @@ const languages: Readonly<Record<string, Language>> = {
   },
   grpcio: {
     runs: [python],
-    reason: missing('protoc') ?? missing('grpc_python_plugin') ?? missing('curl') ?? missing('tar') ?? missingGrpcio(),
+    reason:
+      // Debian's compiler does not depend on the package that contains the imported files of `google/protobuf`.
+      failing('protoc', '-o', '/dev/null', 'google/protobuf/descriptor.proto') ??
+      missing('grpc_python_plugin') ??
+      missing('curl') ??
+      missing('tar') ??
+      missingGrpcio(),
     creates: 'grpc_client.py',
     prepare: () => generatePython(gateway.url, projectFolder),
   },

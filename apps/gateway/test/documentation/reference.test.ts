@@ -34,7 +34,7 @@ async function get(path: string): Promise<{ response: Response; text: string }> 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(openApi('https://pay.example.com'), 'openapi');
 
-/** Fails unless a value conforms to a schema of the document, and the schema lists all its members. */
+/** Fails unless a value conforms to a schema of the document and has only members that the schema lists. */
 function expectConforms(schema: string, value: unknown): void {
   const conforms = ajv.compile({ $ref: `openapi#/components/schemas/${schema}` });
   expect(conforms(value), `${schema}: ${ajv.errorsText(conforms.errors)}`).toBe(true);
