@@ -79,7 +79,7 @@ export function createInMemoryOrderStore(
     if (payment.checkoutId !== null) payments.set(keyOf(payment), order);
   };
 
-  /** Stores the expiry of each order that was read after it expired. Repeats the read if another change came first. */
+  /** Stores the expiry of each order that had expired when it was read. Reads again if another change came first. */
   const withExpiryStored = async <Outcome>(
     readAll: () => Promise<{ readonly rows: readonly ReadOrder[]; readonly outcome: Outcome }>,
   ): Promise<Outcome> => {

@@ -69,5 +69,5 @@ export interface AccountDirectory {
   findAccount(clientId: string): Promise<AccountLookup>;
 }
 
-/** The rule for the name of a merchant. */
+/** The rule for the name of a merchant, a checkout system, or a person in the console or the audit log. */
 export const merchantNameRule = textRule(255);

@@ -11,7 +11,8 @@ export interface ClientSecret {
 /** The client secrets of an account. The audit log records every change. */
 export interface ClientSecretStore {
   /**
-   * Adds a secret that ends at the given time or never, unless the account already has `liveSecretsMax` live secrets.
+   * Adds a secret that expires at the given time or never, unless the account already has `liveSecretsMax` live
+   * secrets.
    */
   addSecret(
     clientId: string,
@@ -25,8 +26,8 @@ export interface ClientSecretStore {
   listSecrets(clientId: string): Promise<readonly ClientSecret[] | undefined>;
 
   /**
-   * Ends a secret now or at the given time. It never postpones an end: a secret that ends earlier, or has already
-   * ended, stays as it is. With `keepsLast`, it does not end the only live secret.
+   * Revokes a secret at the given time, or now if the time is `null`. It never postpones the expiry: a secret that
+   * expires earlier, or has expired, stays as it is. With `keepsLast`, it does not revoke the only live secret.
    */
   endSecret(
     clientId: string,

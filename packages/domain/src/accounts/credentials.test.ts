@@ -37,6 +37,7 @@ describe('areWellFormed', () => {
 
   it.each([
     { clientId: '', clientSecret: '' },
+    { clientId: undefined, clientSecret: undefined },
     { clientId: clientId.slice(0, -1), clientSecret: clientSecret.slice(0, -1) },
     { clientId: `${clientId}0`, clientSecret: `${clientSecret}0` },
     { clientId: clientId.replace('app_', 'App_'), clientSecret: clientSecret.replace('sk_', 'pk_') },

@@ -12,8 +12,8 @@ const clientIdFormat = /^(app_|app_test_|chk_)[0-9A-Za-z]{24}$/;
 const clientSecretFormat = /^sk_[0-9A-Za-z]{43}$/;
 
 /**
- * The maximum number of an account's secrets that are valid at the same time, so that one can be replaced without
- * downtime.
+ * The maximum number of an account's secrets that are valid at the same time. With more than one, a secret can be
+ * replaced without downtime.
  */
 export const liveSecretsMax = 5;
 
@@ -35,12 +35,15 @@ export function isClientId(text: string): boolean {
   return clientIdFormat.test(text);
 }
 
+/** Credentials as a request presents them: both can be absent. */
+export type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[Key] | undefined };
+
 /**
  * Whether credentials have the format that the gateway issues. Credentials in any other format can be rejected without
  * a lookup.
  */
-export function areWellFormed({ clientId, clientSecret }: Credentials): boolean {
-  return isClientId(clientId) && clientSecretFormat.test(clientSecret);
+export function areWellFormed(presented: PresentedCredentials): presented is Credentials {
+  return isClientId(presented.clientId ?? '') && clientSecretFormat.test(presented.clientSecret ?? '');
 }
 
 /** The stored form of a secret: SHA-256, 32 bytes. A slow password hash adds nothing for 256 random bits. */

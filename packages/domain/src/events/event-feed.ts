@@ -19,7 +19,10 @@ export type EventPage =
   | {
       readonly kind: 'found';
       readonly events: readonly FeedEvent[];
-      /** The position from which to continue, after events that the filter excluded. Absent if no event was read. */
+      /**
+       * The position of the last event that was read, whether or not the filter excluded it. The next page begins after
+       * it. Absent if no event was read.
+       */
       readonly scannedTo?: EventPosition | undefined;
       /**
        * Whether more events may follow although the page is not full, because a read covers a limited number of events.

@@ -13,7 +13,7 @@ describe('parseCheckoutTemplate', () => {
       `https://checkout.example.com/pay/${token}/start?a=b#c`,
     ],
     ['http://localhost:3000?token={order_token}&lang=en', `http://localhost:3000/?token=${token}&lang=en`],
-  ])('accepts %s, which leads to %s', (text, link) => {
+  ])('accepts %s, and inserts the token: %s', (text, link) => {
     const template = parseCheckoutTemplate(text);
     if (template === undefined) throw new Error('rejected');
     expect(checkoutLink(template, token)).toBe(link);

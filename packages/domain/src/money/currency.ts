@@ -19,8 +19,8 @@ export const orderCurrencyCodes: readonly string[] = listedCurrencyCodes.filter(
 
 /**
  * Returns the number of decimals of a currency's smallest amount: 0, 2, 3 or 4. `undefined` for a code that is not
- * listed or has no minor unit. `Intl` is not the source, because its display digits differ from the standard for 17
- * codes.
+ * listed or has no minor unit. `Intl` is not the source, because its display digits differ from the standard for 16
+ * codes that have a minor unit (ICU 78).
  */
 export function minorUnitOf(code: string): number | undefined {
   return minorUnits.get(code) ?? undefined;

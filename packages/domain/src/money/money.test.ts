@@ -116,7 +116,7 @@ describe('parseAmount', () => {
   });
 
   // A quadratic parser would need minutes for these texts, and the test would time out.
-  it('parses numbers of 64 KiB of zeros and digits in linear time', () => {
+  it('parses texts of almost 64 KiB in linear time', () => {
     const zeros = '0'.repeat(65_000);
     const ones = '1'.repeat(65_000);
     const expected = new Map<string, bigint | string>([
@@ -189,7 +189,7 @@ describe('fitsMinorUnit', () => {
     [10_055n, 2, true],
     [10_055n, 3, true],
     [1n, 4, true],
-  ])('%d hundredths with %i decimals: %s', (hundredths, minorUnit, fits) => {
+  ])('%d hundredths fit a currency with %i decimals: %s', (hundredths, minorUnit, fits) => {
     expect(fitsMinorUnit(hundredths as AmountHundredths, minorUnit)).toBe(fits);
   });
 });

@@ -14,13 +14,13 @@ export class NumberText {
   }
 }
 
-/** 9,999,999,999,999.99: 15 digits, the most that a double stores exactly (DBL_DIG of IEEE 754). */
+/** 9,999,999,999,999.99: 15 digits, the most that a double stores exactly (`DBL_DIG` in C). */
 export const amountHundredthsMax = 999_999_999_999_999n as AmountHundredths;
 
 /** The number of decimal places with which the API sends amounts. */
 export const amountDecimals = 2;
 
-/** Digits before the decimal point. The maximum is all nines, so counting digits is enough to compare with it. */
+/** The maximum number of digits before the decimal point. The maximum amount is all nines, so it is enough to count. */
 const integerDigitsMax = amountHundredthsMax.toString().length - amountDecimals;
 
 /** The field error code of a number that is not a valid amount. */
@@ -30,7 +30,7 @@ const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
  * Parses an amount from the digits of a JSON number, exactly and without floats. The exponent may have any size,
- * because only the position of the digits is computed and the number is never expanded.
+ * because only the position of the decimal point is computed and the number is never expanded.
  */
 export function parseAmount(digits: string): Result<AmountHundredths, AmountError> {
   const parts = numberForm.exec(digits);
@@ -57,7 +57,7 @@ export function digitsOfDouble(value: number): string {
   return String(value);
 }
 
-/** Whether a currency with this minor unit can express the amount: 100.50 needs two decimals. */
+/** Whether a currency with this minor unit can express the amount: 100.50 needs at least one decimal. */
 export function fitsMinorUnit(amount: AmountHundredths, minorUnit: number): boolean {
   return minorUnit >= amountDecimals || amount % 10n ** BigInt(amountDecimals - minorUnit) === 0n;
 }

@@ -39,10 +39,10 @@ export function erasedValues({ return_url }: OrderFields): Readonly<Record<Perso
 }
 
 /**
- * Returns an HMAC-SHA256 of the personal fields except the checksum. It identifies an erased order when the order is
- * sent again. One digest covers all fields, because the digest of a country or a city alone could be guessed. If a
- * later version adds a personal field, join it only if it is not empty: the digests of erased orders must stay the
- * same. `key`: 32 bytes.
+ * Returns an HMAC-SHA256 of the merchant's id, the order_id and the personal fields except the checksum. It identifies
+ * an erased order when the order is sent again. One digest covers all fields, because the digest of a country or a city
+ * alone could be guessed. If a later version adds a personal field, join it only if it is not empty: the digests of
+ * erased orders must stay the same. `key`: 32 bytes.
  */
 export function erasureDigest(key: Uint8Array, merchantId: AccountId, fields: OrderFields): Uint8Array {
   const compared = personalFieldNames.filter((name) => name !== 'order_checksum').map((name) => fields[name]);

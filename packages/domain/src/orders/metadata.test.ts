@@ -20,7 +20,7 @@ describe('parseMetadata', () => {
     ]);
   });
 
-  it('reports all errors at once, and never repeats an invalid key', () => {
+  it('reports all errors at once, and never contains an invalid key', () => {
     const value = {
       ...Object.fromEntries(Array.from({ length: 19 }, (_, i) => [`k${i}`, 'v'])),
       'a b': 1,
@@ -40,7 +40,7 @@ describe('parseMetadata', () => {
     expect(errorsOf(value)).toStrictEqual(['metadata wrong_type']);
   });
 
-  it('rejects the key __proto__, which an object does not keep', () => {
+  it('rejects the key __proto__, which the Protobuf runtime cannot represent', () => {
     expect(errorsOf(JSON.parse('{"__proto__":"x"}'))).toStrictEqual(['metadata bad_characters']);
   });
 });
@@ -54,7 +54,7 @@ describe('isSameMetadata', () => {
     [{ a: '1' }, { a: '1', b: '1' }, false],
     [{ a: '1', b: '1' }, { b: '1', a: '1' }, true],
     [{ a: '1' }, Object.create({ a: '1' }), false],
-  ])('%j and %j: %s', (left, right, isSame) => {
+  ])('%j and %j are the same metadata: %s', (left, right, isSame) => {
     expect(isSameMetadata(left, right)).toBe(isSame);
   });
 });

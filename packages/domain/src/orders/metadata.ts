@@ -36,7 +36,7 @@ export function parseMetadata(value: unknown): Result<Metadata | undefined, read
   if (entries.length > metadataLimits.keys) {
     errors.push({ field: 'metadata', code: 'too_long', message: `must have at most ${metadataLimits.keys} keys` });
   }
-  // Protobuf's runtime for JavaScript can't represent a key with this name.
+  // Protobuf's runtime for JavaScript cannot represent the key `__proto__`.
   const wrongKeys = entries.map(([key]) => key).filter((key) => !metadataKeyPattern.test(key) || key === '__proto__');
   if (wrongKeys.length > 0) {
     const message = `must have keys of 1 to ${metadataLimits.keyLength} characters A-Z a-z 0-9 _ . -, not __proto__`;

@@ -42,17 +42,17 @@ describe('orderDifference of an erased order', () => {
     expect(differenceOf(erased, sent(validOrderFields({ [field]: value })), [key])).toStrictEqual(names);
   });
 
-  it('contains all personal fields without the key, with another key, for the stored values and for another merchant', () => {
+  it('contains all personal fields for a missing or wrong key, for the erased values, and for another merchant', () => {
     for (const wrongKeys of [[], [new Uint8Array(32)]])
       expect(differenceOf(erased, sent(fields), wrongKeys)).toStrictEqual(personalNames);
     expect(differenceOf(erased, sent(erased.fields), [key])).toStrictEqual(personalNames);
     expect(differenceOf({ ...erased, merchantId: 8 as AccountId }, sent(fields), [key])).toStrictEqual(personalNames);
   });
+});
 
-  it('keeps only the origin of the return URL from the personal fields', () => {
-    const kept = Object.values(erasedValues(validOrderFields({ return_url: 'https://shop.example:8443/a?email=b#c' })));
-    expect(new Set(kept)).toStrictEqual(new Set(['', 'https://shop.example:8443/']));
-  });
+it('erasedValues keeps only the origin of the return URL from the personal fields', () => {
+  const kept = Object.values(erasedValues(validOrderFields({ return_url: 'https://shop.example:8443/a?email=b#c' })));
+  expect(new Set(kept)).toStrictEqual(new Set(['', 'https://shop.example:8443/']));
 });
 
 describe('orderDifference', () => {

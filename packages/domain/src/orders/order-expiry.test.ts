@@ -37,7 +37,7 @@ describe('expiryRangeError', () => {
 describe('expiryOfNewOrder', () => {
   it.each([
     ['the expiry that was sent', nowMs + 1, 3_600, nowMs + 1],
-    ['the expiry that was sent to a merchant without a default lifetime', nowMs + 1, null, nowMs + 1],
+    ['the expiry that was sent, even if the merchant has no default lifetime', nowMs + 1, null, nowMs + 1],
     ["the end of the merchant's default lifetime", undefined, 3_600, nowMs + 3_600_000],
     ['null if there is neither', undefined, null, null],
   ])('returns %s', (_, sentMs, defaultLifetimeSeconds, expected) => {

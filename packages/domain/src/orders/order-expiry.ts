@@ -17,8 +17,8 @@ export function parseExpiry(value: unknown): Result<number | undefined, FieldErr
 }
 
 /**
- * Returns the error of an expiry that is too near or too far for a new order; `undefined` if there is none. Not for a
- * replay, whose order may be close to or past its expiry.
+ * Returns the error of an expiry that is too near or too far for a new order; `undefined` if there is none. Do not
+ * check a replay, because its order may be close to or past its expiry.
  */
 export function expiryRangeError(expiresAtMs: number, nowMs: number): FieldError<'order_expires_at'> | undefined {
   const remainingMs = expiresAtMs - nowMs;

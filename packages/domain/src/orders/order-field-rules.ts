@@ -10,8 +10,8 @@ const languageTag =
   /^(?:(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}|[A-Za-z]{4,8})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[0-9A-WY-Za-wy-z](?:-[A-Za-z0-9]{2,8})+)*(?:-[Xx](?:-[A-Za-z0-9]{1,8})+)?)?$/;
 
 /**
- * The parts of phone numbers as people write, dial and paste them: digits, spaces and dashes of all scripts, the
- * direction marks that phones add to a copied number, and the word for an extension.
+ * The parts of phone numbers as people write, dial and paste them: digits, spaces and dashes of all scripts, symbols
+ * such as + and #, the direction marks that phones add to a copied number, and the word for an extension.
  */
 const phonePart = /[\p{Nd}\p{Zs}\p{Pd}\p{Bidi_Control}+\u2212.()/#*x]|[Ee][Xx][Tt]/uy;
 
@@ -38,7 +38,7 @@ export const fieldRules = {
   customer_phone: textRule(32, {
     lengthMin: 4,
     characters: {
-      // The ASCII characters of the rule, and all characters outside ASCII.
+      // The ASCII characters of the rule, and all characters outside printable ASCII.
       pattern: /^(?:[^ -~]|[0-9 +\-.()/#*x]|[Ee][Xx][Tt])*$/,
       firstForbidden: firstForbiddenInPhone,
       message: 'must contain only digits, spaces, dashes, + . ( ) / # * x and the word ext',

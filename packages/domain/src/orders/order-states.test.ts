@@ -14,6 +14,7 @@ import {
   type ReportedPayment,
   startFailure,
   statusAsOf,
+  type Transition,
   transitions,
 } from './order-states.ts';
 
@@ -53,7 +54,7 @@ function pay(order: Order, changes: Partial<ReportedPayment> = {}): OrderAction 
   return { kind: 'pay', payment: { ...ids, amount, currency, isKnown: false, refused: null, ...changes } };
 }
 
-/** Returns the kind of failure, `replayed`, or the status after the change. */
+/** Returns the code of the failure or the refusal, `replayed`, or the status after the change. */
 function resultOf(order: Order, action: OrderAction, nowMs: number): string {
   const current = { ...order, orderStatus: statusAsOf(order, nowMs) };
   const decided = decide(current, action, nowMs);
@@ -76,16 +77,16 @@ function orderWithStatus(orderStatus: OrderStatus): Order {
 describe('decide', () => {
   it.each([
     ['UN_PAID', 'pay', 'PAID'],
-    ['UN_PAID', 'pay again', 'PAID'],
+    ['UN_PAID', 'pay with another payment_id', 'PAID'],
     ['UN_PAID', 'cancel', 'CANCELLED'],
     ['PAID', 'pay', 'replayed'],
-    ['PAID', 'pay again', 'order_already_paid'],
+    ['PAID', 'pay with another payment_id', 'order_already_paid'],
     ['PAID', 'cancel', 'order_already_paid'],
     ['EXPIRED', 'pay', 'PAID'],
-    ['EXPIRED', 'pay again', 'PAID'],
+    ['EXPIRED', 'pay with another payment_id', 'PAID'],
     ['EXPIRED', 'cancel', 'order_expired'],
     ['CANCELLED', 'pay', 'order_cancelled'],
-    ['CANCELLED', 'pay again', 'order_cancelled'],
+    ['CANCELLED', 'pay with another payment_id', 'order_cancelled'],
     ['CANCELLED', 'cancel', 'replayed'],
   ] as const)('%s: %s results in %s', (status, actionName, result) => {
     const order = orderWithStatus(status);
@@ -98,11 +99,11 @@ describe('decide', () => {
     ['paid and reported before the expiry', -2, -1, 'PAID'],
     ['paid before the expiry, reported at it', -1, 0, 'PAID'],
     ['paid before the expiry, reported 24 hours after it', -1, latePaymentMaxMs, 'PAID'],
-    ['paid before the expiry, reported later', -1, latePaymentMaxMs + 1, 'order_expired'],
+    ['paid before the expiry, reported more than 24 hours after it', -1, latePaymentMaxMs + 1, 'order_expired'],
     ['paid at the expiry', 0, 1, 'order_expired'],
     ['paid at the expiry, reported before it', 0, -1, 'order_expired'],
     ['paid after the expiry', 1, 2, 'order_expired'],
-  ])('the result of a payment that was %s', (_, paidAfterMs, reportedAfterMs, result) => {
+  ])('decides a payment by its time and the time of its report: %s', (_, paidAfterMs, reportedAfterMs, result) => {
     const order = orderExpiringAt(expiryMs);
     expect(resultOf(order, pay(order, { paidAtMs: expiryMs + paidAfterMs }), expiryMs + reportedAfterMs)).toBe(result);
   });
@@ -128,33 +129,34 @@ describe('decide', () => {
     expect(resultOf(late, pay(late, { paidAtMs: expiryMs, ...changes }), expiryMs + 1)).toBe('order_expired');
   });
 
-  it.each<[string, Partial<ReportedPayment>, string]>([
-    ['in every field', {}, 'replayed'],
-    ['except for the amount', otherAmount, 'payment_id_conflict'],
-    ['except for the currency', { currency: 'USD' }, 'payment_id_conflict'],
-    ['except for the time', { paidAtMs: expiryMs - 2 }, 'payment_id_conflict'],
-    ['except for a time that is out of range', { paidAtMs: 1 }, 'payment_id_conflict'],
-    ['except for the checkout system', { checkoutId: otherCheckoutId, isKnown: false }, 'order_already_paid'],
+  it.each<[string, string, Partial<ReportedPayment>]>([
+    ['in every field', 'replayed', {}],
+    ['except for the amount', 'payment_id_conflict', otherAmount],
+    ['except for the currency', 'payment_id_conflict', { currency: 'USD' }],
+    ['except for the time', 'payment_id_conflict', { paidAtMs: expiryMs - 2 }],
+    ['except for a time that is out of range', 'payment_id_conflict', { paidAtMs: 1 }],
+    ['except for the checkout system', 'order_already_paid', { checkoutId: otherCheckoutId, isKnown: false }],
     [
-      'except for the checkout system, whose payment_id is known',
-      { checkoutId: otherCheckoutId },
+      'except for the checkout system, which has reported this payment_id before',
       'payment_id_conflict',
+      { checkoutId: otherCheckoutId },
     ],
-  ])('a payment that equals the one that paid the order %s: %s', (_, changes, result) => {
+  ])('a payment that matches the payment of the order %s results in %s', (_, result, changes) => {
     const order = orderWithStatus('PAID');
     expect(resultOf(order, pay(order, { isKnown: true, ...changes }), expiryMs - 10)).toBe(result);
   });
 
-  it.each<[string, Partial<ReportedPayment>, string]>([
-    ['in every field', {}, 'order_cancelled'],
-    ['except for the amount', otherAmount, 'payment_id_conflict'],
-    ['except for the currency', { currency: 'USD' }, 'payment_id_conflict'],
-    ['except for the time', { paidAtMs: expiryMs - 2 }, 'payment_id_conflict'],
-  ])('a payment that equals a refused one %s: %s, unless the order is paid', (_, changes, result) => {
-    const refused = refusedPayment(expiryMs);
-    for (const status of ['UN_PAID', 'EXPIRED', 'CANCELLED'] as const) {
+  it.each<[string, string, Partial<ReportedPayment>]>([
+    ['in every field', 'order_cancelled', {}],
+    ['except for the amount', 'payment_id_conflict', otherAmount],
+    ['except for the currency', 'payment_id_conflict', { currency: 'USD' }],
+    ['except for the time', 'payment_id_conflict', { paidAtMs: expiryMs - 2 }],
+  ])('a payment that matches a refused one %s results in %s in every status', (_, result, changes) => {
+    const paymentId = 'p-2';
+    const refused = { ...refusedPayment(expiryMs), paymentId };
+    for (const status of Object.keys(statuses) as OrderStatus[]) {
       const order = orderWithStatus(status);
-      const decided = decide(order, pay(order, { isKnown: true, refused, ...changes }), expiryMs - 10);
+      const decided = decide(order, pay(order, { paymentId, isKnown: true, refused, ...changes }), expiryMs - 10);
       expect(decided).toMatchObject({ ok: false, failure: { kind: result } });
     }
   });
@@ -199,17 +201,16 @@ describe('decide', () => {
     });
   });
 
-  it('changes only the status of the order and the members of that status', () => {
+  it('changes only the status and the fields that belong to it', () => {
     const order = orderExpiringAt(expiryMs);
     const paid = decide(order, pay(order), expiryMs - 10);
     const cancelled = decide(order, { kind: 'cancel' }, expiryMs - 10);
-    const change = { transition: transitions.pay, order: { ...order, ...statuses.PAID, orderStatus: 'PAID' } };
-    expect(paid).toStrictEqual({ ok: true, value: { kind: 'change', change } });
-    expect(cancelled).toMatchObject({
-      value: {
-        change: { transition: transitions.cancel, order: { orderStatus: 'CANCELLED', cancelledAtMs: expiryMs - 10 } },
-      },
+    const changeTo = (transition: Transition, members: Partial<Order>) => ({
+      ok: true,
+      value: { kind: 'change', change: { transition, order: { ...order, ...members, orderStatus: transition.to } } },
     });
+    expect(paid).toStrictEqual(changeTo(transitions.pay, statuses.PAID));
+    expect(cancelled).toStrictEqual(changeTo(transitions.cancel, { cancelledAtMs: expiryMs - 10 }));
   });
 });
 
@@ -217,7 +218,7 @@ describe('a lease', () => {
   const otherAttempt = { checkoutId, attemptId: 'a-2' };
   const otherSystemAttempt = { ...attempt, checkoutId: otherCheckoutId };
 
-  it('lets only the attempt that holds it start again, until it ends', () => {
+  it('lets only its holder start again until the lease ends', () => {
     const inProgress = { kind: 'payment_in_progress', retryAfterMs: 4_000 };
     const start = (order: Order, by = attempt) => startFailure(order, by, expiryMs - 5_000);
     expect(start(orderExpiringAt(expiryMs))).toBeUndefined();
@@ -240,7 +241,7 @@ describe('a lease', () => {
     expect(failures).toEqual([undefined, 'order_already_paid', 'order_expired', 'order_cancelled']);
   });
 
-  it('delays a cancellation until it ends, and by at least a second because clocks differ', () => {
+  it('rejects a cancellation until the lease ends, with a delay of at least a second because clocks differ', () => {
     const cancelled = (order: Order, nowMs: number) => decide(order, { kind: 'cancel' }, nowMs);
     expect(cancelled(leased(expiryMs), expiryMs - 5_000)).toMatchObject({ failure: { retryAfterMs: 4_000 } });
     expect(cancelled(leased(expiryMs), expiryMs + 5_000)).toMatchObject({ failure: { retryAfterMs: 1_000 } });
@@ -315,7 +316,7 @@ describe('every sequence of actions', () => {
     );
   });
 
-  it('is finite: no transition starts at PAID or CANCELLED, and none ends at UN_PAID', () => {
+  it('no transition starts at PAID or CANCELLED, and none ends at UN_PAID', () => {
     for (const { from, to } of Object.values(transitions)) {
       expect(['UN_PAID', 'EXPIRED']).toContain(from);
       expect(to).not.toBe('UN_PAID');
@@ -331,11 +332,13 @@ describe('mayChange', () => {
     expect([
       mayChangeAt('UN_PAID', expiryMs),
       mayChangeAt('EXPIRED', expiryMs),
-      mayChangeAt('EXPIRED', lastMs - 1),
+      mayChangeAt('EXPIRED', lastMs),
     ]).toEqual([true, true, true]);
-    expect([mayChangeAt('EXPIRED', lastMs), mayChangeAt('PAID', expiryMs), mayChangeAt('CANCELLED', expiryMs)]).toEqual(
-      [false, false, false],
-    );
+    expect([
+      mayChangeAt('EXPIRED', lastMs + 1),
+      mayChangeAt('PAID', expiryMs),
+      mayChangeAt('CANCELLED', expiryMs),
+    ]).toEqual([false, false, false]);
   });
 });
 

@@ -85,7 +85,7 @@ export function expiryOf({ expiresAtMs, lease }: Pick<Order, 'expiresAtMs' | 'le
 
 /**
  * Returns the status at a time. An unpaid order is `EXPIRED` once it reaches its expiry, even if the expiry is not
- * stored yet.
+ * stored yet. PostgreSQL applies the same rule by its own clock: see `isExpired` in its schema.
  */
 export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | 'lease'>, nowMs: number): OrderStatus {
   const expiryMs = expiryOf(stored);
@@ -97,8 +97,13 @@ export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | '
  * can be reported after the expiry.
  */
 export function mayChange(order: Order, nowMs: number): boolean {
-  if (order.orderStatus === 'UN_PAID') return true;
-  return order.orderStatus === 'EXPIRED' && nowMs < (expiryOf(order) ?? 0) + latePaymentMaxMs;
+  return order.orderStatus === 'UN_PAID' || (order.orderStatus === 'EXPIRED' && isReportedInTime(order, nowMs));
+}
+
+/** Whether a payment made before an order expired may still be reported. */
+function isReportedInTime(order: Order, nowMs: number): boolean {
+  const expiryMs = expiryOf(order);
+  return expiryMs !== null && nowMs <= expiryMs + latePaymentMaxMs;
 }
 
 /** Decides what an action does with an order, given its status at `nowMs`. */
@@ -172,10 +177,8 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   switch (order.orderStatus) {
     case 'UN_PAID':
       return wasPaidInTime ? pay(transitions.pay) : refuse('order_expired');
-    case 'EXPIRED': {
-      const isReportedInTime = expiryMs !== null && nowMs <= expiryMs + latePaymentMaxMs;
-      return wasPaidInTime && isReportedInTime ? pay(transitions.payLate) : refuse('order_expired');
-    }
+    case 'EXPIRED':
+      return wasPaidInTime && isReportedInTime(order, nowMs) ? pay(transitions.payLate) : refuse('order_expired');
     case 'PAID':
       return refuse('order_already_paid');
     case 'CANCELLED':

@@ -2,15 +2,11 @@ import { expect, test } from 'vitest';
 import { type LinkedOrder, mayBePaid } from './order-store.ts';
 
 test.each([
-  ['UN_PAID', undefined, false, true],
-  ['UN_PAID', false, false, true],
-  ['UN_PAID', true, false, false],
-  ['UN_PAID', undefined, true, false],
-  ['PAID', undefined, false, false],
-] as const)(
-  'with the status %s, live lease %s and disabled merchant %s, a payment may start: %s',
-  (orderStatus, isLive, isDisabled, isAllowed) => {
-    const lease = isLive === undefined ? null : { isLive };
-    expect(mayBePaid({ order: { orderStatus, lease }, merchant: { isDisabled } } as LinkedOrder)).toBe(isAllowed);
-  },
-);
+  ['an unpaid order without a lease', true, 'UN_PAID', null, false],
+  ['an unpaid order whose lease has ended', true, 'UN_PAID', { isLive: false }, false],
+  ['an unpaid order with a live lease', false, 'UN_PAID', { isLive: true }, false],
+  ['an unpaid order of a disabled merchant', false, 'UN_PAID', null, true],
+  ['a paid order', false, 'PAID', null, false],
+] as const)('whether the payment of %s may start: %s', (_, isAllowed, orderStatus, lease, isDisabled) => {
+  expect(mayBePaid({ order: { orderStatus, lease }, merchant: { isDisabled } } as LinkedOrder)).toBe(isAllowed);
+});

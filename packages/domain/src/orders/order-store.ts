@@ -10,7 +10,7 @@ import type { OrderChange, PaymentRefusal } from './order-states.ts';
 export type CreateOutcome =
   /** The order is stored durably, with the service_order_id that the store assigned. */
   | { readonly kind: 'created'; readonly order: Order }
-  /** The merchant already has an order with this order_id. Nothing was written. */
+  /** The merchant already has an order with this order_id. The new order was not stored. */
   | { readonly kind: 'exists'; readonly order: Order }
   | StoreFailure;
 
@@ -60,7 +60,7 @@ export type PaymentLookup = FindOutcome<
 
 /** The result of a conditional change. `Changed` holds the values that the store decides itself. */
 export type ChangeOutcome<Changed = unknown> =
-  /** The change is stored durably, with its event. */
+  /** The change is stored durably, with its event if it has one. */
   | ({ readonly kind: 'changed' } & Changed)
   /**
    * Since the caller read the order, its state has changed, another attempt has claimed it, or a payment with the same

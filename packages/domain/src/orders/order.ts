@@ -76,7 +76,7 @@ export interface Order {
   readonly lease: PaymentLease | null;
   /** The payment; `null` unless the order is `PAID`. */
   readonly payment: OrderPayment | null;
-  /** The latest refused payments, at least 20 if there are as many, oldest first. */
+  /** The latest refused payments, oldest first: all of them, or at least 20. */
   readonly refusedPayments: readonly RefusedPayment[];
   /** `null` unless the order is `CANCELLED`. */
   readonly cancelledAtMs: number | null;

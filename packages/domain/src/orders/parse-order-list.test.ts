@@ -51,7 +51,7 @@ describe('parseOrderList', () => {
     );
   });
 
-  it('rejects the cursor of another merchant or list', () => {
+  it('rejects the cursor of another merchant, and the list of events rejects the cursor of a list of orders', () => {
     expect(errorsOf({ cursor: cursorOf({}) }, 2 as AccountId)).toStrictEqual(['cursor bad_format']);
     expect(parseEventList(merchantId, { cursor: cursorOf({}) }).ok).toBe(false);
   });
@@ -107,7 +107,7 @@ describe('parseOrderList', () => {
     [{ a: '1', b: '2', c: '3' }, { failure: [{ field: 'metadata', code: 'too_long' }] }],
     [['7'], { failure: [{ field: 'metadata', code: 'wrong_type' }] }],
     ['7', { failure: [{ field: 'metadata', code: 'wrong_type' }] }],
-  ])('reads the metadata %o', (metadata, expected) => {
+  ])('reads or rejects the metadata %o', (metadata, expected) => {
     expect(parseOrderList(merchantId, { metadata } as ListInput)).toMatchObject(expected as object);
   });
 });

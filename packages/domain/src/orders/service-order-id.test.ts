@@ -162,7 +162,7 @@ describe('createServiceOrderIds', () => {
     [2 ** 53, 1],
     [Math.floor(serviceOrderIdMax / 10_000) + 1, 10_000],
   ])(
-    'rejects the block %d of %i ids, which has ids outside 1 to 2^53 - 1, until the next call',
+    'rejects the block %d of %i ids, which has ids outside 1 to 2^53 - 1, and reserves another at the next call',
     async (block, size) => {
       const blocks = [block, 1];
       const ids = createServiceOrderIds(async () => blocks.shift() ?? 2, size);

@@ -15,8 +15,8 @@ export interface ServiceOrderIds {
    */
   take(): number | Promise<number>;
   /**
-   * Drops the rest of the block, because its ids are in use, and the block that was reserved in advance. The next id is
-   * from a new block.
+   * Drops the rest of the current block and the block that was reserved in advance. Call it if an id turns out to be in
+   * use. The next id is from a new block.
    */
   drop(): void;
 }

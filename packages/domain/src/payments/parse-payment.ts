@@ -24,8 +24,8 @@ export const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin
 
 /**
  * Checks all fields of a payment; amount and currency follow the same rules as those of an order. An empty text counts
- * as missing, because Protobuf does not distinguish it from an absent one. Returns the fields, or an error for each
- * invalid one. Never throws.
+ * as absent, because Protobuf does not distinguish them. Returns the fields, or an error for each invalid one. Never
+ * throws.
  */
 export function parsePayment(input: PaymentInput) {
   const values = {
@@ -81,7 +81,7 @@ function checkLeaseSeconds(value: unknown): number | BrokenRule {
   return { code: 'out_of_range', message: `must be ${min} to ${max}` };
 }
 
-/** Returns the text after `/payment/` in a payment link, or an error if it is absent, empty or not a string. */
+/** Returns the order_token of a request, or an error if it is absent, empty or not a string. */
 export function parseLinkToken(input: PaymentInput): Result<string, readonly FieldError<'order_token'>[]> {
   const token = checkToken(input.order_token);
   return typeof token === 'string' ? success(token) : failed([{ field: 'order_token', ...token }]);

@@ -21,7 +21,7 @@ const amountMessages: Readonly<Record<AmountError, string>> = {
   out_of_range: `must be greater than 0 and at most ${formatAmount(amountHundredthsMax)}`,
 };
 
-/** Returns the field's value, or the first rule that it breaks. */
+/** Returns the field's value, `''` for an absent optional text, or the first rule that the value breaks. */
 export function checkField(rule: FieldRule, value: unknown): string | AmountHundredths | BrokenRule {
   if (value === undefined || value === null) {
     return rule.kind === 'text' && !rule.required ? '' : missing;
@@ -50,7 +50,7 @@ export function checkPrecision(amount: unknown, currency: unknown): BrokenRule |
   return { code: 'too_precise', message: `must have ${decimals} decimals in this currency` };
 }
 
-/** Returns `undefined` for an empty text, which Protobuf does not distinguish from an absent one. */
+/** Returns the value, or `undefined` for an empty text, which Protobuf does not distinguish from an absent one. */
 export function absentIfEmpty(value: unknown): unknown {
   return value === '' ? undefined : value;
 }

@@ -120,7 +120,7 @@ export const urlRule = textRule(2_048, {
 });
 
 /**
- * Returns the first part of the rule that a text breaks, or `undefined`. The text is not trimmed or normalised before
+ * Returns the first part of the rule that a text breaks, or `undefined`. The text is not trimmed or normalized before
  * the check.
  */
 export function textError(rule: TextRule, value: string): BrokenRule | undefined {

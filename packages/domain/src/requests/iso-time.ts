@@ -20,7 +20,7 @@ export function isoTime(ms: number): string {
   return latestText;
 }
 
-/** RFC 3339, except that the seconds are optional. */
+/** RFC 3339, except that the seconds are optional and have at most nine decimals. */
 export const timePattern = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 /** The last millisecond of the year 9999: ISO 8601 writes later times in a form that PostgreSQL cannot parse. */

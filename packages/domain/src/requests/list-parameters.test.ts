@@ -49,7 +49,7 @@ test.each([
   expect(positionAfter(list, position)).toEqual(['cursor bad_format']);
 });
 
-test('deliveries continue after an event, for the same endpoint, status and order', () => {
+test('a list of deliveries continues after its cursor, which another endpoint, status or list rejects', () => {
   expect(positionAfter('deliveries', { position: 1, eventId }, { status: 'failed', order_id: 'A-1' })).toBe(eventId);
   const list = parsers.deliveries({ status: 'failed' });
   const cursor = list.ok ? list.value.cursorAfter({ eventId }) : '';

@@ -6,7 +6,7 @@ import { checkTime, timeMaxMs } from './iso-time.ts';
 /** The maximum and default number of items on a page. */
 export const pageLimit = { max: 100, byDefault: 20 } as const;
 
-/** The parameters of a list as an API received them: any values under any names. An empty text counts as absent. */
+/** The parameters of a list as an API received them: any values under any names. `''` and `null` count as absent. */
 export type ListInput = Readonly<Record<string, unknown>>;
 
 /** A page of a list, and the function that makes the cursor of the next page. */

@@ -45,32 +45,32 @@ export function describeChanges({
 
   it('change treats an order past its expiry as expired, whether or not the expiry is stored', async () => {
     const merchantId = await newMerchant();
-    const open = await created(orderExpiringIn(merchantId, hourMs, { order_id: 'open' }));
+    const unexpired = await created(orderExpiringIn(merchantId, hourMs, { order_id: 'unexpired' }));
     const late = await created(orderExpiringIn(merchantId, -hourMs, { order_id: 'late' }));
     const tooLate = await created(orderExpiringIn(merchantId, -25 * hourMs, { order_id: 'too late' }));
 
     const cancelled: Order = { ...late, orderStatus: 'CANCELLED', cancelledAtMs: late.createdAtMs };
     const cancellation = { transition: transitions.cancel, order: cancelled };
     expect(await opened().store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'conflict' });
-    expect((await find(open)).orderStatus).toBe('UN_PAID');
+    expect((await find(unexpired)).orderStatus).toBe('UN_PAID');
     expect((await find(late)).orderStatus).toBe('EXPIRED');
     expect(await create(sampleOrder(merchantId, { order_id: 'late' }))).toMatchObject({
       order: { orderStatus: 'EXPIRED' },
     });
     expect(await act(late, { kind: 'cancel' })).toBe('order_expired');
-    const end = late.expiresAtMs ?? 0;
-    expect(await act(late, paymentOf(late, 'p-0', end))).toBe('order_expired');
-    expect(await act(late, paymentOf(late, 'p-1', end - 1))).toBe('changed');
+    const expiryMs = late.expiresAtMs ?? 0;
+    expect(await act(late, paymentOf(late, 'p-0', expiryMs))).toBe('order_expired');
+    expect(await act(late, paymentOf(late, 'p-1', expiryMs - 1))).toBe('changed');
     expect(await act(tooLate, paymentOf(tooLate, 'p-2', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
-    expect(await act(open, paymentOf(open, 'p-3', Date.now()))).toBe('changed');
+    expect(await act(unexpired, paymentOf(unexpired, 'p-3', Date.now()))).toBe('changed');
     // An order that is shown as expired is stored as expired.
-    await expectEvents(open, [
+    await expectEvents(unexpired, [
       'order.expired late',
       'order.payment_refused late',
       'order.paid late',
       'order.expired too late',
       'order.payment_refused too late',
-      'order.paid open',
+      'order.paid unexpired',
     ]);
   });
 
@@ -91,31 +91,34 @@ export function describeChanges({
       'payments and cancellations',
       (order: Order, call: number) => (call % 2 ? paymentOf(order, 'p-1') : { kind: 'cancel' as const }),
     ],
-    ['two payments', (order: Order, call: number) => paymentOf(order, `p-${call % 2}`)],
+    ['reports of two payments', (order: Order, call: number) => paymentOf(order, `p-${call % 2}`)],
     ['cancellations', () => ({ kind: 'cancel' as const })],
-  ])('change lets one of 50 concurrent %s succeed, and every call returns the result', async (_, actionOf) => {
-    const merchantId = await newMerchant();
-    const order = await created(sampleOrder(merchantId));
+  ])(
+    'change lets one of 50 concurrent %s succeed, and its result decides the outcomes of the others',
+    async (_, actionOf) => {
+      const merchantId = await newMerchant();
+      const order = await created(sampleOrder(merchantId));
 
-    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => act(order, actionOf(order, call))));
+      const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => act(order, actionOf(order, call))));
 
-    expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
-    const winner = actionOf(order, outcomes.indexOf('changed'));
-    const current = await find(order);
-    expect(current.orderStatus).toBe(winner.kind === 'pay' ? 'PAID' : 'CANCELLED');
-    for (const [call, outcome] of outcomes.entries()) {
-      const decided = await decideNow(current, actionOf(order, call));
-      const expected = decided.ok ? decided.value.kind : decided.failure.kind;
-      if (outcome !== 'changed') expect(outcome).toBe(expected);
-    }
-    const refused = current.refusedPayments.map(() => `order.payment_refused ${order.fields.order_id}`);
-    expect((await eventsOf(order)).slice(1)).toStrictEqual(refused);
-    // The refused payment of each id is stored once, however often it is reported.
-    const actions = outcomes.map((_, call) => actionOf(order, call));
-    const ids = new Set(actions.flatMap((action) => (action.kind === 'pay' ? [action.payment.paymentId] : [])));
-    if (winner.kind === 'pay') ids.delete(winner.payment.paymentId);
-    expect(current.refusedPayments.map(({ paymentId }) => paymentId)).toStrictEqual([...ids]);
-  });
+      expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
+      const winner = actionOf(order, outcomes.indexOf('changed'));
+      const current = await find(order);
+      expect(current.orderStatus).toBe(winner.kind === 'pay' ? 'PAID' : 'CANCELLED');
+      for (const [call, outcome] of outcomes.entries()) {
+        const decided = await decideNow(current, actionOf(order, call));
+        const expected = decided.ok ? decided.value.kind : decided.failure.kind;
+        if (outcome !== 'changed') expect(outcome).toBe(expected);
+      }
+      const refused = current.refusedPayments.map(() => `order.payment_refused ${order.fields.order_id}`);
+      expect((await eventsOf(order)).slice(1)).toStrictEqual(refused);
+      // The refused payment of each id is stored once, however often it is reported.
+      const actions = outcomes.map((_, call) => actionOf(order, call));
+      const ids = new Set(actions.flatMap((action) => (action.kind === 'pay' ? [action.payment.paymentId] : [])));
+      if (winner.kind === 'pay') ids.delete(winner.payment.paymentId);
+      expect(current.refusedPayments.map(({ paymentId }) => paymentId)).toStrictEqual([...ids]);
+    },
+  );
 
   it('findForPayment returns the order of a link, whether the payment is known, and the time of the store', async () => {
     const [firstMerchant, secondMerchant] = await opened().merchantIds();

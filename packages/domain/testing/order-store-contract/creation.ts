@@ -84,7 +84,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
     ['differ in case', ['A', 'a', 'Ä', 'ä', 'ß', 'SS', 'İ', 'i', 'ı', 'I']],
     ['differ in leading or trailing white space', ['A', 'A ', 'A  ', ' A', 'A\u00a0', '\u2003A']],
     [
-      'differ in normalisation or in invisible characters',
+      'differ in normalization or in invisible characters',
       ['é', 'e\u0301', 'A\u200b', 'A\u200d', 'A', '\u200fA', '\u00c5', '\u212b'],
     ],
     ['look like other values', ['NULL', 'null', 'undefined', '0', '00', '0.0', '1', '01', '1e0', 'true', '{}', '""']],
@@ -174,7 +174,7 @@ interface Overrides {
   readonly createdAtMs?: number;
 }
 
-/** Returns the text as the value of every field without a format. */
+/** Returns the text as the value of every field that allows any visible text of 100 characters. */
 function inFreeTexts(text: string): OrderInput {
   return {
     order_id: text,

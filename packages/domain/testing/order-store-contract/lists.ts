@@ -35,20 +35,20 @@ export function describeLists({ opened, create, created, act }: OrderStoreSteps)
   it('list filters by the current status', async () => {
     const { store, merchantIds } = opened();
     const [merchantId] = await merchantIds();
-    const [open, ended, paid] = [
-      orderExpiringIn(merchantId, hourMs, { order_id: 'open' }),
-      orderExpiringIn(merchantId, -hourMs, { order_id: 'ended' }),
+    const [unexpired, expired, paid] = [
+      orderExpiringIn(merchantId, hourMs, { order_id: 'unexpired' }),
+      orderExpiringIn(merchantId, -hourMs, { order_id: 'expired' }),
       sampleOrder(merchantId, { order_id: 'paid' }),
     ];
-    const endless = sampleOrder(merchantId, { order_id: 'endless' });
-    await Promise.all([open, ended, paid, endless].map(create));
+    const withoutExpiry = sampleOrder(merchantId, { order_id: 'without expiry' });
+    await Promise.all([unexpired, expired, paid, withoutExpiry].map(create));
     const order: Order = { ...paid, orderStatus: 'PAID', payment: { checkoutId: null, paymentId: 'p', paidAtMs: 1 } };
     await store.change({ transition: transitions.pay, order }, timeoutMs);
 
     const idsOf = async (status: OrderStatus) =>
       (await list(merchantId, { status })).map(({ fields }) => fields.order_id);
-    expect(await idsOf('UN_PAID')).toStrictEqual(['endless', 'open']);
-    expect(await idsOf('EXPIRED')).toStrictEqual(['ended']);
+    expect(await idsOf('UN_PAID')).toStrictEqual(['without expiry', 'unexpired']);
+    expect(await idsOf('EXPIRED')).toStrictEqual(['expired']);
     expect(await idsOf('PAID')).toStrictEqual(['paid']);
     expect(await idsOf('CANCELLED')).toStrictEqual([]);
     expect((await list(merchantId)).map(({ orderStatus }) => orderStatus)).toStrictEqual([

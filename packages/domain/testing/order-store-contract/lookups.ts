@@ -73,7 +73,7 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     const [merchantId, otherMerchantId] = await merchantIds();
     const createdAs = (order_id: string) => created(sampleOrder(merchantId, { order_id }));
     const [first, second, third] = [await createdAs('first'), await createdAs('second'), await createdAs('third')];
-    // Another checkout system, whose id is that of the other merchant, uses the same payment_id.
+    // Four checkout systems, whose ids are those of merchants, use the same payment_id.
     const pay = (order: Order, checkoutId: AccountId, paidAtMs: number, currency = order.fields.order_currency) => {
       const { kind, payment } = paymentOf(order, 'p-1', paidAtMs);
       return act(order, { kind, payment: { ...payment, checkoutId, currency } });

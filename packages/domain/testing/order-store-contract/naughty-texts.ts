@@ -1,5 +1,6 @@
 /**
- * Texts that databases, drivers and encodings are known to corrupt. Each is valid in every text field without a format.
+ * Texts that databases, drivers and encodings are known to corrupt. Each is valid in every field that allows any
+ * visible text of 100 characters.
  */
 export const naughtyTexts = {
   'emoji with joiners and skin tones': '👩🏽‍🚀👨‍👩‍👧‍👦🏴󠁧󠁢󠁳󠁣󠁴󠁿🇳🇱1️⃣',

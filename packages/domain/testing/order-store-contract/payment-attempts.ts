@@ -80,7 +80,7 @@ export function describePaymentAttempts({
     expect(events).toStrictEqual([`order.expired ${id}`, `order.payment_refused ${id}`, `order.paid ${id}`]);
   });
 
-  it('expireNow expires an order without a lease, and sets its expiry to the current time', async () => {
+  it('expireNow expires an order unless an attempt holds it, and sets its expiry to the current time', async () => {
     const merchantId = await newMerchant();
     const { store } = opened();
     for (const [order_id, lifetimeMs] of [
