@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { orderFunctions } from './src/orders/writes/plpgsql-functions.ts';
 
-// Generates the migration from the committed ones to the schema of the code. Usage: node generate-migration.ts NAME
+// Generates the migration that takes the schema from the existing migrations to that of the code. Usage: pnpm run
+// generate NAME
 
 const [name] = process.argv.slice(2);
 if (name === undefined) throw new Error('name the change: pnpm run generate NAME');

@@ -15,7 +15,7 @@ export const superuser = 'postgres';
 
 /** The files of one server. Paths are real paths, because they are compared with the server's command line. */
 export type Cluster = {
-  /** The folder with data, log and password, with mode 0700. A single rename creates all three. */
+  /** The folder with data, log and password, with mode 0700. A single rename creates it with data and password. */
   readonly folder: string;
   readonly data: string;
   readonly log: string;

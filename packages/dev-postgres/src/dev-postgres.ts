@@ -16,7 +16,7 @@ import { createGatewayDatabase, gatewayPassword, gatewayRole } from './gateway-r
 
 export { hasDatabase } from './cluster.ts';
 
-/** The data folder of this checkout: the default of DATA_DIR. */
+/** The data folder of this working tree: the default of DATA_DIR. */
 export const defaultDataDir = fileURLToPath(new URL('../../../.data', import.meta.url));
 
 const databaseName = 'gateway';
@@ -35,7 +35,7 @@ const usersLock = 5_432_001;
  */
 export const transientError = /lock file|PID file|shared memory block|address already in use/i;
 
-/** The default settings of PostgreSQL, which a caller can override. */
+/** The settings with which a server is launched by default. A caller can override them. */
 export const usualSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -59,7 +59,7 @@ export type DevPostgresOptions = {
    * restart.
    */
   readonly logger?: Record<'info' | 'error', (fields: object, message: string) => void> | undefined;
-  /** Settings of PostgreSQL, without spaces, that override the defaults if this call launches the server. */
+  /** Settings of PostgreSQL, without spaces, that override the defaults whenever this user launches the server. */
   readonly settings?: Readonly<Record<string, string>>;
 };
 
@@ -68,9 +68,10 @@ export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
 /**
  * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the server that already runs on
  * this folder. If a process is killed, the server survives it, and the next start uses the server. A server that exits
- * unexpectedly is restarted on the same port, and a failed restart is retried. Each user holds a shared advisory lock
- * on a separate connection. A user that stops tries to take the lock exclusively: if it succeeds, it was the last user,
- * and it stops the server. Rejects with a one-line message if the server does not start, or is not ready after 30 s.
+ * unexpectedly is restarted, on the same port if that port becomes free in time, and a failed restart is retried. Each
+ * user holds a shared advisory lock on a separate connection. A user that stops tries to take the lock exclusively: if
+ * it succeeds, it was the last user, and it stops the server. Rejects with a one-line message if the server does not
+ * start, or is not ready after 30 s.
  */
 export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
   const cluster = await prepareCluster(dataDir);

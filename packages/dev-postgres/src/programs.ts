@@ -76,7 +76,7 @@ export async function runProgram(user: ServerUser, file: string, args: readonly 
 export function programError(program: string, output: string): Error {
   const lines = output.trim().split('\n').slice(-6).join(' | ');
   const advice = /permission denied|EACCES/i.test(output)
-    ? '. The user that runs it cannot enter a folder: start the gateway as an ordinary user, move the checkout and DATA_DIR to folders' +
+    ? '. The user that runs it cannot enter a folder: start the gateway as an ordinary user, move the gateway and DATA_DIR to folders' +
       ' that every user can enter, or set DATABASE_URL'
     : '';
   return new Error(`${program} failed: ${lines}${advice}`);

@@ -23,7 +23,7 @@ const expectRunning = (user: User) =>
   expect.poll(() => query(user.url, 'select 1 as one').catch(() => [])).toEqual([{ one: 1 }]);
 
 test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
-  'a server ended by %s is restarted once, for all users, on the same port and with its data',
+  'a server ended by %s is restarted for all users, on the same port and with its data',
   async (signal) => {
     const users = [await start(), await start(), await start()];
     const [first] = users as [User];

@@ -39,7 +39,7 @@ export function useServerFolder(): void {
     for (const child of children) child.kill('SIGKILL');
     const stops = await Promise.allSettled(users.map(({ stop }) => stop()));
     [users, children] = [[], []];
-    for (const pid of serverPids()) process.kill(pid, 'SIGKILL');
+    for (const pid of serverPids()) process.kill(pid, 'SIGINT');
     await expect.poll(serverPids).toEqual([]);
     await rm(parent, { recursive: true, force: true });
     // Checked last, so that everything is removed even if it fails.
@@ -65,7 +65,7 @@ export async function start(): Promise<User> {
   return user;
 }
 
-/** Uses the server from another process until its standard input ends. */
+/** Starts a process that uses the server until the standard input of the process ends. */
 export async function startElsewhere(): Promise<{ child: ChildProcess; url: string }> {
   const program = `
     const { startDevPostgres } = await import(${JSON.stringify(modulePath)});

@@ -72,7 +72,7 @@ test('commits are durable, the data is UTF-8 and hidden from other users, and th
   for (const { password } of [new URL(url), new URL(superuserUrl)]) expect(log).not.toContain(password);
 });
 
-test('the gateway owns its database and is not a superuser', async () => {
+test('the role of the gateway owns its database and is not a superuser', async () => {
   const { url } = await start();
   for (const text of ["copy (select 1) to program 'true'", "select pg_read_file('/etc/hostname')", 'create role other'])
     await expect(query(url, text)).rejects.toThrow('permission denied');

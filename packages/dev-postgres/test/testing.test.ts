@@ -47,21 +47,26 @@ test('a separate server is removed with its folder', async () => {
   await expect(query(first.url, 'select 1')).rejects.toThrow('ECONNREFUSED');
 });
 
-test.each(['exit', 'SIGKILL'] as const)('a server is removed when its process ends by %s', async (end) => {
-  const program = `
+test.each(['exit', 'SIGKILL'] as const)(
+  'a server is removed when the process that started it ends by %s',
+  async (end) => {
+    const program = `
     const { startTestServer } = await import(${JSON.stringify(modulePath)});
     const { url, dataDir } = await startTestServer();
     console.log(JSON.stringify({ url, dataDir }));
     process.stdin.resume().once('end', () => process.exit());`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  const { url, dataDir } = JSON.parse(line);
-  expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }]);
-  if (end === 'exit') child.stdin.end();
-  else child.kill(end);
-  await expect.poll(() => existsSync(dataDir)).toBe(false);
-  await expect(query(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
-});
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const [line] = await once(createInterface({ input: child.stdout }), 'line');
+    const { url, dataDir } = JSON.parse(line);
+    expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    if (end === 'exit') child.stdin.end();
+    else child.kill(end);
+    await expect.poll(() => existsSync(dataDir)).toBe(false);
+    await expect(query(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
+  },
+);
 
 test('endWithThisProcess ends a child with its parent, and allows the child to end first', async () => {
   const program = `
@@ -76,6 +81,6 @@ test('endWithThisProcess ends a child with its parent, and allows the child to e
   const closed = once(child.stdout, 'close');
   await once(createInterface({ input: child.stdout }), 'line');
   child.kill('SIGKILL');
-  // The other child holds the same output stream, so it has ended too.
+  // `long` inherited the output stream, so the stream closes only when `long` has ended too.
   await closed;
 });

@@ -21,7 +21,8 @@ export interface CitusOptions {
 export const pgConfig = process.env.PG_CONFIG ?? 'pg_config';
 
 /**
- * The same settings as in docs/scaling.md. A transaction on several workers commits in two phases, so it is prepared.
+ * `wal_level` and `max_prepared_transactions` are those of docs/scaling.md. A transaction on several workers commits in
+ * two phases, so it is prepared.
  */
 const nodeSettings = {
   shared_buffers: '256MB',

@@ -9,8 +9,8 @@ import { createServerFolder, startTestServer, testClusterVariable, testServerVar
 const requiredBytes = 8 * 2 ** 30;
 
 /**
- * Returns the folder for the files of a run. It is in memory if enough memory is free, because each cluster
- * consists of a thousand small files.
+ * Returns the folder for the files of a run. Unless TMPDIR is set, it is in memory if enough memory is free, because
+ * each cluster consists of a thousand small files.
  */
 function parentFolder(): string {
   const memory = '/dev/shm';
@@ -25,8 +25,8 @@ function parentFolder(): string {
 }
 
 /**
- * The global setup for vitest. Starts the server that all test files share, unless the environment names one. Gives the
- * run a temporary folder, which is removed however the run ends.
+ * The global setup for vitest. Starts the server that all test files share, and creates a temporary folder for the run,
+ * which is removed however the run ends. Does nothing if the environment already names a server.
  */
 export async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env[testServerVariable] !== undefined) return undefined;
@@ -41,14 +41,15 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
   };
   try {
     const { data } = await prepareCluster(folder);
-    // Keeps this memory in the data folder, because a killed server would leave it in /dev/shm.
+    // Keeps dynamic shared memory in the data folder, because a killed server would leave it in /dev/shm.
     await appendFile(join(data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
     process.env[testClusterVariable] = folder;
-    // The data need not survive a crash. Plans must depend only on the statistics that a test collects itself. Test
-    // files run concurrently.
     const settings = {
+      // The data need not survive a crash.
       fsync: 'off',
+      // Query plans must depend only on the statistics that a test collects itself.
       autovacuum: 'off',
+      // Test files run concurrently.
       max_connections: '300',
       shared_buffers: '128MB',
       max_wal_size: '256MB',

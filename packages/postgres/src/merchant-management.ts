@@ -26,7 +26,7 @@ import { queueLimits } from './queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 
-/** Opens the management by merchants on one connection, so that it delays no other call. */
+/** Opens the management by merchants on its own connection, so that it delays no other call. */
 export function openMerchantManagement(options: DatabaseOptions): MerchantManagement & Closable {
   const queue = createBatchQueue<
     DatabaseClient<PostgresJsDatabase>,
@@ -94,7 +94,7 @@ async function performOn<Value>(
   }
 }
 
-/** Selects a caller's client id as `name`, if the secret is valid. */
+/** Selects a caller's client id as `name`, if the credentials are valid. */
 function liveCaller({ clientId, clientSecret }: Credentials): SQL {
   const isOfCaller = and(
     eq(accounts.clientId, clientId),

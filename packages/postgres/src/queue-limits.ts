@@ -12,7 +12,10 @@ export const queueLimits = {
   expiries: { connections: 1, waitingMax: 2_048 },
   /** Lookups by API clients. Each takes a fraction of a millisecond. Up to a tenth of a second of work may wait. */
   lookups: { connections: 2, batchMax: 128, waitingMax: 1_024 },
-  /** Lookups for pages, which anyone can request. They must slow down neither API lookups nor new orders. */
+  /**
+   * Lookups for pages, which anyone can request. They must slow down neither API lookups nor new orders. Their
+   * `batchMax` is that of `lookups`.
+   */
   pages: { connections: 1, waitingMax: 256 },
   /** Logos, on the connection for pages. A browser loads each logo once. */
   logos: { waitingMax: 64 },

@@ -65,8 +65,8 @@ export const accounts = pgTable('accounts', {
 });
 
 /**
- * Actions of operators, of merchants on their endpoints, secrets and brands, and of people in the console. A trigger of
- * the migration rejects every change of an entry.
+ * Actions of operators, of merchants on their endpoints, secrets and brands, and of people in the console. A trigger
+ * that a migration creates rejects every change of an entry.
  */
 export const auditLog = pgTable(
   'audit_log',
@@ -88,7 +88,7 @@ export const auditLog = pgTable(
 const ofAccount = (name: string) => bigint(name, { mode: 'number' }).references(() => accounts.id);
 
 /**
- * How a merchant's payment pages look. Every page reads the other columns, but `logo` is read only by its digest.
+ * How a merchant's payment pages look. Every page reads all columns except `logo`, which is read only by its digest.
  */
 export const brands = pgTable(
   'brands',
@@ -109,7 +109,10 @@ export const brands = pgTable(
   (table) => [index('brands_logo_digest').on(table.logoDigest)],
 );
 
-/** The SHA-256 of each client secret. A secret works until `ends_at`; revoking it sets `ends_at` to now. */
+/**
+ * The SHA-256 of each client secret. A secret works until `ends_at`; revoking it sets `ends_at` to now or to a later
+ * time.
+ */
 export const clientSecrets = pgTable(
   'client_secrets',
   {
@@ -126,7 +129,8 @@ export const clientSecrets = pgTable(
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
 /**
- * The people who are signed in to the console. A row is used until its session ends, and deleted by a later sign-in.
+ * The people who are signed in to the console. Signing out deletes the row of a session; the next sign-in to the same
+ * account deletes the rows of expired sessions.
  */
 export const consoleSessions = pgTable(
   'console_sessions',
@@ -233,8 +237,8 @@ export const orders = pgTable(
 
 /**
  * The order for which a checkout system reported a payment, whether the payment paid it or was refused. Written with
- * the change, so that a payment belongs to only one order across all merchants. The key can't include merchant_id
- * (docs/decisions/048-payments-have-a-table.md).
+ * the change of the order, or on Citus before it, so that a payment belongs to only one order across all merchants. The
+ * key can't include merchant_id (docs/decisions/048-payments-have-a-table.md).
  */
 export const payments = pgTable(
   'payments',
@@ -330,8 +334,9 @@ export const pairDigest = (key: SQLWrapper, value: SQLWrapper): SQL =>
 export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpired}) is not true then ${orders.orderStatus} end`;
 
 /**
- * One row per state change of an order, written with the change. The order is joined when an event is read. The first
- * read of the feed after the change assigns the event its position (docs/decisions/060-positions-in-the-feed.md).
+ * One row per state change of an order and per refused payment, written with it. The order is looked up when an event
+ * is read. The first read of the feed after that assigns the event its position
+ * (docs/decisions/060-positions-in-the-feed.md).
  */
 export const events = pgTable(
   'events',
@@ -358,7 +363,7 @@ export const events = pgTable(
   ],
 );
 
-/** Returns the beginning of the ids of events that are stored at a time. */
+/** Returns the beginning of the ids of events that are stored at a given time. */
 export const eventIdAt = (time: SQL): SQL => sql`'evt_' || to_hex((extract(epoch from ${time}) * 1000000)::bigint)`;
 
 /**
@@ -386,7 +391,7 @@ export const webhookEndpoints = pgTable(
     createdAt: timestamptz('created_at').notNull().defaultNow(),
     /** Set by the merchant, or when the endpoint responds with 410. Deliveries then stop. */
     disabledAt: timestamptz('disabled_at'),
-    /** Set while the latest attempt failed. */
+    /** When attempts began to fail; `null` while the endpoint works. */
     failingSince: timestamptz('failing_since'),
   },
   (table) => [primaryKey({ columns: [table.merchantId, table.endpointId] })],
@@ -407,7 +412,7 @@ export const webhookDeliveries = pgTable(
     nextAttemptAt: timestamptz('next_attempt_at'),
     lastAttemptAt: timestamptz('last_attempt_at'),
     deliveredAt: timestamptz('delivered_at'),
-    /** The HTTP status or the reason of the failure, without any other part of the response. */
+    /** The HTTP status or the reason for the failure, without any other part of the response. */
     lastResult: text('last_result'),
   },
   (table) => [

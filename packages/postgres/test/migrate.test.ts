@@ -254,7 +254,7 @@ test('partitions have the columns, keys and checks of the tables that they repla
   expect(await describe(url)).toEqual(before);
 });
 
-test('every unique key of a table with merchant_id contains it, except that of the payments, so that the tables can be sharded by merchant_id', async () => {
+test('every unique key of a table with merchant_id, except the key of the payments, contains merchant_id, so that the tables can be sharded by it', async () => {
   const url = await createDatabase();
   await migrateDatabase(url);
   const keys = await runQuery(
@@ -267,7 +267,7 @@ test('every unique key of a table with merchant_id contains it, except that of t
   expect(keys).toEqual([{ key: 'payments_checkout_id_payment_id_pk', column_name: 'merchant_id' }]);
 });
 
-test('every statement of a migration is sent separately, as distributed tables require, and in the transaction of its migration unless it builds an index', async () => {
+test('every statement of a migration is sent separately, as distributed tables require, and in the transaction of its migration unless it builds an index concurrently', async () => {
   const proxy = await startRecordingProxy(await createDatabase());
   onTestFinished(() => proxy.close());
   await migrateDatabase(proxy.url);

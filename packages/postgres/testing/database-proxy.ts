@@ -47,7 +47,7 @@ export async function startDatabaseProxy(
   };
 }
 
-/** Forwards everything until it hangs. Then existing and new connections stay open, but carry no bytes. */
+/** Forwards everything until `hang` is called. Then existing and new connections stay open, but carry no bytes. */
 export async function startHangingProxy(databaseUrl: string) {
   let hangs = false;
   let opened = 0;

@@ -45,13 +45,13 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
       run(async (db) => {
         const [clientId, clientSecret] = [createClientId(randomBytes, kind), createClientSecret(randomBytes)];
         const account = kind === 'checkout' ? ({ kind } as const) : { mode: kind };
-        const merchant = db
+        const insertion = db
           .insert(accounts)
           .values({ name, clientId, ...account })
           .returning({ id: accounts.id });
         await runRecorded(
           db,
-          merchant,
+          insertion,
           { actor, name: 'create', clientId, details: { name, kind } },
           {
             also: sql`

@@ -35,7 +35,7 @@ const actionOf = (sessionDigest: Uint8Array) => ({
   clientId: sql`(${managerOf(sessionDigest, accounts.clientId)})`,
 });
 
-/** Opens the store of console sessions on one connection, so that it delays no other call. */
+/** Opens the store of console sessions on its own connection, so that it delays no other call. */
 export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionStore & Closable {
   const queue = createBatchQueue<DatabaseClient<PostgresJsDatabase>, (run: Run) => Promise<unknown>, unknown>({
     name: 'console',
@@ -154,7 +154,8 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
 }
 
 /**
- * Returns the statement that deletes a link and selects its user, if the merchant is enabled, and the actor's query.
+ * Returns the statement that deletes a link and returns its user, if the merchant is enabled, and the query for the
+ * actor.
  */
 function userOfLink(linkDigest: Uint8Array) {
   const isOfLink = eq(consoleLinks.tokenDigest, linkDigest);
@@ -168,7 +169,7 @@ function userOfLink(linkDigest: Uint8Array) {
   };
 }
 
-/** Returns the statement that selects a person as the user, if the merchant is enabled, and the actor's query. */
+/** Returns the statement that selects a person as the user, if the merchant is enabled, and the query for the actor. */
 function userOfPerson({ clientId, name, role }: ConsolePerson) {
   const isMerchant = and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'), isNull(accounts.disabledAt));
   return {
@@ -194,8 +195,8 @@ function sessionOf({ createdAt, lastSeenAt, ...session }: SessionRow): ConsoleSe
 }
 
 /**
- * Selects columns of a live session with the role `manage` and its enabled merchant. For any other session, selects
- * nothing.
+ * Selects columns of a session and its merchant, if the session is live and has the role `manage`, and the merchant is
+ * enabled. Otherwise, selects nothing.
  */
 function managerOf(sessionDigest: Uint8Array, columns: SQLWrapper): SQL {
   return sql`

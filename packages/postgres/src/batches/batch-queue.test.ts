@@ -58,7 +58,7 @@ test('a lone item is sent at once, and items that arrive while the client is bus
   expect(await Promise.all(later)).toEqual(['b', 'c', 'd'].map(done));
 });
 
-test('runs one batch per client at a time, none larger than the limit', async () => {
+test('a queue runs one batch per client at a time, and none is larger than the limit', async () => {
   const { queue, batches } = createTestQueue({ clients: 2, batchMax: 2, waitingMax: 10 });
   const outcomes = ['a', 'b', 'c', 'd', 'e'].map((item) => queue.add(item, enoughMs));
   await endOfTurn();

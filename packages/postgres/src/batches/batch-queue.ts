@@ -12,7 +12,7 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   /** The clients that run batches, each listed once per batch that it may have in flight. Closed with the queue. */
   readonly clients: readonly Client[];
   /**
-   * If a client is free, this many items are sent at once. Fewer items wait for the end of the event loop's turn
+   * If a client is free, this many items are sent immediately. Fewer items wait for the end of the event loop's turn
    * (docs/decisions/013-batches.md).
    */
   readonly batchMin?: number;

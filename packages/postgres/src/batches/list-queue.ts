@@ -8,7 +8,7 @@ export function openListClient<Statements>(options: DatabaseOptions, prepare: (d
   return openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare);
 }
 
-/** Opens the queue of one kind of list; closing it closes its client. Each page is read by its own statement. */
+/** Opens the queue of one kind of list; closing it closes its client. Pages don't share statements. */
 export function openListQueue<Statement, Request, Page>(
   { name, meter }: Pick<DatabaseOptions, 'meter'> & { readonly name: string },
   client: DatabaseClient<Statement>,

@@ -16,7 +16,7 @@ interface QueueState {
   readonly usedConnections: number;
 }
 
-/** Measures a database queue. The name is the label `queue` of its metrics. */
+/** Measures a database queue. Its name is the label `queue` of its metrics, or `pool_name` for its connections. */
 export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()) {
   const labels = { queue };
   const waiting = meter.createObservableGauge('order_gateway.queue.waiting', {

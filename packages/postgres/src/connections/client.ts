@@ -13,8 +13,8 @@ import { type Address, createAddresses, type OpenedSocket, openSocket, type Sock
 export const connectTimeoutMs = 1_500;
 
 /**
- * The same limit for commands and for the start of a gateway. They have no other server to turn to, and may run on a
- * busy machine.
+ * Time limit for opening a session in a command or at the start of a gateway, which have no other server to turn to and
+ * may run on a busy machine.
  */
 export const patientConnectTimeoutMs = 10_000;
 

@@ -20,7 +20,7 @@ export interface ConnectionUrl {
 
 /** How a connection is secured, according to `sslmode`, `sslnegotiation` and `sslrootcert`. */
 export interface TlsSettings {
-  /** Whether a server that rejects TLS is used without it. */
+  /** Whether the connection is used without TLS if the server rejects TLS. */
   readonly isOptional: boolean;
   /** Whether TLS begins at once, without asking the server first. */
   readonly isDirect: boolean;

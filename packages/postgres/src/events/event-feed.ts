@@ -20,8 +20,8 @@ const positionedMax = 1_000;
 /** An event feed with its connection. */
 export interface PostgresEventFeed extends EventFeed, Closable {
   /**
-   * Returns the merchants that have events after the given positions; none while the database is unreachable. Rejects
-   * with an error that contains no values.
+   * Returns those of the given merchants that have events after the positions given for them; none while the database
+   * is unreachable. Rejects with an error that contains no values.
    */
   findNewEvents(after: ReadonlyMap<AccountId, number>): Promise<ReadonlySet<AccountId>>;
 }
@@ -95,8 +95,8 @@ async function readPositioned(
 }
 
 /**
- * Assigns positions to a merchant's oldest events without one. The feed stays locked until the positions are committed.
- * So a reader that sees a position also sees all lower ones, and no event can appear behind a cursor.
+ * Assigns positions to the oldest of a merchant's events that have none. The feed stays locked until the positions are
+ * committed. So a reader that sees a position also sees all lower ones, and no event can appear behind a cursor.
  */
 async function assignPositions(client: FeedClient, merchantId: AccountId): Promise<void> {
   const assigned = await client.run(({ assign }) => assign.execute({ merchantId }));
@@ -115,12 +115,12 @@ function prepareEvents(db: PostgresJsDatabase) {
   const [position, eventId] = [sql`${sql.placeholder('position')}::bigint`, sql`${sql.placeholder('eventId')}::text`];
   const [types, orderId] = [sql`${sql.placeholder('types')}::text[]`, sql`${sql.placeholder('orderId')}::text`];
   const scannedMax = sql.placeholder('scannedMax');
-  const isMerchants = eq(events.merchantId, merchantId);
+  const isOfMerchant = eq(events.merchantId, merchantId);
   const scanned = db.$with('scanned').as(
     db
       .select()
       .from(events)
-      .where(and(isMerchants, gt(events.position, position)))
+      .where(and(isOfMerchant, gt(events.position, position)))
       .orderBy(asc(events.position))
       .limit(scannedMax),
   );
@@ -139,14 +139,14 @@ function prepareEvents(db: PostgresJsDatabase) {
   // database, in which all later events have higher positions.
   const feed = sql`(
     select ${eventId} = '' or exists (
-      select 1 from ${events} where ${isMerchants} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
-    ) as is_known, exists (select 1 from ${events} where ${isMerchants} and ${isNull(events.position)}) as lacks_positions,
+      select 1 from ${events} where ${isOfMerchant} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
+    ) as is_known, exists (select 1 from ${events} where ${isOfMerchant} and ${isNull(events.position)}) as lacks_positions,
       (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
       ${last('position')} as last_position, ${last('event_id')} as last_event_id
   ) as feed`;
   // An array, because PostgreSQL looks it up in the index of the events, regardless of the table's statistics.
   const waiting = sql`array(
-    select ${events.eventId} from ${events} where ${isMerchants} and ${isNull(events.position)}
+    select ${events.eventId} from ${events} where ${isOfMerchant} and ${isNull(events.position)}
     order by ${events.eventId} limit ${positionedMax}
   )`;
   const locked = db.$with('locked').as(
@@ -198,7 +198,7 @@ function prepareEvents(db: PostgresJsDatabase) {
       .from(locked)
       // Another process may have assigned the positions while this one waited for the feed, so events with a position
       // are skipped.
-      .where(and(isMerchants, sql`${events.eventId} = any(${locked.ids})`, isNull(events.position)))
+      .where(and(isOfMerchant, sql`${events.eventId} = any(${locked.ids})`, isNull(events.position)))
       .returning({ eventId: events.eventId })
       .prepare('assign_positions'),
     createFeed: db

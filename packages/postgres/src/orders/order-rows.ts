@@ -17,7 +17,7 @@ export type OrderRow = typeof orders.$inferSelect;
 
 const tableColumns = getTableColumns(orders);
 
-/** All columns, with the stored status: for reads of orders that have not expired, or whose status is not shown. */
+/** All columns, with the stored status: for the orders of events. */
 export const storedColumns = { ...tableColumns, isLeaseLive };
 
 /** The columns of a read that shows an order's status. `expired-orders.ts` handles its outcome. */
@@ -56,7 +56,7 @@ export const rowPlaceholders = {
   expiresAt: sql`${sql.placeholder('expiresAt')}`,
 };
 
-/** Returns a row to insert. `value` returns the value for the name of a column. */
+/** Returns a row to insert. `value` maps the name of a column to its value. */
 export function newRow(value: (column: string) => SQL): Record<keyof NewOrderRow | 'metadata', SQL> {
   const namedColumns = [...columns, ['metadata', orders.metadata] as const];
   return Object.fromEntries(namedColumns.map(([key, { name }]) => [key, value(name)])) as ReturnType<typeof newRow>;
@@ -163,7 +163,7 @@ export function orderOf(row: ReadRow): Order {
 
 const noRefusedPayments: readonly RefusedPayment[] = [];
 
-/** Returns a refused payment that is stored with its order. Throws if the amount is not valid. */
+/** Returns a refused payment that is stored as JSON. Throws if the amount is not valid. */
 export function refusedPaymentOf(stored: RefusedPaymentJson): RefusedPayment {
   return {
     checkoutId: stored.checkout_id as AccountId | null,

@@ -39,7 +39,7 @@ export function prepareDeliveries(db: PostgresJsDatabase) {
   };
 }
 
-/** Restricts one mention of a table to a scope. */
+/** Returns the condition that restricts a table to a scope. */
 function inScope(scope: Scope, { merchantId }: { readonly merchantId: AnyPgColumn }): SQL {
   return scope === 'of_all' ? sql`true` : sql`${merchantId} = ${sql.placeholder('merchantId')}::bigint`;
 }
@@ -61,7 +61,7 @@ function withPending(scope: Scope, afterMerchant: SQL, afterEndpoint: SQL): SQL 
   )`;
 }
 
-/** Reads how long the oldest delivery of each working endpoint has been due. Takes one index lookup per endpoint. */
+/** Reads how long the oldest delivery to any working endpoint has been due. Takes one index lookup per endpoint. */
 function prepareOverdue(db: PostgresJsDatabase) {
   const oldest = sql`(
     select next_attempt_at from ${webhookDeliveries} as due
@@ -75,7 +75,7 @@ function prepareOverdue(db: PostgresJsDatabase) {
     .prepare('overdue_deliveries');
 }
 
-/** Selects the endpoints of all merchants that have due deliveries. Takes one index lookup per endpoint. */
+/** Selects the endpoints, of any merchant, that have due deliveries. Takes one index lookup per endpoint. */
 function prepareFindDue(db: PostgresJsDatabase) {
   const { merchantId, endpointId, disabledAt, failingSince } = webhookEndpoints;
   const isDue = sql`(
@@ -100,8 +100,9 @@ function prepareFindDue(db: PostgresJsDatabase) {
 /**
  * Moves from endpoint to endpoint through the index of pending deliveries, and claims the due ones of each up to the
  * limits, so that the backlog of one endpoint does not affect other endpoints. PostgreSQL reads no further endpoint
- * once it has enough rows. Whatever the statistics of the tables are, every plan for this form reads due rows by their
- * ctid, joins no third table, and looks up each endpoint once, so it reads no other events or orders of a merchant.
+ * once it has enough rows. Whatever the statistics of the tables are, every plan for a statement of this form reads due
+ * rows by their ctid, joins no third table, and looks up each endpoint once, so it reads no other events or orders of a
+ * merchant.
  */
 function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
   const limit = sql`${sql.placeholder('limit')}::int`;
@@ -189,10 +190,10 @@ function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
 }
 
 /**
- * Stores results, and what they show about the endpoints: an endpoint that works now is not failing, and one that is
- * gone is disabled and stays disabled. A result of an earlier claim changes nothing. A result for a URL that the
- * endpoint no longer has changes only the delivery. If that URL is gone, the delivery is due again, for the endpoint's
- * new URL.
+ * Stores results, and what they show about the endpoints: an endpoint works if an event was delivered to it, and is
+ * failing otherwise; one that is gone is disabled and stays disabled. A result of an earlier claim changes nothing. A
+ * result for a URL that the endpoint no longer has changes only the delivery. If that URL is gone, the delivery is due
+ * again, for the endpoint's new URL.
  */
 function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;

@@ -103,8 +103,8 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
   });
   return {
     /**
-     * Claims due deliveries, endpoint by endpoint, in the order of their merchants and ids. Returns none while the
-     * database is unreachable. Rejects only because of a bug.
+     * Claims due deliveries, endpoint by endpoint, in the order of the endpoints' merchants and ids. Returns none while
+     * the database is unreachable. Rejects only because of a bug.
      */
     async claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]> {
       try {

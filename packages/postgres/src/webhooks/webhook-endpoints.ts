@@ -76,8 +76,8 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
     },
 
     /**
-     * Lists at most `limit` endpoints of all merchants whose latest attempt failed, beginning with the one that has
-     * failed for the longest time. Reads no secret.
+     * Lists at most `limit` endpoints, of any merchant, whose latest attempt failed, beginning with the one that has been
+     * failing for the longest time. Reads no secret.
      */
     listFailing: (limit: number) =>
       run((db) =>
@@ -107,7 +107,7 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
         const { nextAttemptAt, deliveredAt } = webhookDeliveries;
         const ofEndpoint = (state: SQL) => sql`${webhookDeliveries}
           where merchant_id = ${merchantId} and endpoint_id = ${endpointId} and ${state}`;
-        // A delivery that was attempted is due later than one that was not.
+        // Begins with the deliveries that are due last, because those that were attempted are usually among them.
         const [row] = await db.execute<{ waiting: number; last_result: string | null }>(sql`
           with waiting as materialized (
             select last_attempt_at, last_result from ${ofEndpoint(isNotNull(nextAttemptAt))}
@@ -167,7 +167,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, details && { details });
     });
 
-  /** Makes and records a change of one row. Returns whether the row exists. */
+  /** Makes and records a change of one row. Returns whether a row was changed. */
   const changeRow = async (...args: Parameters<typeof change>) => (await change(...args)).length === 1;
 
   const isEndpoint = (merchantId: AccountId, endpointId: string) =>

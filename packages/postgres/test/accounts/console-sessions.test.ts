@@ -80,17 +80,17 @@ test.each([
   expect(await sessions.list(digest, enoughMs)).toEqual({ kind: 'done', value: [] });
 });
 
-test('the use of a session extends the hour after which it ends', async () => {
+test('using a session restarts the hour after which an unused session ends', async () => {
   const digest = await signIn(await newMerchant());
-  const sinceUse = async () => {
+  const isRecentlyUsed = async () => {
     const [row] = await database.sql`
       select (now() - last_seen_at) < interval '5 minutes' as recent from console_sessions where token_digest = ${digest}`;
     return row?.recent;
   };
   await database.sql`update console_sessions set last_seen_at = now() - interval '50 minutes' where token_digest = ${digest}`;
-  expect(await sinceUse()).toBe(false);
+  expect(await isRecentlyUsed()).toBe(false);
   await isLive(digest);
-  expect(await sinceUse()).toBe(true);
+  expect(await isRecentlyUsed()).toBe(true);
 });
 
 test('a merchant has at most 20 sessions: the least recently used one ends', async () => {
@@ -103,7 +103,7 @@ test('a merchant has at most 20 sessions: the least recently used one ends', asy
   expect([await isLive(first), await isLive(second), await isLive(latest)]).toEqual([true, false, true]);
 });
 
-test('disabling a merchant permanently ends its own sessions, but not those of other merchants', async () => {
+test('disabling a merchant ends its sessions permanently, but not those of other merchants', async () => {
   const [clientId, otherId] = [await newMerchant(), await newMerchant()];
   const [digest, other] = [await signIn(clientId), await signIn(otherId)];
   await accounts.disable(clientId);

@@ -70,9 +70,9 @@ describe.each(Object.entries(managementChanges))('%s', (_name, change) => {
     },
   );
 
-  test('waits for a concurrent revocation of the secret, and then changes nothing', async () => {
+  test('waits for a concurrent revocation of the secret, and is then rejected', async () => {
     const target = await createTarget();
-    const outcome = await database.sql.begin(async (session) => {
+    const { changing } = await database.sql.begin(async (session) => {
       await session`update client_secrets set ends_at = now() where id = ${firstSecretOf(target.merchantId)}`;
       const changing = management.perform(target, (managed) => change(managed, target), enoughMs);
       const waiting = () => session`select from pg_stat_activity where datname = current_database()
@@ -80,7 +80,7 @@ describe.each(Object.entries(managementChanges))('%s', (_name, change) => {
       await expect.poll(waiting).toHaveLength(1);
       return { changing };
     });
-    expect(await outcome.changing).toEqual({ kind: 'unauthenticated' });
+    expect(await changing).toEqual({ kind: 'unauthenticated' });
   });
 });
 

@@ -131,7 +131,7 @@ test.each([
   await expect(as('order_gateway', text)).rejects.toThrow(/permission denied|must be owner/);
 });
 
-test("the reader role can do what the operators' console does", async () => {
+test("the reader role can do what the operators' view does", async () => {
   const url = database.urlAs('order_gateway_reader');
   const [accounts, endpoints] = [openAccountAdmin({ url }), openWebhookEndpoints({ url })];
   onTestFinished(async () => void (await Promise.all([accounts.close(), endpoints.close()])));

@@ -24,7 +24,7 @@ const clientsProgram = fileURLToPath(new URL('./reconnecting-clients.ts', import
 
 let plainServer: TestServer;
 let tlsServer: TestServer;
-/** The query of a URL that verifies the certificate of the server with TLS. */
+/** The query of a URL with which a client verifies the certificate of `tlsServer`. */
 let verifyingQuery: string;
 
 beforeAll(async () => {
@@ -118,7 +118,7 @@ test('sslrootcert names the authority to trust, alone and with each mode that ch
     expect(await reasonOf(usesTls(urlWith(tlsServer.url, other + mode)))).toContain('DEPTH_ZERO_SELF_SIGNED_CERT');
 });
 
-test('verify-full compares the certificate with an IP address too, which verify-ca does not', async () => {
+test('verify-full also compares the certificate with an IP address, but verify-ca does not', async () => {
   const trusted = await rootFile(certificate);
   const reasonWith = (mode: string) => reasonOf(usesTls(urlWith(tlsServer.url, `${trusted}&${mode}`, remoteHost)));
   expect(await reasonWith('sslmode=verify-full')).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
@@ -165,7 +165,7 @@ test('a database without TLS is used with prefer and gives a clear error with re
   );
 });
 
-test('no socket stays open to a host that rejects TLS after the next host is used', async () => {
+test('when one host rejects TLS and the next one is used, no socket to the first stays open', async () => {
   const proxy = await startChangingProxy(plainServer.url, (chunk) => chunk);
   onTestFinished(() => proxy.close());
   const hosts = [proxy.url, tlsServer.url].map((url) => `localhost:${new URL(url).port}`).join();

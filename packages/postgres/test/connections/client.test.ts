@@ -127,7 +127,7 @@ test('connections cut at any moment leave no statement hanging and no connection
 });
 
 test('if no connection can be opened, statements are unavailable at once', async () => {
-  // The folder of a Unix socket, which does not exist while its server is down.
+  // The folder of a Unix socket. It may be missing while the server is down.
   vi.stubEnv('PGHOST', '/no/such/folder');
   onTestFinished(() => void vi.unstubAllEnvs());
   for (const url of ['postgres:///gateway', 'postgres://127.0.0.1:1/gateway', 'postgres://host.invalid/gateway']) {
@@ -143,7 +143,7 @@ test('the first of several hosts that accepts the connection is used, and no sta
   expect(await failureOf(clientOf('127.0.0.1:1,127.0.0.1:2').run(selectOne))).toBe('timeout');
 });
 
-test('a host whose session does not match the URL is skipped', async () => {
+test('a host whose session does not meet target_session_attrs is skipped', async () => {
   const readOnlyServer = await startTestServer();
   onTestFinished(() => readOnlyServer.stop());
   for (const { url } of [readOnlyServer, server]) await runQuery(url, "create role writer login password 'writer'");
@@ -306,7 +306,7 @@ describe('connection events', () => {
     expect(changes).toEqual([]);
   });
 
-  test('a client that works does not end the outage of another client', () => {
+  test('a client that works does not end the reported outage of another client', () => {
     const changes: ConnectionChange[] = [];
     const events = createConnectionEvents((change) => changes.push(change));
     const [inserts, lookups] = [{}, {}];

@@ -40,7 +40,7 @@ const gone = { outcome: 'unavailable', reason: 'the database server no longer re
 const stuck = { outcome: 'unavailable', reason: 'the database waits for its synchronous standby, or for a disk' };
 
 describe('a server that hangs', () => {
-  test('is noticed before the deadline by all clients, with one probe, and its connections are replaced', async () => {
+  test('is noticed before the deadline by all clients, which share their probes, and its connections are replaced', async () => {
     const proxy = await startHangingProxy(server.url);
     onTestFinished(() => proxy.close());
     const probe = createServerProbe(proxy.url);
@@ -54,7 +54,7 @@ describe('a server that hangs', () => {
     for (const client of clients) expect(await pid(client)).toBeGreaterThan(0);
   });
 
-  test('is dropped at once by idle connections', async () => {
+  test('is also dropped by idle clients, before their next statement', async () => {
     const proxy = await startHangingProxy(server.url);
     onTestFinished(() => proxy.close());
     const probe = createServerProbe(proxy.url);
@@ -153,7 +153,7 @@ describe('while a commit waits for its synchronous standby', () => {
   const insertWith = (client: DatabaseClient<PostgresJsDatabase>) => () =>
     client.run((db) => db.execute(sql`insert into kept values (1)`));
 
-  test('no further session is opened, and the same one continues afterwards', async () => {
+  test('no further session is opened, and the waiting session continues afterwards', async () => {
     const { url, local, endWait } = await startWaitingServer();
     const client = openTestClient(url);
     const ownPid = await pid(client);

@@ -24,7 +24,7 @@ async function check(url = database.url): Promise<string | undefined> {
 /** Returns a URL with a setting of the session. */
 const withSetting = (setting: string, url = database.url) => Object.assign(new URL(url), { search: setting }).href;
 
-test('the check passes if the database can store an order, needs only the privileges of the insert, and stores nothing', async () => {
+test('the check needs only the privileges of an insert, passes if the database can store an order, and stores nothing', async () => {
   await database.sql`create role clerk login password 'clerk'`;
   onTestFinished(() => database.sql`drop owned by clerk; drop role clerk`.simple().then(() => {}));
   const url = database.url.replace(/\/\/[^@]*@/, '//clerk:clerk@');
@@ -47,7 +47,7 @@ test('the check fails in a read-only session', async () => {
   expect(await check(withSetting('default_transaction_read_only=on'))).toBe('the database is read-only');
 });
 
-test('the check fails if the disk is full, because it writes to the disk', async () => {
+test('the check fails if it cannot write its temporary file, as on a full disk', async () => {
   expect(await check(withSetting('temp_file_limit=100kB'))).toContain('53400');
 });
 

@@ -129,7 +129,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     }
   });
 
-  test('one server runs each statement of calls that share batches', async () => {
+  test('each statement of calls that share batches runs on one server', async () => {
     const proxy = await startRecordingProxy(database.url);
     onTestFinished(() => proxy.close());
     const store = openOrderStore({ url: proxy.url, isDistributed: true });
@@ -138,7 +138,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'lone' }));
     await store.create(order, enoughMs);
     await store.findByOrderId(merchantId, 'lone', enoughMs);
-    // Enough orders that they share statements with each other, but not with the other merchant's orders.
+    // There are enough orders for those of one merchant to share statements. The two merchants share none.
     const other = await createMerchantId(database.sql);
     const orderIds = Array.from({ length: 40 }, (_, index) => `order-${index}`);
     const each = (run: (id: AccountId, orderId: string) => Promise<unknown>) =>
@@ -167,7 +167,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     expect(tasks.filter((count) => count === 1).length).toBeGreaterThanOrEqual(14);
   });
 
-  /** Returns a merchant on each of the two workers, and one in another shard of the first. */
+  /** Returns a merchant on each of the two workers, and a merchant in another shard of the first worker. */
   const placedMerchants = async () => {
     const placed = Map.groupBy(
       await Promise.all(Array.from({ length: 16 }, () => createMerchantId(database.sql).then(placementOf))),

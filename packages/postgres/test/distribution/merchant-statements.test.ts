@@ -23,7 +23,7 @@ test('each statement of an operation specifies the merchant for every mention of
     const mentions = text.matchAll(new RegExp(`(from|join|update|into) ${anyTable}`, 'g')).toArray();
     for (const [, , table = ''] of mentions) mentioned.add(table);
     const reads = mentions.filter(([mention]) => !mention.startsWith('into'));
-    // A join by the column of another table takes over the constant of that table.
+    // A join on the merchant_id of another table restricts both tables to the same merchant.
     const constant = new RegExp(`\\bmerchant_id"? = (${merchant}|${anyTable}\\."merchant_id")`, 'g');
     const named = text.match(constant)?.length ?? 0;
     expect.soft(named, text).toBeGreaterThanOrEqual(reads.length);

@@ -67,7 +67,7 @@ test('readers of several processes see each event once and in the same order whi
   for (const feed of otherFeeds) expect(feed).toEqual(first);
 });
 
-test('an event of a change that commits late delays no other event, and appears after the cursor that passed it', async () => {
+test('an event whose change commits late delays no other event, and appears after a cursor issued before the commit', async () => {
   const store = openStore();
   const [merchantId, [late, early] = []] = await createOrders(store, 2);
   if (late === undefined || early === undefined) throw new Error('no orders');
@@ -132,7 +132,7 @@ test('a first read of many events assigns positions in bounded steps, and a filt
   expect(after).toEqual({ position: 2_500, eventId: `evt_${'2500'.padStart(32, '0')}` });
 });
 
-test('new events after the positions of merchants are found, whether or not they have a position', async () => {
+test('merchants with events after the given positions are found, even if these events have no position yet', async () => {
   const store = openStore();
   const [merchantId, [order] = []] = await createOrders(store, 1);
   const [idleMerchantId] = await createOrders(store, 0);

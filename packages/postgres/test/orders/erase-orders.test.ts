@@ -112,13 +112,13 @@ test('orders with an e-mail address are erased for all merchants, ignoring case'
   expect((await stored(notMatching)).erasedDigest).toBeNull();
 });
 
-test('orders created before a time are erased in batches and counted once, even by two processes at once', async () => {
+test('orders created before a given time are erased in batches and counted once, even by two processes at once', async () => {
   const { merchantId } = await newMerchant();
   const before = Date.parse('2020-01-31T12:00:00Z');
-  const old = Array.from({ length: 1_100 }, (_, index) =>
+  const creating = Array.from({ length: 1_100 }, (_, index) =>
     create(merchantId, { order_id: `old-${index}` }, before - 1 - index),
   );
-  await Promise.all(old);
+  await Promise.all(creating);
   const young = await create(merchantId, { order_id: 'young' }, before);
   const target = { by: 'age', before: new Date(before) } as const;
   const counts = await Promise.all([erase(target), erase(target)]);

@@ -32,7 +32,7 @@ function statusesOf(outcome: CreateOutcome | Omit<LinkLookup, 'merchant'> | List
   throw new Error(outcome.kind);
 }
 
-/** Every read that shows the status of an order, and what it shows for a cancelled order. */
+/** Calls that show the status of an order, each with what it shows for a cancelled order. */
 const reads: readonly [string, (order: Order) => Promise<readonly OrderStatus[]>, readonly OrderStatus[]][] = [
   [
     'findByOrderId',
@@ -113,7 +113,7 @@ test.each(reads)('%s shows an order as expired only after its expiry is stored, 
   expect(await stored(order)).toEqual({ status: 'EXPIRED', events: ['order.expired'] });
 });
 
-test('a cancellation that waits past the expiry and a lookup after the expiry agree', async () => {
+test('a cancellation that waits past the expiry agrees with a lookup after the expiry', async () => {
   const order = await orderExpiringIn(500);
   const end = await begin('select from orders where merchant_id = $1 for update', order);
   const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: Date.now() };

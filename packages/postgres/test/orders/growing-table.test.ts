@@ -12,10 +12,10 @@ const runsUntilCached = 6;
 
 const database = useTestDatabase();
 
-// The table stays without statistics, as in the first minute of a database.
+// The table has no statistics until a test collects them, as in the first minute of a database.
 beforeAll(() => database.sql`alter table orders set (autovacuum_enabled = false)`);
 
-test('orders are found, listed and changed by index even if the table was empty at the first lookup', async () => {
+test('orders are found, listed and changed by index even if the table was almost empty at the first lookups', async () => {
   const store = openOrderStore({ url: database.url });
   const merchantId = await createMerchantId(database.sql);
   const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'first' }));
@@ -43,7 +43,7 @@ test('orders are found, listed and changed by index even if the table was empty 
   const orders = await Promise.all(
     orderIds.map((order_id) => createOrder(store, sampleOrder(merchantId, { order_id }))),
   );
-  // A batch of orders at the end of the table, so small that a scan of the table never pays.
+  // A batch of orders at the end of the table, so small that a scan of the table never pays off.
   const latest = orders.slice(-4);
   const lookups: readonly ((order: Order) => Promise<{ readonly kind: string }>)[] = [
     ({ fields }) => store.findByOrderId(merchantId, fields.order_id, enoughMs),
@@ -64,7 +64,7 @@ test('orders are found, listed and changed by index even if the table was empty 
   expect(await rowsReadByScans()).toBeLessThan(orderIds.length);
 });
 
-test('a page of orders with two pairs of metadata reads a limited number of rows and continues where it ended', async () => {
+test('a page of orders with a pair of metadata and a second filter reads a limited number of rows, and the next page continues where it ended', async () => {
   const merchantId = await createMerchantId(database.sql);
   const store = openOrderStore({ url: database.url });
   const count = 3_000;
@@ -94,7 +94,7 @@ test('a page of orders with two pairs of metadata reads a limited number of rows
   expect((await rowsRead('order_metadata')) - before).toBeLessThan(2 * count);
 });
 
-test('a page of orders in one currency reads a limited number of orders and continues where it ended', async () => {
+test('a page of orders in one currency reads a limited number of orders, and the next page continues where it ended', async () => {
   const merchantId = await createMerchantId(database.sql);
   const store = openOrderStore({ url: database.url });
   const oldest = {
@@ -126,7 +126,7 @@ test('a page of orders in one currency reads a limited number of orders and cont
   expect((await rowsRead('orders')) - before).toBeLessThan(3_100);
 });
 
-test('counting by day reads the newest orders, and no more than its limit', async () => {
+test('counting by day reads the newest orders, and no more of them than the limit', async () => {
   const merchantId = await createMerchantId(database.sql);
   const store = openOrderStore({ url: database.url });
   const { orderToken } = await createOrder(store, sampleOrder(merchantId, { order_id: 'copied' }));
@@ -145,7 +145,7 @@ test('counting by day reads the newest orders, and no more than its limit', asyn
   await expect.poll(connectionsOfStores).toBe(0);
   expect(counted.days.reduce((sum, { created }) => sum + created, 0)).toBe(countedOrdersMax);
   expect(counted.cutOffMs).toBe(startMs - countedOrdersMax * 1_000);
-  // One more order per range is read, and a few rows for other statements.
+  // One more order of each status is read, and a few rows for other statements.
   expect((await rowsRead('orders')) - before).toBeLessThan(countedOrdersMax + 100);
 });
 

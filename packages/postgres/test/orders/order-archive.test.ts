@@ -11,8 +11,9 @@ import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
-/** Several pages of orders, one millisecond apart. */
+/** When the first order was created. The others follow one millisecond apart. */
 const firstMs = Date.parse('2026-01-01T00:00:00Z');
+/** Several pages of orders. */
 const count = 2_500;
 
 describe.each([
@@ -114,7 +115,7 @@ describe.each([
     expect(found).toEqual({ kind: 'found', order: cancelled });
   });
 
-  test('an invalid line rejects the import with its number and without its text', async () => {
+  test('an import with an invalid line fails, and the error contains the number of the line but not its text', async () => {
     const createdAtMs = Date.parse('2024-01-01T00:00:00Z');
     await createOrder(store, { ...sampleOrder(await createMerchantId(database.sql)), createdAtMs });
     const [line = ''] = await exported(createdAtMs, createdAtMs + 1);

@@ -32,7 +32,7 @@ test('processes that sweep at the same time store each expiry once, and do not c
   };
   const swept = await Promise.all(sweepers.map(sweep));
 
-  // A sweep skips what a concurrent sweep has stored, so another sweep may find remaining orders.
+  // Counts orders that the concurrent sweeps may have left.
   const remaining = await sweep(store);
   expect(swept.reduce((sum, count) => sum + count, remaining)).toBe(1_200);
   expect(await database.sql`select order_status, count(*)::int from orders group by 1 order by 1`).toEqual([
@@ -123,7 +123,7 @@ test('events are deleted after 30 days, with their deliveries', async () => {
 });
 
 test.each(['FOO', 'PAID', 'CANCELLED'])(
-  'the database rejects the status %s without the values that it requires',
+  'the database rejects the status %s, because it is unknown or the values that it requires are missing',
   async (status) => {
     const order = sampleOrder(await newMerchantId());
     await openStore().create(order, enoughMs);
@@ -181,7 +181,7 @@ test('an order shows its latest 20 refused payments, and all of them are stored'
   expect(stored).toEqual({ count: 25 });
 });
 
-test('the event of each refused payment shows it as the last one, even if several are refused at the same time', async () => {
+test('the event of each refused payment shows that payment last, even if several are refused at the same time', async () => {
   const store = openStore();
   const order = sampleOrder(await newMerchantId());
   const { merchantId, fields } = order;

@@ -51,7 +51,7 @@ test('a lookup that waits for a lock ends at its deadline', async () => {
   expect(await store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
 });
 
-test('lookups beyond the queue limit are overloaded at once', async () => {
+test('lookups beyond the queue limit are rejected as overloaded', async () => {
   // A separate store is used, because the connections of the shared one may still run statements of the previous test.
   const idle = openStore();
   const outcomes = await Promise.all(
@@ -63,7 +63,7 @@ test('lookups beyond the queue limit are overloaded at once', async () => {
   expect(outcomes.filter(({ kind }) => kind === 'found').length).toBe(1_024 + 2 * 16);
 });
 
-test('times are read as they were stored, in any date style of the database', async () => {
+test('times are read as they were stored, even if the database has another date style', async () => {
   const times = {
     createdAtMs: Date.parse('2026-11-03T20:01:42.172Z'),
     expiresAtMs: Date.parse('2999-04-05T00:00:00Z'),

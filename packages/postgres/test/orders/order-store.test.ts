@@ -207,7 +207,7 @@ test.each([
   { kills: 200, processes: 8 },
   { kills: 50, processes: 1 },
 ])(
-  'after $kills backend kills under $processes stores no acknowledged order is lost and no call hangs',
+  'after $kills kills of backends (stores: $processes), no acknowledged order is lost, and no call hangs',
   async ({ kills, processes }) => {
     const merchantId = await newMerchantId();
     const stores = Array.from({ length: processes }, () =>

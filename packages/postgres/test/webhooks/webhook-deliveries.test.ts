@@ -218,7 +218,7 @@ test('a failed attempt is repeated after its pause, and its endpoint counts as f
   expect(await isFailing()).toBe(false);
 });
 
-test('results that arrive together are stored together', async () => {
+test('results that are recorded at the same time are all stored', async () => {
   const merchantIds = await merchantsWithEvents(3, 10);
   const claimed = await claim({ perEndpoint: 10 });
   await Promise.all(

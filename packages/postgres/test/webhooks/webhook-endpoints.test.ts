@@ -107,7 +107,7 @@ test('a merchant has at most 5 endpoints, even if several processes add them at 
   expect(await endpoints.list(merchantId)).toHaveLength(5);
 });
 
-test("an endpoint's deliveries are listed by status, newest first, from page to page", async () => {
+test("an endpoint's deliveries are filtered by status, and listed newest first across pages", async () => {
   const { merchantId } = await newMerchant();
   const [endpointId] = [await newEndpoint(merchantId), await newEndpoint(merchantId)];
   const stored: string[] = [];
@@ -155,13 +155,13 @@ test("the deliveries of an order's events are listed, and each page reads a limi
     scannedTo: undefined,
   });
   await storeEvent('late');
-  // Only events since a few minutes before the creation of the order are read.
+  // The scan goes back to a few minutes before the creation of the order, and no further.
   await database.sql`update orders set created_at = now() + interval '1 hour' where order_id = 'late' and merchant_id = ${merchantId}`;
   await database.sql`delete from events where event_id like 'evt_f%'`;
   expect(await pageOf('late')).toEqual({ deliveries: [], scannedTo: undefined });
 });
 
-test('deliveries that failed since a time are queued again, whether given up or waiting, but not those delivered or in flight', async () => {
+test('deliveries that failed since the given time are queued again, but none that are delivered or in flight', async () => {
   const { merchantId } = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
   const [givenUp, waiting, delivered, inFlight, earlier, untried] = (await storeEvents(

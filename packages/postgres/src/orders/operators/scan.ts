@@ -68,8 +68,8 @@ export async function* readPages<Row>(
 const applicationName = 'order-gateway scan';
 
 /**
- * Yields all of a merchant's orders whose order_id begins with a prefix, as they are stored, ordered by order_id, using
- * the primary key. Meant for audits, not for requests.
+ * Yields all of a merchant's orders whose order_id begins with a prefix, as they are stored. Reads them through the
+ * primary key, so they are ordered by order_id. Meant for audits, not for requests.
  */
 export async function* scanOrders(
   url: string,
@@ -120,8 +120,8 @@ async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[
 }
 
 /**
- * Yields all events of the selected orders, ordered by event id, which begins with the time, using the primary key.
- * Unlike a read of the feed, it does not assign positions.
+ * Yields all events of the selected orders. Reads them through the primary key, so they are ordered by event id, which
+ * begins with the time. Unlike a read of the feed, it does not assign positions.
  */
 export async function* scanEvents(
   url: string,

@@ -105,9 +105,9 @@ const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
 /** The newest orders of each status, as `page`. */
 function newestOfStatuses(limit: SQLWrapper): SQL {
   const status = sql`${sql.placeholder('status')}::text`;
-  const isMerchants = eq(orders.merchantId, sql.placeholder('merchantId'));
+  const isOfMerchant = eq(orders.merchantId, sql.placeholder('merchantId'));
   const isOnPage = and(
-    isMerchants,
+    isOfMerchant,
     sql`${orders.createdAt} >= ${sql.placeholder('createdFrom')}::timestamptz`,
     sql`(${orders.createdAt}, ${orders.serviceOrderId}) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)`,
   );
@@ -120,7 +120,7 @@ function newestOfStatuses(limit: SQLWrapper): SQL {
       order by ${order} limit ${limit}
     ) as listed
     union all
-    select ${columns} from (select * from ${orders} where ${isMerchants} and ${isExpired} offset 0) as ${orders}
+    select ${columns} from (select * from ${orders} where ${isOfMerchant} and ${isExpired} offset 0) as ${orders}
     where ${status} = 'EXPIRED' and ${isOnPage}
   ) as page`;
 }

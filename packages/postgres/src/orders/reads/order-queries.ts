@@ -35,7 +35,7 @@ import { orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
 import { type ExpireOrder, type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import { prepareFind, prepareFindBy } from './order-keys.ts';
 
-/** How long a page may show cached data of its merchant. Reading the data takes a fifth of a page's time. */
+/** How long a page may show cached data of its merchant. Reading the data takes a fifth of the time of a page. */
 const merchantCachedMs = 500;
 const merchantsCachedMax = 1_000;
 
@@ -58,7 +58,7 @@ type MerchantRow = Awaited<ReturnType<typeof readMerchants>>[number];
 
 type FindMerchants = (client: SharedClient, ids: readonly AccountId[]) => Promise<readonly MerchantRow[]>;
 
-/** An order, and its merchant if it was looked up by its token. */
+/** An order, and its merchant if the order was looked up by its token. */
 type FoundOrder = FindOutcome<Pick<LinkedOrder, 'order'> & Partial<Pick<LinkedOrder, 'merchant'>>>;
 
 interface Lookup {
@@ -122,7 +122,7 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
 
 type SharedClient = Pick<DatabaseClient<Statements>, 'run' | 'close'>;
 
-/** Returns the same clients without the ability to close them, which is left to another queue. */
+/** Returns the clients with a `close` that does nothing, because another queue closes them. */
 function shared(clients: readonly DatabaseClient<Statements>[]): SharedClient[] {
   return clients.map(({ run }) => ({ run, close: async () => {} }));
 }
@@ -149,7 +149,8 @@ function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): Datab
 }
 
 /**
- * Creates a queue of lookups. Those that arrive together and use the same kind of key share a statement and its index.
+ * Creates a queue of lookups. Those that arrive together and use the same kind of key share a statement, which uses the
+ * index of that key.
  */
 function createLookups(
   { meter, isDistributed }: DatabaseOptions,
@@ -210,7 +211,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
       .from(accounts)
       .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
       .prepare('find_merchants'),
-    /** The secret of each merchant's oldest endpoint, which signs return URLs. */
+    /** The secret that signs a merchant's return URLs: that of the merchant's oldest endpoint. */
     signingSecrets: db
       .selectDistinctOn([webhookEndpoints.merchantId], {
         id: webhookEndpoints.merchantId,
@@ -259,8 +260,8 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
 
 /**
  * Reads the payment before its order. If the payment is stored for this order between the two reads, the order already
- * shows it. If it is stored for another order, the change will fail. On Citus, a payment can be stored before it
- * changes its order; until then, it counts as unknown.
+ * shows it. If it is stored for another order in that time, the change will fail. On Citus, a payment can be stored
+ * before it changes its order; until then, it counts as unknown.
  */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
@@ -278,8 +279,8 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
 }
 
 /**
- * Reads the orders of lookups by the same kind of key and, if the key is a token, their merchants. Sends all statements
- * at once. Returns the orders and the merchants as separate promises.
+ * Reads the orders for lookups that use the same kind of key and, if that key is a token, the merchants of the orders.
+ * Sends all statements at once. Returns the orders and the merchants as separate promises.
  */
 function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchants: FindMerchants) {
   const ids = lookups.map(({ merchantId }) => merchantId);

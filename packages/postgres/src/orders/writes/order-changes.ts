@@ -73,8 +73,8 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const expiries = openQueue('expiries');
   /**
    * Makes a change and stores the payment of a checkout system, so that no other order can have that payment. If the
-   * order and the payment may be on different servers, the payment is stored first. If the change does not
-   * follow, for example because the process dies, the next report of the payment finds it stored for this order
+   * order and the payment may be on different servers, the payment is stored first. If the change does not follow, for
+   * example because the process dies, the next report of the payment finds it stored for this order
    * (docs/decisions/064-one-server-per-operation.md).
    */
   const withPayment =
@@ -161,7 +161,7 @@ function prepareStatements(db: PostgresJsDatabase) {
     eq(orders.merchantId, sql.placeholder('merchant_id')),
     eq(orders.order_id, sql.placeholder('order_id')),
   );
-  const isAttempts = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
+  const isLeaseOfAttempt = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
   const payment = sql`${sql.placeholder('checkout_id')}::bigint, ${sql.placeholder('payment_id')}::text`;
   const order = sql`${sql.placeholder('merchant_id')}::bigint, ${sql.placeholder('order_id')}::text`;
   const changedCount = sql<number>`changed`.as('changed');
@@ -214,7 +214,7 @@ function prepareStatements(db: PostgresJsDatabase) {
           isOrder,
           eq(orders.orderStatus, transitions.pay.from),
           sql`(${isExpired}) is not true`,
-          sql`(${isAttempts} or ${isLeaseLive} is not true)`,
+          sql`(${isLeaseOfAttempt} or ${isLeaseLive} is not true)`,
         ),
       )
       .returning({ leaseEndsAt: orders.leaseEndsAt })
@@ -222,7 +222,7 @@ function prepareStatements(db: PostgresJsDatabase) {
     endPayment: db
       .update(orders)
       .set({ leaseEndsAt: nowInMs })
-      .where(and(isOrder, eq(orders.orderStatus, transitions.pay.from), isAttempts, isLeaseLive))
+      .where(and(isOrder, eq(orders.orderStatus, transitions.pay.from), isLeaseOfAttempt, isLeaseLive))
       .returning({ order_id: orders.order_id })
       .prepare('end_payment'),
   };

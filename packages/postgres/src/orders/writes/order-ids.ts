@@ -22,7 +22,8 @@ const skippedMax = 100_000;
  * not used on another connection, because that connection may lead to a different server. After an asynchronous
  * failover, that server may not know of the block, and may reserve it again. The orders and the sequence are in the
  * same log, so a server that has an order also has the reservation of its id. If orders are on different servers, only
- * the first block is checked. The check needs all servers, and a lost server must not stop the creation of orders.
+ * the first block and the one after a `drop` are checked. The check needs all servers, and a lost server must not stop
+ * the creation of orders.
  */
 export function createOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
   let skipsCheck = false;

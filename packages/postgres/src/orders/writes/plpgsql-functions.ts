@@ -20,7 +20,7 @@ import { conflictTarget, newRow } from '../order-rows.ts';
 /** The maximum number of refused payments that a read of an order shows. */
 const refusedPaymentsMax = 20;
 
-/** The current time of the database, truncated to milliseconds, because the columns would round it up. */
+/** The current time of the database, truncated to milliseconds, because the columns would round it, possibly up. */
 export const nowInMs = sql`date_trunc('milliseconds', now())`;
 
 /** A new event id: 13 hexadecimal digits of the time in microseconds, so that ids sort by time, and 19 random ones. */
@@ -217,7 +217,7 @@ export const refusePayment = changeFunction(
     code: 'text',
   },
   (value) => {
-    // These columns of the table are also the members of each object in `orders.refused_payments`.
+    // These columns of `refused_payments` are also members of each object in the column `orders.refused_payments`.
     const columns = ['checkout_id', 'payment_id', 'amount', 'currency', 'paid_at', 'code'];
     const members = columns.map((column) => sql`'${sql.raw(column)}', ${value(column)}`);
     const { refusedPayments: stored } = orders;
@@ -258,8 +258,9 @@ const insertPair = db.insert(orderMetadata).values({
 });
 
 /**
- * Stores new orders of merchants on one server, with their metadata. Its argument is an array of JSON objects whose
- * members are named after the columns. The call returns the `service_order_id` of each order that did not exist before.
+ * Stores new orders of merchants on one server, with their metadata. The parameter `new_orders` is an array of JSON
+ * objects whose members are named after the columns. The call returns the `service_order_id` of each order that did not
+ * exist before.
  */
 export const insertOrders = orderFunction(
   'insert_orders',
