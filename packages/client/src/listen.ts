@@ -12,7 +12,7 @@ export interface ListenOptions {
   readonly secret: string;
   /** The types to forward. If absent, all types are forwarded. */
   readonly types?: readonly EventType[] | undefined;
-  /** Called with a line when it is ready, a line for each event, and a line if the cursor has expired. */
+  /** Receives each line of output: one when `listen` is ready, one per event, and one if the cursor has expired. */
   readonly print: (line: string) => void;
   /** Stops listening once it aborts and the request in flight has finished. */
   readonly signal?: AbortSignal;
@@ -61,8 +61,9 @@ export async function replay(eventId: string, options: ListenOptions): Promise<v
 async function endOfFeed({ client, types }: ListenOptions): Promise<string> {
   let cursor: string | undefined;
   for (;;) {
-    const { events, next_cursor } = await client.listEvents({ limit: page.limit, types, cursor });
-    if (events.length === 0) return next_cursor;
+    const { next_cursor } = await client.listEvents({ limit: page.limit, types, cursor });
+    // A page can be empty before the end, if `types` excludes a long run of events. Its cursor differs from the last one.
+    if (next_cursor === cursor) return next_cursor;
     cursor = next_cursor;
   }
 }

@@ -64,7 +64,7 @@ describe('requests', () => {
     expect(JSON.parse(init.body)).toEqual({ ...order, order_amount: 10, order_checksum: checksum });
   });
 
-  test('calls with a body request strict handling, and calls without a body do not', async () => {
+  test('a call with a body prefers strict handling, and a call without one states no preference', async () => {
     const { client, sent } = clientWith(Array.from({ length: 5 }, () => json(200, { queued: 0, has_more: false })));
     await client.createWebhookEndpoint({ url: 'https://shop.example.com' });
     await client.updateWebhookEndpoint('we_1', { status: 'disabled' });

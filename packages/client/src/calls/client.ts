@@ -28,9 +28,10 @@ export interface GatewayClient extends Management {
   cancelOrder(orderId: string): Promise<Order>;
   /**
    * Returns one page of the event feed: at most `limit` events (1 to 100; 20 by default) after the cursor, or the
-   * oldest events if there is no cursor. Events are stored for 30 days. At the end of the feed, `events` is empty: wait
-   * and call again, or let the gateway wait for the next event with `waitSeconds`. Rejects with `cursor_expired` if the
-   * cursor refers to an event that is no longer stored.
+   * oldest events if there is no cursor. Events are stored for 30 days. `events` is empty at the end of the feed, and
+   * also if a filter excludes a long run of events: wait and call again with the new cursor, or let the gateway wait
+   * for the next event with `waitSeconds`. Rejects with `cursor_expired` if the cursor refers to an event that is no
+   * longer stored.
    */
   listEvents(page?: EventFilter): Promise<EventPage>;
 }

@@ -79,7 +79,7 @@ export function createManagement(send: Send): Management {
       try {
         await send('DELETE', endpointPath(id));
       } catch (error) {
-        // An earlier attempt deleted the endpoint, but the response was lost.
+        // An earlier attempt without a usable response may have deleted the endpoint.
         const isDeleted = error instanceof GatewayError && error.code === 'not_found' && error.outcomeUnknown;
         if (!isDeleted) throw error;
       }

@@ -39,7 +39,7 @@ interface Sent {
 /** The longest Retry-After that the client waits for. If the gateway asks for more, the error is thrown immediately. */
 const retryAfterMaxSeconds = 30;
 
-/** The maximum wait before the first retry, in milliseconds. It doubles with each retry. */
+/** The maximum random wait before the first retry, in milliseconds. It doubles with each retry. */
 const backoffMs = 250;
 
 /**
@@ -61,8 +61,8 @@ export function createSend(options: ClientOptions): Send {
     earlierOutcomeUnknown: boolean,
   ): Promise<Partial<Problem>> {
     const { waitSeconds = 0 } = options;
-    // Strict handling (RFC 7240) rejects unknown fields. Otherwise, a misspelt order_expires_at would create an order
-    // that never expires.
+    // Strict handling (RFC 7240) rejects unknown fields. Otherwise, a misspelt order_expires_at would be ignored, and
+    // the order might never expire.
     const preferences = [
       ...(body === undefined ? [] : ['handling=strict']),
       ...(options.waitSeconds === undefined ? [] : [`wait=${waitSeconds}`]),

@@ -3,12 +3,12 @@ import type { OrderStatus } from '../types.ts';
 import { joinEscaped } from './order-checksum.ts';
 import { bytesOf, checkSignedAt, isSigned } from './signatures.ts';
 
-/** The content of a signed return: the order and its status when the customer left the payment page. */
+/** The content of a signed return: the order, and its status when the gateway signed the address. */
 export interface SignedReturn {
   readonly order_id: string;
   readonly service_order_id: number;
   readonly order_status: OrderStatus;
-  /** When the gateway signed it. */
+  /** When the gateway signed the address. */
   readonly signed_at: Date;
 }
 

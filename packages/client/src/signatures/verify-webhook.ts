@@ -7,8 +7,8 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 
 /**
  * Verifies a webhook according to Standard Webhooks and returns its event. Respond with 2xx if it resolves. Respond
- * with 400 if it throws a {@link SignatureError}: a header is missing, no signature matches, or the clocks differ by
- * more than the tolerance. The comparison takes constant time.
+ * with 400 if it throws a {@link SignatureError}: a header is missing, no signature matches, or the time of the webhook
+ * differs from the current time by more than the tolerance. The comparison takes constant time.
  *
  * @param body The raw body, before it is parsed, because the signature covers its exact bytes.
  * @param secrets The endpoint's signing secret, `whsec_…`, or several during a rotation.
