@@ -11,7 +11,10 @@ class ProjectCommand extends Command {
     return new ProjectCommand(name);
   }
 
-  /** Commander reports a missing option before an unknown one, which may be the missing one misspelled. */
+  /**
+   * Reports an unknown option before a missing one, because the unknown one may be the missing one misspelled. Commander
+   * reports them the other way around.
+   */
   override parseOptions(args: string[]) {
     const parsed = super.parseOptions(args);
     if (parsed.unknown.length > 0) for (const option of this.options) option.mandatory = false;

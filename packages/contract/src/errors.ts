@@ -5,7 +5,10 @@ interface CatalogueEntry {
   readonly title: string;
   /** The status of a JSON response. Connect derives its HTTP status from `grpcStatus` instead. */
   readonly httpStatus: number;
-  /** The name of the gRPC status, or `null` for an error that only the JSON API returns. */
+  /**
+   * The name of the gRPC status; `null` for an error of HTTP or of the syntax of a body. If an RPC fails with such an
+   * error, its status is INVALID_ARGUMENT.
+   */
   readonly grpcStatus: string | null;
   /** When the error is returned and what the caller can do about it. */
   readonly when: string;
@@ -234,8 +237,8 @@ export function failureAdvice(code: FailureCode, creates: boolean): string {
 }
 
 /**
- * Returns what happened to this request, for the developer of the caller. It never repeats any part of the request
- * except the canonical text.
+ * Returns what happened to this request, for the developer of the caller. It repeats no value of the request except the
+ * canonical text and forbidden characters.
  */
 export function failureDetail(failure: Failure): string {
   switch (failure.kind) {

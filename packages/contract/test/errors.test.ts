@@ -63,7 +63,7 @@ describe('failureDetail', () => {
 
 describe('failureAdvice', () => {
   it.each(Object.keys(errorCatalogue) as FailureCode[])(
-    'does not mention creation for %s if the request does not create an order',
+    'does not say for %s that an order may have been created if the request does not create an order',
     (code) => {
       expect(failureAdvice(code, false)).not.toMatch(/creat/);
     },

@@ -80,7 +80,7 @@ const withRefused = (status: StoredOrder['status'], refusedIds: readonly string[
   outcome: 'ok',
   shown: { status, refusedIds },
 });
-/** The times of a call that was sent before the payment of {@link refused} was refused. */
+/** The times of a call that may have read the order before the payment of {@link refused} was refused. */
 const sentAMinuteIn = {
   sentAt: createdAtMs + minuteMs,
   during: { fromMs: createdAtMs + minuteMs, toMs: createdAtMs + 3 * minuteMs + secondMs },
@@ -177,7 +177,7 @@ const promises: Readonly<Record<string, Promised>> = {
     ['ok'],
     ['replayed', 'order_expired'],
   ],
-  'a refusal of a payment made before the expiry and reported within a day': [
+  'a payment made before the expiry, reported within a day and stored as refused': [
     [created],
     refusedAsLate(createdAtMs),
     (outcome) => call(29 + dayMinutes, pay(), outcome),
@@ -280,7 +280,7 @@ const promises: Readonly<Record<string, Promised>> = {
     ['replayed'],
     ['ok'],
   ],
-  'the order in the response to the end of a payment': [
+  'the end of a payment, with the status of the order': [
     [created, started],
     { ...unpaid, lease: { attempt: '2/a', endsAtMs: createdAtMs + 2 * minuteMs } },
     (outcome) => call(2, { kind: 'end', attempt: '2/a' }, outcome),
@@ -324,12 +324,15 @@ const promises: Readonly<Record<string, Promised>> = {
 const isExplained = (calls: readonly Call[], stored: StoredOrder | null) =>
   findUnexplained({ calls, stored }) === undefined;
 
-test.each(Object.entries(promises))('%s', (_, [before, stored, last, allowed, contradictions]) => {
-  const explained = (outcomes: (Response | string)[]) =>
-    outcomes.filter((outcome) => isExplained([...before, last(outcome)], stored));
-  expect(explained(allowed)).toEqual(allowed);
-  expect(explained(contradictions)).toEqual([]);
-});
+test.each(Object.entries(promises))(
+  'the model explains only allowed responses to %s',
+  (_, [before, stored, last, allowed, contradictions]) => {
+    const explained = (outcomes: (Response | string)[]) =>
+      outcomes.filter((outcome) => isExplained([...before, last(outcome)], stored));
+    expect(explained(allowed)).toEqual(allowed);
+    expect(explained(contradictions)).toEqual([]);
+  },
+);
 
 test.each<[string, Call[], StoredOrder | null, StoredOrder | null]>([
   ['that was created', [created], unpaid, null],

@@ -127,7 +127,10 @@ const lateReportMaxMs = 86_400_000;
 /** A new order expires at least a minute after its creation. */
 const shortestLifetimeMs = 60_000;
 
-/** How long before the creation of its order, or how far in the future, a payment's time may be: 5 minutes. */
+/**
+ * How far clocks may differ: 5 minutes. A payment's time may be this long before the creation of its order, or this far
+ * in the future.
+ */
 const clockDifferenceMaxMs = 300_000;
 
 /** One way in which a call can end. */
@@ -180,7 +183,7 @@ const refusalCodes = new Set<string>([
   'payment_mismatch',
 ] satisfies RefusalCode[]);
 
-/** Whether the store contains exactly what this state becomes as time passes. */
+/** Whether the store contains exactly what this state can become as time passes. */
 export function isFinal(last: State, stored: StoredOrder | null): boolean {
   if (stored === null) return last.content === null;
   const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
@@ -283,8 +286,8 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
 const closedCodes = { PAID: 'order_already_paid', CANCELLED: 'order_cancelled', EXPIRED: 'order_expired' } as const;
 
 /**
- * Returns how the report of a payment can end. One payment pays the order. Every other payment is stored as refused and
- * gets an event. A payment that is reported again gets the same response.
+ * Returns how the report of a payment can end. One payment pays the order. Every other payment whose time is in range
+ * is stored as refused and gets an event. A payment that is reported again gets the same response.
  */
 function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: StoredOrder): Ending[] {
   const { status } = state;

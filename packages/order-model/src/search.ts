@@ -1,10 +1,10 @@
 import { type Call, type History, isFinal, noOrder, type State, statesAfter, stepsOf } from './model.ts';
 
-/** A history that no serial order of its calls explains, with the longest serial order of some of its calls. */
+/** Why no serial order of its calls explains a history: the longest serial order of some of them, and where it ends. */
 export interface Unexplained {
   /** The steps of the calls that can be put into an order, in that order. */
   readonly longest: readonly Call[];
-  /** The order after them. */
+  /** The state of the order after these steps. */
   readonly state: State;
   /** The possible next steps. Each contradicts the state, or the steps after it do. */
   readonly next: readonly Call[];
@@ -47,9 +47,10 @@ export function findUnexplained(history: History): Unexplained | undefined {
       const call = steps[index] as Call;
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(index), state: after, last: index, previous: part };
-        // A step without a response or an effect explains nothing, so it is skipped. If a step with a response has no
-        // effect, every explanation can begin with it, so no other step is tried. The second step of a call has no
-        // response, and may have an effect later instead of now, so other steps are tried too.
+        // A step that has neither a response nor an effect explains nothing, so it is skipped. If a step with a
+        // response has no effect, every explanation can continue with it, so no other step is tried. The step that ends
+        // the lease after a refusal has no response, and may have an effect later instead of now, so other steps are
+        // tried too.
         if (after === state && call.receivedAt === Infinity) continue;
         if (after === state && call.response !== undefined) {
           parts.length = 0;
@@ -95,7 +96,8 @@ export function smallest(history: History): History {
 }
 
 /**
- * Returns the steps that can be next: those that were sent before the earliest response of all remaining steps.
+ * Returns the steps that can be next: those that were sent before the earliest response of all remaining steps. The
+ * second step of a call can be next only after the first.
  */
 function nextSteps(steps: readonly Call[], done: bigint): number[] {
   let earliestResponse = Number.POSITIVE_INFINITY;

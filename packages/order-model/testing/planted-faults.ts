@@ -160,8 +160,9 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
   },
   'an expiry before its time': (history) => {
     const { events, expiresAtMs } = history.stored;
-    const isSimulated = history.calls.some(({ request }) => request.kind === 'expire');
-    if (isSimulated || expiresAtMs === null || !events.some(({ type }) => type === 'order.expired')) return undefined;
+    const mayExpireEarly = history.calls.some(({ request }) => request.kind === 'expire');
+    if (mayExpireEarly || expiresAtMs === null || !events.some(({ type }) => type === 'order.expired'))
+      return undefined;
     const early = events.map((event) => (event.type === 'order.expired' ? { ...event, atMs: expiresAtMs - 1 } : event));
     return withStored(history, { events: early });
   },
@@ -205,13 +206,13 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
 };
 
 /**
- * Returns the history with a payment attempt at its end that gets a lease of one minute, or `undefined` unless the
- * order is unpaid, never expires and has no lease.
+ * Returns the history with a payment attempt at its end that gets a lease of one minute. Returns `undefined` unless the
+ * order is unpaid, never expires and has no lease, and all calls ended within 50 seconds.
  */
 function withLease(history: History & { readonly stored: Stored }): History | undefined {
   const { calls, stored } = history;
-  const isOpen = stored.status === 'UN_PAID' && stored.expiresAtMs === null && stored.lease === null;
-  if (!isOpen) return undefined;
+  const canBeLeased = stored.status === 'UN_PAID' && stored.expiresAtMs === null && stored.lease === null;
+  if (!canBeLeased) return undefined;
   const period = clockOf(calls);
   // A history may last longer than the lease.
   if (period.toMs - period.fromMs > 50_000) return undefined;
