@@ -59,14 +59,14 @@ test('an account whose calls have all ended no longer has a share', async () => 
   expect(acquire(second, 50)).toBe(16);
 });
 
-test('many accounts that start one after the other do not fill more than twice the limit', () => {
+test('many accounts that start one after another do not exceed twice the limit', () => {
   const { acquire } = setUp();
   let acquired = 0;
   for (let id = 1; id <= 1_000; id += 1) acquired += acquire(id as AccountId, 100);
   expect(acquired).toBe(200);
 });
 
-test('while orders are slow, the limit is lower, but accounts below their share are still admitted', async () => {
+test('while orders are stored slowly, the limit is lower, but accounts below their share are admitted', async () => {
   const { state, acquire, release } = setUp();
   expect(acquire(heavy, 50)).toBe(50);
   state.oldestOrderMs = 151;

@@ -9,7 +9,10 @@ import {
 } from '@order-gateway/domain/accounts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { merchant } from '../../test/helpers/fixed-deps.ts';
+import { credentialLimits } from '../limits.ts';
 import { createAuthenticate } from './authenticate.ts';
+
+const { cachedAccountsMax, refreshAgeMs } = credentialLimits;
 
 const clientId = createClientId(randomBytes);
 const clientSecret = createClientSecret(randomBytes);
@@ -91,7 +94,7 @@ test('a wrong secret of a cached account causes a lookup each time, like an unkn
   expect(state.lookups.length).toBe(1 + 6);
 });
 
-test('credentials that do not match are rejected after the same time, for every result and duration of the lookup', async () => {
+test('credentials that do not match are rejected after 25 ms if their lookup is faster, whatever it finds', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { authenticate, state } = setUp();
@@ -136,12 +139,41 @@ test('a revoked secret stops working within a second, and an expiring one at its
 test('an account in use is refreshed before its cache entry expires', async () => {
   const { authenticate, state, advance } = setUp();
   await authenticate({ clientId, clientSecret });
-  advance(500);
+  advance(refreshAgeMs - 1);
+  await authenticate({ clientId, clientSecret });
+  expect(state.lookups.length).toBe(1);
+  advance(1);
   await authenticate({ clientId, clientSecret });
   await expect.poll(() => state.lookups.length).toBe(2);
-  advance(500);
+  advance(refreshAgeMs);
   await authenticate({ clientId, clientSecret });
   expect(state.lookups.length).toBe(3);
+});
+
+test('a cached account is valid for 0.8 seconds', async () => {
+  for (const [ageMs, result] of [
+    [799, passed],
+    [800, unauthenticated],
+  ] as const) {
+    const { authenticate, state, advance } = setUp();
+    await authenticate({ clientId, clientSecret });
+    state.secrets = [];
+    advance(ageMs);
+    expect(await authenticate({ clientId, clientSecret })).toEqual(result);
+  }
+});
+
+test('the account that was looked up least recently is dropped from a full cache', async () => {
+  const { authenticate, state } = setUp();
+  state.lookupResult = { kind: 'found', stored: { account: merchant, secrets: state.secrets } };
+  const ids = Array.from({ length: cachedAccountsMax }, () => createClientId(randomBytes));
+  for (const id of ids) await authenticate({ clientId: id, clientSecret });
+  const [first = '', second = '', third = ''] = ids;
+  await authenticate({ clientId: first, clientSecret: createClientSecret(randomBytes) });
+  await authenticate({ clientId, clientSecret });
+  state.lookups = [];
+  for (const id of [first, third, second]) await authenticate({ clientId: id, clientSecret });
+  expect(state.lookups).toEqual([second]);
 });
 
 test('concurrent calls of one account share one lookup', async () => {

@@ -3,9 +3,9 @@ import {
   type AccountDirectory,
   type AccountLookup,
   areWellFormed,
-  type Credentials,
   hashSecret,
   matchesSecret,
+  type PresentedCredentials,
   type StoredAccount,
 } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
@@ -21,9 +21,6 @@ export interface AuthenticateDeps {
   /** Milliseconds of a monotonic clock, for the age of what is cached. */
   readonly monotonicNow: () => number;
 }
-
-/** The two credential headers, or gRPC metadata, of a request. */
-type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[Key] | undefined };
 
 /** Checks the credentials of a request within `timeoutMs`. Missing, unknown and wrong ones get the same failure. */
 export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Account, Failure>>;
@@ -67,9 +64,9 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
     if (cache.size > cachedAccountsMax) cache.delete(cache.keys().next().value as string);
   };
 
-  return async ({ clientId, clientSecret }, timeoutMs) => {
-    if (clientId === undefined || clientSecret === undefined) return failed({ kind: 'unauthenticated' });
-    if (!areWellFormed({ clientId, clientSecret })) return failed({ kind: 'unauthenticated' });
+  return async (presentedCredentials, timeoutMs) => {
+    if (!areWellFormed(presentedCredentials)) return failed({ kind: 'unauthenticated' });
+    const { clientId, clientSecret } = presentedCredentials;
     // The cached hash of a valid secret is compared with the live hashes like any other. The map can't be searched by
     // part of a secret, so its timing reveals nothing.
     const cachedHash = hashes.get(clientSecret);

@@ -1,6 +1,7 @@
+import type { Meter } from '@opentelemetry/api';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createLogger } from '../telemetry/logger.ts';
-import { createCallLog } from './call-record.ts';
+import { callRecorder, createCallLog, isServerError } from './call-record.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -8,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 function setUp() {
   const lines: Record<string, unknown>[] = [];
   const callLog = createCallLog(createLogger({ write: (line) => lines.push(JSON.parse(line)) }));
-  const write = (times: number, code: string, account: { merchant_id?: number } = {}) => {
+  const write = (times: number, code: string, account: { merchant_id?: number; checkout_id?: number } = {}) => {
     for (let count = 0; count < times; count += 1) callLog.write({ request_id: 'x', code, ...account });
   };
   return { lines, write };
@@ -42,7 +43,26 @@ test('logs the first ten failed unauthenticated calls per second', () => {
 test('other calls of accounts, successes and bugs are always logged', () => {
   const { lines, write } = setUp();
   write(50, 'invalid_order', { merchant_id: 1 });
+  write(50, 'payment_mismatch', { checkout_id: 2 });
   write(50, 'ok');
   write(50, 'internal');
-  expect(lines).toHaveLength(150);
+  expect(lines).toHaveLength(200);
+});
+
+test.each([
+  ['internal', true],
+  ['unavailable', true],
+  ['rate_limited', false],
+  ['client_timeout', false],
+])('%s is an error of the gateway: %s', (code, isError) => {
+  expect(isServerError(code)).toBe(isError);
+});
+
+test('the duration of a call is recorded in seconds', () => {
+  const record = vi.fn();
+  const createHistogram = vi.fn(() => ({ record }));
+  const labels = { protocol: 'json', operation: 'CreateOrder', code: 'created' } as const;
+  callRecorder({ createHistogram } as unknown as Meter)(labels, 1_500);
+  expect(createHistogram).toHaveBeenCalledExactlyOnceWith('order_gateway.call.duration.seconds', expect.anything());
+  expect(record).toHaveBeenCalledExactlyOnceWith(1.5, labels);
 });

@@ -28,8 +28,8 @@ export function isServerError(code: string): boolean {
 }
 
 /**
- * Logs one line per call. Of rejected calls and failed unauthenticated calls, only the first few each second are
- * logged; one more line counts the rest.
+ * Logs one line per call. Of rejected calls and failed unauthenticated calls, only the first few of each account and
+ * code are logged each second; one more line counts the rest.
  */
 export function createCallLog(logger: Logger) {
   const counts = new Map<string, { readonly line: CallLine; count: number }>();

@@ -1,7 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { errorCatalogue } from '@order-gateway/contract/errors';
 import { errorsOf } from '@order-gateway/contract/operations';
-import { type Account, type RandomBytes, randomBase62 } from '@order-gateway/domain/accounts';
+import {
+  type Account,
+  type PresentedCredentials,
+  type RandomBytes,
+  randomBase62,
+} from '@order-gateway/domain/accounts';
 import type { Failure, FailureCode } from '@order-gateway/domain/failure';
 import type { ManagementCaller } from '@order-gateway/domain/management';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -37,7 +42,7 @@ const clientRequestId = /^[A-Za-z0-9._-]{1,128}$/;
 /** 16 base62 characters are 95 bits, so no two requests get the same id. */
 const requestIdLength = 16;
 
-/** The outcomes for statuses that Fastify or Connect chose itself. */
+/** The outcomes of calls whose status Fastify or Connect chose, by that status. */
 const outcomeOfStatus = new Map<number, Outcome>(
   (['not_found', 'method_not_allowed', 'unsupported_media_type'] as const).map((code) => [
     errorCatalogue[code].httpStatus,
@@ -59,7 +64,7 @@ export class Call implements Deadline {
   /** The client of the call, and its connection. */
   readonly peer: Peer;
   /** The credentials that the client sent, before any verification. */
-  readonly credentials: { readonly clientId: string | undefined; readonly clientSecret: string | undefined };
+  readonly credentials: PresentedCredentials;
   readonly #deps: CallDeps;
   readonly #preferences: ReadonlyMap<string, string> | undefined;
   readonly #startedAt = performance.now();

@@ -25,7 +25,7 @@ export interface ReceiveDeps {
 /** What a transport knows about a call once its headers have arrived. */
 export interface IncomingCall {
   readonly headers: IncomingHttpHeaders;
-  /** The time that the client allows in milliseconds; absent: it sets no limit. */
+  /** The client's time limit in milliseconds; absent: the client sets none. */
   readonly timeoutMs?: number | undefined;
   readonly bodyBytesMax: number;
   readonly isMediaTypeSupported: boolean;
@@ -36,8 +36,8 @@ export interface IncomingCall {
   /** Starts to read the body; absent: the call has none, or the transport streams it. */
   readonly startReading?: ((timeoutMs: number) => BodyReading) | undefined;
   /**
-   * Whether reading starts before the credentials are checked. In HTTP/2, an unread body would stay in memory frame by
-   * frame.
+   * Whether reading starts before the credentials are checked. In HTTP/2, Node.js would otherwise keep every frame of
+   * an unread body in memory, and the limit for all bodies would not apply to those frames.
    */
   readonly readsImmediately?: boolean;
 }
@@ -47,7 +47,7 @@ export type Receive = ReturnType<typeof createReceive>;
 
 const noBody = success(Buffer.alloc(0));
 
-/** Returns the body of a call once it has arrived, or the failure if it is incomplete, too large or late. */
+/** Returns the body of a call once it has arrived, or the failure if it is incomplete, too large, late or dropped. */
 export async function takeBody(call: Call, reading: BodyReading): Promise<Result<Buffer, Failure>> {
   const body = await reading.take();
   call.bodyReceived(body);
@@ -58,7 +58,12 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
 /**
  * Creates the function that receives the calls of every protocol. It sets the deadline and then checks, in this order,
  * the announced size, media type, credentials, kind of account, rate, capacity and body. It returns the body, or the
- * failure of the first check that fails. The content of the body (JSON or Protobuf, fields, checksum) is checked later.
+ * failure of the first check that fails.
+ *
+ * Earlier checks: the number of connections (`http/sockets.ts`, `rpc/sessions.ts`), and the headers, their size and the
+ * route (`http/server.ts`, `rpc/server.ts`).
+ *
+ * Later checks: JSON or Protobuf, then the fields, the checksum and the expiry (the operation).
  */
 export function createReceive(deps: ReceiveDeps) {
   const admit = async (

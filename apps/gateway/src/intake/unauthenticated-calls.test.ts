@@ -98,7 +98,7 @@ test('each public network has its own limit of failed authentications', async ()
   expect(await settled(failures)).toEqual([unauthenticated, unauthenticated, 'pending', unauthenticated]);
 });
 
-test('limits the delayed responses, and sends further ones immediately', async () => {
+test('limits the number of delayed responses, and sends further ones immediately', async () => {
   const { calls, peer, settled } = setUp();
   const failures = Array.from({ length: 6 }, () => calls.reject(peer(proxy)));
   const [, , , ...late] = await settled(failures);

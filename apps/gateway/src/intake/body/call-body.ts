@@ -17,7 +17,7 @@ export type ReadBody = ReturnType<typeof createBodyReader>;
 /** A body that is being read. */
 export interface BodyReading {
   /**
-   * Resolves to the body once it is complete, or to the reason why it can't be used. Until `take` is called, even a
+   * Resolves to the body once it is complete, or to the reason why it can't be used. Until the promise resolves, even a
    * complete body may be dropped.
    */
   take(): Promise<CallBody>;
@@ -54,7 +54,7 @@ const chunksMax = 64;
  * that send large bodies don't stall the rest.
  */
 export function createBodyReader(bytesOfAllMax: number) {
-  /** The functions that drop the bodies that no call has taken yet, oldest first. */
+  /** The functions that drop the bodies not handed to a call yet, oldest first. */
   const untaken = new Set<() => void>();
   let bytesOfAll = 0;
   const takeTurns = createTurns(largeBodyBytesPerTurn);

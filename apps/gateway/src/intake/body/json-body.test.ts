@@ -28,7 +28,7 @@ test('reads only the amount of the outermost object, in any notation of its key'
   expect(parsed.ok && parsed.value.order_amount).toEqual(new NumberText('2.50'));
 });
 
-test('passes an amount that is not a number to the field rules', () => {
+test('leaves an amount that is not a number to the field rules', () => {
   expect(readJsonBody(encode('{"order_amount":"10.00"}'))).toEqual({ ok: true, value: { order_amount: '10.00' } });
 });
 
@@ -63,7 +63,10 @@ test('reads 30,000 nested arrays or 10,000 nested objects without running out of
   expect(failureOf('['.repeat(65_000))).toMatch(/not valid JSON/);
 });
 
-test('an error contains no part of the body', () => {
+test('an error names the position if the parser does, and contains no part of the body', () => {
+  expect(failureOf('{"order_note": 1 "order_id": 2}')).toBe('The body is not valid JSON at position 17.');
+  expect(failureOf('{"order_note": }')).toBe('The body is not valid JSON.');
+  expect(failureOf(new Uint8Array([0xff]))).toBe('The body is not valid UTF-8.');
   expect(failureOf('{"customer_name": Geheim}')).not.toContain('Geheim');
   expect(failureOf('{"geheim":1,"geheim":2}')).not.toContain('geheim');
 });

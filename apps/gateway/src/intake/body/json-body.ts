@@ -68,17 +68,13 @@ function digitsAfterKey(text: string, offset: number): string | undefined {
 }
 
 /**
- * Scans the text of an ordinary object, which has no nested value, no escape and no duplicate key. In such a text, a
- * string followed by a colon is a key, and there are as many keys as `value` has members. Returns `undefined` for any
- * other object.
+ * Scans the text of an ordinary object, which has no escape, no duplicate key and no members in nested objects. In such
+ * a text, a string followed by a colon is a key, and there are as many keys as `value` has members. Returns `undefined`
+ * for any other object.
  */
 function scanFlat(text: string, value: Record<string, unknown>): Findings | undefined {
   if (text.includes('\\')) return undefined;
-  let membersLeft = 0;
-  for (const key in value) {
-    if (typeof value[key] === 'object' && value[key] !== null) return undefined;
-    membersLeft += 1;
-  }
+  let membersLeft = Object.keys(value).length;
   let amount: string | undefined;
   for (let start = text.indexOf('"'); start !== -1; ) {
     const end = text.indexOf('"', start + 1);

@@ -1,7 +1,9 @@
+import { EventEmitter } from 'node:events';
+import type { Server } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { createConnectionLimit } from './connection-limit.ts';
+import { createConnectionLimit, trackSockets } from './connection-limit.ts';
 
 function setUp(connectionsMax: number) {
   const closed: string[] = [];
@@ -60,6 +62,32 @@ test('authenticated connections are closed last', () => {
   limit.use('b4');
   open('b5');
   expect(closed).toEqual(['b1', 'b2', 'a1']);
+});
+
+test('a connection is authenticated once one of its calls is, until it is closed', () => {
+  const { limit, open } = setUp(2);
+  open('a1', 'a2');
+  limit.markAuthenticated('a1');
+  limit.markAuthenticated('closed');
+  expect(['a1', 'a2', 'closed'].map((name) => limit.isAuthenticated(name))).toEqual([true, false, false]);
+  limit.closed('a1');
+  expect(limit.isAuthenticated('a1')).toBe(false);
+  limit.closed('closed');
+  limit.use('closed')();
+});
+
+test('tracked sockets are destroyed, newest first, unless they are closed', () => {
+  const server = new EventEmitter();
+  const destroyAll = trackSockets(server as Server);
+  const destroyed: string[] = [];
+  const socketOf = (name: string) => Object.assign(new EventEmitter(), { destroy: () => destroyed.push(name) });
+  const closed = socketOf('closed');
+  server.emit('connection', socketOf('TCP'));
+  server.emit('connection', closed);
+  server.emit('secureConnection', socketOf('TLS'));
+  closed.emit('close');
+  destroyAll();
+  expect(destroyed).toEqual(['TLS', 'TCP']);
 });
 
 test('closed connections free their capacity', () => {

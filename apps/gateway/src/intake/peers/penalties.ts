@@ -5,7 +5,7 @@ import { networkOf } from '../../network/ip-address.ts';
 import type { TrustProxy } from '../../network/remote-address.ts';
 import { createTokenBuckets } from '../rate-limit.ts';
 
-/** The connections of a network that exceeded its limit. */
+/** The restriction of a network that exceeded its limit. */
 interface Restriction {
   /** New connections, oldest first, with the function that accepts each. */
   readonly waiting: Map<Socket, () => void>;
@@ -14,14 +14,15 @@ interface Restriction {
 }
 
 /**
- * Limits the cost of cheap frames of unauthenticated connections, such as streams that they reset immediately
- * (CVE-2023-44487). Each such frame incurs a penalty. Penalties are counted by network, because otherwise every new
- * connection would have a new allowance. If a network exceeds its allowance, the connection that exceeded it is closed.
- * The network's next connections are accepted slowly rather than rejected, because other clients may share the address.
- * Trusted proxies are exempt. Returns the function that counts a penalty.
+ * Limits frames that cost the gateway more than the client, such as resets of streams (CVE-2023-44487), on
+ * unauthenticated connections. Each such frame incurs a penalty. Penalties are counted by network, because otherwise
+ * every new connection would have a new allowance. If a network exceeds its allowance, the connection that exceeded it
+ * is closed. The network's next connections wait and are accepted slowly, because other clients may share the address.
+ * A connection is rejected only if `waitingMax` already wait. Trusted proxies are exempt. Returns the function that
+ * counts a penalty.
  *
  * The server must not have other connection listeners yet. It must be created with `pauseOnConnect`, so that nothing is
- * read from a connection that waits. Otherwise, Node.js would later handle in one turn everything that it had read.
+ * read from a connection that waits. Otherwise, Node.js would later process all of it in one turn of the event loop.
  */
 export function createPenalties(
   server: Server,
