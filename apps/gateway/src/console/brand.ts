@@ -4,7 +4,7 @@ import { brandFieldNames, logoLimits } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { html } from 'hono/html';
 import type { BrandResponse } from '../operations/brands.ts';
-import { fieldOf } from './fields.ts';
+import { fieldOf } from './forms.ts';
 import { filled } from './layout.ts';
 import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
 

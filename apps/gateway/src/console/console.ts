@@ -15,7 +15,7 @@ import type { Members, Operation } from '../operations/operation.ts';
 import type { Html } from '../payment-page/html-page.ts';
 import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
-import { isAccepted, readForm } from './form.ts';
+import { isAccepted, readForm } from './forms.ts';
 import { consoleHeaders, consolePage, filled, pageWithoutHeader, textsIn } from './layout.ts';
 import { newOrderPages } from './new-order.ts';
 import { orderPages } from './order.ts';

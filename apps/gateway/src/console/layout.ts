@@ -26,7 +26,7 @@ export function textsIn(language: ConsoleLanguage): ConsoleTexts {
   return texts[language];
 }
 
-/** The headers of every response: it is not cached, framed, indexed or read by other sites, and runs no script. */
+/** The headers of every response: no response is cached, framed, indexed or read by other sites, or runs a script. */
 export const consoleHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': contentSecurityPolicy({ styles: [hashSource(consoleStyle)], formAction: "'self'" }),
@@ -40,7 +40,7 @@ export const consoleHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-/** Renders a page without a header, for people who may not be signed in. */
+/** Renders a page without a header, for people who need not be signed in. */
 export function pageWithoutHeader(language: ConsoleLanguage, title: string, content: Html): Promise<string> {
   return pageOf({ language, title, content, attributes: html` class="narrow"` });
 }

@@ -7,7 +7,7 @@ import { checksumOf } from '@order-gateway/domain/signing';
 import { html } from 'hono/html';
 import type { OrderResponse } from '../operations/orders.ts';
 import type { Html } from '../payment-page/html-page.ts';
-import { fieldOf } from './fields.ts';
+import { fieldOf } from './forms.ts';
 import { orderPath } from './orders.ts';
 import { failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
 

@@ -39,7 +39,7 @@ export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings,
     });
   };
   return {
-    /** Begins a sign-in. Returns the provider's URL, and a secret that the browser keeps until it returns. */
+    /** Begins a sign-in. Returns the provider's URL, and a secret that the browser keeps until the redirect back. */
     async begin(): Promise<{ readonly url: string; readonly secret: string }> {
       const configuration = await discover();
       const [state, nonce, verifier] = [client.randomState(), client.randomNonce(), client.randomPKCECodeVerifier()];
@@ -55,7 +55,7 @@ export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings,
     },
     /**
      * Completes a sign-in with the query of the provider's redirect. Returns `undefined` if the person may not use the
-     * console. Rejects if the redirect or the provider's response is not valid.
+     * console. Rejects if the redirect or the provider's response is not valid, or if too many sign-ins are in flight.
      */
     async complete(query: string, secret: string): Promise<ConsolePerson | undefined> {
       const [expectedState = '', expectedNonce = '', pkceCodeVerifier = ''] = secret.split('.');

@@ -104,7 +104,7 @@ async function deliveriesOf({ texts, link, perform }: Visit, order: OrderRecord)
   return (await Promise.all(entries)).flat();
 }
 
-/** Renders what has happened to the order and when it expires, in the order of time. */
+/** Renders what has happened to the order and when it expires, in chronological order. */
 function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry[]): Html[] {
   const { texts, language } = visit;
   const entries: Entry[] = [

@@ -10,7 +10,7 @@ import type { OrderRecord } from '../operations/orders.ts';
 import { findPaymentLink } from '../operations/stored-orders.ts';
 import type { Html } from '../payment-page/html-page.ts';
 import { localAmount } from '../payment-page/localization.ts';
-import { fieldOf } from './fields.ts';
+import { fieldOf } from './forms.ts';
 import { timeOf } from './layout.ts';
 import { failurePage, type Page, page, type Response, redirect, type Visit } from './visit.ts';
 

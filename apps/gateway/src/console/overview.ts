@@ -59,7 +59,7 @@ function sumOf(days: readonly DayCount[], name: 'created' | 'paid' | 'expired' |
   return days.reduce((sum, day) => sum + day[name], 0);
 }
 
-/** Returns the totals of some days: each with its series in the chart, or an empty text, and its label. */
+/** Returns the totals of some days. Each has its series in the chart (empty if it has none) and its label. */
 function figuresOf({ texts, language }: Visit, days: readonly DayCount[], currency: string) {
   const [created, paid, expired] = [sumOf(days, 'created'), sumOf(days, 'paid'), sumOf(days, 'expired')];
   const amount = days.reduce((sum, { paidHundredths }) => sum + paidHundredths, 0n) as AmountHundredths;

@@ -50,7 +50,7 @@ export function sessionCookie(token: string | undefined, baseUrl: BaseUrl): stri
   return setCookie(sessionName, token, { sameSite: 'Strict', maxAge: consoleLimits.sessionMs / 1_000 }, baseUrl);
 }
 
-/** Returns the secret of a sign-in in a Cookie header; empty if there is none. */
+/** Returns the secret of a sign-in from a Cookie header; empty if there is none. */
 export function openIdSecretIn(header: string | undefined, baseUrl: BaseUrl): string {
   return valueIn(header, openIdName, baseUrl) ?? '';
 }

@@ -13,7 +13,7 @@ import { type FieldError, textError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { html } from 'hono/html';
 import type { Html } from '../payment-page/html-page.ts';
-import { fieldOf } from './fields.ts';
+import { fieldOf } from './forms.ts';
 import { filled, timeOf } from './layout.ts';
 import { failurePage, type Page, page, type Response, redirect, storedResult, type Visit } from './visit.ts';
 
@@ -47,8 +47,8 @@ async function endSession(
   response: Response,
 ): Promise<Response> {
   const { sessions, sessionDigest, call } = visit;
-  const isId = typeof which !== 'object' || Number.isSafeInteger(which.other);
-  const ended = isId
+  const isValid = typeof which !== 'object' || Number.isSafeInteger(which.other);
+  const ended = isValid
     ? storedResult(await sessions.end(sessionDigest, which, call.timeLeftMs()))
     : failed<Failure>({ kind: 'not_found' });
   if (ended.ok) return response;

@@ -36,13 +36,13 @@ export interface SignInDeps {
 export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: SignInDeps): void {
   admitUnauthenticated(app, deps, sendFailure);
   /**
-   * Starts a new session for the digest of a link or for a person, or rejects the sign-in. `provided` is present for
-   * OpenID Connect, with the reason of a rejection. A session that the browser already has is never continued.
+   * Starts a new session for the digest of a link or for a person, or rejects the sign-in. `viaOpenId` is present for
+   * OpenID Connect, with the reason for a rejection. A session that the browser already has is never continued.
    */
   const signIn = async (
     reply: FastifyReply,
     by: Uint8Array | ConsolePerson | undefined,
-    provided?: { readonly problem: string | undefined },
+    viaOpenId?: { readonly problem: string | undefined },
   ): Promise<FastifyReply> => {
     const { call } = reply.request;
     const address = `${pathPrefixOf(deps.baseUrl())}/console`;
@@ -57,13 +57,13 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
       const isRejected = signedIn.failure.kind === 'unauthenticated';
       const failure = isRejected ? call.fail(await deps.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
       if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
-      if (provided === undefined) return sendHtml(reply.code(410), signInPage(language, { hasEnded: true }));
-      deps.logger.warn({ reason: provided.problem ?? 'unknown person' }, 'sign-in with OpenID Connect rejected');
+      if (viaOpenId === undefined) return sendHtml(reply.code(410), signInPage(language, { hasEnded: true }));
+      deps.logger.warn({ reason: viaOpenId.problem ?? 'unknown person' }, 'sign-in with OpenID Connect rejected');
       return sendHtml(reply.code(403), openIdPage(language, 'rejected', `${address}/openid`));
     }
     call.succeed('ok');
     reply.header('set-cookie', sessionCookie(token, deps.baseUrl())).headers(consoleHeaders);
-    if (provided === undefined) return reply.redirect(address, 303);
+    if (viaOpenId === undefined) return reply.redirect(address, 303);
     // A redirect would be part of the navigation from the provider, with which browsers do not send the new cookie.
     reply.header('refresh', `0; url=${address}`);
     return sendHtml(reply, openIdPage(language, 'signedIn', address));

@@ -11,7 +11,7 @@ import type { Call } from '../intake/call.ts';
 import type { Members } from '../operations/operation.ts';
 import { storageFailure } from '../operations/retry-after.ts';
 import type { Html } from '../payment-page/html-page.ts';
-import type { SentForm } from './form.ts';
+import type { SentForm } from './forms.ts';
 import type { ConsoleLanguage, ConsoleTexts } from './layout.ts';
 
 /** A request of a person who is signed in, with everything that a page needs. */
@@ -52,9 +52,9 @@ export interface Page {
   readonly method: 'GET' | 'POST';
   /** The path below `/console`. */
   readonly path: string;
-  /** Whether a person with the role `read` may open it; absent: only one with the role `manage`. */
+  /** Whether a person with the role `read` may open the page; absent: only a person with the role `manage`. */
   readonly isForAll?: true;
-  /** The maximum size of a form with files; absent: its forms have none. */
+  /** The maximum size of a form with files; absent: the page receives no files. */
   readonly fileBytesMax?: number | undefined;
   respond(visit: Visit): Promise<Response>;
 }
@@ -83,7 +83,10 @@ export function failureText(failure: Failure): Html {
   return html`${errorCatalogue[failure.kind].title}: ${failureDetail(failure)}`;
 }
 
-/** Converts an outcome of the session store to a result. A missing session or link becomes `unauthenticated`. */
+/**
+ * Converts an outcome of the session store to a result, which is `unauthenticated` if the session or link does not
+ * exist, has ended, or does not have the required role.
+ */
 export function storedResult<Found>(outcome: FoundOutcome<Found>): Result<Found, Failure> {
   if (outcome.kind !== 'done') return failed(storageFailure(outcome.kind));
   return outcome.value === undefined ? failed({ kind: 'unauthenticated' }) : success(outcome.value);

@@ -5,7 +5,7 @@ import { deliveryStatuses, endpointsMax, secretOverlapHours } from '@order-gatew
 import { html } from 'hono/html';
 import type { DeliveryResponse, EndpointResponse } from '../operations/webhooks.ts';
 import type { Html } from '../payment-page/html-page.ts';
-import { fieldOf } from './fields.ts';
+import { fieldOf } from './forms.ts';
 import { filled, timeOf } from './layout.ts';
 import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
 

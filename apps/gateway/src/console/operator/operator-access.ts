@@ -7,7 +7,7 @@ import { areEqual } from '../session-cookie.ts';
 /** Differs from the cookie of the merchants' console, because browsers send a host's cookies to all of its ports. */
 const cookieName = 'order-gateway-operator';
 
-/** The path of the operator's view and the prefix of the paths of its pages. */
+/** The path of the operators' view and the prefix of the paths of its pages. */
 export const operatorPath = '/operator';
 
 /** Returns the address of a new one-time link. The gateway recognizes it by its signature, so it is not stored. */

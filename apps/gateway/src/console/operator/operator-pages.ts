@@ -17,7 +17,7 @@ const pageLimit = 50;
 const failingMax = 20;
 const waitingMax = 100;
 
-/** A page of the operator's view. */
+/** A page of the operators' view. */
 export interface OperatorPage {
   readonly path: string;
   readonly title: string;

@@ -5,7 +5,7 @@ import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import type { Metrics } from '../../telemetry/metrics.ts';
 
 export interface OperatorReadsDeps {
-  /** A role that can read the audit log, such as `order_gateway_reader`. */
+  /** The URL of the database, with a role that can read the audit log, such as `order_gateway_reader`. */
   readonly databaseUrl: string;
   readonly metrics: Pick<Metrics, 'collect'>;
 }
@@ -21,7 +21,7 @@ export function openOperatorReads({ databaseUrl: url, metrics }: OperatorReadsDe
     accounts,
     webhooks,
     listRefusals: (limit: number) => listRefusedPayments({ url }, limit),
-    /** Returns whether this process or each worker is ready, from the same metrics as a scrape. */
+    /** Returns whether each worker, or this process if it has none, is ready, from the same metrics as a scrape. */
     async readHealth() {
       const all = (await metrics.collect()).flatMap((scope) => scope.metrics);
       const pointsOf = (name: string): DataPoint<unknown>[] =>

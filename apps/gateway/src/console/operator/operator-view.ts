@@ -25,7 +25,7 @@ interface PageResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Opens the operator's view: pages on the admin port that change nothing. */
+/** Opens the operators' view: pages on the admin port that change nothing. */
 export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewDeps): AdminRoutes {
   const reads = openOperatorReads(deps);
   const access = createOperatorAccess(secretsKeys);
