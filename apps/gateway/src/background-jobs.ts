@@ -14,7 +14,7 @@ const deleteEventsEveryMs = 3_600_000;
 /** How often to look for orders past their retention. */
 const eraseEveryMs = 3_600_000;
 
-/** The jobs. A call resolves to `isDone: false` if it stopped at the limit of one call and more work may be left. */
+/** The jobs. A run resolves to `isDone: false` if it stopped at the limit of one run and more work may be left. */
 export interface BackgroundWork {
   expire(): Promise<{ readonly isDone: boolean }>;
   deleteOldEvents(): Promise<{ readonly isDone: boolean }>;

@@ -75,7 +75,7 @@ function numberFrom([min, max]: readonly [number, number], kind = 'a whole numbe
   return [`must be ${kind} from ${min} to ${max}`, wholeNumber(min, max)] as const;
 }
 
-/** Returns the rule and the parser of the names in `values`. */
+/** Returns the rule and the parser of a choice among the names in `values`. */
 function choice<const Value>(values: Readonly<Record<string, Value>>) {
   const names = Object.keys(values);
   const rule = names.length === 2 ? names.join(' or ') : `one of ${names.join(', ')}`;
@@ -177,7 +177,7 @@ const variables = {
     (text) => (isIssuer(URL.parse(text)) ? text : undefined),
   ),
   openIdClientId: optional('OIDC_CLIENT_ID', 'none', "the gateway's client id at the provider", ...anyText),
-  openIdClientSecret: optional('OIDC_CLIENT_SECRET', 'none', 'the secret of this client', ...anyText),
+  openIdClientSecret: optional('OIDC_CLIENT_SECRET', 'none', 'the secret of OIDC_CLIENT_ID', ...anyText),
   operatorConsole: withDefault(
     'OPERATOR_CONSOLE',
     'off',
@@ -368,7 +368,7 @@ export function readConfig(env: Environment) {
   if (new Set(ports).size < ports.length)
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
   if (values.retentionDays !== undefined && values.databaseUrl !== undefined && values.secretsKeys === undefined)
-    problems.push(`RETENTION_DAYS ${values.retentionDays} needs SECRETS_KEY, which recognises erased orders`);
+    problems.push(`RETENTION_DAYS ${values.retentionDays} needs SECRETS_KEY, which recognizes erased orders`);
   if (values.operatorConsole && values.databaseUrl !== undefined && values.secretsKeys === undefined)
     problems.push('OPERATOR_CONSOLE on needs SECRETS_KEY, which signs the sign-in links');
   if (problems.length > 0) throw new StartError(problems.join('\n'));

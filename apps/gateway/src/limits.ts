@@ -3,16 +3,22 @@ import { fieldRules } from '@order-gateway/domain/orders';
 // Every bound of the servers is here, with its reason. The bounds of the database's queues are in `queue-limits.ts` of
 // packages/postgres. The bounds of fields and lists are in packages/domain, because they are part of the API.
 
-/** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
+/**
+ * The usual maximum size of a body or message, in bytes: an order with every field at its limit takes about 20 KiB as
+ * UTF-8.
+ */
 export const messageBytesMax = 65_536;
 
 /** The largest limit that a method can set. A brand with its logo in base64 needs it. */
 export const messageBytesMaxOfAny = 6 * messageBytesMax;
 
-/** The total bytes of the bodies on both ports that are incomplete or wait for their turn: 512 of the maximum size. */
+/**
+ * The maximum total size of the bodies on both ports that have not been handed to their calls yet: 512 bodies of the
+ * usual maximum size.
+ */
 export const bodyBytesOfAllMax = 512 * messageBytesMax;
 
-/** Bodies larger than this are handed to calls in turns. No ordinary order is this large. */
+/** Bodies larger than this are handed to calls a few at a time. No ordinary order is this large. */
 export const largeBodyBytes = 8_192;
 
 /**
@@ -21,15 +27,18 @@ export const largeBodyBytes = 8_192;
  */
 export const largeBodyBytesPerTurn = 524_288;
 
-/** The largest response, in bytes. A page of 100 orders with the longest texts has half; gRPC clients accept 4 MiB. */
+/**
+ * The largest response that Connect sends, in bytes. A page of 100 orders with the longest texts has half of this. gRPC
+ * clients accept 4 MiB.
+ */
 export const responseBytesMax = 1_048_576;
 
 /** The time for one call from its headers to its response. A client may set a shorter limit, but not a longer one. */
 export const callTimeoutMs = 5_000;
 
 /**
- * If a client sets a timeout shorter than this, a `deadline_exceeded` is not counted as an error of the gateway. A call
- * that takes longer than this counts as slow in the alert GatewaySlow.
+ * If a client sets a timeout shorter than this, a `deadline_exceeded` is not counted as an error of the gateway. A
+ * `CreateOrder` call that takes longer than this counts as slow in the alert GatewaySlow.
  */
 export const fairTimeoutMs = 500;
 
@@ -104,14 +113,14 @@ export const credentialLimits = {
   /** An account in use is refreshed in the background at this age, so that no request of a busy merchant waits. */
   refreshAgeMs: 400,
   /**
-   * The maximum number of cached accounts, about 1 KB each. The least recently read accounts are dropped first. Unknown
-   * ids are never cached.
+   * The maximum number of cached accounts, about 1 KB each. The account that was looked up least recently is dropped
+   * first. Unknown ids are never cached.
    */
   cachedAccountsMax: 10_000,
   /**
-   * Pending lookups of ids that are not cached. A flood of unknown ids, in which a merchant's first call may wait,
-   * reaches this number in half a second. Above it, calls are `overloaded` immediately. Lookups are batched, so this
-   * many take only a handful of statements.
+   * The number of pending lookups at which further calls with ids that are not cached are `overloaded` immediately. A
+   * flood of unknown ids reaches this number in half a second, and a merchant's first call may wait behind it. Lookups
+   * are batched, so this many take only a handful of statements.
    */
   uncachedLookupsMax: 4_096,
   /**
@@ -127,8 +136,8 @@ export const credentialLimits = {
 export const rateBucketsMax = 10_000;
 
 /**
- * Log lines per second for each code and account, or for all unauthenticated callers. Logging every call of a flood
- * would cost more than responding to it.
+ * Log lines per second for each code and account, where all unauthenticated callers count as one account. Logging every
+ * call of a flood would cost more than responding to it.
  */
 export const callLinesPerSecond = 10;
 
@@ -192,10 +201,10 @@ export const http2Limits = {
   streamsOfAllSessions: 2_048,
   /**
    * An authenticated connection may always have this many calls in flight: 3,200 calls per second at 5 ms each. An
-   * unauthenticated connection may have at most this many.
+   * unauthenticated connection may have at most this many, once its client has acknowledged the limit.
    */
   concurrentStreamsMin: 16,
-  /** A message at its limit arrives without waiting for a window update. */
+  /** Even a message of almost the usual maximum size arrives without waiting for a window update. */
   initialWindowSize: messageBytesMax,
   /** The limits of a call's metadata. An ordinary call has eight entries. Tracing by clients and proxies adds some. */
   metadataBytesMax: headerBytesMax,
@@ -215,7 +224,7 @@ export const http2Limits = {
   /**
    * Rapid reset, CVE-2023-44487: streams that a client may reset, as a burst and per second. Ordinary clients cancel
    * calls too, at most all of those in flight, and closing the connection would fail its remaining calls. The burst is
-   * therefore twice the number of calls in flight, half of Node.js's default.
+   * therefore twice the number of calls in flight, half of Node.js's default. The rate is Node.js's default.
    */
   streamResetBurst: 500,
   streamResetRate: 33,
@@ -226,8 +235,8 @@ export const http2Limits = {
   streamTimeoutMs: requestTimeoutMs,
   /**
    * Streaming calls of health checks and reflection in flight, on one connection and on all. A client watches a few
-   * services at most, and a call takes about 30 KB. Above the second limit, the oldest unauthenticated call ends, so
-   * that unauthenticated clients can't exhaust the limit.
+   * services at most, and a call takes about 30 KB. Above the second limit, the oldest call on an unauthenticated
+   * connection ends, so that unauthenticated clients can't exhaust the limit.
    */
   streamingCallsPerConnection: 8,
   streamingCallsMax: 1_000,
@@ -348,7 +357,7 @@ export const webhookLimits = {
    */
   pollPauseMs: 20,
   pollPauseRatio: 3,
-  /** The time limit of a test message. The merchant's call waits for its response. */
+  /** The time limit of a test message. The merchant's call waits for the endpoint's response. */
   pingTimeoutMs: 3_000,
   /** Test messages in flight, in total and to the endpoints of one merchant. */
   pingsMax: 32,

@@ -52,7 +52,7 @@ await run(async () => {
     await flushLogger(logger);
   };
   const reload = () => void opening.then(({ gateway }) => gateway.reloadTls());
-  // Under systemd, SIGHUP is a reload, which must not stop a gateway without TLS.
+  // Under systemd, SIGHUP requests a reload, which must not stop a gateway without TLS.
   const stopOnce = onStopSignal(stop, {
     delayMs: drainDelayMs,
     onHangUp: config.tls || isUnderSystemd ? reload : undefined,
@@ -106,7 +106,7 @@ async function startAll(
     if (losesOrdersBy.length > 0)
       logger.warn({ off: losesOrdersBy }, 'the database server can lose acknowledged orders');
     const secretsKeys = await findSecretsKeys(config);
-    // Precedes opening the ports, because an error must not end a gateway that is already ready.
+    // The merchant is created before the ports are opened, because an error must not end a gateway that is ready.
     const demoMerchant =
       database.embedded && secretsKeys !== undefined
         ? await announceWait(

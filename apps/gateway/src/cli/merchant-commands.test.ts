@@ -54,7 +54,7 @@ test('--as names the actor, whether it precedes or follows the command', async (
 describe('checkout with wrong arguments', () => {
   afterEach(() => expect(openAccounts).not.toHaveBeenCalled());
 
-  test('rejects a name of spaces', async () => {
+  test('rejects a name that consists of spaces', async () => {
     const message = '--name must contain a visible character.';
     await expect(checkout('create', '--name', ' ')).rejects.toThrow(new UsageError(message));
   });
@@ -65,7 +65,7 @@ describe('checkout with wrong arguments', () => {
     [['create', 'again', '--name', 'Pay desk'], 'too many arguments'],
     [['secret', 'add', clientId], "unknown command 'secret'"],
     [['create', '--name', 'Pay desk', `--secret=${clientSecret}`], "unknown option '--secret=sk_...'"],
-  ])('%j: %s', async (args, message) => {
+  ])('%j prints an error and the usage: %s', async (args, message) => {
     const errors = await checkout(...args);
     expect(errors).toContain(message);
     expect(errors).toContain('Usage: pnpm checkout');
@@ -96,7 +96,7 @@ describe('merchant with wrong arguments', () => {
     [['lifetime', '24h', clientId], 'CLIENT_ID must be a client id shown by `merchant list`.'],
     [['secret', 'revoke', clientId, '0'], 'NUMBER must be a secret number shown by `merchant secret list`.'],
     [['secret', 'revoke', clientId, clientSecret], 'NUMBER must be a secret number shown by `merchant secret list`.'],
-  ])('%j: %s', async (args, message) => {
+  ])('%j is rejected: %s', async (args, message) => {
     await expect(merchant(...args)).rejects.toThrow(new UsageError(message));
   });
 
@@ -117,7 +117,7 @@ describe('merchant with wrong arguments', () => {
     [['checksum', clientId], "missing required argument 'MODE'"],
     [['secret', 'add'], "missing required argument 'CLIENT_ID'"],
     [['secret', 'add', clientId, `--secret=${clientSecret}`], "unknown option '--secret=sk_...'"],
-  ])('%j: %s', async (args, message) => {
+  ])('%j prints an error and the usage: %s', async (args, message) => {
     const errors = await merchant(...args);
     expect(errors).toContain(message);
     expect(errors).toContain('Usage: pnpm merchant');

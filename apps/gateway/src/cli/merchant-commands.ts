@@ -27,9 +27,9 @@ import {
   timeForm,
 } from './arguments.ts';
 import { displayTime, secretNote, startList } from './output.ts';
-import { baseUrlOf, type OpenAccounts, unknownAccount } from './with-accounts.ts';
+import { baseUrlOf, type OpenAccounts, unknownAccount } from './with-database.ts';
 
-/** The options of commands that need no existing merchant, and can therefore be the first on a new database. */
+/** The options of commands that need no existing merchant, and can therefore be the first to run on a new database. */
 const creating = { creates: true } as const;
 
 /** The number of rows that a list reads from the database at a time. */
@@ -100,7 +100,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
   accountCommand(
     program,
     'disable',
-    'Rejects all credentials of an account within a second, and allows no new payments of its orders.',
+    'Rejects all credentials of an account within a second, and allows no new payments for its orders.',
   ).action((clientId: string) => set(clientId, (accounts) => accounts.disable(clientId), `${clientId} is disabled.`));
 
   accountCommand(program, 'enable', 'Accepts the credentials of a disabled account again.').action((clientId: string) =>

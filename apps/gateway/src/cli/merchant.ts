@@ -4,7 +4,7 @@ import { merchantCommands } from './merchant-commands.ts';
 import { withOperator } from './operator.ts';
 import { print } from './output.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
-import { withAccounts } from './with-accounts.ts';
+import { withAccounts } from './with-database.ts';
 
 const program = merchantCommands(withAccounts, print);
 addBrandCommand(program, withOperator, print);

@@ -13,8 +13,7 @@ import { webhookOperations } from '../operations/webhooks.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { createSigningSecrets, reencryptAll } from '../secrets/signing-secrets.ts';
 import { StartError, UsageError } from '../start/process.ts';
-import { baseUrlOf, unknownAccount } from './with-accounts.ts';
-import { withDatabase } from './with-database.ts';
+import { baseUrlOf, unknownAccount, withDatabase } from './with-database.ts';
 
 /** Performs operations of the API for merchants, as an operator. */
 export interface Operator {

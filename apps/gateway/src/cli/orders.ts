@@ -137,7 +137,7 @@ program
     return withDatabase(async (url, config) => {
       const secretsKeys = await findSecretsKeys(config);
       if (secretsKeys === undefined)
-        throw new StartError('Set SECRETS_KEY first: it recognises an erased order that is sent again.');
+        throw new StartError('Set SECRETS_KEY first: it recognizes an erased order that is sent again.');
       const count = await eraseOrders({ url, key: erasureKeysOf(secretsKeys)[0], actor }, target);
       if (json) print(JSON.stringify({ erased: count }));
       else if (count > 0) print(`Erased the customers' data of ${count} ${count === 1 ? 'order' : 'orders'}.`);

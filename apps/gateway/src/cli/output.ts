@@ -6,7 +6,7 @@ export function print(line: string): void {
 
 /**
  * Starts a list, which is printed in columns with these names and widths or, with `json`, as one object per line. If
- * there was no row, `end` prints its sentence instead of the names of the columns.
+ * there was no row, `end` prints its sentence instead of the names of the columns, except with `json`.
  */
 export function startList(
   columns: Readonly<Record<string, number>>,

@@ -1,9 +1,12 @@
 import { hasDatabase } from '@order-gateway/dev-postgres';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { type Config, readConfig } from '../config.ts';
+import { defaultBaseUrl, hostInUrl } from '../network/listen.ts';
 import { openDatabase } from '../start/database.ts';
 import { messageOf, onStopSignal, StartError } from '../start/process.ts';
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /**
    * Whether to create the embedded database and the schema if they are missing, as `pnpm start` does. Otherwise, the
    * command fails without them.
@@ -24,11 +27,11 @@ export async function withDatabase(
   const config = readConfig(process.env);
   if (!creates && config.databaseUrl === undefined && !hasDatabase(config.dataDir))
     throw new StartError(
-      `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway, or run \`pnpm start\` first.`,
+      `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to the value that the gateway uses, or run \`pnpm start\` first.`,
     );
   const done = openAndWork(work, { ...config, migrate: creates && (migrate ?? config.migrate) });
-  // On a signal, the process ends only after the command. Otherwise, PostgreSQL would keep running, or a new secret
-  // would never be shown.
+  // On the first signal, the process gives the command time to end. Otherwise, PostgreSQL would keep running, or a new
+  // secret would never be shown.
   onStopSignal(() => done);
   await done;
 }
@@ -44,3 +47,30 @@ async function openAndWork(work: (url: string, config: Config) => Promise<void>,
     await database.close();
   }
 }
+
+export function unknownAccount(clientId: string): StartError {
+  return new StartError(`There is no account ${clientId}.`);
+}
+
+/** Returns the base URL of a gateway with this configuration. */
+export function baseUrlOf({ baseUrl, host, httpPort, tls }: Config): BaseUrl {
+  return baseUrl ?? defaultBaseUrl(tls === undefined ? 'http' : 'https', hostInUrl(host), httpPort);
+}
+
+interface AccountsOptions extends DatabaseOptions {
+  /** The actor in the audit log. */
+  readonly actor?: string | undefined;
+}
+
+/** Opens the accounts of merchants and checkout systems for a command, and closes them afterwards. */
+export function withAccounts(
+  work: (accounts: AccountAdmin, config: Config) => Promise<void>,
+  { actor, ...options }: AccountsOptions = {},
+): Promise<void> {
+  return withDatabase(async (url, config) => {
+    await using accounts = openAccountAdmin({ url, actor });
+    await work(accounts, config);
+  }, options);
+}
+
+export type OpenAccounts = typeof withAccounts;

@@ -21,7 +21,7 @@ const hour = 60 * minute;
 /** The pauses after failed attempts, in seconds: about three days in all. */
 const retryPauses = [5, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
-/** Returns the pause in seconds after a failed attempt, counted from 1; `undefined` after the last attempt. */
+/** Returns the pause in seconds after a failed attempt; `undefined` after the last one. `attempt` counts from 1. */
 export function retryPauseSeconds(attempt: number): number | undefined {
   return retryPauses[attempt - 1];
 }
@@ -42,7 +42,7 @@ export type WebhookDelivery = ReturnType<typeof startWebhookDelivery>;
 
 interface AttemptInFlight {
   readonly delivery: ClaimedDelivery;
-  /** Whether the endpoint's last attempt failed. */
+  /** Whether the endpoint's last attempt failed, or the endpoint was disabled or removed. */
   readonly isFailing: boolean;
   readonly startedAtMs: number;
 }
@@ -155,8 +155,8 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   return {
     wake,
     /**
-     * Stops claiming, and gives the attempts in flight {@link drainTimeoutMs} to finish. Other processes repeat those
-     * that don't.
+     * Stops claiming, and gives the attempts in flight {@link drainTimeoutMs} to finish. Other processes repeat the
+     * attempts that do not.
      */
     async close(): Promise<void> {
       isClosing = true;

@@ -30,7 +30,7 @@ export function webhookRequest(event: { readonly id: string }, secrets: readonly
 
 /**
  * The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`. It contains no part of
- * a body.
+ * a response body.
  */
 export interface SendResult {
   /** Absent: there was no response. */
@@ -120,7 +120,7 @@ export function createSender({
 
 /** Returns the result of a request once its response has ended or been cut off. Rejects if there is no response. */
 async function resultOf(request: http.ClientRequest): Promise<SendResult> {
-  // After `101 Switching Protocols` Node.js closes the connection, without a response and without an error.
+  // After `101 Switching Protocols`, Node.js closes the connection, without a response and without an error.
   const [response]: http.IncomingMessage[] = await Promise.race([once(request, 'response'), once(request, 'close')]);
   if (response === undefined) throw new Error('closed without a response');
   const status = response.statusCode ?? 0;
@@ -147,7 +147,7 @@ const resolutionDelayMs = 50;
 /**
  * Resolves a name by DNS only. The system's lookup would occupy one of four threads, so slow name servers would delay
  * all other endpoints. Some name servers never respond to queries for IPv6. Waiting for three such servers takes
- * 17 s, longer than an attempt.
+ * 17 s, longer than an attempt may take.
  */
 export function createResolve(
   resolver: Readonly<Record<'resolve4' | 'resolve6', (hostname: string) => Promise<string[]>>> = new Resolver({

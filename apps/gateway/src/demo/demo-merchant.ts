@@ -20,7 +20,10 @@ import { demoReturnPath } from './demo-return-page.ts';
 const fileName = 'demo-merchant.json';
 
 export interface DemoMerchant extends Demo {
-  /** The secret that signs the merchant's webhooks and return URLs; absent if its endpoint or its key was removed. */
+  /**
+   * The secret that signs the merchant's webhooks and return URLs; absent if the merchant's endpoint or the encryption
+   * key was removed.
+   */
   readonly signingSecret: string | undefined;
 }
 

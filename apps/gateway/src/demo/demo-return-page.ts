@@ -7,7 +7,10 @@ import { paymentPageStyle } from '../payment-page/styles.ts';
 /** The path, below the base URL, to which the customers of demo orders return. */
 export const demoReturnPath = '/demo/return';
 
-/** What a shop tells its customer if the signature of the return is valid, by the status of the order. */
+/**
+ * What a shop tells its customer if the signature of the return is valid, and an explanation of the return, by the
+ * status of the order.
+ */
 const trusted: Readonly<Record<OrderStatus, readonly [title: string, text: string]>> = {
   PAID: [
     'Thank you for your payment',

@@ -41,7 +41,7 @@ export async function connectRoutes(
 ): Promise<void> {
   const methods = rpcMethods(operations);
   await app.register(async (scope) => {
-    // Looks up the route, because the URL may have percent-encoded parts of the name.
+    // Each method is looked up by its route, because parts of the name may be percent-encoded in the URL.
     const methodOfRoute = new Map(
       [...methods].map(([{ parent, name }, method]) => [`${scope.prefix}/${parent.typeName}/${name}`, method]),
     );

@@ -7,8 +7,8 @@ import { storageFailure } from '../operations/retry-after.ts';
 import { sendFailure } from './requests.ts';
 
 /**
- * The image at an address never changes, so it can be cached permanently. The other headers prevent a browser from
- * treating the content as anything but an image.
+ * The image at an address never changes, so it can be cached permanently. The content security policy and `nosniff`
+ * prevent a browser from treating the content as anything but an image. Other sites may embed the image.
  */
 const headers = {
   'cache-control': 'public, max-age=31536000, immutable',

@@ -30,9 +30,9 @@ const styleSource = hashSource(paymentPageStyle);
 const scriptSource = hashSource(pageScript);
 
 /**
- * The headers of every response. The address gives access to the page. Therefore, browsers don't send the address to
- * other sites (Referrer-Policy), and the page may not be cached, indexed or framed by another site. Only the page's own
- * style sheet is loaded.
+ * The default headers of responses. The address gives access to the page. Therefore, browsers don't send the address to
+ * other sites (Referrer-Policy), and the page may not be cached, indexed or framed by another site. Only the gateway's
+ * own style sheet is applied, except on an order's page, which has its own policy ({@link pagePolicy}).
  */
 export const pageHeaders = {
   'cache-control': 'no-store',
@@ -71,8 +71,8 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, parameterOf(request, '*')));
     if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
-    const changed = await linkUnlessCurrent(request, link.value, deps);
-    return changed === undefined ? reply.code(304).headers(pageHeaders).send() : sendPayment(reply, changed, deps);
+    const shown = await linkUnlessCurrent(request, link.value, deps);
+    return shown === undefined ? reply.code(304).headers(pageHeaders).send() : sendPayment(reply, shown, deps);
   });
   app.get<{ Params: { order_token: string } }>('/payment/:order_token/qr.svg', {
     config: { operation: 'PaymentQrCode' },
@@ -131,8 +131,8 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 }
 
 /**
- * Returns the order to show; `undefined` if the client already shows its current page (`If-None-Match`). In that case,
- * first waits for a change, for as long as the client prefers.
+ * Returns the order to show. If the client already shows its current page (`If-None-Match`), waits for a change for as
+ * long as the client prefers, and returns `undefined` if there is none.
  */
 async function linkUnlessCurrent(
   request: FastifyRequest,

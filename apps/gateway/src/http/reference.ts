@@ -30,7 +30,7 @@ const html = 'text/html; charset=utf-8';
 const protoFolder = fileURLToPath(new URL('../../../../proto', import.meta.url));
 
 /**
- * Adds the landing page, `GET /openapi.json`, the reference that is generated from it at `/docs`, the guides below
+ * Adds the landing page, `GET /openapi.json`, the reference at `/docs` (generated from that file), the guides below
  * `/docs`, the gRPC contract as an archive, and the JSON Schema of each event. The `type` of every problem document
  * links to `/docs/errors`. No page loads anything from another site.
  */

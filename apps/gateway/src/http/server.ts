@@ -48,7 +48,7 @@ export function createHttpServer(
 ): PortServer {
   const receive = createReceive(deps);
   const serverOptions: ServerOptions = {
-    // The header is checked below, so that this error is a problem document too.
+    // The Host header is checked below, so that its error is a problem document too.
     requireHostHeader: false,
     // By default, Node.js drops the second of two Content-Type headers, although a proxy may have used the second one.
     // The joined value of both is not a valid media type, so the request is rejected.

@@ -47,7 +47,7 @@ function unknownMethod(
 interface PendingRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Ends the request's use of the connection, once the request is complete. */
+  /** Ends the request's use of the connection. Does nothing before the request is complete. */
   endUse: () => void;
 }
 
@@ -93,8 +93,8 @@ export function watchConnections(
       request.off('end', startUse);
       pendingRequest.endUse();
       requests.splice(requests.indexOf(pendingRequest), 1);
-      const respond = waiting.get(socket);
-      if (respond !== undefined && !isResponsePending(socket)) respond();
+      const respondToError = waiting.get(socket);
+      if (respondToError !== undefined && !isResponsePending(socket)) respondToError();
     });
   });
 

@@ -16,7 +16,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
  * Whether an IP address belongs to the public internet: not to this machine, a private or link-local network (such as a
  * cloud's metadata service), carrier-grade NAT, multicast or a reserved range. An IPv6 address that embeds an IPv4
  * address is not public, because a translator or tunnel would deliver to the IPv4 address. A network's own NAT64 prefix
- * can't be recognised.
+ * can't be recognized.
  */
 export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address);
@@ -25,8 +25,8 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Whether an address is an ISATAP address, which embeds an IPv4 address below any prefix and marks it with these 32
- * bits. Two of the bits may have either value (RFC 5214, 6.1).
+ * Whether an address is an ISATAP address, which embeds an IPv4 address below any prefix and marks it with 32 bits, two
+ * of which may have either value (RFC 5214, 6.1).
  */
 function isIsatap({ parts }: ipaddr.IPv6): boolean {
   const [, , , , high = 0, low] = parts;

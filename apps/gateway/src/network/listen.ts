@@ -22,7 +22,7 @@ export function portOf(server: Server): number {
 }
 
 /**
- * Resolves HOST to one address. A name can have several addresses. If the two servers got the name, they could choose
+ * Resolves HOST to one address. A name can have several addresses. If the servers got the name, they could choose
  * different addresses, and Fastify would open a second server for `localhost`, without the gateway's limits.
  */
 export async function addressOf(host: string): Promise<string> {

@@ -5,12 +5,13 @@ import ipaddr from 'ipaddr.js';
 
 /**
  * Whether an address is a trusted proxy. Hop 0 is the address of the connection, and hops 1 and above are the addresses
- * that forwarded the request to it.
+ * in X-Forwarded-For, the last one first.
  */
 export type TrustProxy = (address: string, hop: number) => boolean;
 
 /**
- * Parses a number of proxies, or their addresses and networks separated by commas. Returns `undefined` for other text.
+ * Parses a number of proxies from 1 to 9, or their addresses and networks separated by commas. Returns `undefined` for
+ * other text.
  */
 export function parseTrustProxy(text: string): TrustProxy | undefined {
   const proxies = Number(text);
@@ -25,8 +26,9 @@ export function parseTrustProxy(text: string): TrustProxy | undefined {
 
 /**
  * Returns the address of the client: the address of the connection or, if a trusted proxy opened the connection, the
- * last address in X-Forwarded-For that is not a trusted proxy. IPv4 mapped to IPv6, as a dual-stack socket reports it,
- * counts as IPv4. Returns `undefined` if the connection is already closed.
+ * last address in X-Forwarded-For that is not a trusted proxy, or the first one if all are trusted. If that is not an IP
+ * address, returns the address of the connection. Returns an IPv4-mapped IPv6 address as IPv4, and `undefined` if the
+ * connection is already closed.
  */
 export function remoteAddressOf(
   request: { readonly socket: { readonly remoteAddress?: string | undefined }; readonly headers: IncomingHttpHeaders },

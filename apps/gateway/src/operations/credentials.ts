@@ -12,7 +12,7 @@ export function credentialOperations(deps: Pick<OperationDeps, 'management'>): O
     async createClientSecret(_members, { clientId, manage }) {
       return manage(async (managed) => {
         const added = await managed.addSecret(clientId, null);
-        // The limit is the only other outcome: the account exists, because it has just sent valid credentials.
+        // The limit is the only other outcome: the account exists, because its caller has just been authenticated.
         if (added.kind !== 'added') return failed({ kind: 'too_many_client_secrets' });
         return success({ body: { secret: secretResponse(added, added.clientSecret) }, outcome: 'created' });
       });

@@ -97,7 +97,7 @@ test('a stream without events sends heartbeats, and ends after an hour', async (
   expect(messages.at(-1)).toEqual(failureOf('unavailable'));
 });
 
-test('a caller that disconnects ends the stream, even between two events of a page', async () => {
+test('a stream ends when its caller disconnects, even between two events of a page', async () => {
   const feed = createFeed(pageOf(eventAt(1), eventAt(2)));
   const { stream } = startStream(createFeed());
   const disconnect = new AbortController();
@@ -133,7 +133,7 @@ test('a stream ends when its credentials are no longer valid', async () => {
   expect(feed.reads).toHaveLength(2);
 });
 
-test('a merchant has a limited number of streams, and each stream that ends makes room for another', async () => {
+test('a merchant has a limited number of streams, and each stream that ends frees a slot for another', async () => {
   const feed = createFeed();
   const { handle } = createWatchEvents(feed.deps);
   const start = (account = merchant) => {
@@ -179,7 +179,7 @@ test('an invalid parameter is reported before anything is read', async () => {
   expect(feed.reads).toEqual([]);
 });
 
-test('a list continues a scan that was cut off, but only while it has half of its time left', async () => {
+test('a list continues a scan that was cut off, but only while at least half of its time is left', async () => {
   const found = createFeed(cutAt(3), pageOf(eventAt(7)));
   expect(await list(found)).toMatchObject({ ok: true, value: { body: { events: [{ id: eventId(7) }] } } });
   expect(found.reads).toMatchObject([{ after: { position: 0 } }, { after: { position: 3 } }]);

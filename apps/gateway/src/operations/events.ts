@@ -28,7 +28,7 @@ export function eventOperations(deps: EventDeps): Operation[] {
 /**
  * Lists the merchant's events, oldest first. Every page has a cursor for later events. If there are no events yet, the
  * call waits for the first one for as long as the caller prefers. If a filtered scan was cut off before it found an
- * event, the call continues the scan while there is time.
+ * event, the call continues the scan while at least half of its time is left.
  */
 async function listEvents(
   { store, eventWatch, baseUrl }: EventDeps,

@@ -4,8 +4,8 @@ import { type Explored, exploreAll } from '../../test/helpers/interleavings/expl
 import { calls, create, orderWorld } from '../../test/helpers/interleavings/order-world.ts';
 
 // Explores every interleaving of the statements of a few calls on one order. A failed test prints the schedule that
-// breaks a guarantee, and the calls that contradict each other. `interleavings.slow.test.ts` explores more calls,
-// faults and steps of the clock.
+// breaks a guarantee, and the calls that contradict each other. `test/orders/interleavings.slow.test.ts` explores
+// more calls, faults and steps of the clock.
 
 const names = Object.keys(calls);
 const named = (...callNames: string[]) => callNames.map((name) => calls[name] ?? create());
@@ -34,7 +34,7 @@ test.for([
   [['pay by 2', 'pay by 3', 'cancel', 'start by 3'], 0],
   [['start by 2', 'start by 2', 'end by 2', 'end by 2'], 0],
   [['simulate an expiry', 'pay by 3', 'cancel', 'read'], 0],
-] as const)('%j at the same time keep all guarantees while the clock passes the expiry', async ([callNames, ticks]) => {
+] as const)('the concurrent calls %j keep all guarantees, with %d steps of the clock', async ([callNames, ticks]) => {
   const explored = await exploreAll(orderWorld(named(...callNames), { isCreated: true, ticks }), { faultsMax: 0 });
   report(`${callNames.join(', ')}, ${ticks} steps of the clock`, explored);
 });

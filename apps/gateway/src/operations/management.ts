@@ -61,8 +61,8 @@ function managerOf(management: MerchantManagement, caller: Caller<Merchant>): Ma
 type ResourceKind = 'webhook_endpoint' | 'event' | 'client_secret';
 
 /**
- * Reads the id of a resource from a request. A text that does not match `form` can't be an existing id, so it is
- * `not_found` without a lookup.
+ * Reads the id of a resource from a request. A string that does not match `form` can't be an existing id, so the result
+ * is `not_found` without a lookup.
  */
 export function readId(members: Members, field: string, form: RegExp, kind: ResourceKind): Result<string, Failure> {
   const value = members[field];

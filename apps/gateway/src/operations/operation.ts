@@ -21,10 +21,10 @@ export interface OperationDeps {
   readonly baseUrl: () => BaseUrl;
   /** Counts a payment that was refused. */
   readonly countRefusal: CountRefusal;
-  /** Decrypts the secrets that sign return links; absent without SECRETS_KEY. */
+  /** Encrypts and decrypts the secrets that sign webhooks and return URLs; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
   readonly eventWatch: EventWatch;
-  /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
+  /** Recognizes orders whose personal data was erased; absent without SECRETS_KEY. */
   readonly erasureKeys: SecretsKeys | undefined;
   /** The settings that merchants manage themselves; absent if only the operator may manage them. */
   readonly management: MerchantManagement | undefined;

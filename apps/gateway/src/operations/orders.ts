@@ -70,8 +70,8 @@ export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'bas
     },
 
     /**
-     * Lists orders, newest first. The last page has no cursor. With a filter by metadata, a page can have fewer orders
-     * than its limit.
+     * Lists orders, newest first. The last page has no cursor. With a filter by metadata or currency, a page can have
+     * fewer orders than its limit.
      */
     async listOrders(members, caller: Caller<Merchant>) {
       const { id } = caller.account;
@@ -175,15 +175,15 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
 }
 
 /**
- * Builds the form of an order in all responses except those to a creation, without the customer's data. Absent fields
- * are `undefined`.
+ * Builds the form that an order has in all responses except those to a creation. It does not contain the customer's
+ * data. Absent fields are `undefined`.
  */
 export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const { fields, payment, lease, refusedPayments } = order;
   return {
     ...orderResponse(order, baseUrl),
     mode,
-    // At most 15 digits, which a double represents exactly.
+    // An amount has at most 15 digits, which a double represents exactly.
     order_amount: Number(formatAmount(fields.order_amount)),
     order_currency: fields.order_currency,
     order_note: fields.order_note,

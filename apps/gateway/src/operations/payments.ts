@@ -94,7 +94,7 @@ async function startPayment(
   }
 }
 
-/** Ends the lease of a payment attempt, if it holds the order of a payment link. */
+/** Ends the lease of a payment attempt, if the attempt holds the order of the payment link. */
 async function endPayment(
   deps: Pick<OperationDeps, 'store'>,
   caller: Caller,
@@ -118,8 +118,8 @@ async function endPayment(
 }
 
 /**
- * Records the payment of an order, which is found by its payment link. The lease of the payment attempt ends, whether
- * the payment is accepted or refused.
+ * Records the payment of an order, which is found by its payment link. If the request names a payment attempt, the
+ * lease of the attempt ends, whether the payment is accepted or refused.
  */
 export async function recordPayment(
   deps: RecordPaymentDeps,
@@ -157,7 +157,7 @@ function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 
 }
 
 /**
- * Returns the complete URL at which the customer returns to the merchant, with the order's current status. The URL is
+ * Returns the complete URL that takes the customer back to the merchant, with the order's current status. The URL is
  * signed if the merchant has a signing secret that SECRETS_KEY can decrypt.
  */
 export function returnLink(

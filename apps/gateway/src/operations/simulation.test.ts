@@ -37,7 +37,7 @@ import { findOrder } from './stored-orders.ts';
 
 const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
 
-/** Only timers advance the time. Everything else in a simulation takes no time. */
+/** Only timers advance the clock. Everything else in a simulation takes no time. */
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterAll(() => void vi.useRealTimers());
 
@@ -51,7 +51,7 @@ const statementOutcomes = [
   'hangs after the commit',
 ] as const;
 
-/** How long the database client waits for a response (`client.ts`). */
+/** How long the database client waits for a response (`connections/client.ts` in packages/postgres). */
 const hangMs = 5_000;
 
 /** A note that no statement can store. It must not cause the other orders of its batch to fail. */
@@ -59,8 +59,8 @@ const badNote = 'bad';
 const badOrder = 2;
 
 /**
- * The calls of clients. On two of the orders, a call uses one of two notes and one of two payments. The third order has
- * the bad note.
+ * The calls of clients. `variant` selects one of two notes and one of two payments. The third order always has the bad
+ * note instead.
  */
 const calls = fc.record({
   use: fc.constantFrom('create', 'create', 'pay', 'cancel', 'find'),
@@ -92,7 +92,7 @@ test('no schedule of calls and failing statements loses, duplicates or undoes an
     clients,
     fates,
     fc.nat(2),
-    async (scheduler, planned, fates, ends) => {
+    async (scheduler, planned, fates, timerCount) => {
       const memory = createInMemoryOrderStore();
       const { store, close, closed, isHanging } = openFaultyStore(memory, scheduler, [...fates]);
       const deps = { ...fixedDeps(createMemoryLogger().logger), store, randomBytes };
@@ -117,7 +117,7 @@ test('no schedule of calls and failing statements loses, duplicates or undoes an
         }
       });
       // A timer may fire before statements that were sent earlier have ended.
-      const timers = Array.from({ length: ends }, async () => {
+      const timers = Array.from({ length: timerCount }, async () => {
         await scheduler.schedule(Promise.resolve(), 'a timer');
         vi.advanceTimersToNextTimer();
       });
@@ -198,7 +198,8 @@ function changed(result: Result<{ found: { order: Order }; replayed: boolean }, 
 const clientsOfStore = 5;
 
 /**
- * Opens a store whose calls share statements as in PostgreSQL. Each statement has the next of `fates`, and then works.
+ * Opens a store whose calls share statements as in PostgreSQL. Each statement has the next outcome of `fates`. Once
+ * none is left, all statements work.
  */
 function openFaultyStore(
   memory: InMemoryOrderStore,
@@ -267,7 +268,7 @@ function openFaultyStore(
 
 /** The failures that show the effect of another call. */
 const conflicts = ['not_found', 'order_id_conflict', 'payment_id_conflict', 'order_already_paid', 'order_cancelled'];
-/** The failures of a call that may have had its effect. */
+/** The failures of a call that may have taken effect. */
 const unknownOutcomes = ['unavailable', 'deadline_exceeded'];
 
 async function checkCalls(ended: readonly EndedCall[], memory: InMemoryOrderStore): Promise<void> {
@@ -307,8 +308,8 @@ async function checkCalls(ended: readonly EndedCall[], memory: InMemoryOrderStor
 }
 
 /**
- * Converts a call to the model's form. Drops a payment if its sender did not know the link of any order, and an
- * overloaded call, because it stored nothing.
+ * Converts a call to the model's form. Drops a payment if its sender did not know the order's link, and an overloaded
+ * call, because it stored nothing.
  */
 function callOf(ended: EndedCall): ModelCall[] {
   const { use, variant, startStep, endStep, paidAtMs, result } = ended;

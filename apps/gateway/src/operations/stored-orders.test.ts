@@ -35,7 +35,7 @@ test.each<[OrderLookupKey, string[]]>([
   [{ by: 'service_order_id', serviceOrderId: 1n }, ['findByServiceOrderId']],
   [{ by: 'service_order_id', serviceOrderId: 2n ** 53n - 1n }, ['findByServiceOrderId']],
   [{ by: 'service_order_id', serviceOrderId: 2n ** 53n }, []],
-])('looks up only a possible key: %o', async (key, queried) => {
+])('a key is looked up only if an order can have it: %o', async (key, queried) => {
   const { store, queries } = await createStore();
   expect(await findOrder({ store }, caller, key)).toMatchObject({
     failure: { kind: 'not_found', unknown: key.by },
@@ -48,7 +48,7 @@ test.each([
   ['UN_PAID', false, true],
   ['PAID', true, true],
 ] as const)(
-  'findLinkToPay, if the order is %s and isDisabled is %s, finds the link: %s',
+  'with an order that is %s and isDisabled %s, findLinkToPay finds the link: %s',
   async (orderStatus, isDisabled, isFound) => {
     const link = { kind: 'found', order: { orderStatus } as Order, merchant: { isDisabled } } as LinkLookup;
     const store = { findByToken: async () => link } as unknown as Store;
@@ -67,7 +67,7 @@ test('an order is noted for the log as it was found, and as it was changed', asy
   expect(noted.map((noted) => ('orderStatus' in noted ? noted.orderStatus : 'new'))).toEqual(['UN_PAID', 'CANCELLED']);
 });
 
-test('of the storage failures, only overloaded has a wait, with up to two seconds of jitter', () => {
+test('overloaded is the only storage failure with a wait, which includes up to two seconds of jitter', () => {
   expect([storageFailure('unavailable'), storageFailure('deadline_exceeded')]).toEqual([
     { kind: 'unavailable' },
     { kind: 'deadline_exceeded' },

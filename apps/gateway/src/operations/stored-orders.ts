@@ -46,7 +46,8 @@ export async function findOrder(
 export const linkNotFound: Failure = { kind: 'not_found', unknown: 'payment_link' };
 
 /**
- * Finds the order of a payment link by the text after `/payment/`. `find` is one of the store's two methods for that.
+ * Finds the order of a payment link by the text after `/payment/`. `find` is one of the store's two methods that find
+ * an order by its token.
  */
 export async function findPaymentLink(
   find: OrderStore['findByToken' | 'findForPage'],
@@ -59,7 +60,8 @@ export async function findPaymentLink(
 }
 
 /**
- * Finds the order of a payment link, for a payment that is about to start. Links of a disabled merchant are not found.
+ * Finds the order of a payment link, for a payment that is about to start. A link to an unpaid order of a disabled
+ * merchant is not found.
  */
 export async function findLinkToPay(
   { store }: Pick<OperationDeps, 'store'>,
@@ -95,7 +97,7 @@ export interface ChangedOrder<Found extends FoundOrder> {
 
 /**
  * Finds an order and changes its state as `decide` decides. If a concurrent change is stored first, finds the order and
- * decides again. Calls `onRefused` once a refused payment is stored.
+ * decides again. Calls `onRefused` after a refused payment was stored.
  */
 export async function changeOrder<Found extends FoundOrder>(
   deps: Pick<OperationDeps, 'store'>,

@@ -147,7 +147,7 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
   });
 }
 
-/** Returns the handler of a method on one endpoint. `handle` gets the endpoint's id. */
+/** Returns the handler of a method on one endpoint. `handle` receives the endpoint's id. */
 function ofEndpoint(
   handle: (id: string, manager: Manager, members: Members) => Promise<Result<Reply, Failure>>,
 ): ManagementHandler {
@@ -157,7 +157,7 @@ function ofEndpoint(
   };
 }
 
-/** Returns the failure of a request whose URL the gateway may not call. */
+/** Returns the failure of a request whose URL the gateway may not call; `undefined` if it may call the URL. */
 function urlFailure(url: string, allowed: AllowedAddresses): Failure | undefined {
   const problem = urlProblem(new URL(url), allowed);
   return problem === undefined ? undefined : { kind: 'webhook_url_not_allowed', reason: `The URL ${problem}.` };

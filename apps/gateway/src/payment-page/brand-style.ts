@@ -13,7 +13,7 @@ export const cardColors = { light: '#ffffff', dark: '#191c23' } as const;
 /** The minimum contrast of text (WCAG 2.2, 1.4.3, level AA). */
 const contrastMin = 4.5;
 
-/** The colour of a page without a brand. */
+/** The colour of a page whose merchant has not chosen a colour. */
 export const defaultColor = '#1d4ed8';
 
 // Cached, because deriving the colours takes a twentieth of a page's CPU time.

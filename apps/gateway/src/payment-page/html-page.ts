@@ -55,7 +55,7 @@ ${script === undefined ? '' : html`<script type="module">${raw(script)}</script>
   return page.toString();
 }
 
-/** Renders preformatted text. It scrolls horizontally, so the keyboard must be able to focus it. */
+/** Renders preformatted text. It scrolls horizontally, so users of a keyboard must be able to focus it. */
 export function codeBlock(text: string): Html {
   return html`<pre tabindex="0">${text}</pre>`;
 }

@@ -52,7 +52,7 @@ const durationTextsMax = 10_000;
 const directions = new Map<string, 'ltr' | 'rtl'>();
 
 /**
- * Formats an amount for a locale, with the decimals of ISO 4217, from which `Intl` differs for 17 currencies. The
+ * Formats an amount for a locale, with the decimals of ISO 4217, from which `Intl` differs for 16 currencies. The
  * digits are passed as text, so they are not rounded to a double.
  */
 export function localAmount(amount: AmountHundredths, currency: string, locale: PageLocale): string {

@@ -5,8 +5,8 @@ import Negotiator from 'negotiator';
 import { type PageLocale, pageLanguages, pageLocales } from './localization.ts';
 
 /**
- * The number of characters of a header that are parsed. Browsers send up to 200. A client can send 16 KiB, which would
- * take 4 ms to parse.
+ * The maximum number of characters of a header that are parsed. Browsers send up to 200. A client can send 16 KiB,
+ * which would take 4 ms to parse.
  */
 const headerLengthMax = 1_024;
 
@@ -54,7 +54,7 @@ function tagIn(value: unknown): string {
   return canonicalLocale(value);
 }
 
-/** Returns the first preferred language that the page supports, with the region of its first tag that has one. */
+/** Returns the first preferred language that the page supports, with the region of the first tag that adds a region. */
 function localeOf(preferences: readonly Negotiator[]): PageLocale | undefined {
   const [preferred] = preferences.flatMap((preference) => preference.languages([...pageLanguages]));
   const language = pageLanguages.find((supported) => supported === preferred);

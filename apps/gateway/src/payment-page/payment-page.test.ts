@@ -21,7 +21,7 @@ test.each([
     'de',
     'Noch <bdi><span data-left-ms="560000">9 Minuten</span></bdi> zahlbar (bis <bdi><time>14:22</time></bdi>, UTC)',
   ],
-] as const)('the page in %s says how long an order can be paid', async (locale, sentence) => {
+] as const)('the page in %s says for how long the order can be paid', async (locale, sentence) => {
   const { order, merchant } = linkTo('UN_PAID', 'live');
   const page = await paymentPage(deps, { order: { ...order, expiresAtMs: deps.now() + 560_000 }, merchant }, locale);
   expect(page.replaceAll(/ datetime="[^"]*"/g, '').replaceAll('\u202f', ' ')).toContain(`<p>${sentence}</p>`);
@@ -66,7 +66,7 @@ const cases = pageLanguages.flatMap((language) =>
   merchantModes.flatMap((mode) => orderStatuses.map((status) => [status, mode, language] as const)),
 );
 
-describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode, language) => {
+describe.each(cases)('the page of a %s order in %s mode, in the language %s', (status, mode, language) => {
   const link = linkTo(status, mode);
   const { orderToken } = link.order;
   const texts = pageTexts[language];
@@ -186,7 +186,7 @@ describe('a note', () => {
 });
 
 test.each(pageLanguages)(
-  'the page in %s says that a payment is in progress, and offers no other way to pay',
+  'the page in %s says that a payment is in progress, and offers no way to pay',
   async (language) => {
     const texts = pageTexts[language];
     for (const mode of merchantModes) {

@@ -78,7 +78,7 @@ export function mayHaveForm({ order, merchant }: LinkedOrder): boolean {
   return order.orderStatus === 'UN_PAID' && merchant.mode === 'test';
 }
 
-/** Returns the checkout's URL for an order, or `null` if the order can no longer be paid or there is no checkout. */
+/** Returns the checkout's URL for an order, or `null` if no payment may start or there is no checkout. */
 function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): string | null {
   const isPayable = mayBePaid(link) && checkoutTemplate !== undefined;
   return isPayable ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
@@ -297,8 +297,8 @@ function inAscii(text: string): string {
 }
 
 /**
- * Renders a time after its label, or the remaining time if the text has a placeholder for it. The script rewrites both
- * in the customer's time zone.
+ * Renders a time after its label. If the text has placeholders, renders the text with the remaining time and the
+ * deadline instead. The script shows the times in the customer's time zone, and counts the remaining time down.
  */
 function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): Html {
   const timeElement = (time: string, dateStyle: string | undefined) => {

@@ -66,7 +66,7 @@ function payInTime(deps: SimulationDeps, order: Order): Result<Decision, Failure
   const nowMs = deps.now();
   const failure = startFailure(order, null, nowMs);
   if (failure !== undefined) return failed(failure);
-  // A time before the expiry, because the clock of the database decides whether the order has expired.
+  // Uses a time before the expiry, because the clock of the database decides whether the order has expired.
   const paidAtMs = Math.min(nowMs, (expiryOf(order) ?? Number.POSITIVE_INFINITY) - 1);
   return pay(deps, order, paidAtMs);
 }

@@ -9,10 +9,10 @@ import { guideStyle, siteStyle } from '../payment-page/styles.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 
-/** The pages of `docs` for merchants, by file name. The pages for operators are not served. */
+/** The pages of `docs` for merchants, by file name. The pages for operators and checkout systems are not served. */
 export const guides = {
   'creating-orders': ['Orders', 'Fields, amounts, retries, lookup and lists'],
-  'go-live': ['Going live', 'Your first real order, without an operator'],
+  'go-live': ['Going live', 'From test orders to your first real order'],
   'order-states': ['Order states', 'Payment, cancellation and expiry'],
   events: ['Events and webhooks', 'Learn what happens to your orders'],
   'payment-page': ['The payment page', 'What the customer sees, and the return to the shop'],
@@ -27,7 +27,7 @@ const isGuide = (name: string): name is Guide => Object.hasOwn(guides, name);
 /** The machine-readable forms of the contract, by path. */
 const contracts = {
   '/openapi.json': ['OpenAPI document', 'The JSON API, for tools'],
-  '/docs/proto.tar': ['gRPC contract', 'The folder proto as an archive'],
+  '/docs/proto.tar': ['gRPC contract', 'The .proto files as a tar archive'],
 } as const;
 
 /** Renders links to all guides, and to the documents for tools. */
@@ -50,7 +50,7 @@ export function siteBar(baseUrl: string, current: string): Html {
 <div>${link('/docs', 'API')}${link('/', 'Guides')}${link('/docs/errors', 'Errors')}${link('/openapi.json', 'OpenAPI')}</div></nav>`;
 }
 
-/** The line of a guide that the list of error codes replaces. The list is generated from the catalogue. */
+/** Matches the line of `errors.md` that the list of error codes replaces. The catalogue is the source of that list. */
 const errorListLine = /^\[[^\]]+\]\(\.\.\/packages\/contract\/src\/errors\.ts\)$/m;
 
 /** Lists every error code in Markdown, with the anchor to which the `type` of a problem document links. */
@@ -85,10 +85,13 @@ function markdownTo(baseUrl: string): Marked {
   });
 }
 
-/** Returns the address on this server for a link in the repository, or `undefined` if the file is not served. */
+/**
+ * Returns the target of a link in a guide: an external link or an anchor as it is, the address on this server of a file
+ * that is served, and `undefined` for any other file.
+ */
 function servedLink(href: string, baseUrl: string): string | undefined {
   if (/^(https?:|#)/.test(href)) return href;
-  // The reference shows the contract.
+  // The API reference shows what the .proto files contain.
   if (href.endsWith('.proto')) return `${baseUrl}/docs`;
   const [, name = '', hash = ''] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
   return isGuide(name) ? `${baseUrl}/docs/${name}${hash}` : undefined;

@@ -22,7 +22,7 @@ const settings = {
   orderRequiredPropertiesFirst: false,
 };
 
-/** The reader can choose between light and dark, which Scalar marks with a class of the body. */
+/** The reader can choose between light and dark, which Scalar marks with a class on the body. */
 const referenceStyle = `${siteStyle}
 :root { --scalar-custom-header-height: 3.5rem; }
 .light-mode, .dark-mode {
@@ -39,7 +39,7 @@ noscript { display: block; max-width: 66rem; margin: auto; padding: 1rem; font: 
  * `credentials` are filled in, so that the reader can try calls.
  */
 export async function referencePage(baseUrl: BaseUrl, credentials?: Credentials): Promise<string> {
-  // Relative to the host, because the browser may reach the gateway under a different name than the base URL.
+  // Relative to the host, because the browser may reach the gateway under a different host name than the base URL's.
   const root = pathPrefixOf(baseUrl);
   const { clientId, clientSecret } = credentials ?? {};
   const authentication = {

@@ -99,7 +99,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   },
   'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
   'Event.type': { enum: eventTypes },
-  // An invalid locale is ignored, so the schema has no pattern.
+  // Without `handling=strict`, an invalid locale is ignored, so the schema has no pattern.
   'CreateOrderRequest.customer_locale': { type: ['string', 'null'] },
   'CreateOrderRequest.order_expires_at': { ...requestTime, type: ['string', 'null'] },
   'GetOrderRequest.order_id': lengthOf(fieldRules.order_id),
@@ -289,7 +289,7 @@ function lengthOf({ lengthMin, lengthMax }: { readonly lengthMin: number; readon
 }
 
 /**
- * Returns a field's rule as a schema. Each part of a text rule is a separate schema, because a schema has one
+ * Returns a field's rule as a schema. Each part of a text rule is a separate schema, because a schema can have only one
  * `pattern`.
  */
 function ruleSchema(rule: FieldRule): JsonSchema {

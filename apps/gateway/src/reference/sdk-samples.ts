@@ -4,7 +4,7 @@ const { order_checksum: _, ...order } = exampleOrder;
 const orderId = `'${order.order_id}'`;
 const endpointId = `'${exampleEndpoint.id}'`;
 
-/** The call of the Node.js SDK for each operation of the OpenAPI document. */
+/** The call of the Node.js SDK for each operation of the OpenAPI document that needs credentials, by `operationId`. */
 const calls: Readonly<Record<string, string>> = {
   createOrder: `const { payment_link } = await client.createOrder(${literal(order)});
 console.log(payment_link);`,

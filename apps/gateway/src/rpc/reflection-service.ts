@@ -70,7 +70,7 @@ const notFound = {
   value: { errorCode: Code.NotFound, errorMessage: 'not found' },
 } as const;
 
-/** Returns a file after all files that it imports. */
+/** Returns a file and all files that it imports, directly or not. Each file follows those that it imports. */
 function withDependencies(file: DescFile): DescFile[] {
   return [...new Set([...file.dependencies.flatMap(withDependencies), file])];
 }

@@ -26,9 +26,9 @@ interface SessionUse {
   isUsed: boolean;
   /** When the session began, its latest complete request arrived, or its last call of `keptCalls` ended. */
   idleSince: number;
-  /** The number of streaming calls in flight. */
+  /** The number of health watches and reflection calls in flight. */
   streamingCalls: number;
-  /** The number of streaming calls that keep the session open. */
+  /** The number of event streams, which keep the session open. */
   keptCalls: number;
 }
 
@@ -49,7 +49,7 @@ export function watchSessions(
   const promote = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
   let isDraining = false;
-  /** All streaming calls in flight, oldest first. */
+  /** All health watches and reflection calls in flight, oldest first. */
   const streaming = new Set<ServerHttp2Stream>();
 
   /** Counts a penalty for a frame that costs the gateway more than the client. */
@@ -129,9 +129,9 @@ export function watchSessions(
 
   return {
     /**
-     * Counts a streaming call until it ends. If there are too many in total, ends the oldest one on an unauthenticated
-     * connection, whose client can call again. Returns false if there is no call to end, or if this connection
-     * already has too many streaming calls.
+     * Counts a health watch or a reflection call until it ends. If there are too many in total, ends the oldest one on
+     * an unauthenticated connection, whose client can call again. Returns false if there is no call to end, or if this
+     * connection already has too many of these calls.
      */
     admitStreaming(stream: ServerHttp2Stream): boolean {
       const use = useOf(stream);
@@ -176,8 +176,8 @@ export function watchSessions(
       markIdle: () => streamsOf(stream)?.get(stream)?.endUse(),
     }),
     /**
-     * Sends GOAWAY to each session during its next call, which still gets its response, because nginx does not repeat a
-     * call that arrives after GOAWAY. Sessions that get no further call receive GOAWAY after
+     * Sends GOAWAY to each session only during its next call, because nginx does not repeat a call that arrives after
+     * GOAWAY. That call still gets its response. Sessions that get no further call receive GOAWAY after
      * {@link http2Limits.idleDrainMs}. All calls may finish. The remaining sessions are closed after the drain time.
      */
     drain(): void {

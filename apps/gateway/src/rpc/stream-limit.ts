@@ -11,7 +11,10 @@ export function shareStreams(
   server: Http2Server | Http2SecureServer,
   limits: typeof http2Limits,
 ): (session: Http2Session) => void {
-  /** Returns the share of a connection. It is a power of two, so that it does not change with every connection. */
+  /**
+   * Returns the share of a connection. Between its bounds, it is a power of two, so that it does not change with every
+   * connection.
+   */
   const shareOf = (sessions: number, min: number, max: number) => {
     const share = 2 ** Math.floor(Math.log2(limits.streamsOfAllSessions / Math.max(1, sessions)));
     return Math.min(max, Math.max(min, share));

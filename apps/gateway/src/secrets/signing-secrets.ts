@@ -60,8 +60,9 @@ export function newSigningSecret(secrets: SigningSecrets, merchantId: AccountId)
 }
 
 /**
- * Encrypts the stored secrets of all endpoints again, with the first key. Skips secrets that no key decrypts and
- * secrets that are replaced concurrently. Returns the number of endpoints that were re-encrypted, and the total.
+ * Encrypts the stored secrets of all endpoints again, with the first key. Skips endpoints whose current secret no key
+ * decrypts, or whose secret is replaced concurrently. Removes a previous secret that no key decrypts. Returns the
+ * number of endpoints that were re-encrypted, and the total.
  */
 export async function reencryptAll(
   endpoints: Pick<WebhookEndpoints, 'listSecrets' | 'reencrypt'>,
@@ -82,7 +83,7 @@ export async function reencryptAll(
 }
 
 /**
- * Derives the keys that recognise erased orders from those of SECRETS_KEY (RFC 5869). They are never used for
+ * Derives the keys that recognize erased orders from those of SECRETS_KEY (RFC 5869). They are never used for
  * encryption.
  */
 export function erasureKeysOf(secretsKeys: SecretsKeys): SecretsKeys {

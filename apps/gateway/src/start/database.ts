@@ -5,7 +5,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { messageOf, StartError } from './process.ts';
 
 /**
- * Opens the configured database, and migrates its schema or checks that it is current. Outages of the embedded
+ * Opens the configured database, and migrates its schema or checks that it is current or newer. Outages of the embedded
  * PostgreSQL are logged. Closing stops the embedded PostgreSQL unless another process uses it.
  */
 export async function openDatabase(

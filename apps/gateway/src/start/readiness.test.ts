@@ -9,13 +9,13 @@ afterEach(() => void vi.useRealTimers());
 function setUp() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const checks: PromiseWithResolvers<void>[] = [];
-  const { logger, errors } = createMemoryLogger();
+  const { logger, outages } = createMemoryLogger();
   const check = () => {
     const running = Promise.withResolvers<void>();
     checks.push(running);
     return running.promise;
   };
-  const lines = () => errors.map(({ msg, reason }) => [msg, reason]);
+  const lines = () => outages.map(({ msg, reason }) => [msg, reason]);
   return { ...createReadiness({ check, logger }), checks, lines };
 }
 
@@ -34,7 +34,7 @@ test('calls at the same time or shortly afterwards share one check, and a later 
   expect(await later).toBe(false);
 });
 
-test('each loss is logged once as an error, with the reason', async () => {
+test('each loss of readiness is logged once as an error, with its first reason', async () => {
   const { isReady, checks, lines } = setUp();
   for (const reason of [undefined, 'locked', 'locked', 'read-only', undefined, undefined]) {
     const ready = isReady();
@@ -69,7 +69,7 @@ test('after a drain, the process is not ready, even for a call that was waiting 
   expect([await waiting, await isReady()]).toEqual([false, false]);
 });
 
-test('a watch gets each change once and the drain immediately, and ends with its signal', async () => {
+test('a watch yields each change once and a drain immediately, and ends with its signal', async () => {
   const results = [true, true, false, true];
   const check = async () => {
     if (results.shift() === false) throw new Error('locked');
@@ -87,7 +87,7 @@ test('a watch gets each change once and the drain immediately, and ends with its
   await watch;
 });
 
-test('a watch gets a drain that begins between two of its reads', async () => {
+test('a watch yields a drain that begins between two of its reads', async () => {
   const readiness = createReadiness({ check: async () => {}, logger: createMemoryLogger().logger });
   const watching = new AbortController();
   const watch = readiness.watch(watching.signal);

@@ -58,10 +58,10 @@ export function createReadiness(
       const changing = AbortSignal.any([signal, draining.signal]);
       let last: boolean | undefined;
       while (!signal.aborted) {
-        const now = await isReady();
-        if (now !== last && !signal.aborted) yield now;
-        last = now;
-        if (!now && draining.signal.aborted) await endOf(signal);
+        const current = await isReady();
+        if (current !== last && !signal.aborted) yield current;
+        last = current;
+        if (!current && draining.signal.aborted) await endOf(signal);
         else await sleep(checkEveryMs, undefined, { signal: changing, ref: false }).catch(() => {});
       }
     },

@@ -14,7 +14,7 @@ const writeEveryMs = 100;
 /** Bytes that may wait while standard output is not read; more are dropped, and the gateway keeps running. */
 const bufferedBytesMax = 8_388_608;
 
-/** How long an ending process waits until standard output has accepted its lines. */
+/** How long an ending process waits for standard output to accept its lines. */
 const flushTimeoutMs = 500;
 
 /**

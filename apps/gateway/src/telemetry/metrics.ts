@@ -72,7 +72,7 @@ function observeProcess(meter: Meter): void {
   const addGauge = (name: string, description: string, observe: ObservableCallback) =>
     meter.createObservableGauge(name, { description }).addCallback(observe);
   recordEventLoopDelay(meter);
-  // These names are those of Prometheus's client libraries, which dashboards and alerts for any process expect.
+  // Prometheus's client libraries use the names that begin with `process.`, and dashboards and alerts expect them.
   const startedAt = Date.now() / 1_000 - process.uptime();
   addGauge('process.start_time.seconds', 'Start of the process since the Unix epoch', (result) =>
     result.observe(startedAt),
@@ -118,7 +118,10 @@ function recordEventLoopDelay(meter: Meter): void {
 /** The health of a gateway, which each scrape reads. */
 interface Health {
   isReady(): Promise<boolean>;
-  /** How long the oldest webhook has been due, in seconds; `undefined` if the database does not respond. */
+  /**
+   * How long the oldest webhook to a working endpoint has been due, in seconds; `undefined` if the database does not
+   * respond.
+   */
   webhookOverdueSeconds(): Promise<number | undefined>;
   /** When the certificate of both ports expires; absent without TLS. */
   readonly certificateExpiry: (() => Date) | undefined;

@@ -33,7 +33,7 @@ export function createEventWatch(findNewEvents: PostgresOrderStore['findNewEvent
     },
   });
   return {
-    /** Whether another call of the merchant may wait. False above the limits, and while the process is stopping. */
+    /** Whether another call of the merchant may wait. False at the limits, and while the process is stopping. */
     hasCapacity(merchantId: AccountId): boolean {
       if (isClosed() || waiters.size >= eventWatchLimits.waitersMax) return false;
       const ofMerchant = waiters.values().filter(({ subject }) => subject.merchantId === merchantId);
@@ -42,8 +42,8 @@ export function createEventWatch(findNewEvents: PostgresOrderStore['findNewEvent
       );
     },
     /**
-     * Resolves with true once the merchant's feed has an event after the position, and with false if the wait ends
-     * first.
+     * Resolves with true once the merchant's feed may have an event after the position, and with false if the wait ends
+     * first. With true, the caller reads the feed and, if there is nothing new, waits again.
      */
     async hasEventsAfter(
       merchantId: AccountId,

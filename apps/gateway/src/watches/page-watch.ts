@@ -8,7 +8,10 @@ import { createWatch } from './watch.ts';
 /** Notifies open payment pages of changes. */
 export type PageWatch = ReturnType<typeof createPageWatch>;
 
-/** The version of an order's page, which changes with the page's content. It is an entity tag (RFC 9110, 8.8.3). */
+/**
+ * Returns the version of an order's page as an entity tag (RFC 9110, 8.8.3). The version changes with the status of the
+ * order, and when a payment starts or ends.
+ */
 export function pageVersion({ order }: LinkedOrder): string {
   return `W/"${order.orderStatus}${order.lease?.isLive ? '-in-progress' : ''}"`;
 }
@@ -44,7 +47,7 @@ export function createPageWatch(findForPage: OrderStore['findForPage'], logger: 
     /**
      * Resolves with the order once its page has another version, and with `undefined` if the wait ends first. Resolves
      * with `undefined` immediately if too many pages of this order or of its merchant already wait. A merchant's pages
-     * may not take more slots than are still free.
+     * may not take more slots than remain free.
      */
     async changed(
       link: LinkedOrder,

@@ -15,7 +15,7 @@ export type WorkerMessage =
   | { readonly kind: 'log'; readonly lines: string }
   | { readonly kind: 'metrics'; readonly metrics: readonly ScopeMetrics[] };
 
-/** A message of the primary process to a worker. The start message is sent first, and only once. */
+/** A message from the primary process to a worker. The start message is sent first, and only once. */
 export type PrimaryMessage = WorkerStart | { readonly kind: 'drain' | 'reloadTls' | 'collect' };
 
 export interface WorkerStart {
@@ -42,7 +42,7 @@ export type Workers = ReturnType<typeof createWorkers>;
  */
 const collectTimeoutMs = 3_000;
 
-/** The pause before a worker is replaced doubles each time a worker ends soon after its start. */
+/** The pause before a worker is replaced doubles each time that worker ends soon after its start. */
 const pauseMinMs = 100;
 const pauseMaxMs = 30_000;
 const soonMs = 60_000;

@@ -92,8 +92,9 @@ async function decode(image: Uint8Array, cpuMs: number, timeoutMs: number): Prom
     if (user + system > cpuMs * 1_000) resolve('too_much_work');
   }, cpuMs / 10);
   worker.once('message', resolve);
-  worker.once('error', () => resolve(undefined));
   worker.once('exit', () => resolve(undefined));
+  // Without a listener, the error of the decoder would end the gateway. The thread exits after it.
+  worker.once('error', () => {});
   try {
     return await promise;
   } finally {
