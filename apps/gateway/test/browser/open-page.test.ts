@@ -18,7 +18,7 @@ await describePages('an open payment page', (pages) => {
     ['expires', texts.expired, moveTo.EXPIRED],
     ['is cancelled', texts.cancelled, moveTo.CANCELLED],
   ] satisfies [string, string, (typeof moveTo)['PAID']][])(
-    'when an order %s, the open page shows it without a reload',
+    'when an order %s, the open page shows the new status without a reload',
     async (_, badge, close) => {
       const order = await newTestLink({ order_expires_at: inMinutes(9) });
       await visit(order.payment_link, { viewport: desktop }, async (page) => {
@@ -44,7 +44,7 @@ await describePages('an open payment page', (pages) => {
     });
   });
 
-  test('shows that a payment starts and ends, and polls at most every 5 s', async () => {
+  test('shows that a payment starts and ends, and polls at most once every 5 s', async () => {
     const { order_token, payment_link } = await newLink();
     const attempt = { order_token, attempt_id: 'a-1' };
     await visit(payment_link, { hasClock: true }, async (page) => {

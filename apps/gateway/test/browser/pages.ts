@@ -105,7 +105,7 @@ function usePages(browser: Browser) {
   const shop = {} as Shop;
   let testShop: Pick<RunningGateway, 'url' | 'credentials'>;
   let signingSecret: string;
-  /** One page for all visits, because each new page starts a process. */
+  /** One page for most visits, because each new page starts a process. */
   let sharedPage: Page;
   beforeAll(async () => {
     Object.assign(shop, await openShop());
@@ -160,7 +160,7 @@ function usePages(browser: Browser) {
     const isShared = hasScript && !hasClock && timezone === undefined;
     const settings = { javaScriptEnabled: hasScript, ...(timezone !== undefined && { timezoneId: timezone }) };
     const page = isShared ? sharedPage : await (await browser.newContext(settings)).newPage();
-    // The test's time limit applies.
+    // Turns off Playwright's own time limit, so that only the test's limit applies.
     page.setDefaultTimeout(0);
     if (hasClock) {
       await page.clock.install({ time: 0 });

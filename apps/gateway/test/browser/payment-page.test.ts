@@ -47,7 +47,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
       for (const [index, status] of orderStatuses.entries()) {
         const order = await newTestLink({ order_note: hostileNote, order_expires_at: tomorrow() });
         await moveTo[status](order);
-        // Each state has a different colour in every language.
+        // The colours of a state are the same in every language, so only the English pages are shown in every view.
         for (const view of language === 'en' ? views : views.slice(index % 2, (index % 2) + 1)) {
           await visit(order.payment_link, { language, ...view }, async (page) => {
             expect(await page.textContent('.test')).toBe(texts.testMode);

@@ -13,8 +13,9 @@ import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { openBrowser } from './open-browser.ts';
 
 // `pnpm screenshots FOLDER` takes screenshots of the payment page in every state, size, colour scheme and language, and
-// in print, with and without a brand. It reports horizontal scrolling, headings whose last line is a single word, and a
-// Pay button below the first screen. Look at the screenshots after changing the style sheet.
+// in print, with and without a brand. It reports horizontal scrolling, elements outside the screen, headings with a
+// very short last line, and a Pay button below the first screen of a phone. Look at the screenshots after changing the
+// style sheet.
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error('usage: pnpm screenshots FOLDER');

@@ -40,7 +40,7 @@ await describePages('the buttons of a test order', (pages) => {
     });
   });
 
-  test('a double click on Pay and Pay in a second window pay only once, and redirect to the shop', async () => {
+  test('a double click on Pay and a click in a second window pay only once, and redirect to the shop', async () => {
     const { payment_link, order_id } = await newTestLink();
     await visit(payment_link, view, async (page) => {
       const second = await page.context().newPage();
@@ -71,7 +71,7 @@ await describePages('the buttons of a test order', (pages) => {
   });
 
   test.each(['EXPIRED', 'CANCELLED'] as const)(
-    'Pay on a page opened before the order became %s does not pay it',
+    'Pay on a page opened before the order became %s does not pay the order',
     async (status) => {
       const order = await newTestLink();
       const texts = { EXPIRED: pageTexts.en.expired, CANCELLED: pageTexts.en.cancelled };

@@ -178,7 +178,7 @@ test('merchant create --test creates a test merchant, whose orders have the mode
   expect(await jsonOf('list')).toContainEqual(expect.objectContaining({ client_id: clientId, kind: 'test' }));
 });
 
-test('merchant lifetime sets the expiry of orders that have none, and "none" removes it', async () => {
+test('merchant lifetime sets the expiry of orders that are sent without one, and "none" removes the lifetime', async () => {
   const credentials = await gateway.accounts.create('Patient', 'live');
   const { clientId, clientSecret } = credentials;
   const lifetimeOf = async (overrides: object) => {

@@ -74,7 +74,7 @@ async function secretOf(...args: readonly string[]): Promise<string> {
   return JSON.parse(output).signing_secret;
 }
 
-test('set and rotate print the secret, but test, show and remove do not', async () => {
+test('rotate and set for a new endpoint print the secret, but set for an existing one, test, show and remove do not', async () => {
   const receiver = await runWebhookReceiver();
   const set = await webhook(['set', clientId, receiver.url], anyAddress);
   expect(set.error).toBe('');
@@ -199,7 +199,7 @@ test('test reports why the message was not delivered', async () => {
   expect(error).toBe('Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.');
 });
 
-test('without SECRETS_KEY, commands that need it report that on one line, and all other commands work', async () => {
+test('without SECRETS_KEY, commands that need it report that on one line, and show works', async () => {
   await secretOf('set', clientId, 'https://shop.example/hook');
   const noKey = { ...key, signingSecrets: undefined };
   const error = 'Set SECRETS_KEY to 32 random bytes in base64, or to the key that encrypted the secrets.';

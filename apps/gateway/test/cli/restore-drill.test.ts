@@ -87,7 +87,8 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   await orders.acknowledge(20);
   await baseBackup(server, backup, backups);
   await orders.acknowledge(100);
-  await callJson(gateway, 'POST', '/order/drill-1/cancel');
+  const [cancelled, kept] = orders.acknowledged.keys();
+  await cancel(gateway, cancelled);
   const { next_cursor: cursorBefore } = await pollEvents(gateway);
   const before = new Map(orders.acknowledged);
   const [{ target = '' } = {}] = await superuser<{ target: string }[]>`select clock_timestamp()::text as target`;
@@ -97,8 +98,8 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   await orders.stop();
   const after = [...orders.acknowledged.keys()].filter((orderId) => Number(orderId.slice(6)) > sentBefore);
   expect(after.length).toBeGreaterThan(50);
-  const [kept, lost] = [[...before.keys()][1], after[0]];
-  await callJson(gateway, 'POST', `/order/${lost}/cancel`);
+  const [lost] = after;
+  await cancel(gateway, lost);
   const { next_cursor: lostCursor } = await pollEvents(gateway, `?cursor=${cursorBefore}`);
   const [{ wal = '' } = {}] = await superuser<{ wal: string }[]>`select pg_walfile_name(pg_switch_wal()) as wal`;
   const archived = async () => {
@@ -117,8 +118,8 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   for (const orderId of after) expect(listed.has(orderId)).toBe(false);
   const recreated = await postOrder({ url, credentials: gateway.credentials }, validOrderInput({ order_id: lost }));
   expect(recreated.status).toBe(201);
-  await callJson({ url, credentials: gateway.credentials }, 'POST', `/order/${kept}/cancel`);
   const restoredFeed = { url, credentials: gateway.credentials };
+  await cancel(restoredFeed, kept);
   expect(await pollEvents(restoredFeed, `?cursor=${cursorBefore}`)).toMatchObject({
     events: [{ data: { order_id: kept } }],
   });
@@ -126,11 +127,18 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   expect([status, body.code]).toEqual([410, 'cursor_expired']);
 });
 
+/** Cancels an order, again if a busy machine makes the call fail. */
+function cancel(merchant: { url: string; credentials: Credentials }, orderId = '') {
+  return vi.waitFor(async () => {
+    expect((await callJson(merchant, 'POST', `/order/${orderId}/cancel`)).status).toBe(200);
+  }, waitLimitMs);
+}
+
 /** Polls the feed until it returns an event. */
 function pollEvents(merchant: { url: string; credentials: Credentials }, query = '') {
   return vi.waitFor(async () => {
     const { body } = await callJson(merchant, 'GET', `/events${query}`);
-    expect(body.events).not.toEqual([]);
+    expect(body.events?.length).toBeGreaterThan(0);
     return body;
   }, waitLimitMs);
 }

@@ -26,7 +26,7 @@ async function send(
   return { status: response.status, text: await response.text() };
 }
 
-test('changes the brand and its logo, and removes the logo', async () => {
+test('the form changes the brand and its logo, and removes the logo', async () => {
   const shop = await gateway.newMerchant();
   const visitor = await signIn(shop);
   const brand = async () => (await callJson(shop, 'GET', '/brand')).body;
@@ -49,7 +49,7 @@ test('changes the brand and its logo, and removes the logo', async () => {
   }
 });
 
-test('shows errors beside their fields, keeps the values that were typed, and changes nothing', async () => {
+test('an invalid form shows errors beside their fields, keeps the values that were typed, and changes nothing', async () => {
   const shop = await gateway.newMerchant();
   const visitor = await signIn(shop);
   const { status, text } = await send(visitor, { color: 'blue', terms_url: 'https://shop.example/terms' });
@@ -60,7 +60,7 @@ test('shows errors beside their fields, keeps the values that were typed, and ch
   expect((await callJson(shop, 'GET', '/brand')).body).toEqual({});
 });
 
-test('a form that is too large, malformed, from another site or sent by the role read changes nothing', async () => {
+test('a form that is too large, malformed, from another site or from a person with the role `read` changes nothing', async () => {
   const shop = await gateway.newMerchant();
   const visitor = await signIn(shop);
   const clerk = await signIn(shop, { role: 'read' });

@@ -13,7 +13,7 @@ function validForm(overrides: Record<string, string> = {}): Record<string, strin
   return { ...Object.fromEntries(texts), ...overrides };
 }
 
-test('creates an order with exactly these values, and redirects to its page', async () => {
+test('the form creates an order with its values once, even if it is sent twice, and redirects to the order', async () => {
   const visitor = await signIn(gateway);
   const form = validForm({ order_amount: ' 1249.50 ', order_note: 'Invoice 7\r\nTwo lines' });
   const { status, headers } = await visitor.post('/new-order', form);
@@ -28,7 +28,7 @@ test('creates an order with exactly these values, and redirects to its page', as
   expect([conflict.status, conflict.text]).toEqual([409, expect.stringContaining('order_amount')]);
 });
 
-test('shows each error and its code beside the field, keeps the typed values, and creates no order', async () => {
+test('an invalid form shows each error and its code beside the field, keeps the typed values, and creates no order', async () => {
   const visitor = await signIn(gateway);
   const form = validForm({ order_amount: '10.001', customer_email: 'nobody', order_note: '', order_currency: 'JPY' });
   const { status, text } = await visitor.post('/new-order', form);
@@ -45,7 +45,7 @@ test('shows each error and its code beside the field, keeps the typed values, an
   expect((await callJson(gateway, 'GET', `/order/${form.order_id}`)).status).toBe(404);
 });
 
-test('writes only created orders to the audit log', async () => {
+test('the audit log contains only the orders that were created', async () => {
   const visitor = await signIn(gateway);
   const entries = () => auditLogOf(gateway, 'order.create');
   const before = await entries();
@@ -61,14 +61,14 @@ test('writes only created orders to the audit log', async () => {
   ]);
 });
 
-test('works for a merchant whose orders require a checksum', async () => {
+test('the form works for a merchant whose orders require a checksum', async () => {
   const shop = await gateway.newMerchant('Strict Shop');
   await gateway.accounts.setChecksumMode(shop.credentials.clientId, 'required');
   const visitor = await signIn(shop);
   expect((await visitor.post('/new-order', validForm())).status).toBe(303);
 });
 
-test('the role read can neither open nor send the form', async () => {
+test('a person with the role `read` can neither open nor send the form', async () => {
   const clerk = await signIn(gateway, { role: 'read' });
   const form = validForm();
   expect((await clerk.get('/orders')).text).not.toContain('/new-order');

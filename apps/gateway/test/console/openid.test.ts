@@ -110,7 +110,7 @@ test('a redirect that is repeated is rejected', async () => {
   expect(await returnToGateway(signIn)).toMatchObject(rejected);
 });
 
-test('a person whose claims do not name exactly one enabled merchant and a role is rejected', async () => {
+test('a person whose claim is not one text with an enabled merchant and a role, or whose name is too long, is rejected', async () => {
   const disabled = await gateway.accounts.create('Disabled');
   await gateway.accounts.disable(disabled.clientId);
   const claims = [
@@ -183,7 +183,7 @@ await describeInBrowser('OpenID Connect', (browser) => {
     const page = await context.newPage();
     page.setDefaultTimeout(0);
     await page.goto(`${gateway.baseUrl}/console`);
-    await page.getByRole('link', { name: 'Sign in with your organisation’s account' }).click();
+    await page.getByRole('link', { name: 'Sign in with your organization’s account' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 });

@@ -124,7 +124,7 @@ test('lists are divided into pages, and markup in the audit log is shown as text
   expect(await readAll("/audit-log?client_id='&before=x")).toHaveLength(4);
 });
 
-test('if more than 20 endpoints fail, the health page shows those that have been failing longest', async () => {
+test('if more than 20 endpoints fail, the health page shows the 20 that have been failing longest', async () => {
   const shop = await runGateway({ hasOperatorView: true });
   await runQuery(
     shop.databaseUrl,

@@ -147,7 +147,7 @@ describe('an order', () => {
     expect((await findOrder(order.order_id)).order_status).toBe('PAID');
   });
 
-  test('shows no actions to the role read, and rejects them with 403', async () => {
+  test('shows no actions to a person with the role `read`, and rejects them with 403', async () => {
     const order = await newOrder();
     const path = `/orders/${order.service_order_id}`;
     expect((await clerk.get(path)).text).not.toContain('/cancel');

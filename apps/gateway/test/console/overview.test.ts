@@ -30,7 +30,7 @@ test('the overview is the first page after signing in', async () => {
 describe('the overview of a shop with orders', () => {
   let text: string;
   beforeAll(async () => {
-    // The test expects all its orders on the same day, so it does not start in the last minute of one.
+    // These calls must create all orders on the same day, so they do not start in the last minute of a day.
     await vi.waitUntil(() => Date.now() % 86_400_000 < 86_340_000, waitLimitMs);
     const shop = await gateway.newMerchant('Shop');
     await createOrder(await gateway.newMerchant('Other Shop'), 'other', { order_currency: 'CHF' });

@@ -6,7 +6,7 @@ import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 
 const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com/shop' });
 
-describe('the link', () => {
+describe('the sign-in link', () => {
   test('GET shows a button and does not use the link, and POST signs in once', async () => {
     const link = await newSignInLink(gateway);
     for (const _preview of [1, 2]) {
@@ -79,7 +79,7 @@ test('a manager invites a colleague, ends a session, and signs everyone out', as
   expect((await otherVisitor.get('/sessions')).status).toBe(200);
 });
 
-test('the role read sees only the action that it may take, and gets 403 for every other action', async () => {
+test('a person with the role `read` sees only the form to sign out, and gets 403 for every other action', async () => {
   const clerk = await signIn(gateway, { role: 'read' });
   const { text } = await clerk.get('/sessions');
   expect(text.match(/<form[^>]*action="[^"]*"/g)).toEqual(['<form method="post" action="/shop/console/sign-out"']);
@@ -88,9 +88,9 @@ test('the role read sees only the action that it may take, and gets 403 for ever
   }
 });
 
-describe('a form of a signed-in person', () => {
+describe('a form of the console', () => {
   test.each([{ 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { 'sec-fetch-site': 'none' }])(
-    'is rejected with 403 if it comes from another site: %j',
+    'is rejected with 403 unless it comes from the same origin: %j',
     async (headers) => {
       const visitor = await signIn(gateway);
       expect((await visitor.post('/sign-out', {}, headers)).status).toBe(403);
@@ -171,7 +171,7 @@ test('guesses of links and sessions are limited like guesses of client secrets',
   expect((await visitor.get('/sessions')).status).toBe(200);
 });
 
-test('merchant console prints a link that works once', async () => {
+test('merchant console prints a sign-in link, and rejects disabled and unknown merchants', async () => {
   const { clientId } = gateway.credentials;
   const environment = { DATABASE_URL: gateway.databaseUrl, BASE_URL: gateway.baseUrl };
   const run = (...args: string[]) => runProgram('src/cli/merchant.ts', ['console', ...args], environment);

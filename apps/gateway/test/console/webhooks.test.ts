@@ -92,7 +92,7 @@ test('a new client secret is shown once and works until it is revoked', async ()
   ]);
 });
 
-test('the role read sees endpoints and deliveries, but no actions and no secrets, and gets 403 for them', async () => {
+test('a person with the role `read` sees the pages of endpoints, but no actions and no secrets, and gets 403 for them', async () => {
   await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId);
   const [{ id }] = await endpoints();
   for (const page of ['/webhooks', `/webhooks/${id}`]) {
@@ -130,7 +130,7 @@ test('a merchant cannot see or change the endpoints and secrets of another merch
   expect(await endpoints()).toMatchObject([{ id }]);
 });
 
-test('with SELF_SERVICE=off, the pages refer to the operator', async () => {
+test('with SELF_SERVICE=off, the page of the webhooks gets 403 and refers to the operator', async () => {
   const reserved = await runGateway({ hasConsole: true, selfService: false });
   const { status, text } = await (await signIn(reserved)).get('/webhooks');
   expect([status, text]).toEqual([403, expect.stringContaining('Ask the operator')]);

@@ -23,7 +23,7 @@ const { 'content-type': _protocol, ...credentialFields } = callHeaders;
 interface CallResult {
   readonly code: number;
   readonly isReplayed: boolean;
-  /** The details of an error as text, or the order's id. */
+  /** A text that contains the error code, or the order's id. */
   readonly text: string;
 }
 
@@ -107,7 +107,7 @@ function messageOf(bytes: number): CreateOrderRequest {
 }
 
 test.each(clients)(
-  '%s receives orders, replays and error details, and sends messages of any size',
+  '%s receives orders, replays and error details, even for the largest messages and for many calls at once',
   async (_name, open) => {
     const server = await runGrpcServer();
     const client = open(server.port);
@@ -134,7 +134,7 @@ test.each(clients)(
   },
 );
 
-test.each(clients)('%s can set a deadline for a call, and can cancel it', async (_name, open) => {
+test.each(clients)('%s can set a deadline for a call, and can cancel a call', async (_name, open) => {
   const entered: string[] = [];
   const server = await runGrpcServer({
     store: {

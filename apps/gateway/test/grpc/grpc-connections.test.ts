@@ -243,7 +243,7 @@ test('a server that is closed sends GOAWAY and lets the calls in flight finish',
   expect([session.destroyed, idle.destroyed]).toEqual([true, true]);
 });
 
-test('a server that is closed responds to a call that is still arriving, and then closes its connection', async () => {
+test('a server that is closed responds to a call that is still arriving, and then sends GOAWAY', async () => {
   const server = await runGrpcServer({ limits: { idleDrainMs: noTimeoutMs, drainTimeoutMs: noTimeoutMs } });
   const client = await useRawClient(server.port);
   client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));

@@ -21,7 +21,7 @@ import {
 import { type RunningServer, startGrpcServer } from '../helpers/grpc/grpc-servers.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 
-const callsMin = Number(process.env.FAST_PATH_CALLS ?? 1_000);
+const callCount = Number(process.env.FAST_PATH_CALLS ?? 1_000);
 const seed = 20_261_120;
 
 let fast: RunningServer;
@@ -54,7 +54,7 @@ const text = fc.oneof(
 const inError = { orderNote: '100%25 of\nall \u{1f4da}', orderChecksum: 'v1=00' };
 
 /**
- * A message with one of a few order ids, so that replays and conflicts occur. Most are valid; some have random fields.
+ * A message with one of 241 order ids, so that replays and conflicts occur. Most are valid; some have random fields.
  */
 const message = fc
   .record({
@@ -83,8 +83,8 @@ const message = fc
 const complete = message.map((data) => ({ bytes: frame(data), ends: true, isComplete: true }));
 
 /**
- * Timeouts that have expired when the call arrives. The rest of such a call is valid, because otherwise it would vary
- * which error is found first.
+ * Timeouts that have expired when the call arrives. Such a call has a complete message, because otherwise which error
+ * is found first would vary.
  */
 const expiredTimeouts = ['0m', '1n', '0S'];
 
@@ -199,7 +199,10 @@ function comparable({ headers, trailers, body, closed }: RawResponse) {
   return { metadata: { ...metadata }, trailers: decoded, body: decodedBody(body), closed };
 }
 
-/** Omits the service_order_id: it can differ, because one server may have assigned one to a cancelled call's order. */
+/**
+ * Omits the service_order_id, which can differ, because only one of the servers may have created a cancelled call's
+ * order.
+ */
 function decodedBody(body: string): unknown {
   const bytes = Buffer.from(body, 'hex');
   if (bytes.length === 0) return '';
@@ -207,7 +210,7 @@ function decodedBody(body: string): unknown {
   return { prefix: bytes.subarray(0, 5).toString('hex'), isId: serviceOrderId > 0n, rest };
 }
 
-/** Cancels a call. It may or may not have created its order, so it has an order id that no other call uses. */
+/** Makes a call and cancels it. It may or may not create its order, so no other call uses the order's id. */
 async function cancelCall(number: number): Promise<void> {
   const bytes = frame(orderData(`cancelled-${number}`));
   const cancelled = { headers: callHeaders, chunks: [bytes.subarray(0, number)], ends: false, cancels: true };
@@ -215,10 +218,10 @@ async function cancelCall(number: number): Promise<void> {
   expect(responses.map(({ closed }) => closed)).toEqual([constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL]);
 }
 
-test(`responds to ${callsMin} calls of all kinds, some of them cancelled, as Connect's handler does`, async () => {
+test(`the fast path responds to ${callCount} calls of all kinds, some of them cancelled, as Connect's handler does`, async () => {
   const outcomes = new Map<string, number>();
   let count = 0;
-  for (const sample of fc.sample(call, { seed, numRuns: callsMin })) {
+  for (const sample of fc.sample(call, { seed, numRuns: callCount })) {
     if (count % callsOnSession === 0) renewSessions();
     if (count % 20 === 0) await cancelCall(count);
     const responses = await Promise.all(sessions.map((session) => sendCall(session, sample)));
@@ -229,7 +232,7 @@ test(`responds to ${callsMin} calls of all kinds, some of them cancelled, as Con
     const status = String(responses[0]?.trailers['grpc-status'] ?? `HTTP ${responses[0]?.headers[':status']}`);
     outcomes.set(status, (outcomes.get(status) ?? 0) + 1);
   }
-  expect(count).toBe(callsMin);
+  expect(count).toBe(callCount);
   // Shows that the sample produced every kind of response several times.
   for (const status of ['0', '3', '4', '6', '8', '12', '16', 'HTTP 405', 'HTTP 415']) {
     expect(outcomes.get(status) ?? 0, `responses with ${status}`).toBeGreaterThanOrEqual(5);

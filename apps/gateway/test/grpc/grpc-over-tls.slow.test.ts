@@ -3,7 +3,7 @@ import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { noCertificates } from '../helpers/certificates.ts';
 import { grpcTls, useGrpcTls } from '../helpers/grpc/grpc-tls.ts';
 
-// Runs the tests of the gRPC port's limits and of attacks over TLS.
+// Runs these tests of the gRPC port over TLS.
 
 if (!mustSkip('the gRPC port over TLS', noCertificates)) {
   const authority = useGrpcTls();
@@ -15,6 +15,6 @@ if (!mustSkip('the gRPC port over TLS', noCertificates)) {
   await import('./http2-bounds.test.ts');
 }
 
-test('the tests of this file use TLS', () => {
+test('the tests of this file use TLS if this machine can create certificates', () => {
   expect(grpcTls === undefined).toBe(noCertificates !== undefined);
 });

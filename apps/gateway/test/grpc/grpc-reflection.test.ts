@@ -118,7 +118,7 @@ test('a reflection call is limited in bytes and time, and is not logged', async 
   expect([server.calls, server.errors]).toEqual([[], []]);
 });
 
-test('the HTTP port serves neither health checks nor reflection', async () => {
+test('the HTTP port serves neither the health service nor reflection', async () => {
   const post = (path: string) =>
     fetch(`${gateway.url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
   for (const path of ['/grpc.health.v1.Health/Check', reflectionCall[':path']])

@@ -7,7 +7,7 @@ import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 const limitsOf = (sessions: readonly ClientHttp2Session[]) =>
   new Set(sessions.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
 
-test('authenticated connections share the limit of calls in flight, and shares grow when connections end', async () => {
+test('authenticated connections share the limit of calls in flight, and their shares grow when connections end', async () => {
   const limits = { maxConcurrentStreams: 100, streamsOfAllSessions: 128, concurrentStreamsMin: 16 };
   const server = await runGrpcServer({ limits });
   // A successful call makes a connection authenticated.
@@ -34,7 +34,7 @@ test('authenticated connections share the limit of calls in flight, and shares g
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
 });
 
-test('unauthenticated connections share a separate limit, which the first SETTINGS frame divides among all connections', async () => {
+test('unauthenticated connections share a separate limit, but the first limit of a connection counts all connections', async () => {
   const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
   const client = useSession(server.port);
   await sendCall(client, ordinaryCall('client'));
@@ -52,7 +52,7 @@ test('unauthenticated connections share a separate limit, which the first SETTIN
   await expect.poll(() => limitsOf(unauthenticated)).toEqual(new Set([16]));
 });
 
-test('all calls succeed that a client sends before it receives the limit of concurrent streams', async () => {
+test('all calls that a client sends before it receives the limit of concurrent streams succeed', async () => {
   const server = await runGrpcServer();
   // Until a client has received the settings, nghttp2 assumes a limit of 100.
   const bursts = Array.from({ length: 10 }, (_, index) => {

@@ -172,7 +172,8 @@ function twoCalls(): Buffer {
 }
 
 /**
- * The slow tests, over TLS, cut at every offset. A frame header has nine bytes, so every fifth offset cuts each header.
+ * The slow tests, over TLS, cut at every offset. A frame header has nine bytes, so cuts at every fifth offset split
+ * each header.
  */
 const cutEvery = grpcTls ? 1 : 5;
 

@@ -129,7 +129,7 @@ test('resets on connections from a trusted proxy are not counted', async () => {
   expect(await Promise.all(opened)).not.toContain(false);
 });
 
-/** Returns the first frame of the responses to two calls, on streams 1 and 3. */
+/** Returns the first frame of each response to two calls, on streams 1 and 3. */
 async function responsesTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFrame | undefined)[]> {
   const { port } = await runGrpcServer({ limits });
   const client = await useRawClient(port);

@@ -31,7 +31,7 @@ export const merchant: Merchant = {
   rateLimit: null,
 };
 
-/** The caller of a call by {@link merchant} that has one second left. */
+/** The caller of a call by {@link merchant}. The call has one second left. */
 export const caller: Caller<Merchant> = {
   account: merchant,
   ...credentials,

@@ -11,9 +11,11 @@ import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@order-g
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { createMerchant } from '@order-gateway/postgres/accounts';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
-import { onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, type TestContext, vi } from 'vitest';
+import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { readText } from '../../../../tools/test-resources.ts';
+import { stopTimeoutMs } from '../../src/start/process.ts';
 
 const folder = join(import.meta.dirname, '../..');
 
@@ -65,7 +67,10 @@ export function endLater(child: ChildProcess): void {
   children.push(child);
 }
 
-/** Creates a database with one merchant on the shared test server: gateways start twice as fast as on a new cluster. */
+/**
+ * Creates a database with one merchant on the shared test server, where gateways start twice as fast as on a new
+ * cluster.
+ */
 export async function newDatabase(): Promise<{ readonly databaseUrl: string; readonly credentials: Credentials }> {
   const database = await createMigratedDatabase();
   databases.push(database);
@@ -86,8 +91,8 @@ export async function newClusterDir(): Promise<string> {
 }
 
 /**
- * The environment variables of a program. One of them must name a database, because the default one is the developer's
- * database in the checkout.
+ * The environment variables of a program. One of them must name a database, because the default is the developer's
+ * database in the working tree.
  */
 type Variables = Readonly<Record<string, string>> & ({ readonly DATA_DIR: string } | { readonly DATABASE_URL: string });
 
@@ -169,6 +174,36 @@ export async function startOnNewDatabase(
 ): Promise<GatewayWithMerchant> {
   const { databaseUrl, credentials } = await newDatabase();
   return { ...(await startProcess({ DATABASE_URL: databaseUrl, ...variables })), databaseUrl, credentials };
+}
+
+/**
+ * Sends a signal to a gateway, calls `whileStopping`, and expects the gateway to end with exit code 0. If it reaches the
+ * limit of a graceful stop, which ends it with 1, and even a start takes longer than this limit, the machine is too
+ * busy: then the rest of the test is skipped.
+ */
+export async function stopGracefully(
+  child: ChildProcess,
+  skip: TestContext['skip'],
+  {
+    signal = 'SIGTERM',
+    whileStopping = async () => {},
+  }: { readonly signal?: NodeJS.Signals; readonly whileStopping?: () => Promise<void> } = {},
+): Promise<void> {
+  const signalledAt = performance.now();
+  child.kill(signal);
+  await whileStopping();
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  const isForced = child.exitCode === 1 && performance.now() - signalledAt > stopTimeoutMs;
+  const isTooBusy = isForced && (await startDuration()) > stopTimeoutMs;
+  skip(mustSkip('a graceful stop', isTooBusy ? 'this machine is too busy for its limit' : undefined));
+  expect(child.exitCode).toBe(0);
+}
+
+/** Returns how long a gateway with its own PostgreSQL takes to start, in milliseconds. */
+async function startDuration(): Promise<number> {
+  const startedAt = performance.now();
+  await startProcess({ DATA_DIR: await newClusterDir() });
+  return performance.now() - startedAt;
 }
 
 /**

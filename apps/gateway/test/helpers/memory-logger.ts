@@ -1,5 +1,4 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
-import type { FailureCode } from '@order-gateway/domain/failure';
 import type { Outcome, Protocol } from '../../src/intake/call.ts';
 import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
 
@@ -12,7 +11,7 @@ interface CallLine {
   readonly service_order_id?: number;
   readonly order_status?: string;
   readonly operation: string;
-  readonly code: Outcome & (FailureCode | string);
+  readonly code: Outcome;
   readonly http_status?: number;
   readonly grpc_status?: string;
   readonly fields?: readonly string[];
@@ -23,20 +22,26 @@ interface CallLine {
 export interface MemoryLogger {
   readonly logger: Logger;
   readonly calls: CallLine[];
-  /** Logged errors, except those that are the outcome of a call. */
+  /** Logged errors that are neither the outcome of a call nor in `outages`. */
   readonly errors: Readonly<Record<string, unknown>>[];
+  /** Logged outages of the database. On a very busy machine, they happen although the database runs. */
+  readonly outages: Readonly<Record<string, unknown>>[];
 }
 
-/** Creates the gateway's logger, but one that writes to memory. */
+const outageMessages = ['database lost', 'not ready for orders'];
+
+/** Creates a logger like the gateway's that writes to memory. */
 export function createMemoryLogger(): MemoryLogger {
   const calls: CallLine[] = [];
   const errors: Record<string, unknown>[] = [];
+  const outages: Record<string, unknown>[] = [];
   const logger = createLogger({
     write(line) {
       const entry = JSON.parse(line);
       if (entry.msg === 'call') calls.push(entry);
+      else if (outageMessages.includes(entry.msg)) outages.push(entry);
       else if (entry.level === 'error' && entry.msg !== 'calls not logged') errors.push(entry);
     },
   });
-  return { logger, calls, errors };
+  return { logger, calls, errors, outages };
 }

@@ -96,7 +96,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const credentials = await accounts.create('Test Shop', options.mode);
   const checkoutCredentials = await accounts.create('Checkout Service', 'checkout');
   const demo = options.hasDemo ? await createDemoMerchant(postgres.url) : undefined;
-  const { logger, calls, errors } = createMemoryLogger();
+  const { logger, calls, errors, outages } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const metrics = createMetrics();
   const admin = createAdminServer(metrics);
@@ -152,6 +152,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     headers: credentialHeaders(credentials),
     calls,
     errors,
+    outages,
     checkout: { url, credentials: checkoutCredentials, headers: credentialHeaders(checkoutCredentials) },
     url,
     accounts,

@@ -99,7 +99,7 @@ test.concurrent('1,000 slow requests get 408 and are disconnected, while ordinar
   expect(received).toEqual(new Set(['HTTP/1.1 408']));
 });
 
-test.concurrent('a connection opened before it is needed stays open, and only its request gets a response', async () => {
+test.concurrent('a connection opened long before its first request stays open, and gets no response until the request', async () => {
   const unused = await startGateway();
   const socket = connect(unused.httpPort, '127.0.0.1');
   const response = textOf(socket);

@@ -23,7 +23,7 @@ const localAddress = '127.0.0.2';
 for (const program of proxies) {
   const reason = missing(program) ?? noCertificates ?? notLinux;
   const isSkipped = mustSkip(`the configuration of ${program}`, reason);
-  const title = `behind ${program} as in deploy/, both ports serve TLS clients and see their addresses`;
+  const title = `behind ${program} as in deploy/, both ports serve TLS clients, and the gateway logs their addresses`;
   test.skipIf(isSkipped)(title, async () => {
     const authority = createAuthority();
     const gateway = await runGateway({ trustProxy: '127.0.0.1' });

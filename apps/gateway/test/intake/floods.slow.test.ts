@@ -209,28 +209,32 @@ const floods: readonly (readonly [name: string, flood: Flood | undefined])[] = [
   ],
   ['16 loops of 480 resets', { kind: 'resets', connections: 16 }],
   ['4 loops of messages in frames of one byte', { kind: 'tiny frames', connections: 4 }],
-  ['more idle sockets than both ports accept', { kind: 'idle', connections: 19_000 }],
+  // With a limit of 20,000 open files, the two ports together accept 16,000 connections.
+  ['19,000 idle sockets', { kind: 'idle', connections: 19_000 }],
 ];
 
-test.each(floods)('20 merchants at 20 calls per second beside %s', async (name, flood) => {
-  const started = flood === undefined ? undefined : await startFlood(flood);
-  const linesBefore = gateway.lines.length;
-  const cpuBefore = processSeconds(gateway.child.pid ?? 0);
-  const samples = await runMerchants();
-  const cpu = processSeconds(gateway.child.pid ?? 0) - cpuBefore;
-  const memoryMiB = peakResidentMiB(gateway.child.pid);
-  const report = await started?.end();
-  const ordinarySamples = samples.filter(({ isNew }) => !isNew);
-  const lines = gateway.lines.slice(linesBefore).map((line) => JSON.parse(line));
-  const logged = lines.filter(({ merchant_id }) => merchant_id !== undefined).map(({ duration_ms }) => duration_ms);
-  process.stdout.write(
-    `beside ${name}: ${describeSamples(ordinarySamples)}; first calls: ${describeSamples(samples.filter(({ isNew }) => isNew))}; ` +
-      `in the gateway: ${percentiles(logged)}; ${Math.round((100 * cpu * 1_000) / floodMs)} % of a core, ${memoryMiB} MiB, ` +
-      `${lines.length} log lines; flood: ${JSON.stringify(report ?? {})}\n`,
-  );
-  // docs/scaling.md allows a process this much memory, here after all earlier floods. Some calls fail if the machine is
-  // slow for seconds.
-  expect(memoryMiB).toBeLessThan(1_024);
-  const failures = samples.flatMap(({ failure }) => failure ?? []);
-  expect(failures.length / samples.length, failures.slice(0, 10).join('; ')).toBeLessThan(0.005);
-});
+test.each(floods)(
+  'beside %s, fewer than 0.5 % of the calls fail for 20 merchants at 20 calls per second each, within 1 GiB of memory',
+  async (name, flood) => {
+    const started = flood === undefined ? undefined : await startFlood(flood);
+    const linesBefore = gateway.lines.length;
+    const cpuBefore = processSeconds(gateway.child.pid ?? 0);
+    const samples = await runMerchants();
+    const cpu = processSeconds(gateway.child.pid ?? 0) - cpuBefore;
+    const memoryMiB = peakResidentMiB(gateway.child.pid);
+    const report = await started?.end();
+    const ordinarySamples = samples.filter(({ isNew }) => !isNew);
+    const lines = gateway.lines.slice(linesBefore).map((line) => JSON.parse(line));
+    const logged = lines.filter(({ merchant_id }) => merchant_id !== undefined).map(({ duration_ms }) => duration_ms);
+    process.stdout.write(
+      `beside ${name}: ${describeSamples(ordinarySamples)}; first calls: ${describeSamples(samples.filter(({ isNew }) => isNew))}; ` +
+        `in the gateway: ${percentiles(logged)}; ${Math.round((100 * cpu * 1_000) / floodMs)} % of a core, ${memoryMiB} MiB, ` +
+        `${lines.length} log lines; flood: ${JSON.stringify(report ?? {})}\n`,
+    );
+    // docs/scaling.md allows a process this much memory, here after all earlier floods. Some calls fail if the machine
+    // is slow for seconds.
+    expect(memoryMiB).toBeLessThan(1_024);
+    const failures = samples.flatMap(({ failure }) => failure ?? []);
+    expect(failures.length / samples.length, failures.slice(0, 10).join('; ')).toBeLessThan(0.005);
+  },
+);

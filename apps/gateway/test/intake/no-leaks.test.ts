@@ -7,7 +7,7 @@ import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from '../h
 import { rpcClients, rpcNames } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
 
-// No response may contain these texts: a card number, a secret, and an e-mail address.
+// Texts that must not leak: a card number, a secret, and an e-mail address.
 const sensitiveTexts = ['4111111111111111', `sk_${'Q7'.repeat(21)}z`, 'private.person@example.com'];
 
 const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && name !== 'service_type');

@@ -43,7 +43,7 @@ test('a call over the rate limit is rejected in every protocol before its body a
   expect(rejected).toContainEqual(expect.stringContaining('resource_exhausted'));
 });
 
-/** Runs both ports for two merchants, on a store that creates an order only when the test finishes it. */
+/** Runs both ports for two merchants, on a store in which each creation waits until the test lets it finish. */
 async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replaced: Partial<GatewayDeps> = {}) {
   const { logger } = createMemoryLogger();
   const other = { ...credentials, clientId: createClientId((count) => new Uint8Array(count).fill(8)) };
@@ -97,7 +97,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replac
   };
 }
 
-test('if one merchant uses all capacity, another merchant still gets its share as calls end', async () => {
+test('if one merchant uses all capacity, another merchant still gets its share immediately', async () => {
   const gateway = await runFullGateway(8);
   const { pending, json, grpc, other, finishAll } = gateway;
   const heavy = [...Array.from({ length: 4 }, () => json(credentials)), ...[1, 2, 3, 4].map(() => grpc(credentials))];
@@ -145,7 +145,7 @@ test('a cancelled call frees its capacity', async () => {
   await expect.poll(() => statuses).toContain(201);
 });
 
-test('if all slots are active, further calls wait for one, until their deadline', async () => {
+test("if a merchant's calls use all slots, its further calls wait for one until their deadline, but not another merchant's call", async () => {
   const { pending, json, grpc, other, finishAll } = await runFullGateway(8, 2);
   const active = [json(credentials), grpc(credentials)];
   await expect.poll(() => pending.length).toBe(2);

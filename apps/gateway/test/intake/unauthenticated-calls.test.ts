@@ -42,7 +42,7 @@ test('a form that arrives slowly takes no slot that a page needs', async () => {
   expect((await fetch(`${served.url}/payment/${order_token}`)).status).toBe(200);
 });
 
-test('failed authentications above their limit are rate_limited in every protocol', async () => {
+test('failed authentications above their limit are rate_limited, in JSON and gRPC', async () => {
   const response = await postOrder(unknownClient());
   expect(response.status).toBe(429);
   expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);

@@ -22,8 +22,8 @@ const cannotRun = mustSkip('alerts of a real Prometheus', missing('prometheus') 
 afterEach(endProcesses);
 
 /**
- * Runs Prometheus with the files of deploy/, but with a scrape interval of one second. Returns a function that gets the
- * names of the firing alerts.
+ * Runs Prometheus with the files of deploy/, but scrapes every second, and fires alerts after two seconds. Returns a
+ * function that gets the names of the firing alerts.
  */
 async function startPrometheus(target: string): Promise<() => Promise<string[]>> {
   const folder = await temporaryFolder();

@@ -39,7 +39,7 @@ async function buildah(...args: string[]): Promise<string> {
   return (await run('buildah', args, { cwd: root, env, maxBuffer: 1e8 })).stdout.trim();
 }
 
-/** Builds the image of this checkout. Returns its digest. */
+/** Builds the image of this working tree. Returns its digest. */
 async function build(tag: string): Promise<string> {
   const { stdout: committedAt } = await run('git', ['log', '-1', '--format=%ct'], { cwd: root });
   const secret = certificates === undefined ? [] : ['--secret', `id=ca,src=${certificates}`];
@@ -56,8 +56,8 @@ async function sizesIn(folder: string): Promise<Map<string, number>> {
 }
 
 /**
- * Returns a program and arguments that run a command as the image's user, on the image's file system. That is read-only
- * except for an empty /tmp.
+ * Returns a program and arguments that run a command as the image's user, on the image's file system, which is
+ * read-only except for an empty /tmp.
  */
 function inImage(folder: string, command: readonly string[]): [string, string[]] {
   const script = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -t tmpfs tmpfs "$0/tmp" &&

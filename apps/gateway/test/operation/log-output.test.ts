@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, type TestContext, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
-import { endProcesses, launch, newClusterDir } from '../helpers/gateway-process.ts';
+import { endProcesses, launch, newClusterDir, stopGracefully } from '../helpers/gateway-process.ts';
 import { exchange, statusesOf } from '../helpers/raw-http.ts';
 
 afterEach(endProcesses);
@@ -25,11 +24,7 @@ async function startWith(stdout: 'pipe' | number) {
       child.stdout?.destroy();
       child.stderr?.destroy();
     },
-    async end() {
-      const exit = once(child, 'exit');
-      child.kill('SIGTERM');
-      return (await exit)[0];
-    },
+    stop: (skip: TestContext['skip']) => stopGracefully(child, skip),
   };
 }
 
@@ -48,12 +43,12 @@ async function sendCalls(url: string, hundreds = 1): Promise<void> {
     expect(statusesOf(await exchange({ httpPort }, calls.join('')))).toEqual(calls.map(() => '200'));
 }
 
-test('a file gets every log line, including the last ones', async () => {
+test('a file gets every log line, including the last ones', async ({ skip }) => {
   const path = join(await newClusterDir(), 'log');
   const file = await open(path, 'a');
   const gateway = await startWith(file.fd);
   await sendCalls(gateway.url);
-  expect(await gateway.end()).toBe(0);
+  await gateway.stop(skip);
   await file.close();
   const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
   const entries = lines.map((line) => JSON.parse(line));
@@ -65,28 +60,31 @@ test('a file gets every log line, including the last ones', async () => {
 const alwaysFull = '/dev/full';
 const noFullDisk = existsSync(alwaysFull) ? undefined : `this machine has no ${alwaysFull}`;
 
-test.skipIf(mustSkip('a log on a full disk', noFullDisk))('on a full disk, only log lines are lost', async () => {
-  const full = await open(alwaysFull, 'w');
-  const gateway = await startWith(full.fd);
-  await sendCalls(gateway.url);
-  expect(await gateway.isLive()).toBe(true);
-  await expect.poll(gateway.stderr).toMatch(/^log lines are lost: .*ENOSPC/m);
-  expect(await gateway.end()).toBe(0);
-  await full.close();
-});
+test.skipIf(mustSkip('a log on a full disk', noFullDisk))(
+  'on a full disk, only log lines are lost',
+  async ({ skip }) => {
+    const full = await open(alwaysFull, 'w');
+    const gateway = await startWith(full.fd);
+    await sendCalls(gateway.url);
+    expect(await gateway.isLive()).toBe(true);
+    await expect.poll(gateway.stderr).toMatch(/^log lines are lost: .*ENOSPC/m);
+    await gateway.stop(skip);
+    await full.close();
+  },
+);
 
-test('a reader of the log that stops reading blocks neither responses nor an orderly stop', async () => {
+test('a reader of the log that stops reading blocks neither responses nor an orderly stop', async ({ skip }) => {
   const gateway = await startWith('pipe');
   // Nothing reads the pipe. On Linux, it is a pair of sockets that hold 208 KiB (socket(7), wmem_default).
   await sendCalls(gateway.url, 15);
   expect(await gateway.isLive()).toBe(true);
-  expect(await gateway.end()).toBe(0);
+  await gateway.stop(skip);
 });
 
-test('if standard output and standard error are closed, only log lines are lost', async () => {
+test('if standard output and standard error are closed, only log lines are lost', async ({ skip }) => {
   const gateway = await startWith('pipe');
   gateway.stopReading();
   await sendCalls(gateway.url);
   expect(await gateway.isLive()).toBe(true);
-  expect(await gateway.end()).toBe(0);
+  await gateway.stop(skip);
 });

@@ -29,7 +29,7 @@ test('counts calls by protocol, operation and code', async () => {
   expect(await scrape(gateway)).toMatch(/order_gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
 });
 
-test('shows readiness, overdue webhooks, database connections and the process under their usual names', async () => {
+test('exports metrics of readiness, overdue webhooks, database connections, background jobs and the process', async () => {
   const scraped = await scrape(gateway);
   const value = (series: string) => Number(scraped.match(new RegExp(`^${series} (\\S+)$`, 'm'))?.[1]);
   expect(value('order_gateway_ready')).toBe(1);
@@ -70,7 +70,7 @@ test('the admin port, health checks, OpenAPI document and metrics report the ver
   expect(await scrape(gateway)).toContain(`\norder_gateway_build_info{version="${version}",commit="`);
 });
 
-test('the admin port serves nothing but /metrics and /version, and the public ports have neither', async () => {
+test('the admin port serves nothing but /metrics and /version, and the HTTP port has neither', async () => {
   const url = `http://127.0.0.1:${gateway.adminPort}`;
   // Some scrapers send a query.
   for (const path of ['/metrics', '/metrics?x=1']) {

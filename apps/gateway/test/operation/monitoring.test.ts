@@ -14,7 +14,7 @@ import { brokenFacts } from '../stability/facts.ts';
 
 const folder = join(import.meta.dirname, '../../../../deploy/monitoring');
 
-/** The labels of each metric that a gateway exports after all of its parts were used, and of each histogram series. */
+/** The labels of each metric, and of each histogram series, that a gateway exports once all of its parts are in use. */
 let metrics: ReadonlyMap<string, ReadonlySet<string>>;
 
 const gateway = useGateway();
@@ -39,7 +39,7 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
   // Prometheus adds `job` and `instance` to every series, and creates `up` for every target.
   const found = new Map([
     ['up', new Set(['job', 'instance'])],
-    // Exported only by a gateway with workers, and by one with TLS.
+    // Only a gateway with workers exports the first of these, and only a gateway with TLS exports the second.
     ['order_gateway_worker_up', new Set(['job', 'instance', 'worker'])],
     ['x509_cert_not_after', new Set(['job', 'instance'])],
     // The metrics of blackbox_exporter, postgres_exporter and node_exporter.

@@ -88,7 +88,7 @@ test.skipIf(skip)('the end of a shell that started npx in the background does no
   await expect.poll(() => [shell.pid, shell.postgres].filter(isAlive)).toEqual([]);
 });
 
-test.skipIf(skip)('a gateway in its own session is not stopped with the package manager', async () => {
+test.skipIf(skip)('a gateway in its own session does not depend on the package manager that started it', async () => {
   // `detached` does the same as setsid(1), which some machines lack.
   const options = "{ detached: true, stdio: 'inherit' }";
   const script = `require('node:child_process').spawn('node', ['apps/gateway/src/main.ts'], ${options})`;

@@ -1,5 +1,4 @@
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { access, cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,7 +12,7 @@ import manifest from '../../../../package.json' with { type: 'json' };
 import { pnpm } from '../../../../tools/pnpm.ts';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
-import { endLater, endProcesses, runProgram } from '../helpers/gateway-process.ts';
+import { endLater, endProcesses, runProgram, stopGracefully } from '../helpers/gateway-process.ts';
 
 // Tests the image, compose.yaml, the Kubernetes manifests and the systemd unit, as far as that is possible without a
 // container engine.
@@ -58,7 +57,7 @@ async function buildImage(): Promise<string> {
   const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root });
   for (const path of stdout.trim().split('\n'))
     if (isShipped(path, patterns)) await cp(join(root, path), join(image, path));
-  // Uses the package store of this checkout. The folder may be on another disk, which would have its own store.
+  // Uses the package store of this working tree. The folder may be on another disk, which would have its own store.
   const { storeDir } = parse(await read('node_modules/.modules.yaml'));
   await run('sh', ['-c', installCommand.replace(`npx --yes ${manifest.packageManager}`, pnpm)], {
     cwd: image,
@@ -71,7 +70,9 @@ async function filesIn(folder: string): Promise<string[]> {
   return (await readdir(folder, { recursive: true })).toSorted();
 }
 
-test('the image has only production dependencies, and its programs migrate, start, are healthy, stop and write no file', async () => {
+test('the image has only production dependencies, and its programs migrate, serve, report health, stop and write no file', async ({
+  skip,
+}) => {
   const image = await buildImage();
   const packages = await readdir(join(image, 'node_modules/.pnpm'));
   expect(packages.length).toBeGreaterThan(50);
@@ -88,7 +89,6 @@ test('the image has only production dependencies, and its programs migrate, star
     const env = { ...options.env, MIGRATE: 'off', HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
     const child = spawn(program, programArguments, { ...options, env, stdio: ['ignore', 'pipe', 'inherit'] });
     endLater(child);
-    const exited = once(child, 'exit');
     let metricsUrl = '';
     for await (const line of createInterface({ input: child.stdout })) {
       const { msg, metrics_url } = JSON.parse(line);
@@ -100,15 +100,14 @@ test('the image has only production dependencies, and its programs migrate, star
     const probeOptions = (port: string) => ({ cwd: image, env: { PATH: process.env.PATH, ADMIN_PORT: port } });
     await run(probe, probeArguments, probeOptions(new URL(metricsUrl).port));
     await expect(run(probe, probeArguments, probeOptions('1'))).rejects.toMatchObject({ code: 1 });
-    child.kill('SIGTERM');
-    expect(await exited).toEqual([0, null]);
+    await stopGracefully(child, skip);
     expect(await filesIn(image)).toEqual(files);
   } finally {
     await drop();
   }
 });
 
-test('the Containerfile is valid and uses the versions of the checkout', async () => {
+test('the Containerfile is valid, and uses the versions and the start command of the working tree', async () => {
   expect(validate(await read('Containerfile'))).toEqual([]);
   const node = (await read('.node-version')).trim();
   expect(containerfile).toContain(`ARG BASE_IMAGE=docker.io/library/node:${node}-trixie-slim\n`);
@@ -151,7 +150,7 @@ test('every path and command in compose.yaml exists, and its PostgreSQL has the 
 });
 
 test.skipIf(mustSkip('the roles of compose.yaml', missing('psql')))(
-  'the PostgreSQL of compose.yaml gets the roles of its URLs, with their passwords',
+  'the PostgreSQL of compose.yaml has the roles and passwords of its URLs, and the gateway may not create merchants',
   async () => {
     const server = await startTestServer();
     onTestFinished(server.stop);

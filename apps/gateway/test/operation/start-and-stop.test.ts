@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -9,7 +8,6 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';
-import { stopTimeoutMs } from '../../src/start/process.ts';
 import {
   endProcesses,
   type GatewayProcess,
@@ -22,6 +20,7 @@ import {
   runProgram,
   startOnNewDatabase,
   startProcess,
+  stopGracefully,
 } from '../helpers/gateway-process.ts';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { postHead, statusesOf, textOf } from '../helpers/raw-http.ts';
@@ -49,7 +48,9 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(await created.json()).toMatchObject(stored);
 });
 
-test('gateways restart a PostgreSQL that exits, keep all orders, and leave no process when the last one stops', async () => {
+test('gateways restart a PostgreSQL that exits, keep all orders, and leave no process when the last one stops', async ({
+  skip,
+}) => {
   const dataDir = await newClusterDir();
   const starter = await startProcess({ DATA_DIR: dataDir });
   const joined = await startProcess({ DATA_DIR: dataDir });
@@ -91,16 +92,16 @@ test('gateways restart a PostgreSQL that exits, keep all orders, and leave no pr
     expect(replayed.status).toBe(200);
     expect(body).toMatchObject(stored);
   }
-  starter.child.kill('SIGTERM');
-  expect(await starter.exited).toBe(0);
+  await stopGracefully(starter.child, skip);
   expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
   // A terminal that is closed sends this signal.
-  joined.child.kill('SIGHUP');
-  expect(await joined.exited).toBe(0);
+  await stopGracefully(joined.child, skip, { signal: 'SIGHUP' });
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
-test('SIGTERM lets a request in flight finish, stops PostgreSQL, and ends the gateway with exit code 0 after the drain delay', async () => {
+test('SIGTERM lets a request in flight finish, stops PostgreSQL, and ends the gateway with exit code 0 after the drain delay', async ({
+  skip,
+}) => {
   const dataDir = await newClusterDir();
   const drainDelayMs = 500;
   const gateway = await startProcess({ DATA_DIR: dataDir, DRAIN_DELAY_MS: String(drainDelayMs) });
@@ -113,11 +114,13 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL, and ends the ga
   // When another connection gets a response, the gateway has read the headers on the first one.
   await postOrder({ url: gateway.url, credentials }, '{}');
   const stoppedAt = performance.now();
-  gateway.child.kill('SIGTERM');
-  await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
-  socket.write(body.slice(100));
-  expect(statusesOf(await response)).toEqual(['201']);
-  expect(await gateway.exited).toBe(0);
+  await stopGracefully(gateway.child, skip, {
+    async whileStopping() {
+      await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
+      socket.write(body.slice(100));
+      expect(statusesOf(await response)).toEqual(['201']);
+    },
+  });
   expect(performance.now() - stoppedAt).toBeGreaterThan(drainDelayMs);
   // The process stays listed until the system has reaped it.
   await expect.poll(() => isAlive(pid)).toBe(false);
@@ -145,16 +148,10 @@ test.for([
   const dataDir = await newFolder();
   const { child } = launch([script, ...args], { DATA_DIR: dataDir });
   child.stdout?.resume();
-  const exit = once(child, 'exit');
   // On a busy machine, a command may end before the test detects that PostgreSQL has started.
   const started = () => child.exitCode ?? postgresPid(dataDir).catch(() => 'none');
   await expect.poll(started, { interval: 5 }).not.toBe('none');
-  const signalledAt = performance.now();
-  child.kill('SIGTERM');
-  const [code] = await exit;
-  const isForced = code === 1 && performance.now() - signalledAt > stopTimeoutMs;
-  skip(mustSkip('a stop while PostgreSQL starts', isForced ? 'this machine is too busy for its limit' : undefined));
-  expect(code).toBe(0);
+  await stopGracefully(child, skip);
   await expect(postgresPid(dataDir)).rejects.toThrow();
 });
 
@@ -221,7 +218,7 @@ test.each([
   },
 );
 
-test('an unusable host, an unreachable database and each invalid variable are reported in one line', async () => {
+test('an unusable host, an unreachable database and invalid variables are reported in one line each', async () => {
   const { databaseUrl } = await newDatabase();
   const runMain = (variables: Record<string, string>) =>
     runProgram('src/main.ts', [], { DATABASE_URL: databaseUrl, ...variables });
@@ -262,7 +259,7 @@ test('a start that loses its database after checking the schema prints one line'
   expect(connections).toBeGreaterThan(1);
 });
 
-test('a start that cannot store its demo merchant exits before it opens a port, and stops PostgreSQL', async () => {
+test('a start that cannot read its demo merchant exits before it is ready, and stops PostgreSQL', async () => {
   const dataDir = await newClusterDir();
   // The file can't be read, because a folder is in its place.
   await mkdir(join(dataDir, 'demo-merchant.json'));

@@ -12,7 +12,7 @@ import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { readText, temporaryFolder } from '../../../../tools/test-resources.ts';
 import { createAuthority, noCertificates } from '../helpers/certificates.ts';
-import { endLater, endProcesses } from '../helpers/gateway-process.ts';
+import { endLater, endProcesses, stopGracefully } from '../helpers/gateway-process.ts';
 
 // Runs the unit without systemd: its command, as another user, with copies of the files that LoadCredential names.
 
@@ -32,7 +32,7 @@ const mayRead = (path: string) =>
   );
 const reason = (await mayRead(join(root, 'apps/gateway/src/main.ts')))
   ? noCertificates
-  : 'another user cannot read the checkout';
+  : 'another user cannot read the working tree';
 
 /** The folder in which systemd puts the credentials of the unit. */
 const systemdFolder = '/run/credentials/order-gateway.service';
@@ -49,7 +49,7 @@ async function runGuide(part: string, etc: string, cwd: string): Promise<void> {
 }
 
 /**
- * Copies the files and folders of LoadCredential, readable for the service's user only, as systemd does. Returns the
+ * Copies the files and folders of LoadCredential, readable only by the service's user, as systemd does. Returns the
  * folder with the copies.
  */
 async function loadCredentials(etc: string): Promise<string> {
@@ -87,7 +87,7 @@ async function startUnit(etc: string) {
 
 test.skipIf(mustSkip('the unit with TLS', reason))(
   'the unit connects to the database over TLS and serves TLS, with the files of the installation guide',
-  async () => {
+  async ({ skip }) => {
     const server = await startTestServer();
     onTestFinished(server.stop);
     const tls = new URLSearchParams(await enableTls(server.url));
@@ -125,8 +125,6 @@ test.skipIf(mustSkip('the unit with TLS', reason))(
       `select distinct ssl from pg_stat_activity join pg_stat_ssl using (pid) where datname = '${new URL(database.url).pathname.slice(1)}'`,
     );
     expect(sessions).toEqual([{ ssl: true }]);
-    const exited = once(child, 'exit');
-    child.kill('SIGTERM');
-    expect(await exited).toEqual([0, null]);
+    await stopGracefully(child, skip);
   },
 );

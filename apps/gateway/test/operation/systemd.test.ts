@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { afterEach, expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
-import { endLater, endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
+import { endLater, endProcesses, startOnNewDatabase, stopGracefully } from '../helpers/gateway-process.ts';
 
 // Tests the notifications to systemd. A script takes the place of systemd.
 
@@ -25,9 +25,9 @@ while True:
   if notification != 'BARRIER=1': print(notification, flush=True)
 `;
 
-test.skipIf(mustSkip('notifications to systemd', missing('systemd-notify') ?? missing('python3'))).each(['1', '2'])(
+test.skipIf(mustSkip('notifications to systemd', missing('systemd-notify') ?? missing('python3'))).for(['1', '2'])(
   'with WORKERS=%s, systemd is notified once when the gateway is ready, and once when it stops',
-  async (WORKERS) => {
+  async (WORKERS, { skip }) => {
     const socket = join(await temporaryFolder(), 'notify');
     const systemd = spawn('python3', ['-c', receiver, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
     endLater(systemd);
@@ -40,8 +40,7 @@ test.skipIf(mustSkip('notifications to systemd', missing('systemd-notify') ?? mi
     // SIGHUP reloads certificates. Without TLS, it has no effect.
     gateway.child.kill('SIGHUP');
     expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
-    gateway.child.kill('SIGTERM');
-    expect(await gateway.exited).toBe(0);
+    await stopGracefully(gateway.child, skip);
     await expect.poll(() => notifications).toEqual(['bound', 'READY=1', 'STOPPING=1']);
     await expect.poll(() => gateway.lines.filter((line) => line.includes('stopping'))).toHaveLength(1);
   },

@@ -6,7 +6,7 @@ import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterEach, expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { listen } from '../../../../tools/test-resources.ts';
-import { endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
+import { endProcesses, startOnNewDatabase, stopGracefully } from '../helpers/gateway-process.ts';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
 
@@ -48,7 +48,7 @@ async function startCollector() {
   return { spans, resources, url: `http://127.0.0.1:${await listen(server)}` };
 }
 
-test("a call is a span in its client's trace, and its log line has the trace id", async () => {
+test("a call is a span in its client's trace, and its log line has the trace id", async ({ skip }) => {
   const collector = await startCollector();
   const gateway = await startOnNewDatabase({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -62,8 +62,7 @@ test("a call is a span in its client's trace, and its log line has the trace id"
   expect((await postOrder(gateway, validOrderInput({ order_id: 'untraced' }))).status).toBe(201);
   const calls = () => gateway.lines.map((line) => JSON.parse(line)).filter(({ trace_id: id }) => id === traceId);
   await expect.poll(calls).toMatchObject([{ operation: 'CreateOrder', code: 'created' }]);
-  gateway.child.kill('SIGTERM');
-  expect(await gateway.exited).toBe(0);
+  await stopGracefully(gateway.child, skip);
   const [call, ...others] = collector.spans.filter(({ name }) => name === 'POST /order');
   expect(call).toMatchObject({ traceId, parentSpanId });
   expect(others).toEqual([]);
@@ -89,7 +88,9 @@ test("a call is a span in its client's trace, and its log line has the trace id"
   });
 });
 
-test('OTEL_ variables name the service and select the sampler, and the spans of a failed call have an error status', async () => {
+test('OTEL_ variables name the service and select the sampler, and the spans of a failed call have an error status', async ({
+  skip,
+}) => {
   const collector = await startCollector();
   const gateway = await startOnNewDatabase({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -101,8 +102,7 @@ test('OTEL_ variables name the service and select the sampler, and the spans of 
   await runQuery(gateway.databaseUrl, 'alter table orders drop column customer_phone');
   const headers = credentialHeaders(gateway.credentials);
   await expect(grpcClient(OrderService, gateway).createOrder(orderMessage('failing'), { headers })).rejects.toThrow();
-  gateway.child.kill('SIGTERM');
-  expect(await gateway.exited).toBe(0);
+  await stopGracefully(gateway.child, skip);
   expect(valuesOf(collector.resources[0] ?? [])).toMatchObject({
     'service.name': 'payments',
     'deployment.environment.name': 'staging',

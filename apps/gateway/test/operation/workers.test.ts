@@ -21,6 +21,7 @@ import {
   runProgram,
   startOnNewDatabase,
   startProcess,
+  stopGracefully,
 } from '../helpers/gateway-process.ts';
 import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage } from '../helpers/send-order.ts';
@@ -114,7 +115,7 @@ test('connections to both ports are divided among the workers, and one page has 
   const counts = [
     ...page.matchAll(/^order_gateway_call_duration_seconds_count\{.*"CreateOrder".*,worker="[12]"\} (\d+)$/gm),
   ];
-  // The last one is the order that the start creates for its banner.
+  // The last term is for the order that the start creates for its banner.
   expect(counts.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(4 + 4 + 4 + 1);
   expect(page).toContain(bothAreUp);
   expect(page.match(/^# TYPE order_gateway_memory_bytes /gm)).toHaveLength(1);
@@ -141,17 +142,20 @@ test('a worker that is killed is replaced, and only its own connections are lost
   expect(await scrape()).toContain(bothAreUp);
 });
 
-test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and ends with 0', async () => {
+test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and ends with 0', async ({ skip }) => {
   const processes = [await postgresPid(dataDir), ...workersOf(gateway)];
   const sendBodies = Promise.withResolvers<void>();
   const inFlight = createOn(newConnections(), 'in-flight', sendBodies.promise);
   const nextStatuses = watchHealth(gateway);
   expect(await nextStatuses()).toEqual([SERVING, SERVING]);
-  for (const pid of [gateway.child.pid ?? Number.NaN, ...processes.slice(1)]) process.kill(pid, 'SIGTERM');
-  expect(await nextStatuses()).toEqual([NOT_SERVING, NOT_SERVING]);
-  sendBodies.resolve();
-  expect((await inFlight).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
-  expect(await gateway.exited).toBe(0);
+  await stopGracefully(gateway.child, skip, {
+    async whileStopping() {
+      for (const pid of processes.slice(1)) process.kill(pid, 'SIGTERM');
+      expect(await nextStatuses()).toEqual([NOT_SERVING, NOT_SERVING]);
+      sendBodies.resolve();
+      expect((await inFlight).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+    },
+  });
   // A process stays listed until the system has reaped it.
   await expect.poll(() => processes.filter(isAlive)).toEqual([]);
 });

@@ -10,7 +10,7 @@ import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from '../helpers/grpc/rp
 import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
 import { orderMessage, postOrder } from '../helpers/send-order.ts';
 
-// Errors that a healthy gateway never returns. Each test causes one in a real gateway and checks it in every protocol.
+// Errors that no fixture can provoke. Each test causes one in a real gateway and checks it in every protocol.
 // The fixtures show all other errors.
 
 let orders = 0;
@@ -55,7 +55,7 @@ function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRet
   return [`json ${httpStatus}`, ...rpc].map((protocol) => ({ protocol, code, hasRetryAfter }));
 }
 
-test('a merchant over its rate limit: rate_limited in every protocol, with Retry-After, and the log names it', async () => {
+test('a merchant over its rate limit: rate_limited in every protocol, with Retry-After, and the log names the merchant', async () => {
   // With a limit below one call per second, no call is ever allowed.
   const gateway = await runGateway({ rateLimit: 0.5 });
   const { calls } = gateway;
@@ -103,7 +103,7 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   expect((await grpcClient(Health, gateway).check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
   expect(await probe('live')).toEqual([200, 'no-store']);
   // The log reports the cause once, and has each call with a 5xx response at error level.
-  expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
+  expect(gateway.outages.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
     ['database lost', 'string'],
     ['not ready for orders', 'string'],
   ]);
@@ -111,7 +111,7 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   expect(new Set(unavailable.map(({ level }) => level))).toEqual(new Set(['error']));
 });
 
-test('an order that waits too long for a busy database: deadline_exceeded, and its statement is cancelled', async () => {
+test('while the table of orders is locked, orders that wait for a batch: deadline_exceeded; orders in a batch: unavailable', async () => {
   const gateway = await runGateway();
   await (await postOrder(gateway)).text();
   const sql = postgres(gateway.databaseUrl, { max: 1 });

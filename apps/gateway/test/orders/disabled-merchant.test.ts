@@ -43,8 +43,12 @@ test('while a merchant is disabled, no payment of its orders can start, but a pa
   const checkout = grpcClient(CheckoutService, gateway);
   const headers = gateway.checkout.headers;
   const { order_token: orderToken } = order;
-  const unresolved = await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }));
-  expect(unresolved).toEqual({ code: Code.NotFound, reason: 'not_found' });
+  for (const call of [
+    checkout.resolvePaymentLink({ orderToken }, { headers }),
+    checkout.startPayment({ orderToken, attemptId: 'attempt' }, { headers }),
+  ]) {
+    expect(await rpcErrorOf(call)).toEqual({ code: Code.NotFound, reason: 'not_found' });
+  }
   expect((await postPayment(gateway.checkout, orderToken)).status).toBe(200);
   expect(await checkout.resolvePaymentLink({ orderToken }, { headers })).toMatchObject({
     order: { orderId: order.order_id },

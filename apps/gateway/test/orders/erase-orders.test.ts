@@ -87,9 +87,13 @@ test.each([
   expect(await orders(args)).toEqual({ code: 2, stdout: '', stderr: `${message}\n` });
 });
 
-test('without SECRETS_KEY nothing is erased', async () => {
+test('without SECRETS_KEY, nothing is erased, and the error names the variable', async () => {
+  const customer_email = 'kept@example.com';
+  await postOrder(gateway, validOrderInput({ order_id: 'kept', customer_email }));
   const stderr = expect.stringContaining('Set SECRETS_KEY first');
-  expect(await orders(['erase', '--email', 'a@b'], '')).toMatchObject({ code: 1, stderr });
+  expect(await orders(['erase', '--email', customer_email], '')).toMatchObject({ code: 1, stderr });
+  const emails = await runQuery(gateway.databaseUrl, "select customer_email from orders where order_id = 'kept'");
+  expect(emails).toEqual([{ customer_email }]);
 });
 
 test('with RETENTION_DAYS, a gateway erases older orders and keeps newer ones', async () => {

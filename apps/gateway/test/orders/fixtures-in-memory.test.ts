@@ -66,7 +66,7 @@ beforeAll(async () => {
 });
 
 test.each(supported.map((fixture) => [`${fixture.folder}/${fixture.file}`, fixture] as const))(
-  '%s',
+  'the in-memory store passes the fixture %s',
   async (file, fixture) => {
     const target = { clients, merchants, validOrder, orderId: `${file.replace('/', '-')}.` };
     let first: CallResponse | undefined;

@@ -33,7 +33,7 @@ async function nextEvent({ next }: ReturnType<typeof watch>): Promise<WatchEvent
   }
 }
 
-test('streams past and new events in order, each with a cursor for streams and lists', async () => {
+test('WatchEvents streams past and new events in order, each with a cursor for streams and lists', async () => {
   for (const orderId of ['one', 'two']) await cancelNewOrder(gateway, orderId);
   const stream = watch();
   const first = await nextEvent(stream);
@@ -47,7 +47,7 @@ test('streams past and new events in order, each with a cursor for streams and l
   expect(body.events.map(({ data }: { data: { order_id: string } }) => data.order_id)).toEqual(['two', 'three']);
 });
 
-test('is not found on the HTTP port, over Connect or gRPC-Web', async () => {
+test('WatchEvents is not found on the HTTP port, over Connect or gRPC-Web', async () => {
   const url = `${gateway.url}/gateway.v1.EventService/WatchEvents`;
   for (const type of ['application/json', 'application/connect+json', 'application/grpc-web+proto']) {
     const headers = { ...gateway.headers, 'content-type': type };
@@ -57,7 +57,7 @@ test('is not found on the HTTP port, over Connect or gRPC-Web', async () => {
   expect(gateway.errors).toEqual([]);
 });
 
-test('streams only the events that the filters select, and heartbeats with a cursor if there are none', async () => {
+test('WatchEvents streams only the events that the filters select, and heartbeats with a cursor if there are none', async () => {
   const filtered = watch({ types: ['order.cancelled'], orderId: 'filtered' });
   const empty = watch({ types: ['order.paid'] });
   for (const orderId of ['other', 'filtered']) await cancelNewOrder(gateway, orderId);
@@ -67,7 +67,7 @@ test('streams only the events that the filters select, and heartbeats with a cur
   expect(cursor).not.toBe('');
 });
 
-test('rejects streams above the limit of a merchant, until one ends', async () => {
+test('WatchEvents rejects streams above the limit of a merchant until one of them ends', async () => {
   const limited = await runGateway();
   await cancelNewOrder(limited, 'limit');
   const streams = Array.from({ length: eventWatchLimits.streamsPerMerchant }, () => watch({}, limited));
@@ -80,7 +80,7 @@ test('rejects streams above the limit of a merchant, until one ends', async () =
   await expect.poll(() => nextEvent(watch({}, limited)).then(orderIdOf, () => undefined)).toBe('limit');
 });
 
-test('ends with UNAVAILABLE when the gateway stops', async () => {
+test('a stream ends with UNAVAILABLE when the gateway stops', async () => {
   const stopping = await runGateway();
   await cancelNewOrder(stopping, 'stopping');
   const stream = watch({}, stopping);
@@ -90,7 +90,7 @@ test('ends with UNAVAILABLE when the gateway stops', async () => {
   expect(await ended).toMatchObject({ code: Code.Unavailable });
 });
 
-test('ends at the next event or heartbeat after the merchant is disabled', async () => {
+test('a stream ends at the next event or heartbeat after the merchant is disabled', async () => {
   const disabling = await runGateway();
   await cancelNewOrder(disabling, 'revoked');
   const stream = watch({}, disabling);

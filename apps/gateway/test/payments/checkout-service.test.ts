@@ -21,7 +21,7 @@ test('a refused payment is counted, and the log says which checkout system repor
   expect(refusals.map(([, labels, count]) => [labels, count]).filter(([, count]) => count !== '0')).toEqual([
     ['code="order_expired",mode="live"', '1'],
   ]);
-  // Each code and mode has a counter from the start, so that the first refused payment increases one.
+  // Each code and mode has a counter from the start, so that even the first refused payment shows as an increase.
   expect(refusals).toHaveLength(8);
 });
 

@@ -21,7 +21,7 @@ async function returnOfDemoOrder(): Promise<URL> {
   return returnOf(order?.paymentLink ?? '');
 }
 
-test('GET /demo/return shows what a shop receives, with a valid signature, even after a rotation', async () => {
+test('GET /demo/return shows what a shop receives, with a valid signature, even after the demo merchant’s endpoint changes', async () => {
   const { status, headers, text } = await fetchPage((await returnOfDemoOrder()).href);
   expect(status).toBe(200);
   expect(Object.fromEntries(headers)).toMatchObject({

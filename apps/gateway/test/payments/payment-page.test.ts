@@ -48,7 +48,7 @@ describe('GET /payment/{order_token}', () => {
     expect((await callJson(gateway, 'GET', '/order/shown')).body).toMatchObject(created);
   });
 
-  test('200: shows neither the customer’s data nor the token, in any language or format', async () => {
+  test('200: without a checkout, contains neither the customer’s data nor the token, in any language or format', async () => {
     const token = await newToken(gateway);
     const order = validOrderInput();
     const personal = Object.entries(order).filter(([name, value]) => name.startsWith('customer_') && value !== '');
@@ -69,7 +69,7 @@ describe('GET /payment/{order_token}', () => {
     expect((await getPage(gateway, `${order_token}?lang=pl`, french)).text).toContain('<html lang="pl"');
   });
 
-  test('200: links to the checkout; without one, it sends the customer back to the merchant', async () => {
+  test('200: the page links to the checkout; without a checkout, it tells the customer to go back to the merchant', async () => {
     const without = await getPage(gateway, await newToken(gateway));
     expect(without.text).toContain(
       'Online payment is not available on this page. Go back to <bdi>Test Shop</bdi> to pay.',
@@ -109,7 +109,7 @@ describe('GET /payment/{order_token}', () => {
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
-  test('200: logs one line, without the token', async () => {
+  test('200: logs the call without the token', async () => {
     const token = await newToken(gateway);
     await getPage(gateway, token, { 'x-request-id': 'page-1' });
     await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ request_id: 'page-1', code: 'ok' });
@@ -157,15 +157,18 @@ describe('GET /payment/{order_token} of an unknown link', () => {
     expect(gateway.errors).toEqual([]);
   });
 
-  test.each([unknownToken, '%zz'])('404: %j is a problem document with Accept: application/json', async (token) => {
-    const { status, headers, text } = await getPage(gateway, token, { accept: 'application/json' });
-    expect([status, headers.get('content-type')]).toEqual([404, expect.stringContaining('application/problem+json')]);
-    expect(JSON.parse(text)).toMatchObject({ code: 'not_found', request_id: headers.get('x-request-id') });
-  });
+  test.each([unknownToken, '%zz'])(
+    '404: for %j, returns a problem document if the request accepts application/json',
+    async (token) => {
+      const { status, headers, text } = await getPage(gateway, token, { accept: 'application/json' });
+      expect([status, headers.get('content-type')]).toEqual([404, expect.stringContaining('application/problem+json')]);
+      expect(JSON.parse(text)).toMatchObject({ code: 'not_found', request_id: headers.get('x-request-id') });
+    },
+  );
 });
 
-describe('GET /payment/{order_token}: every response', () => {
-  test('forbids caches, referrers, search engines, frames and scripts in its headers', async () => {
+describe('GET /payment/{order_token}: headers and outages', () => {
+  test('has headers that forbid caching, referrers, indexing, framing and foreign scripts', async () => {
     const token = await newToken(gateway);
     const responses = await Promise.all([
       getPage(gateway, token),
@@ -196,6 +199,7 @@ describe('GET /payment/{order_token}: every response', () => {
     const { status, text, headers } = await getPage(withoutDatabase, token, { 'accept-language': 'de' });
     expect([status, headers.get('cache-control')]).toEqual([503, 'no-store']);
     expect(text).toContain(pageTexts.de.troubleTitle);
+    expect(text).toContain(pageTexts.de.troubleText);
     const json = await getPage(withoutDatabase, token, { accept: 'application/json' });
     expect([json.status, JSON.parse(json.text)]).toMatchObject([503, { code: 'unavailable' }]);
   });

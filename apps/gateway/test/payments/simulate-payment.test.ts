@@ -37,8 +37,10 @@ async function eventsOf(orderId: string): Promise<string[]> {
 }
 
 async function expire(orderId: string): Promise<void> {
-  const end = "order_expires_at = now() - interval '1 s'";
-  await runQuery(gateway.databaseUrl, `update orders set ${end} where order_id = '${orderId}'`);
+  await runQuery(
+    gateway.databaseUrl,
+    `update orders set order_expires_at = now() - interval '1 s' where order_id = '${orderId}'`,
+  );
 }
 
 const callOf = (requestId: string) => gateway.calls.find(({ request_id }) => request_id === requestId);
@@ -52,7 +54,7 @@ async function simulateInJson(token: string, body: string, headers: Record<strin
 }
 
 describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
-  test('303: pays the order in full, once, and leads to the return link each time', async () => {
+  test('303: pays the order in full, once, and redirects to the return URL each time', async () => {
     const before = Date.now();
     const token = await newToken('paid');
     const { status, headers, text } = await simulate(token, 'outcome=pay');
@@ -69,7 +71,7 @@ describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
     expect(await eventsOf('paid')).toEqual(['order.paid']);
   });
 
-  test('303: one of many concurrent payments counts, and all lead to the return link', async () => {
+  test('303: one of many concurrent payments counts, and all redirect to the return URL', async () => {
     const token = await newToken('paid-at-once');
     const all = await Promise.all(Array.from({ length: 20 }, () => simulate(token, 'outcome=pay')));
     const locations = all.map(({ status, headers }) => `${status} ${headers.get('location')}`);
@@ -123,7 +125,7 @@ describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
 
 describe('POST /payment/{order_token}/simulate with outcome=expire', () => {
   test.each([undefined, new Date(Date.now() + 3_600_000).toISOString()])(
-    '200: an order with the expiry %s expires now, once',
+    '200: an order with the expiry %s expires immediately, and only once',
     async (order_expires_at) => {
       const orderId = `expired-now-${order_expires_at !== undefined}`;
       const token = await newToken(orderId, { order_expires_at });
@@ -155,18 +157,21 @@ describe('POST /payment/{order_token}/simulate with outcome=pay_late', () => {
     ['UN_PAID', 'order_expired', ['order.expired'], () => {}],
     ['PAID', 'order_already_paid', ['order.paid'], (token: string) => simulate(token, 'outcome=pay')],
     ['CANCELLED', 'order_cancelled', ['order.cancelled'], () => cancel('late-CANCELLED')],
-  ] as const)('409: a payment of an order that is %s is refused, once', async (status, code, events, endOrder) => {
-    const orderId = `late-${status}`;
-    const token = await newToken(orderId);
-    await endOrder(token);
-    for (const _ of ['first', 'again']) {
-      expect(await simulateInJson(token, 'outcome=pay_late')).toMatchObject({ status: 409 });
-    }
-    expect((await find(orderId)).refused_payments).toEqual([
-      expect.objectContaining({ code, payment_id: expect.stringMatching(/^test_[0-9A-Za-z]{24}$/) }),
-    ]);
-    expect(await eventsOf(orderId)).toEqual([...events, 'order.payment_refused']);
-  });
+  ] as const)(
+    '409: a late payment of an order that was %s is refused, and recorded once',
+    async (status, code, events, endOrder) => {
+      const orderId = `late-${status}`;
+      const token = await newToken(orderId);
+      await endOrder(token);
+      for (const _ of ['first', 'again']) {
+        expect(await simulateInJson(token, 'outcome=pay_late')).toMatchObject({ status: 409 });
+      }
+      expect((await find(orderId)).refused_payments).toEqual([
+        expect.objectContaining({ code, payment_id: expect.stringMatching(/^test_[0-9A-Za-z]{24}$/) }),
+      ]);
+      expect(await eventsOf(orderId)).toEqual([...events, 'order.payment_refused']);
+    },
+  );
 });
 
 test('409: while a payment is in progress, the form simulates nothing and the page says so', async () => {
@@ -278,7 +283,7 @@ describe('POST /payment/{order_token}/simulate from a browser', () => {
   });
 });
 
-test('every response has the headers of the page, and form-action allows the return only if there is a form', async () => {
+test('every response has the headers of the page, and form-action allows other sites only if there is a form', async () => {
   const token = await newToken('headers');
   const declined = await simulate(token, 'outcome=decline');
   const furtherResponses = [
@@ -301,7 +306,7 @@ test('every response has the headers of the page, and form-action allows the ret
   for (const { headers } of furtherResponses) expect(formActionOf(headers)).toBe("'none'");
 });
 
-test('logs one line per call, without the token', async () => {
+test('logs the call without the token', async () => {
   const token = await newToken('logged');
   await simulate(token, 'outcome=pay', { 'x-request-id': 'simulated' });
   await expect.poll(() => callOf('simulated')).toMatchObject({ code: 'ok' });

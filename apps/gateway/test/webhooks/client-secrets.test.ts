@@ -18,7 +18,7 @@ const withSecret = ({ url, credentials }: Caller, clientSecret: string) => ({
   credentials: { ...credentials, clientSecret },
 });
 
-test('a merchant revokes its secret with a new one, and both changes are in the audit log under its id', async () => {
+test('a merchant uses a new secret to revoke its first one, and both changes are in the audit log under its client id', async () => {
   const merchant = await gateway.newMerchant();
   const { body: created } = await callJson(merchant, 'POST', '/client_secrets');
   expect(created.client_secret).toMatch(/^sk_[0-9A-Za-z]{43}$/);

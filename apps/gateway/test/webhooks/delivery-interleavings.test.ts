@@ -3,7 +3,7 @@ import { exploreDeliveries } from '../helpers/interleavings/deliveries.ts';
 
 // In `delivery-interleavings.slow.test.ts`, attempts also fail and endpoints change.
 
-test('an event is delivered at least once, in any order of the steps of two processes, even if one dies before any step', async () => {
+test('an event is delivered at least once, in any order of the steps of two processes, even if one of them dies before any step', async () => {
   const explored = await exploreDeliveries({});
   process.stdout.write(`${JSON.stringify(explored)}\n`);
   expect(explored.schedules).toBeGreaterThan(50);

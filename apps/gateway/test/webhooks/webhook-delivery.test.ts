@@ -180,7 +180,7 @@ test('an orderly stop lets attempts in flight finish', async () => {
   expect(await stateOf(merchantId)).toMatchObject({ isDelivered: true });
 });
 
-test('a stop cuts off attempts that take too long, and keeps their deliveries for another process', async () => {
+test('a stop cuts off attempts that take too long, and records no result for them', async () => {
   const { promise: received, resolve: receive } = Promise.withResolvers<ServerResponse>();
   const { merchantId, receiver } = await newMerchant((_, response) => receive(response));
   await storeEvent(merchantId);
@@ -192,7 +192,7 @@ test('a stop cuts off attempts that take too long, and keeps their deliveries fo
   expect(receiver.received).toHaveLength(1);
 });
 
-test('endpoints that hang or fail do not delay other endpoints, and get few concurrent attempts', async () => {
+test('endpoints that hang or fail do not delay other endpoints, and hanging ones get few concurrent attempts', async () => {
   const hanging = await Promise.all(Array.from({ length: 8 }, () => newMerchant(() => {})));
   const failing = await Promise.all(Array.from({ length: 4 }, () => newMerchant(respondWith(500))));
   const healthy = await Promise.all(Array.from({ length: 8 }, () => newMerchant()));
@@ -200,10 +200,13 @@ test('endpoints that hang or fail do not delay other endpoints, and get few conc
   // More events than an endpoint may have attempts in flight.
   const eventsPerMerchant = webhookLimits.perEndpoint + 4;
   await storeEvents(database.sql, all, eventsPerMerchant);
-  // No hanging attempt ends during the test.
-  startDelivery(() => 3_600, 600_000);
-  const delivered = () => healthy.reduce((count, { receiver }) => count + receiver.received.length, 0);
-  await expect.poll(delivered).toBe(healthy.length * eventsPerMerchant);
+  // No hanging attempt ends during the test. On a busy machine, an attempt can fail at a healthy endpoint too.
+  startDelivery(() => 1, 600_000);
+  const eventsOf = ({ received }: WebhookReceiver) =>
+    new Set(received.map(({ headers }) => headers['webhook-id'])).size;
+  await expect
+    .poll(() => healthy.map(({ receiver }) => eventsOf(receiver)))
+    .toEqual(healthy.map(() => eventsPerMerchant));
   for (const { receiver } of hanging) {
     expect(receiver.received.length).toBeLessThanOrEqual(webhookLimits.perEndpoint);
   }
@@ -227,7 +230,7 @@ test('failing endpoints, however many, get only a part of the attempts in flight
   expect(hanging.received.length).toBe(webhookLimits.failingAttemptsMax);
 });
 
-test('an endpoint with a slow attempt gets no other attempt until that one has ended', async () => {
+test('an endpoint with a slow attempt in flight gets no other attempt', async () => {
   const { merchantId, receiver } = await newMerchant(() => {});
   const other = await newMerchant();
   await storeEvent(merchantId);

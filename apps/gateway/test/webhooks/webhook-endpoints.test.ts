@@ -31,7 +31,7 @@ async function logOf({ credentials }: Caller) {
   return entries.flatMap(({ actor, action }) => (action === 'create' ? [] : [[actor, action]]));
 }
 
-test('a ping reports an error, and a merchant may have only two in flight', async () => {
+test('a ping reports an error, and a merchant may have only two pings in flight', async () => {
   const merchant = await gateway.newMerchant();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const receiver = await runWebhookReceiver({
@@ -152,7 +152,7 @@ test('the oldest endpoint signs return URLs, and after its deletion the next old
   expect(body.signs_returns).toBe(true);
 });
 
-test('with SELF_SERVICE=off, every operation is denied, and the error says why', async () => {
+test('with SELF_SERVICE=off, operations on endpoints, client secrets and brands are denied, and the error says why', async () => {
   const withoutSelfService = await runGateway({ selfService: false });
   for (const [method, path] of [
     ['GET', '/webhook_endpoints'],
@@ -170,7 +170,7 @@ test('with SELF_SERVICE=off, every operation is denied, and the error says why',
   }
 });
 
-test('without SECRETS_KEY, operations that need a signing secret fail with the reason, and all other operations work', async () => {
+test('without SECRETS_KEY, operations that need a signing secret fail with the reason, and lists and deletions work', async () => {
   const noKey = await runGateway({ hasSecretsKey: false });
   await giveSigningSecret(noKey.databaseUrl, noKey.credentials.clientId);
   const { body: listed } = await callJson(noKey, 'GET', '/webhook_endpoints');

@@ -50,7 +50,7 @@ export interface FloodReport {
   /** The number of connections opened so far. */
   readonly opened: number;
   readonly requests: number;
-  /** The number of responses by status. Responses of the gRPC port are not read. */
+  /** The number of HTTP responses by status, and of resets on the gRPC port by error code, such as `reset 8`. */
   readonly statuses: Readonly<Record<string, number>>;
 }
 
@@ -127,7 +127,7 @@ function useHttp(socket: Socket): void {
   send();
 }
 
-/** Sends a call each time frames arrive, because every frame is a response or part of one. */
+/** Sends another call each time data arrives, because nearly every frame is part of a response. */
 function useGrpc(socket: Socket): void {
   let streamId = 1;
   const send = () => {

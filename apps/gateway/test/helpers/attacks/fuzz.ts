@@ -27,7 +27,10 @@ const evilTexts = fc.constantFrom(
   ...['\u202e', '/*', 'NaN'],
 );
 
-/** Replaces or duplicates up to 32 bytes at any position, often none, or everything after that position. */
+/**
+ * Replaces or duplicates up to 32 bytes at any position, or everything after it. Replacing no bytes, which is frequent,
+ * inserts the replacement.
+ */
 const edit = fc.record({
   position: fc.nat(2_000),
   length: fc.oneof(fc.nat(32), fc.constantFrom(0, 1, Number.POSITIVE_INFINITY)),

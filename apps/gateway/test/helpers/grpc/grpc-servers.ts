@@ -13,7 +13,7 @@ import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
 import { openRawClient, type RawClient } from './raw-client.ts';
 
-export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
+export interface RunningServer extends Pick<MemoryLogger, 'calls' | 'errors'> {
   readonly port: number;
   close(): Promise<void>;
 }

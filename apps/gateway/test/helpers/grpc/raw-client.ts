@@ -92,8 +92,8 @@ export async function openRawClient(port: number): Promise<RawClient> {
 }
 
 /**
- * Waits until the server has read everything written so far. Resolves with whether it has: `false` means that the
- * connection was closed first.
+ * Waits until the server has read everything written so far. Resolves with `true`, or with `false` if the connection
+ * was closed first.
  */
 export async function readByServer({ socket, frames, frame }: RawClient): Promise<boolean> {
   const payload = uint32(frames.length);

@@ -16,9 +16,9 @@ import type { Sender, SendResult } from '../../../src/delivery/send.ts';
 import { createSigningSecrets } from '../../../src/secrets/signing-secrets.ts';
 import { createMemoryLogger } from '../memory-logger.ts';
 
-// Two deliverers use the gateway's code and PostgreSQL to deliver one event. Each stops before it claims, sends or
-// records, so that these steps can happen in every order. The receiver is a function: a socket would add no step that
-// can be ordered.
+// Two deliverers use the gateway's code and PostgreSQL to deliver one event. Each of them stops before it claims, sends
+// or records, so that these steps can happen in every order. The receiver is a function: a socket would add no step
+// that can be ordered.
 
 const database = useTestDatabase();
 const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);

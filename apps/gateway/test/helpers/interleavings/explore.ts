@@ -49,7 +49,7 @@ interface Task<Result> {
   pending: ((fault: Fault | undefined) => void) | undefined;
 }
 
-/** The database did not respond. It may have executed the statement. */
+/** Thrown when the database did not respond. It may or may not have executed the statement. */
 export class NoResponse extends Error {}
 
 export interface Explored {

@@ -239,7 +239,7 @@ function callerOf(account: Account): Caller<Merchant> {
 /** The operations whose responses contain refused payments. */
 const operationsWithRefused = new Set(['GetOrder', 'CancelOrder']);
 
-/** Failures of a call that may have had its effect. */
+/** Failures after which the call may or may not have taken effect. */
 const unknownOutcomes = ['unavailable', 'deadline_exceeded'];
 
 /** Returns the response as the model sees it, or `undefined` if its outcome is unknown. */
