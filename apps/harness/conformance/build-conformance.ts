@@ -5,7 +5,8 @@ import { fixturesFolder } from '@order-gateway/fixtures';
 import { rolldown } from 'rolldown';
 import manifest from '../../../package.json' with { type: 'json' };
 
-// Builds the package of the conformance kit in the folder given as its argument: one file of code, and the fixtures.
+// Builds the package of the conformance kit in the folder given as an argument: the kit's code in one file, the
+// fixtures, the sample server, the README and the licences.
 
 const [folder = ''] = process.argv.slice(2);
 if (folder === '') throw new Error('Usage: node build-conformance.ts FOLDER');

@@ -35,7 +35,8 @@ const firstOrderWithinMs = 3_000;
 const [beforeMs, afterMs] = [2_000, 3_000];
 
 /**
- * The time between the fault and the promotion is random. Gateways may notice the fault before or after the promotion.
+ * The limits of the random time between the fault and the promotion. Gateways may notice the fault before or after the
+ * promotion.
  */
 const promotedAfterMs = { min: 500, max: 5_000 };
 
@@ -126,7 +127,7 @@ async function runRound(name: string, fault: Fault, round: number, seed: number)
     first_order_ms: firstOrderMs === undefined ? null : Math.round(firstOrderMs),
     acknowledged: audit.acknowledged,
     lost: audit.lost,
-    doubled: audit.duplicated,
+    duplicated: audit.duplicated,
     changed: audit.changed,
     unexplained: audit.unexplained,
     errors: Object.fromEntries(wrong.map(([outcome, { count }]) => [outcome, count])),

@@ -18,10 +18,13 @@ import { environmentRows } from './load/report/report-text.ts';
 export interface FaultResult {
   readonly name: string;
   readonly environment: Environment;
-  /** Seconds from the end of each fault until both gateways created an order. */
+  /**
+   * Seconds from the end of each fault until both gateways had created an order. For a fault that lasts as long as a
+   * connection, the time is measured from its start.
+   */
   readonly recoveries: readonly number[];
   readonly calls: number;
-  /** Responses after the gateway's deadline. */
+  /** Calls that took more than 250 ms longer than the gateway's deadline, with or without a response. */
   readonly late: number;
   readonly audit: AuditResult;
 }
@@ -33,7 +36,7 @@ interface DrillResult {
   readonly first_order_ms: number | null;
   readonly acknowledged: number;
   readonly lost: number;
-  readonly doubled: number;
+  readonly duplicated: number;
   readonly changed: number;
   readonly unexplained: number;
 }
@@ -135,10 +138,12 @@ function faultRows(results: readonly FaultResult[]): string[][] {
 }
 
 function drillRows(results: readonly DrillResult[]): string[][] {
-  const rows = results.map(({ topology, fault, first_order_ms, acknowledged, lost, doubled, changed, unexplained }) => [
-    ...[topology, fault, formatMs(first_order_ms ?? undefined), String(acknowledged)],
-    String(lost + doubled + changed + unexplained),
-  ]);
+  const rows = results.map(
+    ({ topology, fault, first_order_ms, acknowledged, lost, duplicated, changed, unexplained }) => [
+      ...[topology, fault, formatMs(first_order_ms ?? undefined), String(acknowledged)],
+      String(lost + duplicated + changed + unexplained),
+    ],
+  );
   return [
     ['topology', 'fault of the primary', 'first order after the promotion', 'acknowledged', 'audit errors'],
     ...rows,

@@ -49,7 +49,7 @@ test('audit-orders finds lost, changed, duplicated and unexplained orders, and l
   appendFileSync(journalFile, line);
   expect(await auditJournal(journalFile, databaseUrl)).toMatchObject({ lost: 1, unreadable: 0 });
 
-  // A line that cannot be compared is reported, and the audit fails.
+  // A line that cannot be read is reported, and the audit fails.
   appendFileSync(journalFile, '{"call":12,"sent');
   await expect(audit()).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(1, 1)) });
   const cut = `${journalFile}-cut`;

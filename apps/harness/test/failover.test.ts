@@ -61,7 +61,7 @@ async function detach({ standby }: Pick<ReplicatedServers, 'standby'>): Promise<
   await expect.poll(() => runQuery(standby.url, 'select from pg_stat_wal_receiver')).toHaveLength(0);
 }
 
-/** Ends the gateways' sessions, so that each reserves another block of ids. */
+/** Ends the gateways' sessions. Each session that replaces one of them reserves another block of ids. */
 const endSessions =
   "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'order-gateway%'";
 

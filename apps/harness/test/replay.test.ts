@@ -30,7 +30,7 @@ async function startDatabase() {
   return { url, gatewayUrl: urlAs('order_gateway'), stop };
 }
 
-describe('with its own gateway', () => {
+describe('a gateway responds as the fixture states', () => {
   let gateway: Awaited<ReturnType<typeof startFixtureGateway>>;
   let clients: Record<Protocol, Client>;
 
@@ -61,7 +61,7 @@ describe('the command', () => {
   const run = (...args: string[]) =>
     promisify(execFile)(process.execPath, [fileURLToPath(new URL('../src/replay.ts', import.meta.url)), ...args]);
 
-  test('rejects an invalid fixture with its file and the reason before anything is started', async () => {
+  test('names the file of an invalid fixture and the reason before anything is started', async () => {
     const folder = await temporaryFolder();
     await cp(fixturesFolder, folder, { recursive: true });
     await writeFile(

@@ -13,8 +13,8 @@ import { testDatabase } from './test-database.ts';
 const restarts = Number(process.env.RESTARTS ?? 10);
 
 /**
- * The number of calls that succeed between two restarts. An operator also waits for one gateway before stopping the
- * next.
+ * More than this many calls must succeed between two restarts. An operator would also wait until one gateway works
+ * before stopping the next.
  */
 const callsBetween = 60;
 

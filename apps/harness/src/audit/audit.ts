@@ -7,7 +7,6 @@ import { storedOrderOf } from '@order-gateway/order-model/observed';
 import { openAccountDirectory } from '@order-gateway/postgres/accounts';
 import { type ScannedOrder, type StoredEvent, scanEvents, scanOrders } from '@order-gateway/postgres/orders/operators';
 import { columns } from '../command/text.ts';
-import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
 import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax, type StoredOrder } from './compare-orders.ts';
 import { asSwept, createHistoryChecker, type Deliveries } from './examine.ts';
@@ -63,24 +62,35 @@ const callsEndWithinMs = 60_000;
 const deliveredWithinMs = 400_000;
 
 /**
- * Audits a journal like {@link auditJournal}. If a webhook receiver ran, repeats the audit while it finds errors,
- * because calls without a response and deliveries may still be in flight: for up to a minute, or for up to 400 s if
- * only deliveries are missing. Webhooks that the receiver rejected count as errors.
+ * Audits a journal like {@link auditJournal}. If a webhook receiver ran, repeats the audit until it is final, and counts
+ * the webhooks that the receiver rejected as errors.
  */
 export async function auditWhenDelivered(
   file: string,
   databaseUrl: string,
-  receiver: Pick<WebhookReceiver, 'deliveries' | 'rejected'> | undefined,
+  receiver: { readonly deliveries: Deliveries; readonly rejected: readonly string[] } | undefined,
+): Promise<AuditResult> {
+  const audit = () => auditJournal(file, databaseUrl, receiver?.deliveries);
+  return receiver === undefined ? audit() : repeatUntilFinal(audit, receiver.rejected);
+}
+
+/**
+ * Repeats an audit while it finds errors, because calls without a response and deliveries may still be in flight: for
+ * up to a minute, or for up to 400 s if only deliveries are missing. A rejected webhook is an error that no repetition
+ * removes, so it ends the repetition.
+ */
+export async function repeatUntilFinal(
+  audit: () => Promise<AuditResult>,
+  rejected: readonly string[],
 ): Promise<AuditResult> {
   const startedAt = Date.now();
   for (;;) {
-    const result = await auditJournal(file, databaseUrl, receiver?.deliveries);
-    if (receiver === undefined || result.undelivered === undefined) return result;
+    const result = await audit();
     const errors = auditErrors(result);
     const limitMs = errors === result.undelivered ? deliveredWithinMs : callsEndWithinMs;
-    if (errors === 0 || receiver.rejected.length > 0 || Date.now() - startedAt > limitMs) {
-      const examples = [...result.examples, ...receiver.rejected.slice(0, examplesMax)];
-      return { ...result, undelivered: result.undelivered + receiver.rejected.length, examples };
+    if (errors === 0 || rejected.length > 0 || Date.now() - startedAt > limitMs) {
+      const undelivered = (result.undelivered ?? 0) + rejected.length;
+      return { ...result, undelivered, examples: [...result.examples, ...rejected.slice(0, examplesMax)] };
     }
     await sleep(500);
   }

@@ -25,7 +25,7 @@ const [firstOf, responseOf] = [
   (call: JournaledCall) => firstOf(call)?.response,
 ];
 
-test('a call has its times in the run, and the period in which the database may have executed it', () => {
+test('a call has its times since the start of the run, and the period in which the database may have executed it', () => {
   expect(firstOf(callOf({ kind: 'create' }, [shown()], 'created'))).toEqual({
     request: { kind: 'create', content: '' },
     sentAt: 100,
@@ -65,7 +65,7 @@ test('payments and attempts have the account of their checkout system', () => {
   expect(firstOf(callOf({ kind: 'read' }))?.request).toEqual({ kind: 'read' });
 });
 
-test('a response shows a merchant the whole order, and a checkout system only its status and payment', () => {
+test('a merchant’s response shows the whole order, the response to a payment its status and payment, and others its status', () => {
   const paid = shown({ status: 'PAID', paymentId: 'p', refusedIds: ['q'] });
   const whole = { status: 'PAID', paymentId: 'p', identity, refusedIds: ['q'] };
   expect(responseOf(callOf({ kind: 'read' }, [paid]))?.shown).toEqual(whole);
@@ -110,7 +110,7 @@ test('a successful list counts as a read of each order that it shows', () => {
   expect(callsOf(list('unavailable')).size).toBe(0);
 });
 
-test('the calls about an order stay in the order of the journal', () => {
+test('the calls about an order keep the sequence of the journal', () => {
   const calls = callsOf(callOf({ kind: 'create' }), callOf({ kind: 'cancel' }));
   expect(calls.get(3)?.map(({ request }) => request.kind)).toEqual(['create', 'cancel']);
 });

@@ -3,7 +3,7 @@ import { attemptIdOf, identityOf } from '@order-gateway/order-model/observed';
 import type { JournaledCall, JournalHead, JournalRequest, ShownOrder } from './journal.ts';
 
 /** How far the clocks of the harness and the database may differ. */
-const clocksDifferMs = 5_000;
+const clockDifferenceMaxMs = 5_000;
 
 /**
  * Outcomes that show whether the call took effect. After any other outcome, the call may or may not have taken effect.
@@ -31,8 +31,8 @@ export function callsByOrder(
       sentAt: sentMs,
       receivedAt,
       during: {
-        fromMs: startedAtMs + sentMs - clocksDifferMs,
-        toMs: startedAtMs + receivedAt + clocksDifferMs,
+        fromMs: startedAtMs + sentMs - clockDifferenceMaxMs,
+        toMs: startedAtMs + receivedAt + clockDifferenceMaxMs,
       },
     };
     const add = (orderNumber: number, call: Omit<Call, keyof typeof times>) => {

@@ -1,10 +1,10 @@
 import type { GatewayAddresses } from '@order-gateway/fixtures/wire';
 import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 
-/** Exit codes: success; failure; nothing was sent because an argument or file is invalid; Ctrl-C. */
+/** Exit codes: success; failure; an argument, file or environment variable is invalid; interrupted by a signal. */
 export const exitCodes = { passed: 0, failed: 1, invalid: 2, interrupted: 130 } as const;
 
-/** An argument, file or environment variable is invalid, so the command cannot start. */
+/** An error that the user can correct, such as an invalid argument, file or environment variable. */
 export class UsageError extends Error {}
 
 /** Returns an error's message, without a stack. */
@@ -13,8 +13,8 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * Parses the arguments and runs a command. Errors are printed as their message and become the exit code. If its output
- * is closed, as after `| head -1`, the process keeps running, because it must still stop its gateway.
+ * Parses the arguments and runs a command. Prints the message of an error, whose class decides the exit code. If the
+ * output is closed, as by `| head -1`, the process keeps running, because it must still stop its gateway.
  */
 export async function runCommand(command: Command, main: () => Promise<number>): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
@@ -55,7 +55,7 @@ export function parseNumber(text: string): number {
   return Number(text);
 }
 
-/** Parses `90`, `90s`, `2m` or `1h` to seconds. */
+/** Parses a time such as `90`, `90s`, `2m` or `1h`. Returns the seconds. */
 export function parseSeconds(text: string): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(text) ?? [];
   if (amount === undefined) throw new InvalidArgumentError('It must be a time such as 30s, 2m or 1h.');

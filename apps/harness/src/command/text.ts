@@ -5,7 +5,7 @@ export function formatMs(ms: number | undefined): string {
   return `${ms >= 100 ? ms.toFixed(0) : ms >= 10 ? ms.toFixed(1) : ms.toFixed(2)} ms`;
 }
 
-/** Formats a duration, below ten seconds with two significant digits. */
+/** Formats a duration. A duration below ten seconds has at most two significant digits. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
   const rounded = Math.round(seconds);

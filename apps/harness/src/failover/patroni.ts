@@ -27,7 +27,7 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<Topol
   const ids = postgresUser();
   const nodes: Node[] = [];
   cleanup.defer(() => signalServers(nodes, 'SIGKILL'));
-  // etcd starts first and therefore stops last, because Patroni needs it while it stops.
+  // etcd starts first and therefore stops last, because Patroni needs etcd in order to stop.
   const start = (command: readonly string[], port: number) =>
     startProgram(cleanup, command, { ports: [port], logFile: join(folder, `${port}.log`), ids });
   const home = join(folder, 'home');
@@ -84,7 +84,7 @@ function superuserUrl(port: number, database: string): string {
   return `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
 }
 
-/** A PostgreSQL server and the Patroni that manages it. */
+/** A PostgreSQL server and the Patroni process that manages it. */
 interface Node {
   readonly data: string;
   readonly port: number;
@@ -126,7 +126,10 @@ async function until(isReached: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** Signals all processes of these servers. The working directory of a server's process is its data folder. */
+/**
+ * Signals all processes of these servers. A process belongs to a server if its working directory is the server's data
+ * folder.
+ */
 function signalServers(nodes: readonly Node[], signal: NodeJS.Signals): void {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {

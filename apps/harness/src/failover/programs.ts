@@ -11,7 +11,7 @@ const configFolder = new URL('../../../../deploy/failover/', import.meta.url);
 /** The time limit for a program to start listening. */
 const listenLimitMs = 30_000;
 
-/** Returns a configuration file of deploy/failover with its example values replaced. Throws if it lacks one of them. */
+/** Returns a file of deploy/failover with example values replaced. Throws if the file lacks one of the values. */
 export async function documentedConfig(name: string, replacements: Readonly<Record<string, string>>): Promise<string> {
   let text = await readFile(new URL(name, configFolder), 'utf8');
   for (const [example, real] of Object.entries(replacements)) {

@@ -20,7 +20,7 @@ export type Fault = (typeof faults)[number];
 
 /** A primary, its standby and the proxies in front of them. */
 export interface Topology {
-  /** The gateways' URL, over TLS. */
+  /** The URL with which the gateways connect, over TLS. */
   readonly databaseUrl: string;
   /** The URL parameters with which a connection verifies the certificate, which is valid for 127.0.0.1. */
   readonly tlsQuery: string;
@@ -37,8 +37,8 @@ export interface Topology {
 }
 
 /**
- * Starts a primary and its standby, both of which are in the gateways' URL. `cleanup` stops both servers and removes
- * their data.
+ * Starts a primary and its standby. The URL with which the gateways connect lists both. `cleanup` stops both servers
+ * and removes their data.
  */
 export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topology> {
   const servers = await startReplicatedServers();

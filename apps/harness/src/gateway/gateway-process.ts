@@ -10,11 +10,11 @@ import { endProcess } from './end-process.ts';
 /** A running gateway that this process started. */
 export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>;
 
-/** The checkout that this file is part of. */
+/** The working tree that contains this file. */
 export const thisTree = fileURLToPath(new URL('../../../..', import.meta.url));
 
 export interface GatewaySettings {
-  /** The checkout of another version with its dependencies. By default, {@link thisTree}. */
+  /** The working tree of another version, with its dependencies installed; {@link thisTree} by default. */
   readonly tree?: string;
   readonly databaseUrl: string;
   /** Whether the schema exists and the gateway may not change it. */
@@ -58,7 +58,7 @@ export async function setWebhook(settings: GatewaySettings, clientId: string, ur
 
 /** A start with migrations takes a second, but more than a minute on an overloaded machine. A gateway can also hang. */
 const readyTimeoutMs = 300_000;
-/** The characters at the end of the output that are shown when a gateway fails to start or exits unexpectedly. */
+/** How many characters at the end of the output are shown when a gateway fails to start or exits unexpectedly. */
 const outputShownMax = 4_000;
 
 /**
@@ -102,7 +102,7 @@ export async function startGatewayProcess(
     exited: exit.promise,
     /** The id of the current process, which changes after a crash. */
     pid: () => child.pid,
-    /** Stops it gracefully; the second call waits for the first. */
+    /** Stops it gracefully. A second call during the stop sends a second signal, which ends the gateway immediately. */
     stop() {
       isEnding = true;
       return endProcess(child);
@@ -141,7 +141,8 @@ async function readReadyLine(child: ReturnType<typeof spawnGateway>, signal: Abo
     limit.throwIfAborted();
     throw new Error('it exited before it was ready');
   } finally {
-    // Later lines are dropped, because parsing them would cost the load generator too much CPU.
+    // The end of the loop pauses the stream. Later output is read without splitting it into lines, because splitting
+    // would cost the load generator too much CPU time.
     child.stdout.resume();
   }
 }

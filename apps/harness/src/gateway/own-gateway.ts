@@ -9,7 +9,7 @@ import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
 
-/** A gateway with its own database, started for one run. */
+/** A gateway that was started for one run, with its own database unless another was given. */
 export type OwnGateway = Awaited<ReturnType<typeof startOwnGateway>>;
 
 export interface MerchantSetup {
@@ -52,14 +52,17 @@ export async function startFixtureGateway(
 
 interface Database {
   readonly url: string;
-  /** The URL for the gateway, with a role that may not migrate. By default, `url`. */
+  /**
+   * The URL for the gateway, which can have a role that may not migrate; `url` by default. If it is set, the gateway
+   * does not migrate the database.
+   */
   readonly gatewayUrl?: string;
   stop(): Promise<void>;
 }
 
 /**
- * Starts a gateway on free ports with these merchants, on its own PostgreSQL unless another is given. If the start
- * fails or `signal` aborts it, nothing remains.
+ * Starts a gateway on free ports with these accounts, on its own PostgreSQL unless another database is given. If the
+ * start fails or `signal` aborts it, nothing remains.
  */
 export async function startOwnGateway(
   merchants: readonly MerchantSetup[],
@@ -95,7 +98,7 @@ export async function startOwnGateway(
       databaseUrl,
       credentials,
       stop,
-      /** Starts another gateway with the same database and base URL. `stop` stops both. */
+      /** Starts another gateway with the same database and base URL. `stop` stops all gateways. */
       startAnother: () => start({ BASE_URL: gateway.baseUrl }),
       /** Sends the events of the first `merchants` merchants to a receiver from now on. */
       async sendWebhooks(merchants: number, receiver: WebhookReceiver): Promise<void> {

@@ -2,7 +2,7 @@ import type { Replay } from './replay-fixtures.ts';
 
 /**
  * Returns the result of a run as JUnit XML: a suite for each protocol, and a test case for each fixture. A fixture is
- * skipped if the protocol cannot carry it or a merchant that it needs is missing.
+ * skipped if the protocol cannot carry it or an account that it needs is missing.
  */
 export function junitReport(replays: readonly Replay[]): string {
   const suites = [...Map.groupBy(replays, ({ protocol }) => protocol)].map(

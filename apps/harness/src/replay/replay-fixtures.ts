@@ -14,13 +14,13 @@ import { messageOf } from '../command/command.ts';
 export interface Replay {
   readonly fixture: Fixture;
   readonly protocol: Protocol;
-  /** `-`: the protocol cannot carry any call of the fixture. `no merchant`: a merchant that it needs is missing. */
+  /** `-`: the protocol cannot carry any call of the fixture. `no merchant`: an account that it needs is missing. */
   readonly outcome: 'ok' | 'differs' | '-' | 'no merchant';
   readonly differences: readonly CallDifference[];
 }
 
 interface CallDifference extends Difference {
-  /** Counted from 1. */
+  /** The number of the call, counted from 1; 0 if not all calls could be sent. */
   readonly call: number;
 }
 
@@ -32,8 +32,8 @@ export interface ReplayTarget extends Omit<SendTarget, 'orderId'> {
 }
 
 /**
- * Replays fixtures in all chosen protocols concurrently. Each protocol replays one fixture after the other, except that
- * fixtures that wait for a time run concurrently. Rejects only when `signal` aborts.
+ * Replays fixtures in all chosen protocols concurrently. In each protocol, fixtures are replayed one after the other,
+ * except that fixtures that wait for a time run concurrently. Rejects only when `signal` aborts.
  */
 export async function replayFixtures(
   fixtures: readonly Fixture[],

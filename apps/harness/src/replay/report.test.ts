@@ -27,7 +27,7 @@ amount-zero over json: zero is out of range
     expected  400
     actual    500
 
-1 fixtures in 4 protocols: 1 ok, 1 differ, 2 not possible (-)
+1 fixtures in 4 protocols: 1 ok, 1 differ, 2 not possible in the protocol (-)
 `);
 });
 

@@ -22,8 +22,8 @@ export function formatDifferences({ fixture, protocol, differences }: Replay): s
 
 function totals(replays: readonly Replay[], fixtures: number, protocols: number): string {
   const count = (wanted: Replay['outcome']) => replays.filter(({ outcome }) => outcome === wanted).length;
-  const skipped = count('no merchant') === 0 ? '' : `, ${count('no merchant')} without their merchant`;
-  const counts = `${count('ok')} ok, ${count('differs')} differ, ${count('-')} not possible (-)${skipped}`;
+  const skipped = count('no merchant') === 0 ? '' : `, ${count('no merchant')} skipped because a merchant is missing`;
+  const counts = `${count('ok')} ok, ${count('differs')} differ, ${count('-')} not possible in the protocol (-)${skipped}`;
   return `${fixtures} fixtures in ${protocols} protocols: ${counts}`;
 }
 

@@ -29,7 +29,7 @@ export async function startWebhookReceiver() {
   /** By `webhook-id`. */
   const deliveries = new Map<string, Delivery>();
   /**
-   * The reasons for rejected webhooks: a wrong signature, a body that is not an event, or a different body under the
+   * Why webhooks were rejected, such as a wrong signature, a body that is not an event, or a different body under the
    * same id.
    */
   const rejected: string[] = [];

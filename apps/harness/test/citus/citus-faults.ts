@@ -7,7 +7,7 @@ import type { FaultOf } from '../faults/faults.ts';
 /** A cluster whose workers can be disturbed. */
 export interface CitusTarget {
   readonly cluster: CitusCluster;
-  /** Whether the fault in progress affects a merchant. Absent between faults. */
+  /** `isAffected` returns whether the fault in progress affects a merchant. Between faults, it is `undefined`. */
   readonly current: { isAffected?: ((clientId: string) => boolean) | undefined };
 }
 

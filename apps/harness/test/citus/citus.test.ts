@@ -38,7 +38,7 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))('a gateway on a C
     expect(replayedAs('ok').length).toBeGreaterThan(fixtures.length);
   });
 
-  test('responds with unavailable for the merchants of a lost worker, and serves all others', async () => {
+  test('responds with unavailable for the merchants of a lost worker, and still serves other merchants', async () => {
     const names = Array.from({ length: 8 }, (_, index) => ({ name: `Merchant ${index}` }));
     const gateway = await startOwnGateway(names, signal, database);
     onTestFinished(gateway.stop);
@@ -76,7 +76,7 @@ describe.skipIf(mustSkip('gateways on Citus', missingCitus()))('a gateway on a C
     lostWorker?.kill();
     const { lost, others } = await sendCalls();
     expect(lost).toEqual(['unavailable']);
-    // A call can fail because it shares its session with a call that lost its worker, or because a process that has no
+    // A call can fail because it shares its session with a call that lost its worker, or because a session that has no
     // reserved ids asks all workers which ids are in use.
     expect(others).toContain('ok');
     expect(others.filter((outcome) => outcome !== 'ok' && outcome !== 'unavailable')).toEqual([]);

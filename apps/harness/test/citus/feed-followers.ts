@@ -11,7 +11,7 @@ export interface FollowedFeed {
   readonly eventIds: string[];
   /** The status of each response that was not a success. */
   readonly failures: number[];
-  /** Resolves when the follower has read to the end after the signal. */
+  /** Resolves when the follower has read to the end after the signal aborted. */
   readonly done: Promise<void>;
 }
 

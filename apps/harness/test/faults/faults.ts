@@ -20,7 +20,7 @@ export interface ServerTarget {
 export interface GatewayTarget {
   readonly gateways: readonly [GatewayProcess, ...GatewayProcess[]];
   readonly random: Seeded;
-  /** Aborts waits for the server. */
+  /** Ends a wait for the server. */
   readonly signal: AbortSignal;
 }
 
@@ -35,8 +35,9 @@ export interface FaultOf<Target> {
 
 /** One kind of fault. */
 export interface Fault extends FaultOf<ServerTarget> {
-  /** How often the fault happens in `test:faults`, and in the short form in `test`. */
+  /** How often the fault happens in `test:faults`. */
   readonly times: number;
+  /** How often the fault happens in the short form that `test` runs. */
   readonly timesInShort: number;
   /** Needs a proxy that can read the responses of the database. */
   readonly readsResponses?: true;
@@ -133,7 +134,7 @@ function lockOrders(seconds: number): Fault['inject'] {
 
 const takenMs = 2_000;
 
-/** Opens all connections that the server allows, including those of the gateways. */
+/** Takes all connections that the server allows, including those that the gateways had. */
 async function takeConnections({ server }: Disturbed): Promise<void> {
   const [row] = await runQuery(server.url, 'show max_connections');
   const taken: postgres.Sql[] = [];

@@ -52,14 +52,17 @@ type Started<Target> = Target & GatewayTarget & { readonly credentials: readonly
 export interface FaultRun {
   readonly recorder: Recorder;
   readonly audit: AuditResult;
-  /** Responses that arrived more than 250 ms after the gateway's deadline. */
+  /** Calls that took more than 250 ms longer than the gateway's deadline, with or without a response. */
   readonly late: number;
-  /** Seconds from the end of each fault until both gateways created an order. */
+  /**
+   * Seconds from the end of each fault until both gateways had created an order. For a fault that lasts as long as a
+   * connection, the time is measured from its start.
+   */
   readonly recoveries: readonly number[];
   readonly environment: Environment;
 }
 
-/** Longer than any run, because a run ends after its last fault. */
+/** The planned duration of the load: longer than any run, which ends the load after its last fault. */
 const longestSeconds = 7_200;
 const rate = 100;
 
@@ -79,7 +82,7 @@ const usualMerchants = [
 /** Allows slightly more connections than two gateways use. The write-ahead log fits a small disk. */
 const serverSettings = { max_connections: '64', shared_buffers: '128MB', max_wal_size: '64MB' };
 
-/** The maximum pause between two faults, in addition to the time until both gateways create orders again. */
+/** The default maximum of the pause between faults, in addition to the time until both gateways create orders again. */
 const pauseMaxMs = 100;
 const recoveryMaxMs = 120_000;
 
@@ -106,8 +109,9 @@ export function faultyServer(seed: number, faults: readonly Fault[], dataParent?
 }
 
 /**
- * Sends the profile `lifecycle` to two gateways, injects faults into their database, and audits orders, states, events
- * and webhooks. Rejects when a gateway exits unexpectedly. Everything stops when the test ends.
+ * Sends the calls of the profile `lifecycle` to two gateways, injects faults into the gateways and their database, and
+ * audits orders, states, events and webhooks. Rejects when a gateway exits unexpectedly. Everything stops when the test
+ * ends.
  */
 export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultRun> {
   const { seed, faults, extraMerchants = 0, pendingMax = usualPendingMax, pauseMs } = plan;
@@ -153,7 +157,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   const recoveries: number[] = [];
   const disturb = async () => {
     const planned = faults.flatMap(({ fault, times }) => Array.from({ length: times }, () => fault));
-    const shuffled = planned.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
+    const shuffled = planned.map((fault) => ({ fault, rank: random.fraction() })).sort((a, b) => a.rank - b.rank);
     await waitUntilRecovered('the start');
     for (const [index, { fault }] of shuffled.entries()) {
       await fault.inject(disturbed);
@@ -180,7 +184,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
 /** Responses that a client may get under faults, after which it can send its call again. */
 export const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
 
-/** After a gateway was killed, calls may have no response, but their connections end. */
+/** A call to a gateway that is killed may have no response, but its connection ends, so the call must not time out. */
 const endedConnection = /^no response: (?!timeout)/;
 
 /** Expects that no acknowledged order was lost or changed, and that each call got a correct or temporary response. */

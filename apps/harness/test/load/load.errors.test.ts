@@ -14,7 +14,7 @@ useFolder();
 const nowhere = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
 const client = { CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' };
 
-test('invalid arguments and files end with exit code 2 before anything is sent', async () => {
+test('invalid arguments and files end a run with exit code 2 before anything is sent', async () => {
   const profile = join(folder, 'mine.json');
   writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": -1 }] }');
   const invalid = await load(['--profile', profile]);
@@ -87,7 +87,7 @@ test('a journal that cannot grow ends a run, which reports the calls so far and 
   expect(limited.exitCode).toBe(1);
 });
 
-test('a missed threshold ends a run with exit code 1', async () => {
+test('a run that misses a threshold has exit code 1', async () => {
   const profile = join(folder, 'mine.json');
   writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": 20 }], "thresholds": { "error_rate": 0.5 } }');
   const { code, stdout } = await load([...nowhere, '--profile', profile], environment(client));

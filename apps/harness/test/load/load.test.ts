@@ -78,7 +78,7 @@ test('Ctrl-C ends a run immediately with a report of the calls so far', async ()
   expect(stdout()).toMatch(/^audit +acknowledged +lost +duplicated +changed/);
 });
 
-test('a closed terminal, a second Ctrl-C and a closed output leave no gateway behind', async () => {
+test('neither a closed terminal followed by Ctrl-C nor a closed output leaves files of a run behind', async () => {
   const start = (duration: string) => {
     const started = spawn(process.execPath, [program, '--rate', '50', '--duration', duration], { env: environment() });
     onTestFinished(() => void started.kill());

@@ -32,7 +32,7 @@ export interface FloodResult {
   readonly rejected: Latencies;
   /** Calls without a response 10 s after the end of the schedule. */
   readonly unanswered: number;
-  /** Orders created in each second. */
+  /** Orders created in each second of the schedule. */
   readonly createdBySecond: readonly number[];
 }
 

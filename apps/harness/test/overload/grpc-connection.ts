@@ -13,7 +13,7 @@ import {
 } from '../../../../tools/http2-frames.ts';
 import { type FloodConnection, renewerOf } from './connection.ts';
 
-const settings = { maxConcurrentStreams: 3, initialWindowSize: 4 };
+const settingIds = { maxConcurrentStreams: 3, initialWindowSize: 4 };
 const largestWindow = 2 ** 31 - 1;
 const firstWindow = 65_535;
 
@@ -51,7 +51,7 @@ export function createGrpcConnection(
   socket.write(
     Buffer.concat([
       clientPreface,
-      settingsFrame([[settings.initialWindowSize, largestWindow]]),
+      settingsFrame([[settingIds.initialWindowSize, largestWindow]]),
       windowUpdateFrame(0, largestWindow - firstWindow),
     ]),
   );
@@ -61,7 +61,7 @@ export function createGrpcConnection(
     if (type === frameTypes.ping && frameFlags === 0) socket.write(http2Frame(frameTypes.ping, flags.ack, 0, payload));
     if (type === frameTypes.settings && frameFlags === 0) {
       for (let offset = 0; offset < payload.length; offset += 6)
-        if (payload.readUInt16BE(offset) === settings.maxConcurrentStreams)
+        if (payload.readUInt16BE(offset) === settingIds.maxConcurrentStreams)
           streamsMax = payload.readUInt32BE(offset + 2);
       socket.write(http2Frame(frameTypes.settings, flags.ack, 0));
     }

@@ -49,7 +49,7 @@ function print(title: string, result: FloodResult): void {
 }
 
 test.each(protocols)(
-  '%s: a gateway creates orders at several times its peak rate, and recovers immediately',
+  '%s: at up to 10 times its peak rate, a gateway still creates orders, and it responds to all calls afterwards',
   async (protocol) => {
     const peak = await findPeak(protocol);
     process.stdout.write(`${protocol}: peak ${peak}/s\n`);
@@ -114,7 +114,7 @@ describe.each(proxies)('behind %s', (proxy) => {
 });
 
 test.each(protocols)(
-  '%s: a merchant that sends 5 times the peak does not block 20 ordinary merchants',
+  '%s: a merchant that sends 5 times the peak rate does not block 20 ordinary merchants',
   async (protocol) => {
     const peak = await findPeak(protocol);
     const ordinary = gateway.credentials.slice(1);

@@ -5,7 +5,7 @@ import { runPayments } from './run-payments.ts';
 
 const { FAULTS_SEED = randomInt(2 ** 31), FAULTS_PERCENT = 100 } = process.env;
 
-test('none of 10,000 orders is paid twice or closed during a lease, and each refused payment has one event', async () => {
+test('payments never pay one of 10,000 orders twice, no order is cancelled or expires during a lease, and each refused payment has one event', async () => {
   const share = Number(FAULTS_PERCENT) / 100;
   const times = (count: number) => Math.ceil(count * share);
   const seed = Number(FAULTS_SEED);

@@ -39,7 +39,7 @@ export interface PaymentRun {
 const merchants = [{ name: 'Lasting' }, { name: 'Expiring', defaultLifetimeSeconds: 1 }];
 const checkouts = ['One', 'Two'].map((name) => ({ name, kind: 'checkout' as const }));
 
-/** The orders that are paid at the same time, and the connections to each gateway. */
+/** The number of orders that are paid at the same time, and the number of connections to each gateway. */
 const [concurrentOrders, connections] = [120, 16];
 
 /** All attempts to pay an order begin within this time after its creation. */
@@ -48,7 +48,7 @@ const attemptsWithinMs = 2_000;
 /** The shortest lease: 60 s. */
 const leaseSeconds = 60;
 
-/** Outcomes after which a call is sent again, because it may have been executed. */
+/** Temporary outcomes, after which a call is sent again. The gateway may already have executed it. */
 const temporary = /^(unavailable|overloaded|deadline_exceeded|rate_limited)$/;
 
 /**
@@ -166,8 +166,8 @@ export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
     ...Array.from({ length: plan.gatewayKills }, () => killGateway),
     ...Array.from({ length: plan.serverKills }, () => restart('SIGKILL')),
   ]
-    .map((kill) => ({ kill, order: random.fraction() }))
-    .sort((a, b) => a.order - b.order);
+    .map((kill) => ({ kill, rank: random.fraction() }))
+    .sort((a, b) => a.rank - b.rank);
   const killAll = async () => {
     for (const [index, { kill }] of kills.entries()) {
       const ordersBefore = ((index + 0.5) / kills.length) * plan.orders;

@@ -26,7 +26,7 @@ export function findRelease(): string | undefined {
 
 /**
  * Writes the files of a revision into a new folder, with the dependencies that its gateway needs. If they differ from
- * those of this checkout, pnpm installs them. Returns the folder. Throws if the installation fails.
+ * those of this working tree, pnpm installs them. Returns the folder. Throws if the installation fails.
  */
 export async function checkOut(revision: string): Promise<string> {
   const folder = await temporaryFolder();
@@ -43,7 +43,7 @@ export async function checkOut(revision: string): Promise<string> {
 }
 
 /**
- * Links the packages of this checkout, which has the same lock file. Copies the links between the packages of the
+ * Links the packages of this working tree, which has the same lock file. Copies the links between the packages of the
  * workspace, because they are relative.
  */
 function linkDependencies(folder: string): void {

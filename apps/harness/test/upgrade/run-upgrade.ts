@@ -43,7 +43,7 @@ interface UpgradedDatabase {
   stop(): Promise<void>;
 }
 
-/** Longer than any upgrade, which ends the load. */
+/** The planned duration of the load: longer than any upgrade, which ends the load. */
 const longestSeconds = 3_600;
 
 /** The minimum number of orders created between two restarts. */
@@ -55,7 +55,7 @@ const createdBetween = 30;
 const checkLimitMs = 1_000;
 
 /**
- * The outcome of a gRPC call that version 1.0.0 can fail when it stops behind nginx
+ * The outcome of a gRPC call that can fail because version 1.0.0 stops behind nginx
  * (docs/decisions/074-goaway-during-a-call.md).
  */
 const failedByRelease = 'no response: HTTP 502 without a gRPC status';
@@ -67,9 +67,9 @@ const failedByRelease = 'no response: HTTP 502 without a gRPC status';
 const lifetimesSeconds = [undefined, undefined, 5];
 
 /**
- * Upgrades two gateways behind a proxy from another version to this checkout under load, rolls them back, and upgrades
- * them again. After each step, expects that no call failed, and audits all orders since the start. On a machine that is
- * too slow for the proxy's health checks, calls may fail, but orders are still audited.
+ * Upgrades two gateways behind a proxy from another version to this working tree under load, rolls them back, and
+ * upgrades them again. After each step, expects that no call failed, and audits all orders since the start. On a
+ * machine that is too slow for the proxy's health checks, calls may fail, but orders are still audited.
  */
 export async function runUpgrade({
   proxy,
@@ -157,9 +157,10 @@ export async function runUpgrade({
     // Calls in flight when the load ended are not included.
     const failed = [...recorder.outcomes].filter(([outcome, { wrong }]) => wrong > 0 && !isFailedByRelease(outcome));
     const calls = recorder.outcomes.values().reduce((sum, { count }) => sum + count, 0);
+    const failedCalls = failed.reduce((sum, [, { wrong }]) => sum + wrong, 0);
     const failedByStop = recorder.outcomes.get(failedByRelease)?.wrong ?? 0;
     process.stderr.write(
-      `${JSON.stringify({ proxy, step: step + 1, direction, calls, failed: failed.length, failedByStop, slowestMs })}\n`,
+      `${JSON.stringify({ proxy, step: step + 1, direction, calls, failed: failedCalls, failedByStop, slowestMs })}\n`,
     );
     const isBusy = slowestMs > checkLimitMs ? `this machine takes ${slowestMs} ms for a health check` : undefined;
     if (!mustSkip('calls that may not fail during an upgrade', isBusy)) expect(failed).toEqual([]);

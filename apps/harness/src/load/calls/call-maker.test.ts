@@ -60,7 +60,7 @@ test('new orders are valid, and no two have the same id', () => {
   expect(new Set(fresh.map(({ order }) => order?.orderId)).size).toBe(fresh.length);
 });
 
-test('failing calls are those of the fixtures, in every protocol', () => {
+test('in every protocol, the failing calls include invalid orders, wrong credentials and wrong checksums', () => {
   for (const protocol of protocols) {
     const make = createCallMaker({ ...settings, protocol, invalid_share: 1, replay_share: 0 }, set, credentials);
     const outcomes = new Set(numbers.slice(0, 500).flatMap((number) => make(number).expected));

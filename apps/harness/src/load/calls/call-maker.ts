@@ -22,7 +22,7 @@ import { type LoadSettings, shares } from '../profile/profile.ts';
 export interface LoadCall extends OutgoingCall {
   readonly protocol: Protocol;
   /**
-   * The one order that the call is about, by its number in the run; `undefined` for a list and a call that must fail.
+   * The order that the call is about, with its number in the run; `undefined` for a list or a call that must fail.
    */
   readonly order: { readonly number: number; readonly orderId: string } | undefined;
   /** The correct outcomes. */
@@ -35,7 +35,7 @@ export type CallSettings = Pick<
   'protocol' | 'merchants' | 'seed' | 'metadata_share' | (typeof shares)[number][1]
 >;
 
-/** The data of an acknowledged order that calls about its payment need. */
+/** The data of an acknowledged order, for calls about the payment of that order. */
 export interface KnownOrder {
   readonly order_token: string;
   readonly created_at: string;
@@ -43,9 +43,12 @@ export interface KnownOrder {
 
 /** The data for calls about earlier orders. */
 export interface OrderLife {
-  /** The account that records payments; `undefined` if there are none. */
+  /** The account that starts, ends and records payments; `undefined` if the run has no such calls. */
   readonly checkout: Credentials | undefined;
-  /** Returns `undefined` for an order that was not acknowledged, or so long ago that it was forgotten. */
+  /**
+   * Returns `undefined` for an order whose creation was not acknowledged, or was acknowledged so long ago that the
+   * order was forgotten.
+   */
   readonly known: (number: number) => KnownOrder | undefined;
 }
 
@@ -53,10 +56,16 @@ export interface OrderLife {
 const kindIndex = 0x20000000;
 const sourceIndex = 0x40000000;
 
-/** A call concerns an order at most about this many calls old, because a client without a response retries soon. */
+/**
+ * An order that a later call concerns is at most about this many calls old, because a client without a response retries
+ * soon.
+ */
 const replayReach = 500;
 
-/** The correct outcomes of each operation. Calls that pay and cancel an order at the same time exclude each other. */
+/**
+ * The correct outcomes of each operation. They include errors, because concurrent calls about an order can exclude each
+ * other, such as a payment and a cancellation.
+ */
 const successes = {
   CreateOrder: ['created', 'replayed'],
   GetOrder: ['ok'],
@@ -87,7 +96,7 @@ export function orderNumberOf(settings: CallSettings, number: number): number {
 
 /**
  * Returns a function that makes a run's calls, each from its number alone, so that a second run makes the same calls.
- * If the creation of an order was not acknowledged, a call about it creates the order again.
+ * If the creation of an order was not acknowledged, a later call about the order creates it again.
  */
 export function createCallMaker(
   settings: CallSettings,
@@ -183,7 +192,7 @@ export function operationCall(
   };
 }
 
-/** Returns the request of a call in the journal's form, or `undefined` for a call that is not about an order. */
+/** Returns the request of a call in the journal's form, or `undefined` for a call that must fail. */
 export function requestOf({ operation, request = {}, order, headers }: LoadCall): JournalRequest | undefined {
   if (operation === 'ListOrders') return { kind: 'read' };
   if (order === undefined) return undefined;

@@ -10,7 +10,7 @@ import {
 import { z } from 'zod';
 import type { LoadCall } from './call-maker.ts';
 
-/** The six members of the API contract, and the payments. */
+/** The six members that every order has in the API contract, and the payments. */
 const orderSchema = z.object({
   order_id: z.string(),
   service_order_id: z.int(),
@@ -58,7 +58,7 @@ export interface Reply {
 export interface Sender {
   /** Resolves within the request timeout. Never rejects: a call without a response has an outcome too. */
   send(call: LoadCall): Promise<Reply>;
-  /** Closes all connections at once. */
+  /** Closes all connections immediately. */
   close(): void;
 }
 

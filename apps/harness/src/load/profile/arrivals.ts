@@ -8,7 +8,7 @@ export interface Phase {
 /** The time at which each call is scheduled, fixed before the run begins and independent of the gateway. */
 export type Arrivals = ReturnType<typeof arrivalsOf>;
 
-/** Rounding errors can raise the sum of the phases by less than this, which must not add a call. */
+/** Rounding errors raise the sum of the phases by less than this. Such an error must not add a call. */
 const roundingMax = 1e-6;
 
 /** Returns the schedule of consecutive phases. */
@@ -46,7 +46,7 @@ export function constantRate(rate: number, seconds: number): Phase[] {
 
 /**
  * Returns the seconds of a phase after which `calls` have arrived: the root of calls = rate * t + slope / 2 * t², in
- * the form that neither divides by a slope of zero nor loses digits at a small one.
+ * the form that neither divides by a slope of zero nor loses digits if the slope is small.
  */
 function secondsUntil({ seconds, rate, to }: Phase, calls: number): number {
   if (calls <= 0) return 0;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../../../tools/test-resources.ts';
 import { givenCredentials } from './credentials.ts';
 
-test('credentials are read from lines of JSON, and an invalid line is named', async () => {
+test('reads one merchant per line of JSON; an error has the number of an invalid line, or how many merchants are missing', async () => {
   const file = join(await temporaryFolder(), 'mine.json');
   const line = '{"client_id":"app_1","client_secret":"sk_1","name":"First"}\n';
   writeFileSync(file, `${line}\n${line}`);

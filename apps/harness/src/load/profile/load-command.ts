@@ -75,7 +75,7 @@ export function loadCommand(): Command {
     .option('--metadata-share <n>', 'the share of orders with metadata, 0 to 1 (default: 0)', parseNumber)
     .option('--seed <n>', 'repeat the calls of the run that reported this seed (default: random)', parseNumber)
     .option('--audit', 'compare every acknowledged order with the database at the end')
-    .option('--journal <file>', 'store the acknowledgements for `pnpm audit-orders`')
+    .option('--journal <file>', 'store the calls and responses for `pnpm audit-orders`')
     .option('--json <file>', 'write the report as JSON, second by second')
     .option('--html <file>', 'write the report as a page with charts')
     .option('--compare <file...>', 'send nothing: show two reports of --json side by side');
@@ -108,7 +108,7 @@ export function settingsFrom(flags: LoadFlags): LoadSettings & { readonly audit:
   const audit = flags.audit === true || settings.thresholds.lost !== undefined;
   return {
     ...settings,
-    // An audit without its own threshold still allows nothing to be lost.
+    // If the profile has no threshold `lost`, an audit still allows no loss.
     thresholds: audit ? { lost: 0, ...settings.thresholds } : settings.thresholds,
     profile: flags.profile === undefined ? 'none' : basename(flags.profile, '.json'),
     seed: flags.seed ?? randomInt(2 ** 32),

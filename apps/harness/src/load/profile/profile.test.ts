@@ -53,7 +53,7 @@ test.for([
   [{ phases, get_share: 0.3, pay_share: 0.3, cancel_share: 0.3, list_share: 0.2 }, 'the shares exceed 1'],
   [{ phases, thresholds: { p99: 1 } }, 'p99'],
   [{ phases, thresholds: { error_rate: 2 } }, 'at thresholds.error_rate'],
-] as const)('%j is rejected: %s', ([profile, reason]) => {
+] as const)('the profile %j is rejected: %s', ([profile, reason]) => {
   expect(() => parseProfile(profile)).toThrow(reason);
 });
 
@@ -95,14 +95,14 @@ test('arguments become numbers, seconds and names', () => {
 });
 
 test.for([
-  ["option '--rate <n>' argument 'many' is invalid", ['--rate', 'many']],
-  ["option '--duration <time>' argument '1 hour' is invalid", ['--duration', '1 hour']],
-  ['Allowed choices are open, closed', ['--mode', 'ajar']],
-  ["unknown option '--rates'", ['--rates', '1']],
-  ['too many arguments', ['smoke']],
-  ['--rate must be given too', ['--profile', 'burst', '--duration', '20s']],
-  ['the shares exceed 1', ['--replay-share', '0.6', '--invalid-share', '0.6']],
-  ['at merchants', ['--merchants', '0']],
-] as const)('%s: %j', ([reason, args]) => {
+  [['--rate', 'many'], "option '--rate <n>' argument 'many' is invalid"],
+  [['--duration', '1 hour'], "option '--duration <time>' argument '1 hour' is invalid"],
+  [['--mode', 'ajar'], 'Allowed choices are open, closed'],
+  [['--rates', '1'], "unknown option '--rates'"],
+  [['smoke'], 'too many arguments'],
+  [['--profile', 'burst', '--duration', '20s'], '--rate must be given too'],
+  [['--replay-share', '0.6', '--invalid-share', '0.6'], 'the shares exceed 1'],
+  [['--merchants', '0'], 'at merchants'],
+] as const)('the arguments %j are rejected: %s', ([args, reason]) => {
   expect(() => settingsFrom(parsed(...args))).toThrow(reason);
 });

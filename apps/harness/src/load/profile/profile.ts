@@ -9,7 +9,7 @@ import { arrivalsOf } from './arrivals.ts';
 
 const profilesFolder = fileURLToPath(new URL('../../../profiles', import.meta.url));
 
-/** The protocols that a run can use: one, or `mixed`, which chooses one of all at random for each call. */
+/** The protocols that a run can use. `mixed` chooses a protocol at random for each call. */
 export const protocolChoices = [...protocols, 'mixed'] as const;
 
 /**
@@ -80,7 +80,7 @@ const profileSchema = z
 
 export type Profile = z.infer<typeof profileSchema>;
 
-/** A profile with everything else that decides a run. */
+/** A profile with its name, and the seed of the run. */
 export interface LoadSettings extends Profile {
   /** The profile's name, or `none`. */
   readonly profile: string;

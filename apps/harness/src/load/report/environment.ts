@@ -2,7 +2,7 @@ import { cpus, totalmem } from 'node:os';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { z } from 'zod';
 
-/** The machine of the load generator, and the measured versions. A version that could not be read is `unknown`. */
+/** The machine of the load generator, and the versions in use. A version that could not be read is `unknown`. */
 export interface Environment {
   readonly machine: string;
   readonly node: string;

@@ -5,7 +5,7 @@ import type { Latencies } from '../run/latencies.ts';
 import type { LoadOutcome } from '../run/run-load.ts';
 import type { Environment } from './environment.ts';
 
-/** All results of a run: `--json` writes them, and the table and page show them. Times are milliseconds. */
+/** All results of a run: `--json` writes them, and the table and page show them. Latencies are milliseconds. */
 export type LoadReport = ReturnType<typeof reportOf>;
 
 /** The number of calls, and their latencies in milliseconds, which are `undefined` if nothing was measured. */
@@ -67,7 +67,7 @@ export function reportOf(
     slowest: recorder.slowest,
     by_second: recorder.seconds(),
     audit,
-    // A run that ended early does not pass, because the thresholds apply to the complete run.
+    // A run that a failure ended early does not pass, because the thresholds apply to the complete run.
     verdict: { ...verdict, passed: verdict.passed && failure === undefined },
   };
 }
@@ -88,7 +88,7 @@ function summaryOf(latencies: Latencies) {
   return { count, mean, p50: percentile(50), p90: percentile(90), p99: percentile(99), p99_9: percentile(99.9), max };
 }
 
-/** The number of points over which the remainder to 100 % halves. No call lies above the last point. */
+/** After this many points, the remainder to 100 % has halved. No call lies above the last point. */
 const pointsPerHalving = 10;
 
 function percentilesOf(latencies: Latencies): [number, number][] {

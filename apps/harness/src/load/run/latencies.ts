@@ -3,7 +3,7 @@ import { build } from 'hdr-histogram-js';
 /** An hour, in microseconds: no call takes as long, unless the machine sleeps. */
 const latencyMaxUs = 3_600_000_000;
 
-/** Latencies in milliseconds. Percentiles are accurate to three digits, in little memory. */
+/** Latencies in milliseconds, which need little memory. Percentiles are accurate to three significant digits. */
 export type Latencies = ReturnType<typeof createLatencies>;
 
 /** Creates an empty histogram. Its percentiles, maximum and mean are `undefined` if nothing was recorded. */

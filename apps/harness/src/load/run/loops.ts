@@ -48,9 +48,9 @@ export async function runOpenLoop(
 }
 
 /**
- * Closed loop: each client sends its next call after its last response. A stalled gateway receives no new calls, so a
- * stall of any length shows up as one slow call per client. Resolves when the calls of `seconds` have a response, or
- * when the signal aborts.
+ * Closed loop: each client sends its next call after the response to its previous one. A stalled gateway receives no
+ * new calls, so a stall of any length shows up as one slow call per client. Resolves when all calls sent within
+ * `seconds` have a response, or when the signal aborts.
  */
 export async function runClosedLoop(
   { sender, recorder, clock, signal, makeCall }: Execution,

@@ -98,7 +98,7 @@ test('responses after the planned end count in the last second, so that no secon
   ]);
 });
 
-test('a second without calls is reported with zero sent and zero done', () => {
+test('a second without calls is reported, with zero calls sent', () => {
   const recorder = createRecorder({ plannedSeconds: 4 });
   for (const atMs of [0, 3_000]) recorder.recordSent(call(1), atMs, 0);
   expect(recorder.seconds().map(({ sent }) => sent)).toEqual([1, 0, 0, 1]);

@@ -24,7 +24,7 @@ export interface RecorderOptions {
   /** The planned length of the run. */
   readonly plannedSeconds: number;
   readonly journal?: Pick<Journal, 'write'> | undefined;
-  /** The number of an order in the run by its order_id; `undefined` for an order of another run. */
+  /** Returns the number of an order in the run, or `undefined` for an order of another run. */
   readonly numberOf?: (orderId: string) => number | undefined;
   /** Receives the error of a journal that cannot be written. */
   readonly onFailure?: (error: unknown) => void;
@@ -32,7 +32,7 @@ export interface RecorderOptions {
 
 /**
  * Creates a recorder. Responses that arrive in the same turn of the event loop are written to the journal together and
- * counted afterwards, so every counted response is in the journal.
+ * counted afterwards, so a response that could not be written is not counted.
  */
 export function createRecorder(options: RecorderOptions) {
   const { plannedSeconds, journal, numberOf = () => undefined, onFailure = () => {} } = options;
@@ -41,7 +41,7 @@ export function createRecorder(options: RecorderOptions) {
   const seconds: SecondCounts[] = [];
   let current = createLatencies();
   let waiting: EndedCall[] = [];
-  /** The numbers in the journal of the calls that have no response yet. */
+  /** The calls that have no response yet, with their numbers in the journal. */
   const journalNumbers = new Map<LoadCall, number>();
   let lastNumber = 0;
   const outcomes = new Map<string, { count: number; wrong: number }>();
@@ -49,8 +49,8 @@ export function createRecorder(options: RecorderOptions) {
   const slowest = createSlowestCalls();
 
   /**
-   * Returns the second of a time. When a second begins, the percentiles of the previous one are final, because times
-   * ascend.
+   * Returns the counts of the second in which a time lies. When a second begins, the percentiles of the previous one
+   * are final, because times ascend.
    */
   const secondAt = (atMs: number) => {
     const index = Math.min(lastSecond, Math.max(0, seconds.length - 1, Math.floor(atMs / 1_000)));

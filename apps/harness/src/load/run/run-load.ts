@@ -17,9 +17,9 @@ export interface LoadRun {
   /** It is closed when the run ends. */
   readonly sender: Sender;
   readonly credentials: readonly Credentials[];
-  /** The account that starts, ends and records payments; needed for the shares of such calls. */
+  /** The account that starts, ends and records payments; required if the run has such calls. */
   readonly checkout?: Credentials | undefined;
-  /** Where acknowledgements are stored; the file must not exist. */
+  /** Where calls and responses are stored; the file must not exist. */
   readonly journalFile?: string | undefined;
   /** Where progress is written; nowhere if absent. */
   readonly progress?: ProgressOutput;
@@ -28,10 +28,10 @@ export interface LoadRun {
 export interface LoadOutcome {
   readonly recorder: Recorder;
   readonly startedAt: Date;
-  /** From the first scheduled call to the last response. */
+  /** The duration of the run, up to its last response or its abort. */
   readonly seconds: number;
   readonly interrupted: boolean;
-  /** The reason if the run ended early, such as a full disk. */
+  /** The error that ended the run early, such as a full disk. */
   readonly failure: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** A call of a run that took long. */
+/** One of the slowest calls of a run. */
 export interface SlowCall {
   readonly latency_ms: number;
   /** When it ended, in seconds since the start of the run. */

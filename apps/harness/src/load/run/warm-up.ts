@@ -13,7 +13,7 @@ import { runClosedLoop } from './loops.ts';
 import { createRecorder } from './recorder.ts';
 import type { LoadRun } from './run-load.ts';
 
-/** Long enough for 5,000 calls and more, after which the compiler has optimised the path of a call. */
+/** Long enough for more than 5,000 calls, after which the compiler has optimized the path of a call. */
 const secondsMax = 1.5;
 /** The maximum share of the run's duration: a run of a few seconds does not justify a longer warm-up. */
 const shareMax = 0.25;

@@ -18,7 +18,10 @@ export interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
   readonly seed: number;
   /** Where the journal is written. */
   readonly folder: string;
-  /** Called with each response and its duration. */
+  /**
+   * Called with the reply to each call, and with the call's duration without the time during which this process was
+   * blocked.
+   */
   readonly onReply?: (call: LoadCall, reply: Reply, ms: number) => void;
 }
 
@@ -69,10 +72,11 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
     journalFile,
     /** Orders created so far. */
     created: () => created,
-    /** Responses that arrived more than 250 ms after the gateway's deadline. */
+    /** Calls that took more than 250 ms longer than the gateway's deadline, with or without a response. */
     late: () => late,
     /**
-     * Waits until some or every gateway has created an order that was sent after this call. Returns the milliseconds.
+     * Waits until one gateway (`some`) or `every` gateway has created an order that was sent after the wait began.
+     * Returns the time in milliseconds.
      */
     async timeToCreated(which: 'some' | 'every', signal: AbortSignal): Promise<number> {
       const startMs = performance.now();
