@@ -58,7 +58,7 @@ export const runOptions = {
   reporters: ['default', new TallyReporter()],
 };
 
-/** The tests that only `test:faults` and `test:slow` run, by mode. */
+/** The tests that `test:faults` and `test:slow` run, by mode. */
 const longTests: Readonly<Record<string, string[]>> = {
   faults: ['test/**/*.faults.test.ts', 'src/**/simulation.test.ts'],
   slow: ['test/**/*.slow.test.ts'],
@@ -67,7 +67,7 @@ const longTests: Readonly<Record<string, string[]>> = {
 /**
  * Returns the configuration of a package's tests. The name of a test file decides when it runs:
  *
- * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes and browsers (`test:unit`).
+ * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or browsers (`test:unit`).
  * - `test/**\/*.test.ts`: everything else (`pnpm test`, with the unit tests).
  * - `test/**\/*.faults.test.ts`: the complete fault suite (`pnpm test:faults`). `pnpm test` runs a short form of it.
  * - `test/**\/*.slow.test.ts`: soak tests, long fuzz runs and the bench, which end by themselves (`pnpm test:slow`).

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { testsOf } from './vitest.base.ts';
 
-// Runs the tests that `tools/mutation.ts` names. Stryker starts Vitest itself and cannot choose a mode. The mode `unit`
-// does not start PostgreSQL, because the command has already started it.
+// Runs the tests that `tools/mutation.ts` names. Stryker starts Vitest itself and cannot choose a mode. This file uses
+// the mode `unit`, which does not start PostgreSQL, because the command has already started it.
 export default defineConfig(async (env) => {
   const tests = await testsOf(import.meta.dirname)({ ...env, mode: 'unit' });
   // The links in node_modules point to the original packages instead of the changed ones.

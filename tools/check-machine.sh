@@ -1,8 +1,8 @@
 #!/bin/sh
-# Checks the requirements of Node.js 26 before an install and before each command. It is a shell script
+# Checks the requirements of Node.js 26 before an install and before each command of the gateway. It is a shell script
 # because the machine may not be able to run Node.js 26 yet.
 PATH=$PATH:/usr/sbin:/sbin
-# If ldconfig is missing, as on macOS, the system's dynamic linker decides.
+# Without ldconfig, as on macOS, this is not checked, and Node.js does not start if the library is missing.
 case $(ldconfig -p 2>/dev/null) in
   '' | *libatomic.so.1*) ;;
   *)
@@ -10,7 +10,7 @@ case $(ldconfig -p 2>/dev/null) in
     exit 1
     ;;
 esac
-# An install includes Node.js 26. A production install omits it, and commands use the machine's Node.js.
+# A development install includes Node.js 26. A production install does not, and commands use the machine's Node.js.
 [ "$npm_lifecycle_event" = pnpm:devPreinstall ] && exit
 version=$(node --version)
 major=${version#v}

@@ -7,8 +7,8 @@ const conventional =
   /^(?=.{1,72}$)(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([\w-]+\))?!?: \S.*$/;
 
 /**
- * Returns the subjects of all commits since the one that added this file, or since the oldest commit of a shallow
- * clone. Returns `undefined` if there is no git history.
+ * Returns the subjects of all commits, except merges, since the one that added this file, or since the oldest commit of
+ * a shallow clone. Returns `undefined` if there is no git history.
  */
 function readSubjects(): string[] | undefined {
   try {

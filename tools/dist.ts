@@ -7,9 +7,9 @@ import manifest from '../package.json' with { type: 'json' };
 import { pnpm } from './pnpm.ts';
 import { findProgram } from './skip-if-missing.ts';
 
-// Builds the artifacts of a release in dist/ from the commit HEAD: the image, the packages, the sources, and the files
-// that describe them (docs/releasing.md). BASE_IMAGE replaces the base image, for example with the one of
-// .ci/base-image.
+// Builds the artifacts of a release in dist/ (docs/releasing.md): the image and the sources from the commit HEAD, and
+// the packages and the files that describe the artifacts from the working tree. BASE_IMAGE replaces the base image, for
+// example with the one of .ci/base-image.
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -149,4 +149,4 @@ const sums = readdirSync(dist)
 writeFileSync(join(dist, 'SHA256SUMS'), sums.join(''));
 process.stdout.write(sums.join(''));
 if (text('git', 'status', '--porcelain') !== '')
-  process.stderr.write('Changes that are not committed are not included.\n');
+  process.stderr.write('Uncommitted changes are in the packages, but not in the image and the sources.\n');

@@ -52,7 +52,7 @@ function findCycles(imports: readonly Import[]): string[] {
   return [...cycles];
 }
 
-/** Returns the imports that violate the layout, in which apps import packages, and packages import domain. */
+/** Returns the imports that violate the layout, in which nothing imports an app, and domain imports no package. */
 function findLayoutViolations(imports: readonly Import[]): string[] {
   return imports
     .filter(({ from, to }) => {
@@ -76,7 +76,7 @@ test('packages do not import apps, apps do not import each other, and domain imp
   expect(findLayoutViolations(readImports())).toEqual([]);
 });
 
-test('the README of a folder of the gateway lists exactly the folders that import it', () => {
+test('the README of a folder of the gateway lists exactly the files and folders that import it', () => {
   const root = 'apps/gateway/src/';
   const partOf = (path: string) => path.slice(root.length).split('/', 1)[0] ?? '';
   const importers = new Map<string, Set<string>>();

@@ -5,12 +5,12 @@ import { pnpm } from './pnpm.ts';
 
 const root = new URL('..', import.meta.url);
 
-/** Licences whose only requirement is that their text is included. */
+/** Licences that require at most that their text and notices are included. */
 const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense'];
 
 /**
- * Whether an SPDX expression permits use under allowed licences. One of the alternatives (OR) must be allowed, or all
- * licences of a conjunction (AND).
+ * Whether an SPDX expression permits use under allowed licences. If the expression contains AND, all of its licences
+ * must be allowed, and otherwise at least one.
  */
 function isAllowed(expression: string): boolean {
   const licences = expression.replaceAll(/[()]/g, '').split(/ AND | OR /);
@@ -27,7 +27,7 @@ test('every production dependency has an allowed licence', async () => {
   expect(rejected.map(([licence, found]) => `${licence}: ${found.map(({ name }) => name)}`)).toEqual([]);
 });
 
-test('isAllowed requires one licence of an alternative and all licences of a conjunction', () => {
+test('isAllowed requires one licence of alternatives, and all licences of an expression that contains AND', () => {
   expect(isAllowed('(Apache-2.0 AND BSD-3-Clause)')).toBe(true);
   expect(isAllowed('(MIT OR CC0-1.0)')).toBe(true);
   expect(isAllowed('MIT AND GPL-3.0-only')).toBe(false);

@@ -25,7 +25,7 @@ export function freePorts(count: number): Promise<number[]> {
   );
 }
 
-/** The addresses of a proxy and of the two gateways behind it. */
+/** The ports of a proxy and of the two gateways behind it, and how the test changes the file of the proxy. */
 interface ProxyPorts {
   readonly http: number;
   readonly grpc: number;
