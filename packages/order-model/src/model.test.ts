@@ -356,3 +356,18 @@ test.each<[string, Call[], StoredOrder | null, StoredOrder | null]>([
   expect(isExplained(calls, right)).toBe(true);
   expect(isExplained(calls, wrong)).toBe(false);
 });
+
+test('the search ends although three attempts to pay were each sent 50 times without a response', () => {
+  const repeated = Array.from({ length: 50 }, (_, index) =>
+    ['2/a', '2/b', '3/a'].map((attempt): Call => {
+      const sent = call(1 + index / 60, start(attempt), '');
+      const during = { ...sent.during, toMs: Infinity };
+      return { ...sent, receivedAt: Infinity, during, response: undefined };
+    }),
+  ).flat();
+  const calls = [created, ...repeated, call(2, start('3/a'), 'ok'), call(3, pay({}, '3/a'), 'ok')];
+  const atMs = createdAtMs + 3 * minuteMs;
+  const paidLater = { ...paid, events: [{ type: 'order.paid' as const, atMs }] };
+  expect(isExplained(calls, paidLater)).toBe(true);
+  expect(isExplained(calls, { ...paidLater, payment: { ...payment, paymentId: 'p-2' } })).toBe(false);
+});

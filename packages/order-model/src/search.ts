@@ -30,20 +30,26 @@ export function findUnexplained(history: History): Unexplained | undefined {
     (bits, { receivedAt }, index) => (receivedAt < Infinity ? bits | bit(index) : bits),
     0n,
   );
-  const seen = new Set<string>();
-  const pending: Part[] = [{ done: 0n, state: noOrder, last: -1, previous: undefined }];
-  let longest = pending[0] as Part;
+  const twins = earlierTwins(steps);
+  const isNew = createFilter(steps, required);
+  const start: Part = { done: 0n, state: noOrder, last: -1, previous: undefined };
+  // Parts with few steps without a response are examined first: `later` holds those with one more than in `pending`.
+  let [pending, later]: [Part[], Part[]] = [[start], []];
+  let longest = start;
   let longestLength = 0;
-  for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
+  for (;;) {
+    if (pending.length === 0) [pending, later] = [later, []];
+    const part = pending.pop();
+    if (part === undefined) break;
     const { done, state } = part;
     if ((done & required) === required && isFinal(state, stored)) return undefined;
-    const key = `${done} ${JSON.stringify(state)}`;
-    if (seen.has(key)) continue;
-    seen.add(key);
+    if (!isNew(part)) continue;
     const length = lengthOf(part);
     if (length > longestLength) [longest, longestLength] = [part, length];
     const parts: Part[] = [];
     for (const index of nextSteps(steps, done)) {
+      const twin = twins[index];
+      if (twin !== undefined && (done & bit(twin)) === 0n) continue;
       const call = steps[index] as Call;
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(index), state: after, last: index, previous: part };
@@ -61,7 +67,10 @@ export function findUnexplained(history: History): Unexplained | undefined {
       }
       if (call.response !== undefined && parts.at(-1)?.state === state) break;
     }
-    pending.push(...parts);
+    for (const following of parts) {
+      const isRequired = (required & bit(following.last)) !== 0n;
+      (isRequired ? pending : later).push(following);
+    }
   }
   const order: Call[] = [];
   for (let part = longest; part.previous !== undefined; part = part.previous) order.unshift(steps[part.last] as Call);
@@ -69,6 +78,39 @@ export function findUnexplained(history: History): Unexplained | undefined {
     longest: order,
     state: longest.state,
     next: nextSteps(steps, longest.done).map((index) => steps[index] as Call),
+  };
+}
+
+/**
+ * Returns, for each step without a response, the latest earlier one with the same request. In a serial order, the
+ * earlier one can replace the later one, which can't have taken effect before it was sent. So the search uses the
+ * earlier one first. Without this rule, each repetition of a call would multiply the states to search.
+ */
+function earlierTwins(steps: readonly Call[]): (number | undefined)[] {
+  const latest = new Map<string, number>();
+  return steps.map(({ request, receivedAt, after }, index) => {
+    if (receivedAt < Infinity) return undefined;
+    const key = JSON.stringify([request, after === undefined ? null : steps[after]?.request]);
+    const twin = latest.get(key);
+    latest.set(key, index);
+    return twin;
+  });
+}
+
+/**
+ * Returns a function that says whether a part can lead to a state that no earlier part leads to. It cannot if an earlier
+ * one has the same state and differs only in having fewer of the steps without a response, because the missing ones can
+ * still follow.
+ */
+function createFilter(steps: readonly Call[], required: bigint): (part: Part) => boolean {
+  const seen = new Map<string, bigint[]>();
+  const exact = steps.reduce((bits, { after }) => (after === undefined ? bits : bits | bit(after)), required);
+  return ({ done, state }) => {
+    const optional = done & ~exact;
+    const earlier = seen.getOrInsertComputed(`${done & exact} ${JSON.stringify(state)}`, () => []);
+    if (earlier.some((bits) => (bits & ~optional) === 0n)) return false;
+    earlier.push(optional);
+    return true;
   };
 }
 
