@@ -39,10 +39,15 @@ export function describe(error: unknown): string {
 }
 
 /**
- * Stops the program gracefully and ends it. `delayMs` extends the time limit, because `stop` begins with this delay.
+ * Stops the program gracefully and ends it. `delayMs` extends the time limit, because `stop` begins with this delay. At
+ * the limit, says so on standard error and exits with 1.
  */
 export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
-  setTimeout(() => process.exit(1), delayMs + stopTimeoutMs).unref();
+  const exit = () => {
+    process.stderr.write(`The stop did not end within ${delayMs + stopTimeoutMs} ms, so the process ends now.\n`);
+    process.exit(1);
+  };
+  setTimeout(exit, delayMs + stopTimeoutMs).unref();
   void run(stop).then(() => process.exit(0));
 }
 

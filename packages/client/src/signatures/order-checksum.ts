@@ -46,7 +46,7 @@ export function formatAmount(amount: number | string): string {
   const [, integer, decimals = ''] = amountForm.exec(String(amount)) ?? [];
   if (integer === undefined) {
     throw new RangeError(
-      `order_amount ${amount} must be a positive decimal with at most two decimals, such as '10.00'`,
+      `order_amount ${amount} must be a decimal number without a sign and with at most two decimals, such as '10.00'`,
     );
   }
   return `${integer}.${decimals.padEnd(2, '0')}`;
