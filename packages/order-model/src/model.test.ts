@@ -357,13 +357,31 @@ test.each<[string, Call[], StoredOrder | null, StoredOrder | null]>([
   expect(isExplained(calls, wrong)).toBe(false);
 });
 
+/** Returns a call whose response is unknown: it may take effect at any later time, or never. */
+function unanswered(minute: number, request: Request): Call {
+  const sent = call(minute, request, '');
+  return { ...sent, receivedAt: Infinity, during: { ...sent.during, toMs: Infinity }, response: undefined };
+}
+
+test('a call and its repetition, both without a response, can both take effect', () => {
+  const lapsed = { ...unpaid, lease: { attempt: '2/a', endsAtMs: createdAtMs + 14 * minuteMs } };
+  const before = [created, unanswered(1, start('2/a')), call(2, start('2/b'), 'payment_in_progress')];
+  const after = [call(3, { kind: 'end', attempt: '2/a' }, 'ok'), call(4, start('2/b'), 'payment_in_progress')];
+  expect(isExplained([...before, unanswered(1.5, start('2/a')), ...after], lapsed)).toBe(true);
+  expect(isExplained([...before, ...after], lapsed)).toBe(false);
+});
+
+test('a refused payment without a response ends the lease of its attempt, whether another payment of it arrived or not', () => {
+  const lostPayment = unanswered(2, pay({ ...mismatch, paymentId: 'p-2' }, '2/a'));
+  const others = [created, started, lostPayment, call(3, start('2/b'), 'ok')];
+  const stored = { ...refused, lease: { attempt: '2/b', endsAtMs: createdAtMs + 13 * minuteMs } };
+  expect(isExplained([...others, unanswered(2.5, pay(mismatch, '2/a'))], stored)).toBe(true);
+  expect(isExplained([...others, unanswered(2.5, pay(mismatch))], stored)).toBe(false);
+});
+
 test('the search ends although three attempts to pay were each sent 50 times without a response', () => {
   const repeated = Array.from({ length: 50 }, (_, index) =>
-    ['2/a', '2/b', '3/a'].map((attempt): Call => {
-      const sent = call(1 + index / 60, start(attempt), '');
-      const during = { ...sent.during, toMs: Infinity };
-      return { ...sent, receivedAt: Infinity, during, response: undefined };
-    }),
+    ['2/a', '2/b', '3/a'].map((attempt) => unanswered(1 + index / 60, start(attempt))),
   ).flat();
   const calls = [created, ...repeated, call(2, start('3/a'), 'ok'), call(3, pay({}, '3/a'), 'ok')];
   const atMs = createdAtMs + 3 * minuteMs;

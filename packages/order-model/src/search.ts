@@ -47,10 +47,11 @@ export function findUnexplained(history: History): Unexplained | undefined {
     const length = lengthOf(part);
     if (length > longestLength) [longest, longestLength] = [part, length];
     const parts: Part[] = [];
+    const latestMs = latestMsOf(steps, required & ~done);
     for (const index of nextSteps(steps, done)) {
       const twin = twins[index];
       if (twin !== undefined && (done & bit(twin)) === 0n) continue;
-      const call = steps[index] as Call;
+      const call = endingBy(latestMs, steps[index] as Call);
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(index), state: after, last: index, previous: part };
         // A step that has neither a response nor an effect explains nothing, so it is skipped. If a step with a
@@ -153,6 +154,17 @@ function nextSteps(steps: readonly Call[], done: bigint): number[] {
     const { sentAt, after } = steps[index] as Call;
     return sentAt <= earliestResponse && (after === undefined || (done & bit(after)) !== 0n);
   });
+}
+
+/** Returns when the next step has taken effect at the latest: all required steps that remain take effect after it. */
+function latestMsOf(steps: readonly Call[], remaining: bigint): number {
+  const ends = steps.filter((_, index) => (remaining & bit(index)) !== 0n).map(({ during }) => during.toMs);
+  return Math.min(...ends);
+}
+
+function endingBy(latestMs: number, call: Call): Call {
+  const { fromMs, toMs } = call.during;
+  return toMs <= latestMs ? call : { ...call, during: { fromMs, toMs: latestMs } };
 }
 
 function lengthOf({ done }: Part): number {
