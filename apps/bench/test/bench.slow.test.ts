@@ -6,7 +6,7 @@ import { allStored, bench, outcomes } from './run-bench.ts';
 const reason = missing('pgbench') ?? missing('wrk');
 
 test.skipIf(mustSkip('every contender of the bench', reason))(
-  'every contender creates orders under each load that it is meant for, and nothing is left behind',
+  'every contender creates orders under each of its loads, and no temporary files are left behind',
   async () => {
     const { stdout, sections } = await bench('--rounds', '1', '--seconds', '1');
     const names = contenderNames;

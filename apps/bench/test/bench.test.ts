@@ -8,7 +8,7 @@ import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { allStored, bench, outcomes, program } from './run-bench.ts';
 
-test('contenders are compared, and nothing is left behind', async () => {
+test('contenders are compared, and no temporary files are left behind', async () => {
   // Every contender runs in test:slow.
   const lacksWrk = mustSkip('fastify in the bench', missing('wrk'));
   const names = ['gateway-grpc', ...(lacksWrk ? [] : ['fastify'])];
@@ -25,7 +25,7 @@ test('contenders are compared, and nothing is left behind', async () => {
   await expect.poll(outcomesOfLongerRun).toEqual(expected);
 });
 
-test('a signal stops the load and every program, and nothing is left behind', async () => {
+test('after a signal, the bench stops with exit code 1, and no temporary files are left behind', async () => {
   const TMPDIR = await temporaryFolder();
   const args = [program, '--only', 'gateway-grpc', '--rounds', '1', '--seconds', '20'];
   const child = spawn(process.execPath, args, {

@@ -1,4 +1,5 @@
 import { runReplay } from './replay/replay-command.ts';
 
-// The command of the package that build-conformance.ts builds. It starts no gateway.
+// build-conformance.ts builds the package @order-gateway/conformance from this command. Unlike `pnpm replay`, the
+// command starts no gateway.
 await runReplay('order-gateway-conformance');

@@ -161,7 +161,7 @@ test('the audit finds no error if the database has the orders, payments and even
   await cancel(cancelled);
   record(2, { kind: 'cancel' }, 'ok', [shownOf(2, cancelled, 'CANCELLED')]);
 
-  // The response to the cancellation was lost. The refusal of the payment acknowledges it.
+  // The response to the cancellation was lost, but the response to the refused payment acknowledges the cancellation.
   const refused = await created(3);
   record(3, { kind: 'cancel' });
   await cancel(refused);

@@ -24,7 +24,7 @@ test('the report of a run shows each fault, the time to the first order after it
   const row = /^\| backend killed \| \d+ \| [\d.min ]+ s \| [\d.min ]+ s \| \d+ \| (?<late>\d+) \| \d+ \| 0 \|$/;
   expect(lines.at(-1)).toMatch(row);
   const isOnTime = row.exec(lines.at(-1) ?? '')?.groups?.late === '0';
-  // A slow machine takes minutes for the first order, and has late calls. Only they may fail the run.
+  // On a slow machine, the first order can take minutes, and calls can be late. Only late calls may fail the run.
   expect([exitCode, title?.split(': ')[1]]).toEqual(isOnTime ? [0, 'passed'] : [1, 'failed']);
   expect(await readFile(html, 'utf8')).toContain('<td>backend killed</td>');
 });

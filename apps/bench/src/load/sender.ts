@@ -63,7 +63,7 @@ function createGrpcCall({ port, merchant, runId }: Load): Call {
   };
 }
 
-/** Returns a call that inserts an order into the database without a server, as the bare servers do. */
+/** Returns a call that inserts an order into the database as the bare servers do, but without a server. */
 function createInsertCall({ databaseUrl, merchant }: Load): Call {
   const insert = createBareInsert(databaseUrl, merchant.id);
   return () => insert().then(() => true);

@@ -2,8 +2,8 @@ import { randomInt, randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, insertFrom, onConflictDoNothing, rowOf } from '../order.ts';
 
-// The batches are smaller than the gateway's: at most 128 rows, and 2 batches in flight. A batch is sent immediately
-// when 16 rows are waiting.
+// A batch has at most 128 rows, fewer than a batch of the gateway. As in the gateway, 2 batches can be in flight. If
+// fewer are in flight, a batch is sent as soon as 16 rows are waiting.
 const batchRowsMax = 128;
 const inFlightMax = 2;
 const immediateRows = 16;

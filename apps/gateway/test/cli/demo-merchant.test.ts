@@ -53,7 +53,7 @@ test('a later start shows the current signing secret', async () => {
   expect(demoBanner(withoutEndpoint, gateway.baseUrl, undefined)).not.toContain('undefined');
 });
 
-test('a folder in place of the file is reported in one sentence', async () => {
+test('if a folder is in place of the file, the error names the data folder', async () => {
   await mkdir(join(dataDir, 'demo-merchant.json'));
   await expect(findOrCreate()).rejects.toThrow(`The demo merchant in ${dataDir} could not be found or created: `);
 });

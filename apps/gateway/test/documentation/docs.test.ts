@@ -19,7 +19,7 @@ import { pageLanguages } from '../../src/payment-page/localization.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 
-test('the proto file lists every field once, with the maximum length of its rule', async () => {
+test('the proto file lists the fields of CreateOrderRequest, with the maximum length of each text field', async () => {
   const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
   const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
   const fields = message.matchAll(/((?: +\/\/ .+\n)+) +(?:optional \w+|map<string, string>) (\w+) =/g);
@@ -87,7 +87,7 @@ test('every relative link in the docs points to an existing file and heading', a
   expect(broken).toEqual([]);
 });
 
-test('the numbers and lists in the text of the docs are correct', async () => {
+test('limits, defaults and lists that the docs state match the code', async () => {
   const files = ['creating-orders.md', 'operations.md', 'payment-page.md', 'order-states.md'];
   const [orders = '', operations = '', paymentPage = '', states = ''] = await Promise.all(
     files.map(async (file) => (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' ')),

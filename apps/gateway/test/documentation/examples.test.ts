@@ -170,7 +170,7 @@ describe.each(runnable.filter(([, { pays }]) => pays !== undefined))(
         ...variables,
       });
 
-    test('refunds a payment with the wrong amount, and then pays the order', async () => {
+    test('says to give back a payment with the wrong amount, then pays the order, and takes no further payment', async () => {
       const orderId = `pays-${name}`;
       const { order_token } = await createOrder(gateway, orderId);
       const refused = pay(order_token, `${orderId}-1`, { PAID_AMOUNT: '9.5' });
@@ -264,7 +264,7 @@ describe.each(runnable.filter(([, { verifies }]) => verifies !== undefined))(
   },
 );
 
-test('these tests run every example', async () => {
+test('these tests list every example', async () => {
   const files = (await readdir(examplesFolder)).filter((file) => !file.endsWith('.md'));
   const run = Object.values(languages).flatMap(({ creates, pays, verifies }) =>
     [creates, pays ?? [], verifies ?? []].flat(),

@@ -12,7 +12,10 @@ const repository = join(import.meta.dirname, '../../../..');
 
 const gateway = useGateway();
 
-/** Returns the shell commands of a guide that begin with these texts, with `values` in place of its placeholders. */
+/**
+ * Returns the first shell command of a guide for each of these beginnings. Replaces the gateway's address, and the
+ * placeholders that are keys of `values`.
+ */
 async function commandsOf(
   guide: string,
   beginnings: readonly string[],

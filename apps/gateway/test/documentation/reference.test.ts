@@ -208,7 +208,7 @@ test('the OpenAPI document lists HTML and problem documents as errors of pages, 
   }
 });
 
-test('the OpenAPI document advises callers to send an order again only for POST /order', () => {
+test('in the OpenAPI document, only the errors of POST /order advise callers to send the order again', () => {
   const { paths } = openApi('https://pay.example.com');
   const advice = /same order_id/;
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
@@ -221,7 +221,7 @@ test('the OpenAPI document advises callers to send an order again only for POST 
 });
 
 describe('GET /docs', () => {
-  test('200: a policy allows only the script of the reference, and links work without JavaScript', async () => {
+  test('200: the Content-Security-Policy allows scripts only from the gateway, and links work without JavaScript', async () => {
     const { text, response } = await get('/docs');
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(response.headers.get('content-security-policy')).toBe(

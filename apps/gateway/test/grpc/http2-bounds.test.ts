@@ -113,7 +113,7 @@ test('an unauthenticated connection whose calls are rejected before their messag
 
 const halfOfPenalties = { frames: reset, count: penaltyLimits.perSecond / 2 };
 
-test('resets of unauthenticated connections are counted per network, which is still served', async () => {
+test('resets on unauthenticated connections are counted per network, and calls from the network still succeed', async () => {
   const { port } = await runGrpcServer({ limits });
   const authenticated = useSession(port);
   await sendCall(authenticated, ordinaryCall('before'));
@@ -129,7 +129,7 @@ test('resets on connections from a trusted proxy are not counted', async () => {
   expect(await Promise.all(opened)).not.toContain(false);
 });
 
-/** Returns the first frame of each response to two calls, on streams 1 and 3. */
+/** Sends the frames of two calls, on streams 1 and 3. Returns the first frame of each response. */
 async function responsesTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFrame | undefined)[]> {
   const { port } = await runGrpcServer({ limits });
   const client = await useRawClient(port);
@@ -169,12 +169,12 @@ test('a call with too much metadata gets an error with details, one with far too
   expect((await otherCall).trailers['grpc-status']).toBe('0');
 });
 
-test('metadata of exactly the limit is accepted, whether or not the client acknowledges the settings', async () => {
+test('metadata of exactly the limit is not rejected for its size, whether or not the settings are acknowledged', async () => {
   const length = metadataBytesMax - headerListSize({ ...requestFields, x: '' });
   for (const ack of [[http2Frame(frameTypes.settings, flags.ack, 0)], []]) {
     const callOf = (streamId: number, x: string) => headersFrame(streamId, { ...requestFields, x });
     const responses = await responsesTo(...ack, callOf(1, 'y'.repeat(length)), callOf(3, 'y'.repeat(length + 1)));
-    // Neither call has credentials or a body, so both are rejected, but the second one for its size.
+    // Neither call has credentials or a body, so both are rejected, but only the second one is rejected for its size.
     expect(responses.map((response) => [response?.type, response?.payload.length])).toEqual([
       [frameTypes.headers, expect.any(Number)],
       [frameTypes.headers, expect.any(Number)],

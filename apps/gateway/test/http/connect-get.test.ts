@@ -88,7 +88,7 @@ test.each<[string, string | Record<string, string>, number, string]>([
   expect(gateway.errors).toEqual([]);
 });
 
-test('credentials are only read from headers', async () => {
+test('credentials are read only from headers', async () => {
   const credentials = {
     'x-client-id': gateway.credentials.clientId,
     'x-client-secret': gateway.credentials.clientSecret,

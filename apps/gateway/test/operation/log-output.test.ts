@@ -73,7 +73,7 @@ test.skipIf(mustSkip('a log on a full disk', noFullDisk))(
   },
 );
 
-test('a reader of the log that stops reading blocks neither responses nor an orderly stop', async ({ skip }) => {
+test('a log that nothing reads blocks neither responses nor an orderly stop', async ({ skip }) => {
   const gateway = await startWith('pipe');
   // Nothing reads the pipe. On Linux, it is a pair of sockets that hold 208 KiB (socket(7), wmem_default).
   await sendCalls(gateway.url, 15);

@@ -52,7 +52,7 @@ test('a secret works in every process as soon as it is added, and in no process 
   expect(await statusesWith(credentials.clientSecret)).toEqual([200, 200]);
 });
 
-test('a payment that two processes receive at once for 20 orders of two merchants pays only one of the orders', async () => {
+test('if two processes receive one payment for 20 orders of two merchants at the same time, only one order is paid', async () => {
   const created = await runProgram('src/cli/checkout.ts', ['create', '--name', 'Checkout', '--json'], {
     DATABASE_URL: databaseUrl,
   });

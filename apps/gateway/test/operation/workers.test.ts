@@ -43,7 +43,7 @@ const indexes = [0, 1, 2, 3];
 /** Returns the process ids of a gateway's workers. */
 const workersOf = ({ child }: GatewayProcess) => childrenOf(child.pid ?? 0);
 
-/** Returns a function that creates orders, all on one connection of its own. */
+/** Returns a function that creates orders, all on the same new connection. */
 function newConnection() {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
@@ -142,7 +142,7 @@ test('a worker that is killed is replaced, and only its own connections are lost
   expect(await scrape()).toContain(bothAreUp);
 });
 
-test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and ends with 0', async ({ skip }) => {
+test('SIGTERM, even if workers get it too, drains every worker, stops PostgreSQL and ends with 0', async ({ skip }) => {
   const processes = [await postgresPid(dataDir), ...workersOf(gateway)];
   const sendBodies = Promise.withResolvers<void>();
   const inFlight = createOn(newConnections(), 'in-flight', sendBodies.promise);
@@ -175,7 +175,7 @@ test.each([
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
-test('a start whose workers fail reports the reason of one of them', async () => {
+test('if the workers fail to start, the error of one of them is reported', async () => {
   const { databaseUrl } = await newDatabase();
   const files = { TLS_CERT_FILE: '/no/cert.pem', TLS_KEY_FILE: '/no/key.pem' };
   expect(await runProgram('src/main.ts', [], { WORKERS: '2', DATABASE_URL: databaseUrl, ...files })).toMatchObject({

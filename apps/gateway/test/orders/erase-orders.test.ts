@@ -26,7 +26,7 @@ async function conflictOf(response: Response): Promise<unknown> {
   return detail.split('It differs in: ')[1]?.split(', ');
 }
 
-test('an erased order can be replayed, conflicts with a different one, and keeps its page and record', async () => {
+test('an erased order can still be replayed, a different order still conflicts with it, and its page and record remain', async () => {
   const { clientId } = gateway.credentials;
   const order = validOrderInput({ order_id: 'erased', customer_name: 'Vanishing Customer' });
   const created = await readOrder(await postOrder(gateway, order));

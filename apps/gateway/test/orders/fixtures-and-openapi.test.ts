@@ -91,8 +91,8 @@ function responseValidator({ operation, ...call }: FixtureCall, status: number, 
 const isOrder = validator('openapi', 'components', 'schemas', 'CreateOrderRequest');
 
 /**
- * Whether a request breaks only rules that a schema can't express. These concern decimals, what only a URL parser
- * finds, how far ahead a time is, the size of metadata, unknown members, non-ASCII characters in a phone number,
+ * Whether a request breaks only rules that a schema can't express. These concern decimals, formats such as that of a
+ * URL, how far ahead a time is, the size of metadata, unknown members, non-ASCII characters in a phone number,
  * invisible characters above U+FFFF, lone surrogates, and the checksum mode of a merchant.
  */
 function isBeyondSchema(call: FixtureCall, sent: unknown): boolean {

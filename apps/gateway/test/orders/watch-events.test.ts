@@ -33,7 +33,7 @@ async function nextEvent({ next }: ReturnType<typeof watch>): Promise<WatchEvent
   }
 }
 
-test('WatchEvents streams past and new events in order, each with a cursor for streams and lists', async () => {
+test('WatchEvents streams past and new events in order, each with a cursor that streams and lists accept', async () => {
   for (const orderId of ['one', 'two']) await cancelNewOrder(gateway, orderId);
   const stream = watch();
   const first = await nextEvent(stream);
@@ -67,7 +67,7 @@ test('WatchEvents streams only the events that the filters select, and heartbeat
   expect(cursor).not.toBe('');
 });
 
-test('WatchEvents rejects streams above the limit of a merchant until one of them ends', async () => {
+test('WatchEvents rejects a stream above the limit of a merchant until one of the open streams ends', async () => {
   const limited = await runGateway();
   await cancelNewOrder(limited, 'limit');
   const streams = Array.from({ length: eventWatchLimits.streamsPerMerchant }, () => watch({}, limited));
@@ -90,7 +90,7 @@ test('a stream ends with UNAVAILABLE when the gateway stops', async () => {
   expect(await ended).toMatchObject({ code: Code.Unavailable });
 });
 
-test('a stream ends at the next event or heartbeat after the merchant is disabled', async () => {
+test('after the merchant is disabled, a stream ends with UNAUTHENTICATED, at the latest after one more heartbeat', async () => {
   const disabling = await runGateway();
   await cancelNewOrder(disabling, 'revoked');
   const stream = watch({}, disabling);

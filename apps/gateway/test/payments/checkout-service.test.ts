@@ -7,7 +7,7 @@ import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.
 import { giveSigningSecret, scrape, useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, postJson, postPayment } from '../helpers/send-order.ts';
 
-// Behaviour of ResolvePaymentLink and RecordPayment that no fixture shows.
+// Behaviour of CheckoutService that no fixture shows.
 
 const gateway = useGateway();
 

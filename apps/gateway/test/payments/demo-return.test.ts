@@ -50,7 +50,7 @@ test.each([
   expect([status, text.includes(`>${label}<`), text.includes('Thank you')]).toEqual([200, true, false]);
 });
 
-test('GET /demo/return shows markup in any parameter as text, and never calls it Valid', async () => {
+test('GET /demo/return escapes markup in every parameter, and does not say Valid for markup or without parameters', async () => {
   const markup = `"><script>alert(1)</script><b a='`;
   const names = ['order_id', 'service_order_id', 'order_status', 'signed_at', 'signature'];
   const hostile = new URLSearchParams(names.map((name) => [name, markup]));

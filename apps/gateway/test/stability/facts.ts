@@ -27,7 +27,10 @@ export async function brokenFacts(name: string, current: readonly string[]): Pro
   return frozen.filter((fact) => !current.includes(fact));
 }
 
-/** The operations of the JSON API with their parameters and responses, and the members of all schemas. */
+/**
+ * The operations of the JSON API with their parameters and responses, the members of all schemas, the webhooks, and the
+ * currencies.
+ */
 export function openApiFacts(): string[] {
   const { paths, components, webhooks } = openApi(baseUrl);
   const operations = Object.entries(paths).flatMap(([path, verbs]) =>
@@ -95,8 +98,9 @@ export function variableFacts(): string[] {
 }
 
 /**
- * The members of an object with their types and allowed values. Also states which members are optional in requests,
- * where they must not become required, and which are always present in responses, where they must not become optional.
+ * The members of an object with their types and allowed values. States which members of requests are optional, because
+ * they must not become required, and which members of responses are always present, because they must not become
+ * optional.
  */
 function schemaFacts(name: string, schema: JsonSchema): string[] {
   const isRequest = name.endsWith('Request');

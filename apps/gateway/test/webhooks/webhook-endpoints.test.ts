@@ -90,7 +90,7 @@ test('an endpoint keeps its secret when its URL changes, and signs with both sec
   ]);
 });
 
-test('a disabled endpoint gets nothing, and a deletion gives up pending deliveries', async () => {
+test('a disabled endpoint gets nothing, and the pending deliveries of a deleted endpoint are given up', async () => {
   const merchant = await gateway.newMerchant();
   const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
   const [{ id: disabled }, { id: deleted }] = [

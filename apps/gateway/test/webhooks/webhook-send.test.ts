@@ -16,7 +16,7 @@ function newSender(options: SenderOptions) {
 
 const toAny = { allowedAddresses: 'any' } as const;
 
-test('a request is sent as it was given, and the status is its result', async () => {
+test('a request is sent unchanged, and its result is the status of the response', async () => {
   const receiver = await runWebhookReceiver();
   const result = await newSender(toAny).send(`${receiver.url}?a=b`, { 'webhook-id': 'evt_1' }, '{"name":"Zoë"}');
   expect(result).toEqual({ status: 204, text: 'HTTP 204' });
@@ -46,7 +46,7 @@ test('a redirect is the result and is not followed', async () => {
   expect(target.connections()).toBe(0);
 });
 
-test('an endpoint that does not respond, or responds byte by byte, is abandoned in time', async () => {
+test('a request ends within its timeout if the endpoint does not respond, or responds byte by byte', async () => {
   const silent = await runWebhookReceiver({ respond: () => {} });
   const trickling = await runWebhookReceiver({
     respond(_, response) {
@@ -63,7 +63,7 @@ test('an endpoint that does not respond, or responds byte by byte, is abandoned 
   await expect.poll(sendAgain).toEqual({ status: 200, text: 'HTTP 200' });
 });
 
-test('a host name that never resolves is abandoned in time', async () => {
+test('a request ends within its timeout if the host name never resolves', async () => {
   const sender = newSender({ ...toAny, resolve: () => new Promise(() => {}), timeoutMs: 300 });
   expect(await sender.send('http://shop.example/hook', {}, '{}')).toEqual({ text: 'no response within 0.3 s' });
 });
@@ -95,7 +95,7 @@ test('a large response is cut off', async () => {
     },
   });
   expect(await newSender(toAny).send(receiver.url, {}, '{}')).toMatchObject({ status: 200 });
-  // The kernels of both sides buffer further bytes.
+  // The socket buffers of both sides hold further bytes.
   expect(sentBytes).toBeLessThan(webhookLimits.responseBytesMax + 20_000_000);
 });
 
@@ -122,9 +122,9 @@ test('over TLS, the certificate must be valid', async () => {
   const tls = selfSigned('localhost');
   const receiver = await runWebhookReceiver({ tls });
   expect(await newSender(toAny).send(receiver.url, {}, '{}')).toEqual({ text: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
-  const usual = getCACertificates();
+  const defaultCertificates = getCACertificates();
   setDefaultCACertificates([tls.cert]);
-  onTestFinished(() => setDefaultCACertificates(usual));
+  onTestFinished(() => setDefaultCACertificates(defaultCertificates));
   expect(await newSender(toAny).send(receiver.url, {}, '{}')).toEqual({ status: 204, text: 'HTTP 204' });
   const elsewhere = receiver.url.replace('localhost', '127.0.0.1');
   expect(await newSender(toAny).send(elsewhere, {}, '{}')).toEqual({ text: 'ERR_TLS_CERT_ALTNAME_INVALID' });
@@ -200,7 +200,7 @@ test('does not connect to the private address of a name that first resolves to a
   expect([lookups, receiver.connections()]).toEqual([2, 0]);
 });
 
-test('does not connect to localhost, because public names are not resolved by the system', async () => {
+test('does not connect to localhost, because names are resolved by DNS only, without the hosts file', async () => {
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   const result = await newSender({ allowedAddresses: 'public', timeoutMs: 5_000 }).send(receiver.url, {}, '{}');
   expect(result.status).toBeUndefined();

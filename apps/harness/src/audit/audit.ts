@@ -19,8 +19,8 @@ export interface AuditResult extends AuditCounts {
   /** Orders that were acknowledged as paid or cancelled. */
   readonly changes: number;
   /**
-   * Orders that share a payment with another order, or for which no serial order of the calls explains the responses,
-   * the row and the events.
+   * Orders that share a payment with another order, or for which no serial sequence of the calls explains the
+   * responses, the row and the events.
    */
   readonly unexplained: number;
   /** Events that were not delivered, or were delivered with different content; `undefined` if no receiver ran. */
@@ -62,8 +62,8 @@ const callsEndWithinMs = 60_000;
 const deliveredWithinMs = 400_000;
 
 /**
- * Audits a journal like {@link auditJournal}. If a webhook receiver ran, repeats the audit until it is final, and counts
- * the webhooks that the receiver rejected as errors.
+ * Audits a journal like {@link auditJournal}. If a webhook receiver ran, repeats the audit as {@link repeatUntilFinal}
+ * does. Each webhook that the receiver rejected counts as an error.
  */
 export async function auditWhenDelivered(
   file: string,
@@ -76,8 +76,8 @@ export async function auditWhenDelivered(
 
 /**
  * Repeats an audit while it finds errors, because calls without a response and deliveries may still be in flight: for
- * up to a minute, or for up to 400 s if only deliveries are missing. A rejected webhook is an error that no repetition
- * removes, so it ends the repetition.
+ * up to a minute, or for up to 400 s if only deliveries are missing. Does not repeat the audit once a webhook was
+ * rejected, because this error would remain.
  */
 export async function repeatUntilFinal(
   audit: () => Promise<AuditResult>,

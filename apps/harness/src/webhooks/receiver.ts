@@ -26,7 +26,7 @@ const eventSchema = z.object({
 /** Starts a receiver on a free port of 127.0.0.1. It records a webhook before it responds. */
 export async function startWebhookReceiver() {
   const secrets = new Map<string, Webhook>();
-  /** By `webhook-id`. */
+  /** The webhooks with a correct signature, by `webhook-id`. */
   const deliveries = new Map<string, Delivery>();
   /**
    * Why webhooks were rejected, such as a wrong signature, a body that is not an event, or a different body under the

@@ -80,8 +80,8 @@ export function killGateway({ gateways, random }: Pick<Disturbed, 'gateways' | '
 const smartStopMs = 2_000;
 
 /**
- * Ends the server with a signal, and with a second signal if it still runs after two seconds. The process that started
- * the server starts it again.
+ * Ends the server with a signal. A second signal follows two seconds later, for a server that is still running. The
+ * process that started the server starts it again. Resolves when the server accepts queries again.
  */
 export function restart(signal: NodeJS.Signals, secondSignal?: NodeJS.Signals) {
   return async (disturbed: Pick<Disturbed, 'server' | 'signal'>) => {

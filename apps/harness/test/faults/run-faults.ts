@@ -62,7 +62,7 @@ export interface FaultRun {
   readonly environment: Environment;
 }
 
-/** The planned duration of the load: longer than any run, which ends the load after its last fault. */
+/** The planned duration of the load. It exceeds that of any run, because a run ends the load after its last fault. */
 const longestSeconds = 7_200;
 const rate = 100;
 
@@ -110,8 +110,8 @@ export function faultyServer(seed: number, faults: readonly Fault[], dataParent?
 
 /**
  * Sends the calls of the profile `lifecycle` to two gateways, injects faults into the gateways and their database, and
- * audits orders, states, events and webhooks. Rejects when a gateway exits unexpectedly. Everything stops when the test
- * ends.
+ * audits orders, states, events and webhooks. Rejects if a gateway exits unexpectedly, if the load ends early, or if a
+ * gateway creates no order within two minutes of a fault. Everything stops when the test ends.
  */
 export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultRun> {
   const { seed, faults, extraMerchants = 0, pendingMax = usualPendingMax, pauseMs } = plan;
@@ -181,13 +181,16 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   return { recorder, audit, late: load.late(), recoveries, environment };
 }
 
-/** Responses that a client may get under faults, after which it can send its call again. */
+/** The outcomes that faults may cause temporarily. After such an outcome, the caller can send the call again. */
 export const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
 
 /** A call to a gateway that is killed may have no response, but its connection ends, so the call must not time out. */
 const endedConnection = /^no response: (?!timeout)/;
 
-/** Expects that no acknowledged order was lost or changed, and that each call got a correct or temporary response. */
+/**
+ * Expects that no acknowledged order was lost or changed, and that each call got a correct or temporary response. If a
+ * gateway was killed, calls may also end without a response, but not with a timeout.
+ */
 export function expectNothingLost({ audit, recorder }: FaultRun, isGatewayKilled: boolean): void {
   expect(audit.examples).toEqual([]);
   expect(auditErrors(audit)).toBe(0);

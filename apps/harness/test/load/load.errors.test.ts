@@ -12,9 +12,9 @@ useFolder();
 
 /** Addresses at which nothing listens. */
 const nowhere = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
-const client = { CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' };
+const merchant = { CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' };
 
-test('invalid arguments and files end a run with exit code 2 before anything is sent', async () => {
+test('invalid arguments and files end a run with exit code 2 and a message, without a report or a stack trace', async () => {
   const profile = join(folder, 'mine.json');
   writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": -1 }] }');
   const invalid = await load(['--profile', profile]);
@@ -40,7 +40,7 @@ test('invalid arguments and files end a run with exit code 2 before anything is 
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
     expect(stderr).not.toMatch(/^ +at .*\(/m);
   }
-  const audited = await load([...nowhere, '--audit'], environment({ ...client, DATA_DIR: folder }));
+  const audited = await load([...nowhere, '--audit'], environment({ ...merchant, DATA_DIR: folder }));
   expect(audited).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no database in') });
 });
 
@@ -52,7 +52,7 @@ test('load --help lists the profiles', async () => {
 test('a run whose audit fails is still reported, and does not pass', async () => {
   const json = join(folder, 'run.json');
   const args = [...nowhere, '--json', json, '--duration', '1s', '--audit'];
-  const { code, stderr } = await load(args, environment({ ...client, DATABASE_URL: 'postgres://127.0.0.1:1/none' }));
+  const { code, stderr } = await load(args, environment({ ...merchant, DATABASE_URL: 'postgres://127.0.0.1:1/none' }));
   expect(code).toBe(1);
   expect(stderr).toContain('the audit failed: ');
   const { sent, verdict } = JSON.parse(readFileSync(json, 'utf8'));
@@ -60,7 +60,7 @@ test('a run whose audit fails is still reported, and does not pass', async () =>
   expect(verdict).toMatchObject({ passed: false, judged: [{ threshold: 'lost', limit: 0, passed: false }] });
 });
 
-test('a journal that cannot grow ends a run, which reports the calls so far and does not pass', async () => {
+test('if the journal cannot grow, the run ends, reports the calls so far and does not pass', async () => {
   let calls = 0;
   const server = createServer(async (request, response) => {
     // The run asks for the gateway's version.
@@ -76,7 +76,7 @@ test('a journal that cannot grow ends a run, which reports the calls so far and 
   const args = [...target, '--rate', '20', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
   // No file may grow beyond 16 of the shell's blocks, so the journal is full after a few seconds.
   const limited = spawn('sh', ['-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, program, ...args], {
-    env: environment(client),
+    env: environment(merchant),
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   onTestFinished(() => void limited.kill('SIGKILL'));
@@ -90,7 +90,7 @@ test('a journal that cannot grow ends a run, which reports the calls so far and 
 test('a run that misses a threshold has exit code 1', async () => {
   const profile = join(folder, 'mine.json');
   writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": 20 }], "thresholds": { "error_rate": 0.5 } }');
-  const { code, stdout } = await load([...nowhere, '--profile', profile], environment(client));
+  const { code, stdout } = await load([...nowhere, '--profile', profile], environment(merchant));
   expect(code).toBe(1);
   expect(stdout).toContain('no response: ECONNREFUSED');
   expect(stdout).toMatch(/error_rate +1 +at most 0.5 +MISSED/);

@@ -18,7 +18,7 @@ export interface ReadFeed {
 
 /**
  * Reads all pages of a merchant's feed. It is a violation if an event appears twice, if a refused payment has two
- * events, or if its event does not show that payment last.
+ * events, or if the last refused payment in such an event is not the one that the event announces.
  */
 export async function readFeed(httpUrl: string, { clientId, clientSecret }: Credentials): Promise<ReadFeed> {
   const events: FeedEvent[] = [];

@@ -9,7 +9,7 @@ interface GrpcTls {
 /** The certificate of this test file's gRPC ports, and the authority that its clients trust. Unset without TLS. */
 export let grpcTls: GrpcTls | undefined;
 
-/** Makes the gRPC ports and clients that this test file creates later use TLS. Returns the authority. */
+/** Enables TLS for all gRPC ports and clients that this test file creates from now on. Returns the authority. */
 export function useGrpcTls(): Authority {
   const authority = createAuthority();
   const { cert, key } = authority.issue('server');

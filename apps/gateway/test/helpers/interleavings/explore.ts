@@ -27,7 +27,7 @@ interface TaskRun<Result> {
 export interface World<Result> {
   /** A task must depend only on the results of `execute` and on the clock. */
   readonly tasks: readonly (() => Promise<Result>)[];
-  /** Only this many tasks, from the start of `tasks`, can have faults. */
+  /** Only the first `fallibleCount` tasks can have faults. */
   readonly fallibleCount: number;
   /** The clock that tasks read, in milliseconds. */
   readonly clock: () => number;
@@ -45,7 +45,7 @@ interface Task<Result> {
   /** The results that the task has read so far. */
   seen: string;
   taskRun: TaskRun<Result>;
-  /** Continues the task at the statement for which it waits, with the fault if there is one. */
+  /** Executes the statement at which the task is paused, with the fault if there is one, and continues the task. */
   pending: ((fault: Fault | undefined) => void) | undefined;
 }
 
@@ -66,7 +66,7 @@ const stepsMax = 100;
 
 /**
  * Runs tasks in every order of their statements, with at most `faultsMax` faults. Explores each state once. Returns the
- * counts. Rejects with an error that names the schedule that violates an invariant.
+ * counts. Rejects if a schedule violates an invariant; the error lists the steps of the schedule.
  */
 export async function exploreAll<Result>(
   createWorld: (execute: ExecuteStatement) => Promise<World<Result>>,

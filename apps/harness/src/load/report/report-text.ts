@@ -106,7 +106,7 @@ function slowestRows({ slowest }: LoadReport): string[][] {
   return [['slowest', 'at', 'operation', 'protocol', 'outcome', 'request id'], ...rows];
 }
 
-/** Returns a table of the thresholds with the measured values. */
+/** Returns a table of the thresholds with the measured values, or a text if there are no thresholds. */
 export function verdictSection({ verdict }: LoadReport): ReportSection {
   if (verdict.judged.length === 0) return 'no thresholds were set';
   const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {

@@ -23,12 +23,12 @@ const response = { order_id: 'warm-up', service_order_id: 1, order_token: 't', p
 const responseJson = JSON.stringify({ ...response, created_at: '', order_status: 'UN_PAID', orders: [] });
 
 /**
- * Sends calls like those of the run to servers in this process that respond at once. Without a warm-up, the first
- * seconds of a run would show how long the generator's own code takes until it is compiled.
+ * Sends calls like those of the run to servers in this process. They respond immediately. Without a warm-up, the
+ * latencies of a run's first seconds would be too long, because the generator's own code would not be compiled yet.
  */
 export async function warmUp({ settings, credentials, checkout }: LoadRun, signal: AbortSignal): Promise<void> {
-  const life = { checkout, known: () => undefined };
-  const makeCall = createCallMaker(settings, await loadFixtures(), credentials, life);
+  const orderLife = { checkout, known: () => undefined };
+  const makeCall = createCallMaker(settings, await loadFixtures(), credentials, orderLife);
   const rpc = connectNodeAdapter({
     routes: (router) =>
       router.service(OrderService, { createOrder: () => ({ orderId: response.order_id }), listOrders: () => ({}) }),
