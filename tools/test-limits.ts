@@ -1,5 +1,5 @@
-// Time limits for tests that hang. A machine on which the tests should pass stays below them, even with two concurrent
-// runs on half a core.
+// Time limits that only a test that hangs should reach. Other tests stay below them even while two runs share half a
+// core.
 
 /** How long a test, or a hook, may take. */
 export const testLimitMs = 600_000;

@@ -62,7 +62,8 @@ async function endOfFeed({ client, types }: ListenOptions): Promise<string> {
   let cursor: string | undefined;
   for (;;) {
     const { next_cursor } = await client.listEvents({ limit: page.limit, types, cursor });
-    // A page can be empty before the end, if `types` excludes a long run of events. Its cursor differs from the last one.
+    // Only an unchanged cursor shows the end. A page before it can be empty too, if `types` excludes a long run of
+    // events, but then its cursor differs from the previous one.
     if (next_cursor === cursor) return next_cursor;
     cursor = next_cursor;
   }

@@ -41,7 +41,7 @@ export interface JsonRoute {
   readonly path: string;
   /** Additional paths of the method, with fewer path parameters. */
   readonly otherPaths: readonly string[];
-  /** Whether the request is sent as the body. If not, the fields that are not in the path are query parameters. */
+  /** Whether the fields that are not in the path are sent as a JSON body. If not, they are query parameters. */
   readonly hasBody: boolean;
   /** The field of the response that is sent as the body. If absent, the whole response is the body. */
   readonly responseField?: string;

@@ -27,8 +27,9 @@ export async function createGatewayDatabase(session: postgres.Sql, { name, passw
   const databases = await session`select from pg_database where datname = ${name}`;
   if (databases.length > 0) return;
   const roles = await session`select from pg_roles where rolname = ${gatewayRole}`;
-  // A statement that creates a role takes no parameters. The password consists of letters, digits, - and _.
+  // PostgreSQL accepts no parameters in `create role`. The password needs no escaping, because it consists of letters,
+  // digits, - and _.
   if (roles.length === 0) await session.unsafe(`create role ${gatewayRole} login password '${password}'`);
-  // template0: template1 can't be copied while another session is connected to it.
+  // Copies template0, because template1 can't be copied while another session is connected to it.
   await session`create database ${session(name)} template template0 owner ${session(gatewayRole)}`;
 }

@@ -24,7 +24,7 @@ let children: ChildProcess[] = [];
 
 /**
  * Gives each test of the calling file a folder with a new cluster. Afterwards, ends all processes that the test
- * started.
+ * started, and removes the folder.
  */
 export function useServerFolder(): void {
   beforeEach(async () => {
@@ -42,7 +42,7 @@ export function useServerFolder(): void {
     for (const pid of serverPids()) process.kill(pid, 'SIGINT');
     await expect.poll(serverPids).toEqual([]);
     await rm(parent, { recursive: true, force: true });
-    // Checked last, so that everything is removed even if it fails.
+    // This check is last, so that everything is removed even if a stop failed.
     expect(stops.filter(({ status }) => status === 'rejected')).toEqual([]);
   });
 }

@@ -37,8 +37,9 @@ const cleanUpScript = `
   rm -rf "$1"`;
 
 /**
- * Starts a separate server in a new folder of `parent`, or in a temporary one. `stop` removes the server and the
- * folder. If this process ends without calling it, even by `kill -9`, a small shell process removes them.
+ * Starts a separate server in a new folder inside `parent`, which is the system's temporary folder by default. `stop`
+ * stops the server and removes the folder. If this process ends without calling `stop`, even by `kill -9`, a small
+ * shell process does the same.
  */
 export async function startTestServer(settings: Readonly<Record<string, string>> = {}, parent?: string) {
   const { dataDir, remove } = await createServerFolder(parent);
@@ -66,7 +67,10 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
   }
 }
 
-/** Creates a temporary folder that is removed with the server in it, by `remove` or when this process ends. */
+/**
+ * Creates a temporary folder for a server. `remove` kills the server and removes the folder, and so does the end of
+ * this process.
+ */
 export async function createServerFolder(parent = tmpdir()) {
   const dataDir = await mkdtemp(join(parent, 'gateway-test-postgres-'));
   const cleanUp = spawn('sh', ['-c', cleanUpScript, 'sh', dataDir], {

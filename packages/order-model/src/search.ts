@@ -1,8 +1,8 @@
 import { type Call, type History, isFinal, noOrder, type State, statesAfter, stepsOf } from './model.ts';
 
-/** Why no serial order of its calls explains a history: the longest serial order of some of them, and where it ends. */
+/** Shows why no serial order of the calls explains a history: the longest serial order of some calls, and its end. */
 export interface Unexplained {
-  /** The steps of the calls that can be put into an order, in that order. */
+  /** The steps of the longest serial order, first to last. */
   readonly longest: readonly Call[];
   /** The state of the order after these steps. */
   readonly state: State;
@@ -33,7 +33,8 @@ export function findUnexplained(history: History): Unexplained | undefined {
   const twins = earlierTwins(steps);
   const isNew = createFilter(steps, required);
   const start: Part = { done: 0n, state: noOrder, last: -1, previous: undefined };
-  // Parts with few steps without a response are examined first: `later` holds those with one more than in `pending`.
+  // A step is optional if its `receivedAt` is infinite, because no response shows that it took effect. Parts with fewer
+  // optional steps are examined first: the parts in `later` have one more of them than those in `pending`.
   let [pending, later]: [Part[], Part[]] = [[start], []];
   let longest = start;
   let longestLength = 0;
@@ -54,10 +55,10 @@ export function findUnexplained(history: History): Unexplained | undefined {
       const call = endingBy(latestMs, steps[index] as Call);
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(index), state: after, last: index, previous: part };
-        // A step that has neither a response nor an effect explains nothing, so it is skipped. If a step with a
-        // response has no effect, every explanation can continue with it, so no other step is tried. The step that ends
-        // the lease after a refusal has no response, and may have an effect later instead of now, so other steps are
-        // tried too.
+        // An optional step without an effect explains nothing, so it is skipped. If a step with a response has no
+        // effect, every explanation can continue with it, so no other step is tried. The step that ends the lease after
+        // a refusal is required, but has no response itself. It may have an effect later instead of now, so other steps
+        // are tried too.
         if (after === state && call.receivedAt === Infinity) continue;
         if (after === state && call.response !== undefined) {
           parts.length = 0;
@@ -99,9 +100,9 @@ function earlierTwins(steps: readonly Call[]): (number | undefined)[] {
 }
 
 /**
- * Returns a function that says whether a part can lead to a state that no earlier part leads to. It cannot if an earlier
- * one has the same state and differs only in having fewer of the steps without a response, because the missing ones can
- * still follow.
+ * Returns a function that returns whether a part can lead to a state that no earlier part leads to. It returns `false`
+ * if an earlier part has the same state and the same steps, or lacks only optional steps, because those can still
+ * follow. The second step of a call does not count as optional here.
  */
 function createFilter(steps: readonly Call[], required: bigint): (part: Part) => boolean {
   const seen = new Map<string, bigint[]>();

@@ -8,7 +8,7 @@ import { openWebhookEndpoints } from '../src/webhooks/webhook-endpoints.ts';
 import { createOrder } from './contract-store.ts';
 import { storeEvents } from './webhook-events.ts';
 
-/** A merchant, the objects to which the changes apply, and its credentials. */
+/** A merchant with its credentials, and the objects to which the changes apply. */
 export interface ManagedTarget extends Credentials {
   readonly merchantId: AccountId;
   readonly endpointId: string;

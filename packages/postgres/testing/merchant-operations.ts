@@ -13,13 +13,19 @@ export function isOfMerchant({ text }: RecordedRun): boolean {
   return !/max\(service_order_id\)|pg_dist_/.test(text);
 }
 
-/** Returns the first run of each statement about a merchant that {@link doMerchantOperations} has sent. */
+/**
+ * Returns the first run of each statement about merchants. `runs` are the runs recorded during
+ * {@link doMerchantOperations}.
+ */
 export function merchantRuns(runs: readonly RecordedRun[]): RecordedRun[] {
   const byText = Map.groupBy(runs.filter(isOfMerchant), ({ text }) => text);
   return [...byText.values()].flatMap(([first]) => first ?? []);
 }
 
-/** Runs every operation on one order or on one merchant's orders, one after the other, for a new merchant. */
+/**
+ * Runs, one after the other, every operation on one order or on one merchant's orders, and the lists of endpoints and
+ * deliveries. Creates a merchant for them.
+ */
 export async function doMerchantOperations(url: string, sql: postgres.Sql, isDistributed: boolean): Promise<void> {
   const merchantId = await createMerchantId(sql);
   const checkoutId = await createMerchantId(sql);

@@ -14,8 +14,9 @@ export interface SignedReturn {
 
 /**
  * Verifies the query with which a customer returns from the payment page. Throws a {@link SignatureError} if a
- * parameter is missing or repeated, the signature does not match, or it is older than the tolerance. A customer may
- * open the same address again within the tolerance, so look up the order before you ship.
+ * parameter is missing or repeated, the signature does not match, or the time of the signature differs from the current
+ * time by more than the tolerance. A customer may open the same address again within the tolerance, so look up the
+ * order before you ship.
  *
  * @param address The requested URL, its path with the query, or the query alone.
  * @param secrets Your signing secret, `whsec_…`, or several during a rotation.

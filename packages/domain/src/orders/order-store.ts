@@ -26,7 +26,7 @@ export interface LinkedOrder {
   readonly merchant: {
     readonly name: string;
     readonly mode: MerchantMode;
-    /** Whether no new payment may start. */
+    /** Whether the merchant is disabled, so that no new payment may start. */
     readonly isDisabled: boolean;
     /** The encrypted secret that signs the return; `null` if the merchant has none. */
     readonly signingSecret: Uint8Array | null;
@@ -49,7 +49,7 @@ export type LinkLookup = FindOutcome<LinkedOrder>;
 /** The result of looking up an order together with a reported payment. */
 export type PaymentLookup = FindOutcome<
   LinkedOrder & {
-    /** Whether the checkout system has reported the payment_id for any order, whether or not it paid that order. */
+    /** Whether the checkout system has reported the payment_id for any order. The payment may have been refused. */
     readonly isKnown: boolean;
     /** The refused payment of this order; `null` if there is none. */
     readonly refused: RefusedPayment | null;
@@ -63,8 +63,9 @@ export type ChangeOutcome<Changed = unknown> =
   /** The change is stored durably, with its event if it has one. */
   | ({ readonly kind: 'changed' } & Changed)
   /**
-   * Since the caller read the order, its state has changed, another attempt has claimed it, or a payment with the same
-   * payment_id of the checkout system has been stored. The order did not change. The caller must read and decide again.
+   * Since the caller read the order, its state has changed, another attempt has claimed it, or the same checkout system
+   * has reported a payment with the same payment_id. This call did not change the order. The caller must read the order
+   * and decide again.
    */
   | { readonly kind: 'conflict' }
   | StoreFailure;
@@ -102,7 +103,7 @@ export interface OrderPage {
 /** The maximum number of orders that `OrderStore.countByDay` reads: about 20 milliseconds of work. */
 export const countedOrdersMax = 10_000;
 
-/** The orders of one currency that were created on one day (UTC), as they are now. */
+/** Counts of the orders in one currency that were created on one day (UTC), by their current status. */
 export interface DayCount {
   /** The start of the day, in milliseconds since 1970-01-01 UTC. */
   readonly dayMs: number;
@@ -112,7 +113,7 @@ export interface DayCount {
   readonly expired: number;
   /** The number of refused payments in the records of these orders. */
   readonly refusedPayments: number;
-  /** The amount of the paid orders in hundredths of the currency's unit. It may exceed the maximum of an order. */
+  /** The total of the paid orders in hundredths of the currency's unit. It may exceed the maximum of one order. */
   readonly paidHundredths: bigint;
 }
 
@@ -151,8 +152,9 @@ export interface OrderStore {
   findByServiceOrderId(merchantId: AccountId, serviceOrderId: number, timeoutMs: number): Promise<OrderLookup>;
 
   /**
-   * Finds the merchant's order that a payment with this payment_id paid last, or else the one for which such a payment
-   * was refused last. Several checkout systems may use the same payment_id.
+   * Finds the merchant's order that a payment with this payment_id paid. If there is none, finds the order for which
+   * such a payment was refused. Several checkout systems may use the same payment_id: the latest `paidAtMs` decides
+   * between paid orders, and the latest refusal between the others.
    */
   findByPaymentId(merchantId: AccountId, paymentId: string, timeoutMs: number): Promise<OrderLookup>;
 
@@ -166,8 +168,8 @@ export interface OrderStore {
   findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
   /**
-   * Finds the order of a payment link, and whether a checkout system's payment_id is stored. A payment is never
-   * returned without its effect on this order.
+   * Finds the order of a payment link, and whether a checkout system's payment_id is stored. A payment_id that is
+   * stored for this order counts only once it has had its effect: the payment paid the order, or its refusal is stored.
    */
   findForPayment(
     token: OrderToken,

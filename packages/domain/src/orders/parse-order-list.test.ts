@@ -38,7 +38,7 @@ function meaningOf({ status, created_from, created_to }: ListInput): string {
 }
 
 describe('parseOrderList', () => {
-  it('accepts a cursor with equal filters and any limit, and rejects it with other filters', () => {
+  it('accepts a cursor with equal filters and a different limit, and rejects it with other filters', () => {
     fc.assert(
       fc.property(anyFilters, anyFilters, (filters, otherFilters) => {
         const cursor = cursorOf(filters);

@@ -20,8 +20,8 @@ import type { OrderFilter, OrderPosition } from './order-store.ts';
 import { serviceOrderIdMax } from './service-order-id.ts';
 
 /**
- * Checks the parameters of a list of orders. Returns the page, or an error for each parameter that is unknown or
- * invalid.
+ * Checks the parameters of a list of orders. Returns which page to read, or an error for each parameter that is unknown
+ * or invalid.
  */
 export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedList<OrderFilter, OrderPosition> {
   const { values, errors } = knownParameters(input, [

@@ -34,7 +34,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
       { fields: { order_note: '\n\t first\r\nsecond\rthird\n\n \t' } },
     ],
     ['every field at its maximum length, with code points of four bytes', { fields: longestFields }],
-    ['an absent second address line as the empty text', { fields: { customer_address_line2: undefined } }],
+    ['an absent second address line (an empty text)', { fields: { customer_address_line2: undefined } }],
     ...['0.01', '0.10', '1.00', '100.50', '8191999999999.99', '9999999999999.98', '9999999999999.99'].map(
       (amount): [string, Overrides] => [`the amount ${amount}`, { fields: { order_amount: new NumberText(amount) } }],
     ),
@@ -117,7 +117,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
     expect(await opened().countOrders(merchantId)).toBe(1);
   });
 
-  it('create returns to each call of a mixed concurrent batch the outcome of its own order', async () => {
+  it('in a mixed concurrent batch, each call of create returns the outcome of its own order', async () => {
     const merchantIds = await opened().merchantIds();
     // 180 calls for 90 orders, in a scattered sequence: 30 are sent once, 30 twice, 30 three times; both merchants use
     // the same order_ids.

@@ -68,7 +68,7 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     });
   });
 
-  it('findByPaymentId finds the order that a payment paid last, or else the one for which it was refused last', async () => {
+  it('findByPaymentId finds the order that the latest payment paid, or else the order of the latest refusal', async () => {
     const { store, merchantIds } = opened();
     const [merchantId, otherMerchantId] = await merchantIds();
     const createdAs = (order_id: string) => created(sampleOrder(merchantId, { order_id }));

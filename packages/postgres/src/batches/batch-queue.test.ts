@@ -100,7 +100,7 @@ test('after a series of lone items, an item is sent before the end of the turn, 
   const counts: number[] = [];
   for (let count = 0; count < 10; count += 1) counts.push(await countBatchesSentAtOnce('a'));
   expect(counts).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
-  // The first of two items is sent at once. After that, no item is assumed to be alone.
+  // The first of two items is sent at once. After that, the queue no longer assumes that an item is alone.
   expect([await countBatchesSentAtOnce('a', 'b'), await countBatchesSentAtOnce('a')]).toEqual([1, 0]);
 });
 
@@ -112,7 +112,7 @@ test('an item without any time left never runs', async () => {
   expect(batches).toEqual([]);
 });
 
-test('an item beyond the limit is overloaded at once, and one that waits too long never runs', async () => {
+test('an item beyond the limit is rejected as overloaded at once, and one that waits too long never runs', async () => {
   const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();
@@ -153,7 +153,7 @@ test('a batch that fails regardless of its items is not retried in parts', async
   expect(batches).toHaveLength(1);
 });
 
-test('a batch whose connection is lost is unavailable and does not run again', async () => {
+test('if the connection of a batch is lost, its items fail as unavailable, and the batch does not run again', async () => {
   const { queue, batches } = createTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
   const outcomes = Promise.all(['a', 'lost'].map((item) => queue.add(item, enoughMs)));
   await endOfTurn();

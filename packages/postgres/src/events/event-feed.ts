@@ -20,8 +20,8 @@ const positionedMax = 1_000;
 /** An event feed with its connection. */
 export interface PostgresEventFeed extends EventFeed, Closable {
   /**
-   * Returns those of the given merchants that have events after the positions given for them; none while the database
-   * is unreachable. Rejects with an error that contains no values.
+   * Returns the given merchants that have events after their given positions, or events without a position. Returns
+   * none while the database is unreachable. Rejects with an error that contains no values.
    */
   findNewEvents(after: ReadonlyMap<AccountId, number>): Promise<ReadonlySet<AccountId>>;
 }
@@ -144,7 +144,8 @@ function prepareEvents(db: PostgresJsDatabase) {
       (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
       ${last('position')} as last_position, ${last('event_id')} as last_event_id
   ) as feed`;
-  // An array, because PostgreSQL looks it up in the index of the events, regardless of the table's statistics.
+  // The ids are an array, because PostgreSQL then looks them up in the index of the events, regardless of the table's
+  // statistics.
   const waiting = sql`array(
     select ${events.eventId} from ${events} where ${isOfMerchant} and ${isNull(events.position)}
     order by ${events.eventId} limit ${positionedMax}

@@ -93,7 +93,7 @@ test('orders are created while a secret is being added to their merchant', async
   expect(await adding.promise).toMatchObject({ kind: 'added' });
 });
 
-test('a command waits longer for a busy server than a call does', async () => {
+test('a command waits longer for a busy server than the connect timeout of a call', async () => {
   const proxy = await startDatabaseProxy(database.url, (client, server) => {
     setTimeout(() => client.pipe(server).pipe(client), 1.5 * connectTimeoutMs);
   });

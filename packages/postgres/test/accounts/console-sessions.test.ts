@@ -80,7 +80,7 @@ test.each([
   expect(await sessions.list(digest, enoughMs)).toEqual({ kind: 'done', value: [] });
 });
 
-test('using a session restarts the hour after which an unused session ends', async () => {
+test('using a session restarts its idle time of one hour', async () => {
   const digest = await signIn(await newMerchant());
   const isRecentlyUsed = async () => {
     const [row] = await database.sql`

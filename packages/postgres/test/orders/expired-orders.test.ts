@@ -61,7 +61,7 @@ async function orderExpiringIn(ms: number): Promise<Order> {
   return createOrder(store, { ...sampleOrder(merchantId), expiresAtMs: Date.now() + ms });
 }
 
-/** Returns what is stored about the order, with its events. */
+/** Returns the order's stored status and the types of its events. */
 async function stored({ merchantId }: Order): Promise<unknown> {
   const [row] = await database.sql`
     select order_status as status, array(select type from events e where e.merchant_id = o.merchant_id) as events

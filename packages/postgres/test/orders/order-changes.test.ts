@@ -32,7 +32,7 @@ test('processes that sweep at the same time store each expiry once, and do not c
   };
   const swept = await Promise.all(sweepers.map(sweep));
 
-  // Counts orders that the concurrent sweeps may have left.
+  // Counts the expired orders that the concurrent sweeps may not have stored as such.
   const remaining = await sweep(store);
   expect(swept.reduce((sum, count) => sum + count, remaining)).toBe(1_200);
   expect(await database.sql`select order_status, count(*)::int from orders group by 1 order by 1`).toEqual([
@@ -159,7 +159,7 @@ test('a sweep and a read never store the expiry of an order whose lease began af
   expect(await database.sql`select from events where merchant_id = ${merchantId}`).toEqual([]);
 });
 
-test('an order shows its latest 20 refused payments, and all of them are stored', async () => {
+test('an order shows only its latest 20 refused payments, but the earlier ones are stored too', async () => {
   const store = openStore();
   const merchantId = await newMerchantId();
   const order = sampleOrder(merchantId);

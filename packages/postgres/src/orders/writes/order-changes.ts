@@ -151,7 +151,7 @@ async function storePayment({ storePayment, findStoredPayment }: Statements, val
   return stored.length > 0 || (await findStoredPayment.execute(values)).length > 0;
 }
 
-/** Converts the result of a function that changes orders: returns an empty row if it changed any. */
+/** Converts the result of a function that changes orders: returns an empty row if the function changed an order. */
 function rowsOf(rows: readonly { readonly changed: number }[]): readonly ChangedRow[] {
   return rows.filter(({ changed }) => changed > 0).map(() => ({}));
 }

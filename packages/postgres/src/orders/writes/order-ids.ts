@@ -42,8 +42,8 @@ export function createOrderIds(db: PostgresJsDatabase, isDistributed: boolean): 
 }
 
 /**
- * Reserves a block and returns its number. A sequence never returns a number twice, and never waits for another
- * session. If it was set back, it is moved past the ids in use.
+ * Reserves a block and returns its number. The sequence never waits for another session, and never returns a number
+ * twice unless it was set back. In that case, this function moves it past the ids in use.
  */
 async function reserveBlock(db: PostgresJsDatabase, skipsCheck: boolean): Promise<number> {
   for (;;) {
