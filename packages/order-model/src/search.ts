@@ -48,11 +48,13 @@ export function findUnexplained(history: History): Unexplained | undefined {
     const length = lengthOf(part);
     if (length > longestLength) [longest, longestLength] = [part, length];
     const parts: Part[] = [];
-    const latestMs = latestMsOf(steps, required & ~done);
+    const latestMs = earliestEnd(steps, required & ~done);
     for (const index of nextSteps(steps, done)) {
       const twin = twins[index];
       if (twin !== undefined && (done & bit(twin)) === 0n) continue;
-      const call = endingBy(latestMs, steps[index] as Call);
+      const step = steps[index] as Call;
+      const { during, receivedAt } = step;
+      const call = receivedAt === Infinity ? { ...step, during: { ...during, toMs: latestMs } } : step;
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(index), state: after, last: index, previous: part };
         // An optional step without an effect explains nothing, so it is skipped. If a step with a response has no
@@ -157,15 +159,13 @@ function nextSteps(steps: readonly Call[], done: bigint): number[] {
   });
 }
 
-/** Returns when the next step has taken effect at the latest: all required steps that remain take effect after it. */
-function latestMsOf(steps: readonly Call[], remaining: bigint): number {
+/**
+ * Returns the earliest end of the periods of the remaining required steps. A step without a response that is put before
+ * them has taken effect by then.
+ */
+function earliestEnd(steps: readonly Call[], remaining: bigint): number {
   const ends = steps.filter((_, index) => (remaining & bit(index)) !== 0n).map(({ during }) => during.toMs);
   return Math.min(...ends);
-}
-
-function endingBy(latestMs: number, call: Call): Call {
-  const { fromMs, toMs } = call.during;
-  return toMs <= latestMs ? call : { ...call, during: { fromMs, toMs: latestMs } };
 }
 
 function lengthOf({ done }: Part): number {
