@@ -379,13 +379,20 @@ test('a refused payment without a response ends the lease of its attempt, whethe
   expect(isExplained([...others, unanswered(2.5, pay(mismatch))], stored)).toBe(false);
 });
 
-test('the search ends although three attempts to pay were each sent 50 times without a response', () => {
-  const repeated = Array.from({ length: 50 }, (_, index) =>
-    ['2/a', '2/b', '3/a'].map((attempt) => unanswered(1 + index / 60, start(attempt))),
+test('a lookup that stores the expiry may show no payment that was refused in the meantime', () => {
+  const late = { ...refused, ...expired, refused: refused.refused, events: [...refused.events, ...expired.events] };
+  const lookup = call(0.5, { kind: 'read' }, withRefused('EXPIRED', []));
+  const during = { ...lookup.during, toMs: expiresAtMs };
+  const calls = [created, { ...lookup, receivedAt: expiresAtMs, during }, call(1, pay(mismatch), 'payment_mismatch')];
+  expect(isExplained(calls, late)).toBe(true);
+});
+
+test('the search ends although four attempts to pay were each sent 100 times without a response', () => {
+  const repeated = Array.from({ length: 100 }, (_, index) =>
+    ['2/a', '2/b', '3/a', '3/b'].map((attempt) => unanswered(1 + index / 120, start(attempt))),
   ).flat();
-  const calls = [created, ...repeated, call(2, start('3/a'), 'ok'), call(3, pay({}, '3/a'), 'ok')];
-  const atMs = createdAtMs + 3 * minuteMs;
-  const paidLater = { ...paid, events: [{ type: 'order.paid' as const, atMs }] };
-  expect(isExplained(calls, paidLater)).toBe(true);
-  expect(isExplained(calls, { ...paidLater, payment: { ...payment, paymentId: 'p-2' } })).toBe(false);
+  const calls = [created, ...repeated, call(2, start('3/a'), 'ok')];
+  const stored = { ...unpaid, lease: { attempt: '3/a', endsAtMs: createdAtMs + 12 * minuteMs } };
+  expect(isExplained(calls, stored)).toBe(true);
+  expect(isExplained(calls, { ...stored, lease: null })).toBe(false);
 });
