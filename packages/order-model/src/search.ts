@@ -102,7 +102,7 @@ function earlierTwins(steps: readonly Call[]): (number | undefined)[] {
 }
 
 /**
- * Returns a function that says whether a part can lead to a state that no earlier part leads to. It cannot if an earlier
+ * Returns a function that says whether a part can lead to a new state. It cannot if an earlier
  * part has the same state and the same steps, or lacks only optional steps, because those can still follow. A step that
  * must precede another one does not count as optional here.
  */
