@@ -119,8 +119,8 @@ export const credentialLimits = {
   cachedAccountsMax: 10_000,
   /**
    * The number of pending lookups at which further calls with ids that are not cached are `overloaded` immediately. A
-   * flood of unknown ids reaches this number in half a second, and a merchant's first call may wait behind it. Lookups
-   * are batched, so this many take only a handful of statements.
+   * flood of unknown ids reaches this number in half a second, and a merchant's first call may wait behind these
+   * lookups. Lookups are batched, so this many take only a handful of statements.
    */
   uncachedLookupsMax: 4_096,
   /**
@@ -160,8 +160,8 @@ export const admissionLimits = {
 
 /**
  * How long a stopping gateway accepts requests by default while its health checks already fail. By default, HAProxy
- * checks every 2 s and Kubernetes every 10 s. A load balancer that checks less often than every 2 s needs a longer
- * delay.
+ * checks every 2 s and Kubernetes every 10 s, and each acts on the third failure in a row. A load balancer that takes
+ * longer than this to notice needs a longer delay.
  */
 export const drainDelayMs = 5_000;
 
@@ -304,7 +304,7 @@ export const unauthenticatedLimits = {
   /** Failed authentications per second of all networks: enough for a few misconfigured clients. */
   rejectedPerSecond: 200,
   /**
-   * Pages rendered at the same time. Each takes 0.1 ms of CPU time, so together they delay merchants by at most 3 ms.
+   * Pages rendered at the same time. Each takes 0.1 ms of CPU time, so together they delay merchants by about 3 ms.
    */
   inFlightMax: 32,
   /** Pages that may wait for a slot. Above this number, or after the timeout, they are `rate_limited`. */

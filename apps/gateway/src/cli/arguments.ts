@@ -38,7 +38,7 @@ export function actorOption(): Option {
   return new Option('--as <NAME>', 'the actor in the audit log (default: user@host)').argParser(parseName('--as'));
 }
 
-/** Returns the actor that the option `--as` of a program gives; `undefined` without the option. */
+/** Returns the value of a program's option `--as`, or `undefined` if the option is absent. */
 export function actorOf(program: Command): string | undefined {
   return program.opts<{ as?: string }>().as;
 }

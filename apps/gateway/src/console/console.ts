@@ -196,7 +196,7 @@ async function sendResponse(reply: FastifyReply, visit: Visit, response: Respons
   return sendHtml(reply, consolePage({ language, title, header: headerOf(visit, reply.request.url), content }));
 }
 
-/** Renders the bar with the merchant's name, the name of the person, and links to the pages. */
+/** Renders the header: the test mode notice, the merchant, the person who is signed in, and links to the pages. */
 function headerOf({ texts, merchant, session, mayManage, link, formToken }: Visit, url: string): Html {
   const entries = [
     ['/overview', texts.overview],

@@ -30,9 +30,9 @@ async function exportOrders(visit: Visit): Promise<Response> {
 }
 
 /**
- * Yields the header line and the lines of all orders. Reads the next page of the list once the previous one was sent.
- * Each page counts as a call of the merchant and needs a live session. If a page fails, throws an error, which aborts
- * the response: otherwise, the file could be mistaken for a complete export.
+ * Yields the header line and the lines of all orders. Reads the next page of the list once the stream has taken the
+ * previous one. Each page counts towards the merchant's rate limit and requires a valid session. If a page can't be
+ * read, throws an error, which aborts the response. Otherwise, the file could be mistaken for a complete export.
  */
 async function* linesFrom(visit: Visit, firstList: OrderList, signal: AbortSignal): AsyncGenerator<string> {
   const { deps, merchant, sessions, sessionDigest } = visit;

@@ -19,7 +19,7 @@ import { failurePage, type Page, page, type Response, redirect, storedResult, ty
 
 const linkMinutes = consoleLimits.linkMs / 60_000;
 
-/** The page of the people who are signed in, which also creates links for colleagues. */
+/** The page that lists who is signed in, and its actions: ending sessions and creating links for colleagues. */
 export const sessionPages: readonly Page[] = [
   { method: 'GET', path: '/sessions', isForAll: true, respond: (visit) => sessionsPage(visit) },
   {

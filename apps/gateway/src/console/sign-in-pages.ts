@@ -32,7 +32,7 @@ export function signedOutPage(language: ConsoleLanguage, openIdAddress?: string)
   return pageWithoutHeader(language, texts.signedOut, html`<p>${text}</p>${button}`);
 }
 
-/** Renders the page after the redirect of the OpenID Connect provider, with a link to `next`. */
+/** Renders the page to which the OpenID Connect provider redirects the browser. The page links to `next`. */
 export function openIdPage(language: ConsoleLanguage, outcome: 'signedIn' | 'rejected', next: string): Promise<string> {
   const texts = textsIn(language);
   const [title, text, link] =

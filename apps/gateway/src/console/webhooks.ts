@@ -57,11 +57,11 @@ function endpointsTable(visit: Visit, endpoints: readonly EndpointResponse[]): H
 
 function endpointForm({ texts, form, link, formToken }: Visit, failure: Failure | undefined): Html {
   const errors = failure !== undefined && 'errors' in failure ? failure.errors : [];
-  const sent = form.getAll('event_types');
+  const checkedTypes = form.getAll('event_types');
   const boxes = eventTypes.map(
     (type) =>
       html`<label class="box"><input type="checkbox" name="event_types" value="${type}"${
-        sent.includes(type) ? html` checked` : ''
+        checkedTypes.includes(type) ? html` checked` : ''
       }> ${type}</label>`,
   );
   return html`<form class="card" method="post" action="${link('/webhooks')}">${formToken}

@@ -51,9 +51,9 @@ export interface SenderOptions {
 const notAllowed = 'address not allowed';
 
 /**
- * Creates a sender. The address is checked when the connection is opened, not before, so that a name can't resolve to
- * another address in between (DNS rebinding). Connections stay open for a few seconds for the next request to the same
- * host.
+ * Creates a sender. It checks the IP addresses of a host name while it opens the connection, not before, so that the
+ * name can't resolve to other addresses in between (DNS rebinding). Connections stay open for a few seconds for the
+ * next request to the same host.
  */
 export function createSender({
   allowedAddresses,

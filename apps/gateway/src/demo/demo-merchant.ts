@@ -119,7 +119,10 @@ export async function createDemoOrder(url: string, { clientId, clientSecret }: C
   return undefined;
 }
 
-/** Returns the text that `start` prints for developers. The README continues where it ends, with the same variables. */
+/**
+ * Returns the text that `start` prints for developers. The README continues after the last step of this text and uses
+ * the same variables.
+ */
 export function demoBanner(
   { clientId, clientSecret, signingSecret }: DemoMerchant,
   baseUrl: BaseUrl,

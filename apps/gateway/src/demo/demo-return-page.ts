@@ -8,8 +8,8 @@ import { paymentPageStyle } from '../payment-page/styles.ts';
 export const demoReturnPath = '/demo/return';
 
 /**
- * What a shop tells its customer if the signature of the return is valid, and an explanation of the return, by the
- * status of the order.
+ * For each status of an order: the title that a shop would show after a return with a valid signature, and a text that
+ * explains the return.
  */
 const trusted: Readonly<Record<OrderStatus, readonly [title: string, text: string]>> = {
   PAID: [
@@ -21,7 +21,7 @@ const trusted: Readonly<Record<OrderStatus, readonly [title: string, text: strin
   CANCELLED: ['Your order was cancelled', 'It can no longer be paid. A shop creates a new order.'],
 };
 
-/** What a shop does with a return that it can't trust, by the result of checking the signature. */
+/** For each reason not to trust a return: the label of its signature, and a text that says what a shop does. */
 const untrusted: Readonly<Record<Exclude<SignatureCheck, 'valid'>, readonly [label: string, text: string]>> = {
   missing: ['Not signed', 'Anyone could have written this address. A shop ignores its status and looks up the order.'],
   too_old: ['Too old', 'The signature is more than an hour old. A shop ignores the status and looks up the order.'],
@@ -53,7 +53,7 @@ ${rowOf('signed_at', signedTime(query.get('signed_at')))}
   return htmlPage({ language: 'en', title: `${title} | Demo`, styles: [paymentPageStyle], body });
 }
 
-/** Renders the row of a parameter with the value that the shop receives. An absent parameter has no row. */
+/** Renders the row of a parameter with the value that the shop receives. An absent or empty parameter has no row. */
 function rowOf(name: string, value: string | Html | null): Html | '' {
   return value === null || value === '' ? '' : html`<div><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`;
 }

@@ -7,9 +7,9 @@ import Negotiator from 'negotiator';
 const compressedFromBytes = 1_024;
 
 /**
- * Serves a file that is the same for everyone, compressed if the client accepts that. The first request creates the
- * file. Other responses are never compressed: they contain secrets next to text that an attacker can choose, so their
- * compressed length would reveal the secrets (BREACH, CVE-2013-3587).
+ * Serves a file that is the same for everyone, compressed if it is long and the client accepts gzip. The first request
+ * creates the file. Other responses are never compressed: they contain secrets next to text that an attacker can
+ * choose, so their compressed length would reveal the secrets (BREACH, CVE-2013-3587).
  */
 export function servePublicFile(
   app: FastifyInstance,

@@ -14,7 +14,7 @@ import { landingPage, referencePage, referenceScript } from '../reference/refere
 import { publicFile, servePublicFile } from './public-files.ts';
 
 const headers = {
-  // Cached only briefly, because it changes with every release.
+  // The files change with every release, so they are cached only briefly.
   'cache-control': 'max-age=60',
   'content-security-policy': contentSecurityPolicy({ styles: [siteStyle, guideStyle].map(hashSource) }),
   'referrer-policy': 'no-referrer',
@@ -54,7 +54,7 @@ export function referenceRoutes(app: FastifyInstance, { baseUrl, demo }: Pick<Ga
   app.get('/docs', { config: { operation: 'Reference' } }, async (request, reply) => {
     if (demo === undefined || !isOnThisMachine(request, baseUrl())) return send(request, reply);
     request.call.succeed('ok');
-    // Never stored, because it contains a secret.
+    // This response contains a secret, so it must not be stored.
     reply.headers({ ...pageHeaders, 'cache-control': 'no-store' });
     return reply.send(await referencePage(baseUrl(), demo));
   });

@@ -23,7 +23,8 @@ declare module 'fastify' {
 }
 
 /**
- * Starts the call of a request, adds its id to the headers of the response, and ends the call when the response closes.
+ * Starts the call of a request, and adds the call's id to the headers of the response. Ends the call when the response
+ * closes, unless the route is not logged.
  */
 export function startCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply, peer: Peer): void {
   const call = new Call(deps, 'json', request.headers, peer);
@@ -94,7 +95,7 @@ export function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl
   return headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin;
 }
 
-/** Whether a page of another site embeds or fetches this one. Anyone may link to it. */
+/** Whether a page of another site embeds or fetches this page. Links from other sites are allowed. */
 export function isEmbeddedElsewhere(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   return (site === 'cross-site' || site === 'same-site') && headers['sec-fetch-dest'] !== 'document';

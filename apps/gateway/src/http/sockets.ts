@@ -15,7 +15,10 @@ import * as limits from '../limits.ts';
 import { remoteAddressOf } from '../network/remote-address.ts';
 import { problemOf } from './problem.ts';
 
-/** The failures for Node.js's own errors (nodejs.org, "Errors"). For any other error, the input is not HTTP. */
+/**
+ * The failures by Node.js's error codes (nodejs.org, "Errors"). Any other code, except the one for an unknown method,
+ * means that the input is not well-formed HTTP.
+ */
 const failureOfCode: Readonly<Record<string, Failure>> = {
   HPE_HEADER_OVERFLOW: { kind: 'headers_too_large' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { kind: 'body_too_large' },

@@ -5,7 +5,7 @@ import { sendFailure } from './requests.ts';
 
 const dayMs = 86_400_000;
 
-/** How long security.txt is valid after each request. RFC 9116, 2.5.5 recommends less than a year. */
+/** How long each response with security.txt is valid. RFC 9116, 2.5.5 recommends less than a year. */
 const securityTextDays = 90;
 
 /** Allows everything. Payment pages have `noindex`, which a crawler can see only if it may read them. */

@@ -10,16 +10,16 @@ export type Permit = NonNullable<ReturnType<Admission['acquire']>>;
 interface AccountCalls {
   inFlight: number;
   active: number;
-  /** Starts the work of each waiting call, oldest first. */
+  /** The functions that start the work of the waiting calls, oldest first. */
   readonly waiting: Set<() => void>;
 }
 
 /**
- * Admits calls until there are too many for the speed at which orders are stored. From then on, each account has an
- * equal share of the limit. Calls of an account below its share are still admitted, even above the limit, because
- * accounts above their share get no new permits until they are below it. The number of active calls is limited too, so
- * that the turns of the event loop stay short. `oldestOrderMs` returns the age in milliseconds of the oldest order that
- * is not stored yet.
+ * Admits calls up to a limit, which is lower while orders take too long to store. At the limit, each account has an
+ * equal share of it. An account below its share still gets permits, even above the limit. The total does not stay above
+ * the limit, because an account that has used up its share gets no new permits until it is below the share again. The
+ * number of active calls is limited too, so that the turns of the event loop stay short. `oldestOrderMs` returns the
+ * age in milliseconds of the oldest order that is not stored yet.
  */
 export function createAdmission(limits: typeof admissionLimits, oldestOrderMs: () => number) {
   const accounts = new Map<AccountId, AccountCalls>();
@@ -39,8 +39,8 @@ export function createAdmission(limits: typeof admissionLimits, oldestOrderMs: (
   };
 
   /**
-   * Passes a released slot to the next call of the same account if that account has few active calls, and otherwise to
-   * the next account in the queue.
+   * Passes a released slot to the next call of the same account if that account has few active calls. Otherwise, passes
+   * it to the next account in the queue, unless too many calls are still active.
    */
   const startNext = (released: AccountCalls) => {
     const isLow = released.active < limits.activeMin && released.waiting.size > 0;

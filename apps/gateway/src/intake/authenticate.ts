@@ -18,11 +18,13 @@ export interface AuthenticateDeps {
   readonly directory: AccountDirectory;
   /** Milliseconds since 1970-01-01 UTC, which are compared with the expiry of secrets. */
   readonly now: () => number;
-  /** Milliseconds of a monotonic clock, for the age of what is cached. */
+  /** Milliseconds of a monotonic clock, for the ages of cached accounts and of pending lookups. */
   readonly monotonicNow: () => number;
 }
 
-/** Checks the credentials of a request within `timeoutMs`. Missing, unknown and wrong ones get the same failure. */
+/**
+ * Checks the credentials of a request within `timeoutMs`. Missing, unknown and wrong credentials get the same failure.
+ */
 export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Account, Failure>>;
 
 const { cacheLifeMs, refreshAgeMs, cachedAccountsMax, uncachedLookupsMax, rejectedAfterMs, hashedSecretsMax } =
@@ -41,8 +43,8 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
   const lookUp = (clientId: string): Promise<AccountLookup> => {
     const readAtMs = monotonicNow();
     const pending = lookups.get(clientId);
-    // A slow lookup may have read a secret that has been revoked since, so later calls don't share it once it is older
-    // than a cached account may be.
+    // A slow lookup may have read a secret that has been revoked since. Later calls therefore don't share a lookup that
+    // is older than the maximum age of a cached account.
     if (pending !== undefined && readAtMs - pending.readAtMs < cacheLifeMs) return pending.found;
     if (!cache.has(clientId) && lookups.size >= uncachedLookupsMax) return Promise.resolve({ kind: 'overloaded' });
     const lookup = { found: directory.findAccount(clientId), readAtMs };

@@ -16,10 +16,10 @@ interface CallLine {
 
 export type CallLog = ReturnType<typeof createCallLog>;
 
-/** Successes and bugs are always logged, because other limits bound their number. */
+/** Successes and bugs of unauthenticated calls are always logged, because other limits bound their number. */
 const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 'accepted', 'internal']);
 
-/** Rejections before any work. A client can cause any number of them. */
+/** Rejections of authenticated calls before any work. A client can cause any number of them. */
 const rejections: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
 
 /** Whether the gateway, rather than the caller, caused the failure of a call. */

@@ -7,7 +7,7 @@ const limits = { immediatePerSecond: 2, pauseMs: 100, pauseMaxMs: 101, pausedMax
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('rejections above the rate are delayed, longer if more of them wait, up to a maximum time and number', async () => {
+test('rejections above the rate are delayed: the more wait, the longer, up to a maximum delay and number', async () => {
   const markIdle = vi.fn<() => void>();
   const pause = createRejectionPause(limits, Date.now);
   const sent: number[] = [];

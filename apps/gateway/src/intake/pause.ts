@@ -24,8 +24,8 @@ export function createPause({ pauseMs, pauseMaxMs, pausedMax }: PauseLimits): Pa
 }
 
 /**
- * Creates the pause for `overloaded` and `rate_limited` calls, which delays only those above a number per second.
- * `monotonicNow` returns the milliseconds of a monotonic clock.
+ * Creates the pause for `overloaded` and `rate_limited` calls. It delays only the rejections above
+ * `immediatePerSecond`. `monotonicNow` returns the milliseconds of a monotonic clock.
  */
 export function createRejectionPause(limits: typeof rejectionLimits, monotonicNow: () => number): Pause {
   const rejected = createTokenBuckets<'all'>(monotonicNow);

@@ -165,7 +165,7 @@ test.for([
     { admission: { acquire: () => ({ start: () => late(undefined), release: () => {} }) } },
   ],
 ] as [string, Partial<IncomingCall>, Partial<ReceiveDeps>?][])(
-  'if the deadline passes before %s, the client caused it',
+  'if the deadline passes before %s, the call is logged as client_timeout',
   async ([, changedCall, changedDeps]) => {
     const { result, call, calls } = receive(changedCall, changedDeps);
     expect(await result).toEqual(failed({ kind: 'deadline_exceeded' }));

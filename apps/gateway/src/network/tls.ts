@@ -30,7 +30,7 @@ export async function openTls(files: TlsFiles, logger: Logger) {
   let current = await readContexts(files);
   const renewals: (() => void)[] = [];
   let problem: string | undefined;
-  /** Reads the files now. Invalid files are logged, and the previous ones stay in use. */
+  /** Reads the files now. If one is invalid, logs the reason once and keeps using the previous certificate. */
   const reload = async () => {
     try {
       const next = await readContexts(files);

@@ -175,15 +175,15 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
 }
 
 /**
- * Builds the form that an order has in all responses except those to a creation. It does not contain the customer's
- * data. Absent fields are `undefined`.
+ * Builds the representation of an order for all responses except those to a creation. It does not contain the
+ * customer's data. Absent fields are `undefined`.
  */
 export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const { fields, payment, lease, refusedPayments } = order;
   return {
     ...orderResponse(order, baseUrl),
     mode,
-    // An amount has at most 15 digits, which a double represents exactly.
+    // An amount has at most 15 digits, and a double preserves all of them (`DBL_DIG` in C).
     order_amount: Number(formatAmount(fields.order_amount)),
     order_currency: fields.order_currency,
     order_note: fields.order_note,

@@ -70,7 +70,7 @@ export function paymentOperations(
   });
 }
 
-/** Claims the order of a payment link for a payment attempt, or extends its lease. */
+/** Claims the order of a payment link for a payment attempt, or extends the attempt's lease. */
 async function startPayment(
   deps: Pick<OperationDeps, 'store' | 'now'>,
   caller: Caller,

@@ -75,7 +75,7 @@ export async function findLinkToPay(
   return order.orderStatus === 'UN_PAID' && merchant.isDisabled ? failed(linkNotFound) : found;
 }
 
-/** Converts the outcome of a lookup, which may have found nothing, to a result. */
+/** Converts the outcome of a lookup to a result. If an order was found, notes that the call concerns this order. */
 export function resultOf<Found extends FoundOrder>(
   deadline: Deadline,
   outcome: FindOutcome<Found>,
@@ -97,7 +97,7 @@ export interface ChangedOrder<Found extends FoundOrder> {
 
 /**
  * Finds an order and changes its state as `decide` decides. If a concurrent change is stored first, finds the order and
- * decides again. Calls `onRefused` after a refused payment was stored.
+ * decides again. Calls `onRefused` once a refused payment has been stored.
  */
 export async function changeOrder<Found extends FoundOrder>(
   deps: Pick<OperationDeps, 'store'>,

@@ -54,7 +54,10 @@ function tagIn(value: unknown): string {
   return canonicalLocale(value);
 }
 
-/** Returns the first preferred language that the page supports, with the region of the first tag that adds a region. */
+/**
+ * Returns the first preferred language that the page supports. Adds the region of the first tag that has this language
+ * and a region, if the page supports that region.
+ */
 function localeOf(preferences: readonly Negotiator[]): PageLocale | undefined {
   const [preferred] = preferences.flatMap((preference) => preference.languages([...pageLanguages]));
   const language = pageLanguages.find((supported) => supported === preferred);

@@ -41,7 +41,8 @@ export const pageScript = readFileSync(new URL('./page-script.js', import.meta.u
 const longAmountMin = 14;
 
 /**
- * The number of UTF-16 code units of a note that are shown at first. One grapheme can consist of all 1,000 characters.
+ * The number of UTF-16 code units of a note that are shown at first. It does not count graphemes, because a single one
+ * can be as long as the longest note, 1,000 characters.
  */
 const noteBeginningMax = 60;
 
@@ -60,7 +61,7 @@ const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
 /**
  * For each status, the names of the texts on the page, and the time that it shows. `sentence` is shown if the order
- * cannot be paid on the page.
+ * cannot be paid on the page and no payment is in progress.
  */
 const stateTexts = {
   UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payWithin', timeOf: expiresAt },
@@ -209,7 +210,10 @@ function legalLinks({ terms_url, privacy_url }: Brand, texts: PageTexts): Html |
   return html`<p class="legal">${terms}${privacy}</p>`;
 }
 
-/** Returns the first letter or digit of a name, which is shown if there is no logo. */
+/**
+ * Returns the text that is shown if there is no logo: the first letter or digit of the name, in upper case, or the
+ * first character of a name without letters and digits.
+ */
 function monogramOf(name: string): string {
   const [letter = [...name][0]] = /[\p{L}\p{N}]/u.exec(name) ?? [];
   return letter?.toUpperCase() ?? '';

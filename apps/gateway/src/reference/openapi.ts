@@ -383,7 +383,7 @@ const retryAfter = headerOf(
 /** The errors whose responses say when to retry. */
 const retriedLater: readonly FailureCode[] = ['rate_limited', 'overloaded', 'payment_in_progress'];
 
-/** Returns the error responses by HTTP status. `page` is the content for browsers, in place of the problem document. */
+/** Returns the error responses by HTTP status. `page` is the content that browsers get instead of the problem. */
 function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
   const byStatus = Map.groupBy(codes, (code) => String(errorCatalogue[code].httpStatus));
   return Object.fromEntries(

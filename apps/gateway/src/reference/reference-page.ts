@@ -22,7 +22,7 @@ const settings = {
   orderRequiredPropertiesFirst: false,
 };
 
-/** The reader can choose between light and dark, which Scalar marks with a class on the body. */
+/** The style sheet of the reference. Scalar sets a class on the body for the mode that the reader chooses. */
 const referenceStyle = `${siteStyle}
 :root { --scalar-custom-header-height: 3.5rem; }
 .light-mode, .dark-mode {

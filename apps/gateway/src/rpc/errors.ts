@@ -16,7 +16,7 @@ const errorDomain = 'order-gateway';
 /**
  * The maximum length of a status message, in bytes of UTF-8. The trailers contain the message twice: in base64, and
  * percent-encoded with up to three bytes per byte. Clients accept 8 KB of trailers (grpc.io, "Metadata"). The longest
- * usual message contains an order's canonical text, which usually has fewer than 600 bytes.
+ * common message contains an order's canonical text, which is usually shorter than 600 bytes.
  */
 const statusMessageBytesMax = 1_536;
 
@@ -64,7 +64,7 @@ function badRequest(
   return { desc: BadRequestSchema, value: { fieldViolations } };
 }
 
-/** Returns the message or, if it is too long, its beginning up to the last character that fits. */
+/** Returns the message or, if it is too long, as many characters as fit and a note that it was cut. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= statusMessageBytesMax) return message;

@@ -91,8 +91,8 @@ export function createGrpcServer(
       if (failure.kind === 'unsupported_media_type') response.writeHead(415).end();
       else rejectCall(response, connectErrorOf(failure, call.requestId));
     };
-    // A path with a query matches no method. Connect would ignore the query, so the call would bypass the limits of the
-    // method.
+    // A path with a query matches no method, so the call is rejected. Connect would ignore the query and perform the
+    // call without the limits of the method.
     const method = methods.get(request.url);
     call.operation = method?.name ?? call.operation;
     if (method !== undefined) call.route = request.url;
@@ -188,7 +188,10 @@ export function createGrpcServer(
       enablePush: false,
     },
   };
-  /** Creates a server that accepts only clients that negotiate HTTP/2 (ALPN) and present any required certificate. */
+  /**
+   * Creates a TLS server. Clients must negotiate HTTP/2 (ALPN). If the context contains an authority, they must also
+   * present a certificate.
+   */
   const createTlsServer = ({ context, renew }: TlsPort) => {
     const handshake = { handshakeTimeout: tlsHandshakeTimeoutMs, requestCert: context.ca !== undefined };
     const server = createSecureServer({ ...options, ...context, ...handshake }, onRequest);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { stopTimeoutMs } from './process.ts';
 
-test('a stop that does not end by its limit ends the process with 1, and says so', () => {
+test('if a stop exceeds its time limit, the process says so and exits with 1', () => {
   const program = `
     import { stopAndExit } from './process.ts';
     stopAndExit(() => new Promise((resolve) => setTimeout(resolve, 3_600_000)), ${10 - stopTimeoutMs});`;

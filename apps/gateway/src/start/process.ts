@@ -39,8 +39,8 @@ export function describe(error: unknown): string {
 }
 
 /**
- * Stops the program gracefully and ends it. `delayMs` extends the time limit, because `stop` begins with this delay. At
- * the limit, says so on standard error and exits with 1.
+ * Stops the program gracefully and ends it. `delayMs` extends the time limit, because `stop` begins with this delay. If
+ * `stop` exceeds the limit, reports that on standard error and exits with 1.
  */
 export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
   const exit = () => {

@@ -34,7 +34,7 @@ test('calls at the same time or shortly afterwards share one check, and a later 
   expect(await later).toBe(false);
 });
 
-test('each loss of readiness is logged once as an error, with its first reason', async () => {
+test('each loss of readiness is logged once, with its first reason', async () => {
   const { isReady, checks, lines } = setUp();
   for (const reason of [undefined, 'locked', 'locked', 'read-only', undefined, undefined]) {
     const ready = isReady();
@@ -69,7 +69,7 @@ test('after a drain, the process is not ready, even for a call that was waiting 
   expect([await waiting, await isReady()]).toEqual([false, false]);
 });
 
-test('a watch yields each change once and a drain immediately, and ends with its signal', async () => {
+test('a watch yields each change once, including a drain, and ends with its signal', async () => {
   const results = [true, true, false, true];
   const check = async () => {
     if (results.shift() === false) throw new Error('locked');

@@ -70,7 +70,7 @@ interface CallFields {
   readonly httpMethod: string | undefined;
   readonly route: string | undefined;
   readonly httpStatus: number;
-  /** The name of the gRPC status; absent where Fastify or Connect chose it. */
+  /** The name of the gRPC status; `null` if the error has none, and absent where Fastify or Connect chose it. */
   readonly grpcStatus: string | null | undefined;
   readonly isError: boolean;
 }

@@ -42,6 +42,6 @@ process.once('message', ({ number, logLevel, config }: WorkerStart) => {
 });
 
 function send(message: WorkerMessage, done = () => {}): void {
-  // With a callback, sending is not an error if the primary process has ended.
+  // Without a callback, `send` would emit an error if the primary process has ended.
   process.send?.(message, undefined, undefined, done);
 }

@@ -58,7 +58,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
   const ready = new Map<number, Worker>();
   const stopping = new AbortController();
 
-  /** Runs a worker until it ends. Resolves to the reason. */
+  /** Runs a worker until it ends. Resolves with its exit code or signal, and the reason if one is known. */
   const runOnce = (start: WorkerStart, onReady: (ports: Ports) => void) =>
     new Promise<Ending>((resolve) => {
       const worker = cluster.fork();
@@ -159,7 +159,7 @@ async function metricsOf(worker: Worker | undefined): Promise<ScopeMetrics[] | u
 }
 
 function send(worker: Worker, message: PrimaryMessage): void {
-  // With a callback, a worker that is ending is not an error.
+  // Without a callback, the worker would emit an error if it is ending.
   worker.send(message, () => {});
 }
 

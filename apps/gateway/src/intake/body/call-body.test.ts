@@ -10,7 +10,7 @@ async function write(stream: PassThrough, bytes: number): Promise<void> {
   await setImmediate();
 }
 
-test('above the limit for all bodies, the oldest are dropped, and their later bytes are ignored', async () => {
+test('if all bodies together exceed their limit, the oldest is dropped, and its later bytes are ignored', async () => {
   const read = createBodyReader(100);
   const [slow, quick, last] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const bodies = [slow, quick, last].map((stream) => read(stream, options).take());
@@ -110,7 +110,7 @@ test('a body in many chunks is read as one', async () => {
   expect(await body).toEqual(Buffer.concat(chunks));
 });
 
-test('a taken or dropped body no longer counts towards the limit for all bodies', async () => {
+test('a body that was taken or is too large no longer counts towards the limit for all bodies', async () => {
   const read = createBodyReader(100);
   for (let round = 0; round < 3; round += 1) {
     const complete = new PassThrough();

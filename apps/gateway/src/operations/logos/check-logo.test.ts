@@ -10,7 +10,7 @@ import { createCheckLogo } from './check-logo.ts';
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><script>alert(1)</script></svg>';
 const signature = Buffer.from('89504e470d0a1a0a', 'hex');
-/** Checks an image with ample time, while no other image is checked. */
+/** Checks an image with ample time and with a separate checker, so that it does not wait for other images. */
 const checkLogo = (image: Uint8Array) => createCheckLogo()('merchant', image, () => 60_000);
 /** Returns a PNG with this text in a chunk that decoders ignore. */
 const pngWith = (text: Buffer) => pngOf(8, 4, { chunks: [pngChunk('teXt', text)] });
