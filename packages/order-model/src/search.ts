@@ -102,9 +102,9 @@ function earlierTwins(steps: readonly Call[]): (number | undefined)[] {
 }
 
 /**
- * Returns a function that says whether a part can lead to a new state. It cannot if an earlier
- * part has the same state and the same steps, or lacks only optional steps, because those can still follow. A step that
- * must precede another one does not count as optional here.
+ * Returns a function that says whether a part can lead to a new state. It cannot if an earlier part has the same state
+ * and the same steps, or lacks only optional steps, because those can still follow. A step that must precede another
+ * one does not count as optional here.
  */
 function createFilter(steps: readonly Call[], required: bigint): (part: Part) => boolean {
   const seen = new Map<string, bigint[]>();
