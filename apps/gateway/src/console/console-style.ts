@@ -1,4 +1,4 @@
-import { sharedStyle } from '../payment-page/styles.ts';
+import { sharedStyle } from '@order-gateway/pages/styles';
 
 /** The style sheet of the console. */
 export const consoleStyle = `${sharedStyle}

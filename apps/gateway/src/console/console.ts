@@ -3,6 +3,7 @@ import { type FoundConsoleSession, hashSecret, randomBase62 } from '@order-gatew
 import type { Failure } from '@order-gateway/domain/failure';
 import { pathPrefixOf } from '@order-gateway/domain/links';
 import { failed, success } from '@order-gateway/domain/result';
+import type { Html } from '@order-gateway/pages/html-page';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import { admitUnauthenticated } from '../http/admit-unauthenticated.ts';
@@ -12,7 +13,6 @@ import type { AddRoutes } from '../http/server.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
 import type { Receive } from '../intake/receive.ts';
 import type { Members, Operation } from '../operations/operation.ts';
-import type { Html } from '../payment-page/html-page.ts';
 import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
 import { isAccepted, readForm } from './forms.ts';

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { FieldError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
+import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
 import { isForm } from '../http/requests.ts';
-import type { Html } from '../payment-page/html-page.ts';
 
 interface Field {
   readonly name: string;

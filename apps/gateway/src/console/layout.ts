@@ -1,9 +1,9 @@
 import { formatTime } from '@order-gateway/domain/orders';
+import { type Html, htmlPage } from '@order-gateway/pages/html-page';
+import { localTime, type PageLanguage } from '@order-gateway/pages/localization';
+import { contentSecurityPolicy, hashSource } from '@order-gateway/pages/styles';
 import { html } from 'hono/html';
 import Negotiator from 'negotiator';
-import { type Html, htmlPage } from '../payment-page/html-page.ts';
-import { localTime, type PageLanguage } from '../payment-page/localization.ts';
-import { contentSecurityPolicy, hashSource } from '../payment-page/styles.ts';
 import { consoleStyle } from './console-style.ts';
 import texts from './console-texts.json' with { type: 'json' };
 

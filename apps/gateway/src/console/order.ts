@@ -3,11 +3,12 @@ import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_servi
 import type { Failure } from '@order-gateway/domain/failure';
 import { pageLimit } from '@order-gateway/domain/requests';
 import type { Result } from '@order-gateway/domain/result';
+import type { Html } from '@order-gateway/pages/html-page';
+import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import { html, raw } from 'hono/html';
 import type { OrderRecord } from '../operations/orders.ts';
 import type { EndpointResponse } from '../operations/webhooks.ts';
-import type { Html } from '../payment-page/html-page.ts';
-import { hasQrCode, qrCodeSvg } from '../payment-page/qr-code.ts';
+import { hasQrCode } from '../payment-page/payment-page.ts';
 import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
 import { filled, timeOf } from './layout.ts';
 import { amountOf, badgeOf, findOrder, orderPath } from './orders.ts';

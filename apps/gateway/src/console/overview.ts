@@ -1,9 +1,9 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
 import { countedOrdersMax, type DayCount } from '@order-gateway/domain/orders';
+import type { Html } from '@order-gateway/pages/html-page';
+import { localAmount } from '@order-gateway/pages/localization';
 import { html } from 'hono/html';
 import { storageFailure } from '../operations/retry-after.ts';
-import type { Html } from '../payment-page/html-page.ts';
-import { localAmount } from '../payment-page/localization.ts';
 import { filled, timeOf } from './layout.ts';
 import { searchForm } from './orders.ts';
 import { failurePage, type Page, page, type Response, type Visit } from './visit.ts';

@@ -1,8 +1,8 @@
 import { CredentialsService } from '@order-gateway/contract/gateway/v1/credentials_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
+import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
 import type { secretResponse } from '../operations/credentials.ts';
-import type { Html } from '../payment-page/html-page.ts';
 import { filled, timeOf } from './layout.ts';
 import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
 

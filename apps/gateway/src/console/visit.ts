@@ -5,12 +5,12 @@ import type { ConsoleSessionStore, FoundConsoleSession, FoundOutcome } from '@or
 import type { Failure } from '@order-gateway/domain/failure';
 import type { ManagementCaller } from '@order-gateway/domain/management';
 import { failed, type Result, success } from '@order-gateway/domain/result';
+import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import type { Call } from '../intake/call.ts';
 import type { Members } from '../operations/operation.ts';
 import { storageFailure } from '../operations/retry-after.ts';
-import type { Html } from '../payment-page/html-page.ts';
 import type { SentForm } from './forms.ts';
 import type { ConsoleLanguage, ConsoleTexts } from './layout.ts';
 

@@ -2,9 +2,9 @@ import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_servi
 import { eventTypes } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
 import { deliveryStatuses, endpointsMax, secretOverlapHours } from '@order-gateway/domain/webhooks';
+import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
 import type { DeliveryResponse, EndpointResponse } from '../operations/webhooks.ts';
-import type { Html } from '../payment-page/html-page.ts';
 import { fieldOf } from './forms.ts';
 import { filled, timeOf } from './layout.ts';
 import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';

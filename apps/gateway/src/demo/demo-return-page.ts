@@ -1,8 +1,8 @@
 import type { OrderStatus } from '@order-gateway/domain/orders';
 import type { SignatureCheck } from '@order-gateway/domain/signing';
+import { type Html, htmlPage } from '@order-gateway/pages/html-page';
+import { paymentPageStyle } from '@order-gateway/pages/styles';
 import { html } from 'hono/html';
-import { type Html, htmlPage } from '../payment-page/html-page.ts';
-import { paymentPageStyle } from '../payment-page/styles.ts';
 
 /** The path, below the base URL, to which the customers of demo orders return. */
 export const demoReturnPath = '/demo/return';

@@ -2,14 +2,16 @@ import { errorCatalogue } from '@order-gateway/contract/errors';
 import type { Failure } from '@order-gateway/domain/failure';
 import { paymentLink } from '@order-gateway/domain/links';
 import { type LinkedOrder, mayChange } from '@order-gateway/domain/orders';
+import { languageOf, type PageLocale } from '@order-gateway/pages/localization';
+import { negotiate } from '@order-gateway/pages/negotiate';
+import { qrCodeSvg } from '@order-gateway/pages/qr-code';
+import { contentSecurityPolicy, hashSource, paymentPageStyle } from '@order-gateway/pages/styles';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
 import { returnLink } from '../operations/payments.ts';
 import { findPaymentLink } from '../operations/stored-orders.ts';
-import { languageOf, type PageLocale } from '../payment-page/localization.ts';
-import { negotiate } from '../payment-page/negotiate.ts';
 import {
   failurePage,
   mayHaveForm,
@@ -19,9 +21,7 @@ import {
   paymentPage,
   stylesOf,
 } from '../payment-page/payment-page.ts';
-import { qrCodeSvg } from '../payment-page/qr-code.ts';
 import { simulatePayment } from '../payment-page/simulate-payment.ts';
-import { contentSecurityPolicy, hashSource, paymentPageStyle } from '../payment-page/styles.ts';
 import { pageVersion } from '../watches/page-watch.ts';
 import { headersOfFailure } from './problem.ts';
 import { isForm, isFromAnotherSite, parameterOf, sendFailure, startReading } from './requests.ts';

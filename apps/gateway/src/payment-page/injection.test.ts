@@ -2,11 +2,11 @@ import { type AccountId, type MerchantMode, noBrand } from '@order-gateway/domai
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@order-gateway/domain/links';
 import { type LinkedOrder, type Order, type OrderFields, orderStatuses } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
+import { pageLanguages } from '@order-gateway/pages/localization';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
-import { pageLanguages } from './localization.ts';
 import { paymentJson, paymentPage } from './payment-page.ts';
 
 /** Texts that often break web pages, and texts that would break out of the elements of this page. */

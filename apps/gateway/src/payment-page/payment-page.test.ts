@@ -2,10 +2,10 @@ import { type AccountId, type MerchantMode, merchantModes } from '@order-gateway
 import { type BaseUrl, parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
 import { type LinkedOrder, type Order, type OrderStatus, orderStatuses } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
+import { localAmount, type PageTexts, pageLanguages, pageTexts } from '@order-gateway/pages/localization';
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
-import { localAmount, type PageTexts, pageLanguages, pageTexts } from './localization.ts';
 import { mayHaveForm, pagePath, paymentJson, paymentPage } from './payment-page.ts';
 
 test.each([

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Brand, type Logo, noBrand } from '@order-gateway/domain/accounts';
-import { checkoutLink, pathPrefixOf } from '@order-gateway/domain/links';
+import { type BaseUrl, checkoutLink, pathPrefixOf } from '@order-gateway/domain/links';
 import {
   formatTime,
   type LinkedOrder,
@@ -10,14 +10,8 @@ import {
   type OrderStatus,
 } from '@order-gateway/domain/orders';
 import { hostOf } from '@order-gateway/domain/signing';
-import { html, raw } from 'hono/html';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import { brandResponse, logoPath } from '../operations/brands.ts';
-import { orderRecord } from '../operations/orders.ts';
-import { returnLink } from '../operations/payments.ts';
-import { pageVersion } from '../watches/page-watch.ts';
-import { brandColors, brandStyle, defaultColor } from './brand-style.ts';
-import { type Html, htmlPage } from './html-page.ts';
+import { brandColors, brandStyle, defaultColor } from '@order-gateway/pages/brand-style';
+import { type Html, htmlPage } from '@order-gateway/pages/html-page';
 import {
   languageOf,
   localAmount,
@@ -28,9 +22,15 @@ import {
   type PageTexts,
   pageLanguages,
   pageTexts,
-} from './localization.ts';
-import { hasQrCode } from './qr-code.ts';
-import { paymentPageStyle } from './styles.ts';
+} from '@order-gateway/pages/localization';
+import { paymentPageStyle } from '@order-gateway/pages/styles';
+import { html, raw } from 'hono/html';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { isLoopbackUrl } from '../network/ip-address.ts';
+import { brandResponse, logoPath } from '../operations/brands.ts';
+import { orderRecord } from '../operations/orders.ts';
+import { returnLink } from '../operations/payments.ts';
+import { pageVersion } from '../watches/page-watch.ts';
 
 /** The script of every page of an order. */
 export const pageScript = readFileSync(new URL('./page-script.js', import.meta.url), 'utf8');
@@ -262,6 +262,14 @@ function payActionOf(
 </form>`;
   }
   return checkout;
+}
+
+/**
+ * Whether payment pages have a QR code. They have none if the base URL is a loopback address, which a phone cannot
+ * open.
+ */
+export function hasQrCode(baseUrl: BaseUrl): boolean {
+  return !isLoopbackUrl(new URL(baseUrl));
 }
 
 /**

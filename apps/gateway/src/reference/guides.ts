@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { errorCatalogue, failureAdvice } from '@order-gateway/contract/errors';
 import type { FailureCode } from '@order-gateway/domain/failure';
+import { codeBlock, type Html, htmlPage } from '@order-gateway/pages/html-page';
+import { guideStyle, siteStyle } from '@order-gateway/pages/styles';
 import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
-import { codeBlock, type Html, htmlPage } from '../payment-page/html-page.ts';
-import { guideStyle, siteStyle } from '../payment-page/styles.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 

@@ -6,8 +6,8 @@ import { errorsOf, jsonRouteOf, methods, services } from '@order-gateway/contrac
 import { type EventType, eventTypes } from '@order-gateway/domain/events';
 import type { FailureCode } from '@order-gateway/domain/failure';
 import { orderTokenForm } from '@order-gateway/domain/links';
+import { pageLanguages } from '@order-gateway/pages/localization';
 import { eventWatchLimits } from '../limits.ts';
-import { pageLanguages } from '../payment-page/localization.ts';
 import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
 import { version } from '../telemetry/version.ts';
 import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';

@@ -1,9 +1,9 @@
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { type BaseUrl, pathPrefixOf } from '@order-gateway/domain/links';
+import { htmlPage } from '@order-gateway/pages/html-page';
+import { guideStyle, siteStyle } from '@order-gateway/pages/styles';
 import { fastify } from 'fastify';
 import { html, raw } from 'hono/html';
-import { htmlPage } from '../payment-page/html-page.ts';
-import { guideStyle, siteStyle } from '../payment-page/styles.ts';
 import { contents, siteBar } from './guides.ts';
 
 /** Scalar's settings for this page. The page calls only the gateway and loads nothing from elsewhere. */

@@ -1,6 +1,6 @@
+import { pageTexts } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
-import { pageTexts } from '../../src/payment-page/localization.ts';
 import { webp } from '../helpers/images.ts';
 import { callJson, createOrder, postJson, postPayment, pressPay } from '../helpers/send-order.ts';
 import { describePages, desktop, expectAccessible, expectFits } from './pages.ts';

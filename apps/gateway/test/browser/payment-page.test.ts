@@ -1,7 +1,7 @@
 import { orderStatuses } from '@order-gateway/domain/orders';
+import { pageLanguages, pageTexts } from '@order-gateway/pages/localization';
 import jsqr from 'jsqr';
 import { describe, expect, test } from 'vitest';
-import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
 import { createOrder } from '../helpers/send-order.ts';
 import {
   describePages,

@@ -4,10 +4,10 @@ import { type AccountId, type Brand, noBrand } from '@order-gateway/domain/accou
 import { parseCheckoutTemplate } from '@order-gateway/domain/links';
 import type { LinkedOrder, Order } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
+import { pageLanguages } from '@order-gateway/pages/localization';
+import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import { logoPath } from '../../src/operations/brands.ts';
-import { pageLanguages } from '../../src/payment-page/localization.ts';
 import { failurePage, paymentPage } from '../../src/payment-page/payment-page.ts';
-import { qrCodeSvg } from '../../src/payment-page/qr-code.ts';
 import { fixedDeps } from '../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { openBrowser } from './open-browser.ts';

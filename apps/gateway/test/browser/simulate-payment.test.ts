@@ -1,8 +1,8 @@
 import { verifyReturn } from '@order-gateway/client';
+import { pageTexts } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { pageTexts } from '../../src/payment-page/localization.ts';
 import { describePages, expectFits } from './pages.ts';
 
 await describePages('the buttons of a test order', (pages) => {

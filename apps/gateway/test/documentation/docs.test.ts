@@ -12,10 +12,10 @@ import {
   transitions,
 } from '@order-gateway/domain/orders';
 import { pageLimit } from '@order-gateway/domain/requests';
+import { pageLanguages } from '@order-gateway/pages/localization';
 import { expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax, messageBytesMaxOfAny } from '../../src/limits.ts';
-import { pageLanguages } from '../../src/payment-page/localization.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 

@@ -1,8 +1,8 @@
 import { startTestServer } from '@order-gateway/dev-postgres/testing';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { pageLanguages, pageTexts } from '@order-gateway/pages/localization';
+import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import { describe, expect, test } from 'vitest';
-import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
-import { qrCodeSvg } from '../../src/payment-page/qr-code.ts';
 import { type RunningGateway, runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postOrder, readOrder } from '../helpers/send-order.ts';
 

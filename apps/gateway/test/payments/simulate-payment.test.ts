@@ -1,6 +1,6 @@
+import { pageTexts } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { describe, expect, test } from 'vitest';
-import { pageTexts } from '../../src/payment-page/localization.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postJson } from '../helpers/send-order.ts';
 

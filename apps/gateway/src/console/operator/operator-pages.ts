@@ -1,7 +1,7 @@
 import { isClientId } from '@order-gateway/domain/accounts';
+import type { Html } from '@order-gateway/pages/html-page';
 import { schemaVersion } from '@order-gateway/postgres/schema-version';
 import { html } from 'hono/html';
-import type { Html } from '../../payment-page/html-page.ts';
 import { commit, version } from '../../telemetry/version.ts';
 import { timeOf } from '../layout.ts';
 import { operatorPath } from './operator-access.ts';

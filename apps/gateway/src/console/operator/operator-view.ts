@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BaseUrl } from '@order-gateway/domain/links';
+import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
 import type { AdminRoutes } from '../../http/admin-server.ts';
 import { isEmbeddedElsewhere, isFromAnotherSite } from '../../http/requests.ts';
 import { isLoopbackUrl } from '../../network/ip-address.ts';
-import type { Html } from '../../payment-page/html-page.ts';
 import type { SecretsKeys } from '../../secrets/signing-secrets.ts';
 import { messageOf } from '../../start/process.ts';
 import type { Logger } from '../../telemetry/logger.ts';

@@ -1,11 +1,13 @@
 import { type AmountHundredths, amountDecimals, formatAmount, minorUnitOf } from '@order-gateway/domain/money';
 import texts from './payment-page-texts.json' with { type: 'json' };
 
+/** A language of the pages. */
 export type PageLanguage = keyof typeof texts;
 
 /** The texts of a page: labels and complete sentences. Placeholders such as `{merchant}` are replaced by values. */
 export type PageTexts = (typeof texts)['en'];
 
+/** The texts of the pages in each language. */
 export const pageTexts: Readonly<Record<PageLanguage, PageTexts>> = texts;
 
 /** All languages of the page. The first one is the default. */
@@ -31,11 +33,13 @@ const regions: Readonly<Partial<Record<PageLanguage, readonly string[]>>> = {
  */
 export type PageLocale = PageLanguage | `${PageLanguage}-${string}`;
 
+/** All locales of the pages. */
 export const pageLocales: readonly PageLocale[] = pageLanguages.flatMap((language) => [
   language,
   ...(regions[language] ?? []).map((region) => `${language}-${region}` as const),
 ]);
 
+/** Returns the language of a locale, without its region. */
 export function languageOf(locale: PageLocale): PageLanguage {
   return locale.split('-')[0] as PageLanguage;
 }

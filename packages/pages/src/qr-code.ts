@@ -1,17 +1,7 @@
-import type { BaseUrl } from '@order-gateway/domain/links';
 import { encodeQR } from 'qr';
-import { isLoopbackUrl } from '../network/ip-address.ts';
 
 /** The margin that scanners need around the code (ISO/IEC 18004). */
 const quietZoneModules = 4;
-
-/**
- * Whether payment pages have a QR code. They have none if the base URL is a loopback address, which a phone cannot
- * open.
- */
-export function hasQrCode(baseUrl: BaseUrl): boolean {
-  return !isLoopbackUrl(new URL(baseUrl));
-}
 
 /**
  * Returns a QR code as SVG, black on white in every theme. The mask is fixed, because scanners read all eight masks,

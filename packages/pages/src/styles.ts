@@ -60,6 +60,7 @@ summary { cursor: pointer; }
 a:focus-visible, button:focus-visible, summary:focus-visible, input:focus-visible, select:focus-visible, textarea:focus-visible { outline: 3px solid var(--link); outline-offset: 3px; border-radius: 0.625rem; }
 `;
 
+/** The style sheet of the pages that customers see. */
 export const paymentPageStyle = `${sharedStyle}
 body { background: var(--ground); color: var(--ink); min-height: 100vh; min-height: 100svh; display: grid; align-items: center; padding: 1rem; }
 main {
