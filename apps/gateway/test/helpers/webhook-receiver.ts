@@ -25,7 +25,7 @@ export interface WebhookReceiver {
 
 interface ReceiverOptions {
   readonly respond?: (request: ReceivedWebhook, response: ServerResponse) => void;
-  readonly tls?: SelfSigned;
+  readonly tls?: SelfSigned | undefined;
 }
 
 /** Starts a receiver, and closes it when the test has finished. */

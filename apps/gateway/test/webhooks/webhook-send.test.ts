@@ -1,8 +1,8 @@
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { selfSigned } from '@order-gateway/postgres/testing/self-signed';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
 import { createResolve, createSender, type SenderOptions } from '../../src/delivery/send.ts';
 import { webhookLimits } from '../../src/limits.ts';
@@ -35,6 +35,50 @@ test('successive requests share a connection', async () => {
   const sender = newSender(toAny);
   for (let count = 0; count < 5; count += 1) await sender.send(receiver.url, {}, '{}');
   expect(receiver.connections()).toBe(1);
+});
+
+describe.each([
+  ['http', undefined],
+  ['https', selfSigned('localhost')],
+])('over %s', (_, tls) => {
+  /** Runs a receiver that keeps each connection after the first response, and calls `end` at the next request. */
+  async function runEndingReceiver(end: (socket: Socket) => void) {
+    if (tls !== undefined) {
+      const defaultCertificates = getCACertificates();
+      setDefaultCACertificates([tls.cert]);
+      onTestFinished(() => setDefaultCACertificates(defaultCertificates));
+    }
+    const used = new WeakSet<Socket>();
+    return runWebhookReceiver({
+      tls,
+      respond(_, response) {
+        const { socket } = response.req;
+        if (used.has(socket)) return end(socket);
+        used.add(socket);
+        response.writeHead(204).end();
+      },
+    });
+  }
+
+  test('a request that meets the end of a kept connection is sent again on a new one', async () => {
+    const receiver = await runEndingReceiver((socket) => socket.destroy());
+    const sender = newSender(toAny);
+    const results = [];
+    for (let count = 0; count < 3; count += 1) {
+      const sending = Array.from({ length: 4 }, () => sender.send(receiver.url, {}, '{}'));
+      results.push(...(await Promise.all(sending)));
+    }
+    expect(results).toEqual(Array(12).fill({ status: 204, text: 'HTTP 204' }));
+    expect(receiver.received.length).toBeGreaterThan(12);
+  });
+
+  test('a request is not sent again once a part of its response has arrived', async () => {
+    const receiver = await runEndingReceiver((socket) => socket.end('HTTP/1.1 2'));
+    const sender = newSender(toAny);
+    expect(await sender.send(receiver.url, {}, '{}')).toMatchObject({ status: 204 });
+    expect((await sender.send(receiver.url, {}, '{}')).status).toBeUndefined();
+    expect(receiver.received.length).toBe(2);
+  });
 });
 
 test('a redirect is the result and is not followed', async () => {
@@ -73,13 +117,24 @@ test.each([
   ['IPv6', () => Promise.reject(new Error('ENODATA')), () => sleep(20, ['2001:db8::1']), ['2001:db8::1']],
   ['both', async () => ['192.0.2.1'], async () => ['2001:db8::1'], ['192.0.2.1', '2001:db8::1']],
 ])('a host name resolves if name servers have addresses for %s', async (_, resolve4, resolve6, addresses) => {
-  const resolve = createResolve({ resolve4, resolve6 });
+  const resolve = createResolve(() => ({ resolve4, resolve6 }));
   expect((await resolve('shop.example')).map(({ address }) => address)).toEqual(addresses);
+});
+
+test('each lookup reads the addresses of the name servers again', async () => {
+  const servers = ['192.0.2.1'];
+  const resolve = createResolve(() => {
+    const [server = ''] = servers;
+    return { resolve4: async () => [server], resolve6: async () => [] };
+  });
+  expect(await resolve('shop.example')).toMatchObject([{ address: '192.0.2.1' }]);
+  servers[0] = '192.0.2.2';
+  expect(await resolve('shop.example')).toMatchObject([{ address: '192.0.2.2' }]);
 });
 
 test('a host name that no name server knows does not resolve', async () => {
   const unknown = () => Promise.reject(new Error('ENOTFOUND'));
-  const resolve = createResolve({ resolve4: unknown, resolve6: unknown });
+  const resolve = createResolve(() => ({ resolve4: unknown, resolve6: unknown }));
   await expect(resolve('shop.example')).rejects.toThrow('ENOTFOUND');
 });
 
