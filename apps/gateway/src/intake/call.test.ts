@@ -317,6 +317,21 @@ test('a strict call with an unknown member fails with all errors of its members'
   expect(listed).toMatchObject(failed({ kind: 'invalid_request' } as Failure));
 });
 
+test('a strict call with null fails, except for the optional texts of an order', async () => {
+  const started = startCall('json', strict);
+  started.call.authenticated(merchant);
+  started.call.hasJsonBody = true;
+  const optional = { customer_address_line2: null, customer_locale: null };
+  const missing = { field: 'order_id', code: 'missing', message: 'is missing' } as const;
+  const members = { ...optional, order_id: null, order_expires_at: null, metadata: null };
+  const isNull = (field: string) => ({ field, code: 'wrong_type', message: 'must not be null' });
+  const errors = [missing, isNull('order_expires_at'), isNull('metadata')];
+  expect(await perform(started, { members, fieldErrors: () => [missing] }).result).toEqual(
+    failed({ kind: 'invalid_order', errors } as Failure),
+  );
+  expect(await perform(started, { members: optional }).result).toMatchObject({ ok: true });
+});
+
 test.each([
   [strict, false],
   [{ prefer: 'handling=lenient' }, true],

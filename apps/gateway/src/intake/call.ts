@@ -9,6 +9,8 @@ import {
 } from '@order-gateway/domain/accounts';
 import type { Failure, FailureCode } from '@order-gateway/domain/failure';
 import type { ManagementCaller } from '@order-gateway/domain/management';
+import { mayBeNull } from '@order-gateway/domain/orders';
+import type { FieldError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../operations/operation.ts';
@@ -164,8 +166,8 @@ export class Call implements Deadline {
       const concerns = (order: NotedOrder) => this.concerns(order);
       const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.pause(wait);
       const isStrict = this.#isStrict();
-      const unknown = isStrict ? unknownMembersFailure(operation, members) : undefined;
-      if (unknown !== undefined) return failed(unknown);
+      const strictFailure = isStrict ? strictFailureOf(operation, members) : undefined;
+      if (strictFailure !== undefined) return failed(strictFailure);
       const reply = await operation.handle(members, {
         account,
         clientId,
@@ -295,14 +297,21 @@ export class Call implements Deadline {
 }
 
 /**
- * Returns the failure of a call with members that its operation does not have, so that a misspelled member is noticed.
+ * Returns the failure of a strict call with members that its operation does not have, so that a misspelled member is
+ * noticed, or with members that are null. A serializer writes null for a value that it cannot represent, such as an
+ * invalid date, and an order whose expiry is null never expires.
  */
-function unknownMembersFailure({ method, fieldErrors }: Operation, members: Members): Failure | undefined {
-  const unknown = Object.keys(members).filter((name) => !method.input.fields.some(({ jsonName }) => jsonName === name));
-  if (unknown.length === 0) return undefined;
+function strictFailureOf({ method, fieldErrors }: Operation, members: Members): Failure | undefined {
+  const isKnown = (name: string) => method.input.fields.some(({ jsonName }) => jsonName === name);
+  const broken = Object.entries(members).flatMap(([field, value]): readonly FieldError<string>[] => {
+    if (!isKnown(field)) return [{ field, code: 'unknown_field', message: 'is unknown' }];
+    return value === null && !mayBeNull(field) ? [{ field, code: 'wrong_type', message: 'must not be null' }] : [];
+  });
+  if (broken.length === 0) return undefined;
   const kind = errorsOf(method).includes('invalid_request') ? 'invalid_request' : 'invalid_order';
-  const errors = unknown.map((field) => ({ field, code: 'unknown_field', message: 'is unknown' }) as const);
-  return { kind, errors: [...(fieldErrors?.(members) ?? []), ...errors] };
+  const errors = fieldErrors?.(members) ?? [];
+  const isNew = ({ field }: FieldError<string>) => !errors.some((error) => error.field === field);
+  return { kind, errors: [...errors, ...broken.filter(isNew)] };
 }
 
 /** The canonical name of the status that a gRPC client gets; absent where Fastify or Connect chose it. */

@@ -87,7 +87,7 @@ const requestId = parameter(
 const strictHandling = parameter(
   'header',
   'prefer',
-  'With `handling=strict`, unknown members are rejected as `unknown_field`, and so is an invalid `customer_locale`. Otherwise, the gateway ignores them.',
+  'With `handling=strict`, unknown members are rejected as `unknown_field`, null as `wrong_type` (except in `customer_address_line2` and `customer_locale`), and so is an invalid `customer_locale`. Otherwise, the gateway ignores them.',
   { ...text, enum: ['handling=strict'] },
 );
 

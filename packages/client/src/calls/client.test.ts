@@ -98,6 +98,40 @@ describe('requests', () => {
     expect(JSON.parse(sent[0]?.init.body ?? '').order_expires_at).toBe('2027-01-01T00:00:00.000Z');
   });
 
+  class Price {
+    readonly amount = 10;
+  }
+  const invalidDate = new Date('2026-13-45');
+  test.each<[string, (client: GatewayClient) => Promise<unknown>]>([
+    ['an invalid date', (client) => client.createOrder({ ...order, order_expires_at: invalidDate })],
+    ['a Map', (client) => client.createOrder({ ...order, metadata: new Map([['cart', '17']]) as never })],
+    ['a class instance', (client) => client.createOrder({ ...order, metadata: { price: new Price() } as never })],
+    ['undefined in a map', (client) => client.createOrder({ ...order, metadata: { cart: undefined as never } })],
+    ['NaN', (client) => client.createOrder({ ...order, metadata: { cart: Number.NaN as never } })],
+    ['a bigint', (client) => client.createOrder({ ...order, metadata: { cart: 17n as never } })],
+    ['a function', (client) => client.createOrder({ ...order, order_note: (() => 'note') as never })],
+    ['an order with a getter', (client) => client.createOrder(Object.assign(new Price(), order) as never)],
+    [
+      'a hole in a list',
+      (client) => client.createWebhookEndpoint({ url: 'https://a.example', event_types: new Array(1) }),
+    ],
+    ['a Map', (client) => client.updateWebhookEndpoint('we_1', new Map([['status', 'disabled']]) as never)],
+    ['an invalid date', (client) => client.redeliverFailedWebhooks('we_1', invalidDate)],
+    ['a Map', (client) => client.updateBrand(new Map([['color', '#0b5fff']]) as never)],
+    ['a class instance', (client) => client.updateBrand({ color: new Price() as never })],
+    ['a Map', async (client) => client.listOrders({ metadata: new Map([['cart', '17']]) as never }).next()],
+    ['null in a filter', async (client) => client.listOrders({ metadata: { cart: null as never } }).next()],
+    ['an empty text', async (client) => client.listOrders({ status: '' as never }).next()],
+    ['an empty text', (client) => client.listEvents({ orderId: '' })],
+    ['an empty list', (client) => client.listEvents({ types: [] })],
+    ['an empty text', async (client) => client.listWebhookDeliveries('we_1', { orderId: '' }).next()],
+    ['an invalid date', async (client) => client.listOrders({ createdFrom: invalidDate }).next()],
+  ])('a request with %s is not sent', async (_value, call) => {
+    const { client, sent } = clientWith([json(200, { ...created, orders: [], deliveries: [] })]);
+    await expect(async () => call(client)).rejects.toThrow(/must be|invalid|Invalid/);
+    expect(sent).toEqual([]);
+  });
+
   test('getOrder with a payment id sends it in the query', async () => {
     const { client, sent } = clientWith([json(200, created)]);
     await client.getOrder({ paymentId: 'p/1 ?&é' });

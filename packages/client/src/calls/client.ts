@@ -1,5 +1,6 @@
 import { formatAmount, orderChecksum } from '../signatures/order-checksum.ts';
 import type { CreatedOrder, EventFilter, EventPage, NewOrder, Order, OrderFilter } from '../types.ts';
+import { bodyOf, requirePlain } from './json.ts';
 import { createManagement, type Management } from './management.ts';
 import { type ClientOptions, createSend, itemsOf, queryOf } from './request.ts';
 
@@ -41,10 +42,11 @@ export function createClient(options: ClientOptions): GatewayClient {
   const send = createSend(options);
   return {
     ...createManagement(send),
-    async createOrder({ order_amount, ...otherFields }) {
+    async createOrder(order) {
+      const { order_amount, ...otherFields } = requirePlain(order, 'The order') as NewOrder;
       const order_checksum = await orderChecksum({ order_amount, ...otherFields }, options.clientSecret);
       // JSON.stringify cannot write a number with two decimals.
-      const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...otherFields, order_checksum }).slice(1)}`;
+      const body = `{"order_amount":${formatAmount(order_amount)},${bodyOf({ ...otherFields, order_checksum }).slice(1)}`;
       return send('POST', '/order', body);
     },
     async getOrder(order) {
@@ -54,7 +56,10 @@ export function createClient(options: ClientOptions): GatewayClient {
       );
     },
     listOrders({ status, currency, createdFrom, createdTo, metadata = {}, limit } = {}) {
-      const pairs = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
+      const pairs = Object.entries(requirePlain(metadata, 'metadata')).map(([key, value]) => [
+        `metadata.${key}`,
+        value,
+      ]);
       const filter = {
         status,
         currency,
@@ -69,7 +74,8 @@ export function createClient(options: ClientOptions): GatewayClient {
       return send('POST', `${pathOf(orderId)}/cancel`);
     },
     async listEvents({ cursor, limit, types, orderId, waitSeconds } = {}) {
-      const query = queryOf({ cursor, limit, type: types?.join(','), order_id: orderId });
+      // A program that has stored no cursor yet may pass an empty text.
+      const query = queryOf({ cursor: cursor || undefined, limit, type: types?.join(','), order_id: orderId });
       return send('GET', `/events${query}`, undefined, { waitSeconds });
     },
   };

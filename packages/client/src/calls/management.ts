@@ -12,6 +12,7 @@ import type {
   WebhookEndpoint,
   WebhookEndpointChange,
 } from '../types.ts';
+import { bodyOf, requirePlain } from './json.ts';
 import { itemsOf, type Send } from './request.ts';
 
 /**
@@ -64,7 +65,7 @@ export function createManagement(send: Send): Management {
   const endpointPath = (id: string) => `/webhook_endpoints/${encodeURIComponent(id)}`;
   return {
     async createWebhookEndpoint(endpoint) {
-      return send('POST', '/webhook_endpoints', JSON.stringify(endpoint), notRepeatable);
+      return send('POST', '/webhook_endpoints', bodyOf(endpoint), notRepeatable);
     },
     async getWebhookEndpoint(id) {
       return send('GET', endpointPath(id));
@@ -73,7 +74,7 @@ export function createManagement(send: Send): Management {
       return (await send<{ endpoints: WebhookEndpoint[] }>('GET', '/webhook_endpoints')).endpoints;
     },
     async updateWebhookEndpoint(id, change) {
-      return send('PATCH', endpointPath(id), JSON.stringify(change));
+      return send('PATCH', endpointPath(id), bodyOf(change));
     },
     async deleteWebhookEndpoint(id) {
       try {
@@ -103,7 +104,7 @@ export function createManagement(send: Send): Management {
       await send('POST', `${endpointPath(id)}/deliveries/${encodeURIComponent(eventId)}/redeliver`);
     },
     async redeliverFailedWebhooks(id, failedSince) {
-      const body = JSON.stringify({ failed_since: failedSince });
+      const body = bodyOf({ failed_since: failedSince });
       let total = 0;
       for (;;) {
         const path = `${endpointPath(id)}/redeliver`;
@@ -124,11 +125,12 @@ export function createManagement(send: Send): Management {
     async getBrand() {
       return send('GET', '/brand');
     },
-    async updateBrand({ logo, ...texts }) {
+    async updateBrand(change) {
+      const { logo, ...texts } = requirePlain(change, 'The change') as BrandChange;
       // Other values, such as an ArrayBuffer, would be read as an empty image, which removes the logo.
       if (logo !== undefined && !(logo instanceof Uint8Array)) throw new TypeError('logo must be a Uint8Array');
       const image = logo && btoa(Array.from(logo, (byte) => String.fromCharCode(byte)).join(''));
-      return send('PATCH', '/brand', JSON.stringify({ ...texts, logo: image }));
+      return send('PATCH', '/brand', bodyOf({ ...texts, logo: image }));
     },
   };
 }

@@ -139,10 +139,20 @@ export async function* itemsOf<Page, Item>(
   } while (cursor !== undefined);
 }
 
-/** Returns `?` and the parameters that have a value, or an empty text if none has one. */
+/**
+ * Returns `?` and the parameters that have a value, or an empty text if none has one. Throws a TypeError for a value
+ * that is neither a text nor a number, and for an empty text, which the gateway would read as absent: a list would
+ * contain everything instead of nothing.
+ */
 export function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined) continue;
+    if (value === '' || (typeof value !== 'string' && !Number.isFinite(value))) {
+      throw new TypeError(`${name} must be a text that is not empty, or a number`);
+    }
+    query.set(name, String(value));
+  }
   return query.size > 0 ? `?${query}` : '';
 }
 

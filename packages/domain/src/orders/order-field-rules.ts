@@ -74,3 +74,11 @@ export const fieldRules = {
     },
   }),
 } as const satisfies Record<OrderFieldName, FieldRule>;
+
+/** Whether a member of a request may be null, which means the same as absent: only the order's optional texts may. */
+export function mayBeNull(member: string): boolean {
+  const rule: FieldRule | undefined = Object.hasOwn(fieldRules, member)
+    ? fieldRules[member as OrderFieldName]
+    : undefined;
+  return rule?.kind === 'text' && !rule.required;
+}
