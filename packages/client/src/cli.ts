@@ -20,7 +20,8 @@ Options:
 
 Environment: CLIENT_ID, CLIENT_SECRET, BASE_URL, and optionally SIGNING_SECRET
 (whsec_...).
-Exit codes: 0 success; 1 failure; 2 an argument is invalid.`;
+Exit codes: 0 success; 1 failure, or --replay did not deliver the event; 2 an
+argument or a variable is invalid.`;
 
 function randomSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
@@ -45,8 +46,13 @@ function readArguments() {
   if (values.version) return version;
   const { 'forward-to': forwardTo = '', types, replay } = values;
   if (positionals.join() !== 'listen') throw new TypeError('The only command is listen');
-  if (!/^https?:\/\//i.test(forwardTo)) throw new TypeError('--forward-to must be an http or https URL');
   const { BASE_URL = '', CLIENT_ID = '', CLIENT_SECRET = '', SIGNING_SECRET = randomSecret() } = process.env;
+  for (const [name, url] of Object.entries({ '--forward-to': forwardTo, BASE_URL })) {
+    if (!/^https?:\/\//i.test(url)) throw new TypeError(`${name} must be an http or https URL`);
+  }
+  for (const [name, value] of Object.entries({ CLIENT_ID, CLIENT_SECRET })) {
+    if (value === '') throw new TypeError(`${name} is not set`);
+  }
   const client = createClient({ baseUrl: BASE_URL, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
   // Not validated here: the gateway rejects unknown types and lists the valid ones.
   const eventTypes = types?.split(',') as EventType[] | undefined;

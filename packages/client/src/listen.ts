@@ -36,7 +36,7 @@ export async function listen(options: ListenOptions): Promise<void> {
     try {
       const startedAt = Date.now();
       const { events, next_cursor } = await client.listEvents({ ...page, types, cursor });
-      for (const event of events) print(await forward(event, options));
+      for (const event of events) print((await forward(event, options)).line);
       cursor = next_cursor;
       if (events.length > 0 || Date.now() - startedAt > pauseMs) continue;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -48,11 +48,16 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
 }
 
-/** Posts one event of the feed, whatever its type. Rejects if the feed does not contain the event. */
+/**
+ * Posts one event of the feed, whatever its type. Rejects if the feed does not contain the event, or if the response is
+ * not 2xx.
+ */
 export async function replay(eventId: string, options: ListenOptions): Promise<void> {
   for await (const event of eventsOf(options)) {
     if (event.id !== eventId) continue;
-    options.print(await forward(event, options));
+    const { line, isDelivered } = await forward(event, options);
+    options.print(line);
+    if (!isDelivered) throw new Error(`The event was not delivered to ${options.forwardTo}.`);
     return;
   }
   throw new Error(`The event feed has no event ${eventId}. Events are stored for 30 days.`);
@@ -79,8 +84,8 @@ async function* eventsOf({ client }: ListenOptions): AsyncGenerator<OrderEvent, 
   }
 }
 
-/** Posts an event according to Standard Webhooks. Returns the line to print. */
-async function forward(event: OrderEvent, { forwardTo, secret }: ListenOptions): Promise<string> {
+/** Posts an event according to Standard Webhooks. Returns the line to print, and whether the response was 2xx. */
+async function forward(event: OrderEvent, { forwardTo, secret }: ListenOptions) {
   const body = JSON.stringify(event);
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const headers = {
@@ -93,9 +98,9 @@ async function forward(event: OrderEvent, { forwardTo, secret }: ListenOptions):
   const result = await fetch(forwardTo, { method: 'POST', headers, body, redirect: 'manual', signal }).then(
     async (response) => {
       await response.body?.cancel();
-      return String(response.status);
+      return { text: String(response.status), isDelivered: response.ok };
     },
-    (error: Error) => `no response (${Object(error.cause).code ?? error.message})`,
+    (error: Error) => ({ text: `no response (${Object(error.cause).code ?? error.message})`, isDelivered: false }),
   );
-  return `${event.id} ${event.type} ${result}`;
+  return { line: `${event.id} ${event.type} ${result.text}`, isDelivered: result.isDelivered };
 }

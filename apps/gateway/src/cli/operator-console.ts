@@ -1,6 +1,6 @@
 import { consoleLimits } from '@order-gateway/domain/accounts';
 import { readConfig } from '../config.ts';
-import { createOperatorLink } from '../console/operator/operator-access.ts';
+import { createOperatorLink, operatorPath } from '../console/operator/operator-access.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { run, StartError } from '../start/process.ts';
 import { createProgram, jsonHelp } from './arguments.ts';
@@ -20,6 +20,10 @@ program
     if (secretsKeys === undefined)
       throw new StartError("SECRETS_KEY is not set. Set it to the gateway's value, which signs the link.");
     const url = createOperatorLink(secretsKeys, config.adminPort);
+    // The gateway may not be reachable from here, but one that is must serve the view.
+    const response = await fetch(new URL(operatorPath, url), { redirect: 'manual' }).catch(() => undefined);
+    if (response?.status === 404)
+      throw new StartError("The operators' view is off. Start the gateway with OPERATOR_CONSOLE=on.");
     if (json) return print(JSON.stringify({ url, expires_in_seconds: consoleLimits.linkMs / 1_000 }));
     print(`${url}\nThe link works once and expires after ${minutes} minutes.`);
     print("Open it on the gateway's machine or through a tunnel to its admin port.");

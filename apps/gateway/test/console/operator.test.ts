@@ -38,6 +38,14 @@ test('the command prints a link: GET shows a button and does not use the link, a
   expect((await request(address(), { headers })).status).toBe(401);
 });
 
+test('the command fails if the gateway does not serve the view', async () => {
+  const { adminPort, databaseUrl } = await runGateway();
+  const variables = { DATABASE_URL: databaseUrl, SECRETS_KEY: testSecretsKeyText, ADMIN_PORT: `${adminPort}` };
+  const { code, stdout, stderr } = await runProgram('src/cli/operator-console.ts', ['console'], variables);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toContain("The operators' view is off. Start the gateway with OPERATOR_CONSOLE=on.");
+});
+
 test('every page is rejected without a session, or with an invalid cookie', async () => {
   for (const path of pages) {
     for (const cookie of ['', `order-gateway-operator=${'0'.repeat(32)}`, 'order-gateway-operator=']) {
