@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Meter } from '@opentelemetry/api';
-import type { Logger } from './telemetry/logger.ts';
+import type { Logger } from '@order-gateway/runtime/logger';
 
 /**
  * How often to look for orders past their expiry, and to store the expiry with its event. A call that reads such an

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { StartError } from '@order-gateway/runtime/process';
 import { afterAll, expect, test } from 'vitest';
 import { readConfig, similarVariables, startUsage } from './config.ts';
-import { StartError } from './start/process.ts';
 
 test('without any variables, the gateway serves only this machine, from the embedded database', () => {
   const config = readConfig({});

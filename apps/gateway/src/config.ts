@@ -5,12 +5,12 @@ import { nameAndMeaning } from '@order-gateway/command/columns';
 import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
 import { ConnectionUrlError, parseConnectionUrl } from '@order-gateway/postgres/connections';
+import { StartError } from '@order-gateway/runtime/process';
+import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { distance } from 'fastest-levenshtein';
 import { type AllowedAddresses, isLoopbackUrl } from './network/ip-address.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import type { TlsFiles } from './network/tls.ts';
-import { parseSecretsKeys } from './secrets/secrets-keys.ts';
-import { StartError } from './start/process.ts';
 
 /** An environment variable. */
 interface Variable<Value> {

@@ -2,9 +2,9 @@ import { createCommand } from '@order-gateway/command';
 import { isClientId, merchantNameRule } from '@order-gateway/domain/accounts';
 import { lifetimeMs } from '@order-gateway/domain/orders';
 import { textError } from '@order-gateway/domain/requests';
+import { UsageError, usageExitCode } from '@order-gateway/runtime/process';
 import { type Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
-import { UsageError, usageExitCode } from '../start/process.ts';
 
 const environmentHelp = `
 Environment: DATABASE_URL or DATA_DIR, as for the gateway (default: the embedded

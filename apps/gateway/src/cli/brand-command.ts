@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_pb';
 import { logoLimits } from '@order-gateway/domain/accounts';
+import { messageOf, StartError } from '@order-gateway/runtime/process';
 import { type Command, Option } from 'commander';
 import type { BrandResponse } from '../operations/brands.ts';
-import { messageOf, StartError } from '../start/process.ts';
 import { accountCommand, actorOf, jsonHelp } from './arguments.ts';
 import type { OpenOperator } from './operator.ts';
 

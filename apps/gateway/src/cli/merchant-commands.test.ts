@@ -1,6 +1,6 @@
+import { UsageError } from '@order-gateway/runtime/process';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { UsageError } from '../start/process.ts';
 import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';

@@ -9,9 +9,10 @@ import {
 } from '@order-gateway/domain/accounts';
 import { signInLink } from '@order-gateway/domain/links';
 import type { AccountAdmin } from '@order-gateway/postgres/accounts';
+import { displayTime, secretNote, startList } from '@order-gateway/runtime/output';
+import { StartError } from '@order-gateway/runtime/process';
 import { Argument, type Command, Option } from 'commander';
 import { secretResponse } from '../operations/credentials.ts';
-import { StartError } from '../start/process.ts';
 import {
   accountCommand,
   actorOf,
@@ -26,7 +27,6 @@ import {
   parseSecretNumber,
   timeForm,
 } from './arguments.ts';
-import { displayTime, secretNote, startList } from './output.ts';
 import { baseUrlOf, type OpenAccounts, unknownAccount } from './with-database.ts';
 
 /** The options of commands that need no existing merchant, and can therefore be the first to run on a new database. */

@@ -1,8 +1,8 @@
-import { run } from '../start/process.ts';
+import { print } from '@order-gateway/runtime/output';
+import { run } from '@order-gateway/runtime/process';
 import { addBrandCommand } from './brand-command.ts';
 import { merchantCommands } from './merchant-commands.ts';
 import { withOperator } from './operator.ts';
-import { print } from './output.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 import { withAccounts } from './with-database.ts';
 

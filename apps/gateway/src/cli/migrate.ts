@@ -1,6 +1,6 @@
-import { run } from '../start/process.ts';
+import { print } from '@order-gateway/runtime/output';
+import { run } from '@order-gateway/runtime/process';
 import { createProgram } from './arguments.ts';
-import { print } from './output.ts';
 import { withDatabase } from './with-database.ts';
 
 await run(async () => {

@@ -1,10 +1,10 @@
 import { consoleLimits } from '@order-gateway/domain/accounts';
+import { print } from '@order-gateway/runtime/output';
+import { run, StartError } from '@order-gateway/runtime/process';
+import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { readConfig } from '../config.ts';
 import { createOperatorLink, operatorPath } from '../console/operator/operator-access.ts';
-import { findSecretsKeys } from '../secrets/secrets-keys.ts';
-import { run, StartError } from '../start/process.ts';
 import { createProgram, jsonHelp } from './arguments.ts';
-import { print } from './output.ts';
 
 const minutes = consoleLimits.linkMs / 60_000;
 

@@ -4,15 +4,15 @@ import { jsonRouteOf } from '@order-gateway/contract/operations';
 import type { Failure } from '@order-gateway/domain/failure';
 import { openOperatorManagement } from '@order-gateway/postgres/merchant-management';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
+import { StartError, UsageError } from '@order-gateway/runtime/process';
+import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { createPing, createSender } from '../delivery/send.ts';
 import { callTimeoutMs, webhookLimits } from '../limits.ts';
 import { brandOperations } from '../operations/brands.ts';
 import { createCheckLogo } from '../operations/logos/check-logo.ts';
 import type { Members, OperationDeps } from '../operations/operation.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
-import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { createSigningSecrets, reencryptAll } from '../secrets/signing-secrets.ts';
-import { StartError, UsageError } from '../start/process.ts';
 import { baseUrlOf, unknownAccount, withDatabase } from './with-database.ts';
 
 /** Performs operations of the API for merchants, as an operator. */

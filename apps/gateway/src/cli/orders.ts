@@ -12,10 +12,11 @@ import {
   listRefusedPayments,
   type OrderHistory,
 } from '@order-gateway/postgres/orders/operators';
+import { displayTime, print, snakeCased, startList } from '@order-gateway/runtime/output';
+import { run, StartError, UsageError } from '@order-gateway/runtime/process';
+import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { Option } from 'commander';
-import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { erasureKeysOf } from '../secrets/signing-secrets.ts';
-import { run, StartError, UsageError } from '../start/process.ts';
 import {
   actorOption,
   clientIdHelp,
@@ -26,7 +27,6 @@ import {
   parseTime,
   timeForm,
 } from './arguments.ts';
-import { displayTime, print, snakeCased, startList } from './output.ts';
 import { withDatabase } from './with-database.ts';
 
 // The commands of `pnpm orders`. They report errors in the same way as those of `pnpm merchant`.

@@ -8,12 +8,12 @@ import {
 import type { Failure } from '@order-gateway/domain/failure';
 import { pathPrefixOf } from '@order-gateway/domain/links';
 import { failed } from '@order-gateway/domain/result';
+import { messageOf } from '@order-gateway/runtime/process';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { admitUnauthenticated } from '../http/admit-unauthenticated.ts';
 import { isForm, isFromAnotherSite, startReading } from '../http/requests.ts';
 import { takeBody } from '../intake/receive.ts';
-import { messageOf } from '../start/process.ts';
 import { consoleHeaders } from './layout.ts';
 import type { OpenId } from './openid.ts';
 import { languageOf, sendFailure, sendHtml } from './replies.ts';

@@ -9,10 +9,10 @@ import {
   endpointKeyOf,
   type WebhookDeliveries,
 } from '@order-gateway/postgres/webhooks';
+import type { Logger } from '@order-gateway/runtime/logger';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import { eventResponse } from '../operations/events.ts';
 import type { SigningSecrets } from '../secrets/signing-secrets.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import { type Sender, webhookRequest } from './send.ts';
 
 const minute = 60;

@@ -6,14 +6,10 @@ import type { BaseUrl } from '@order-gateway/domain/links';
 import { formatSigningSecret } from '@order-gateway/domain/webhooks';
 import { createMerchant } from '@order-gateway/postgres/accounts';
 import { openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks';
+import type { SecretsKeys } from '@order-gateway/runtime/encryption';
+import { messageOf, StartError } from '@order-gateway/runtime/process';
 import type { Demo } from '../gateway-deps.ts';
-import {
-  createSigningSecrets,
-  newSigningSecret,
-  type SecretsKeys,
-  type SigningSecrets,
-} from '../secrets/signing-secrets.ts';
-import { messageOf, StartError } from '../start/process.ts';
+import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../secrets/signing-secrets.ts';
 import { demoReturnPath } from './demo-return-page.ts';
 
 /** The file from which the next start reads the demo merchant's credentials. Only its owner can read it. */

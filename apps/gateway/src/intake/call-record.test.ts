@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api';
+import { createLogger } from '@order-gateway/runtime/logger';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createLogger } from '../telemetry/logger.ts';
 import { callRecorder, createCallLog, isServerError } from './call-record.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,8 +1,8 @@
 import type { Meter } from '@opentelemetry/api';
 import { errorCatalogue } from '@order-gateway/contract/errors';
 import type { FailureCode } from '@order-gateway/domain/failure';
+import type { Logger } from '@order-gateway/runtime/logger';
 import { callLinesPerSecond } from '../limits.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import type { CallLabels } from '../telemetry/metrics.ts';
 
 /**

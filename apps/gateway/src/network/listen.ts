@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, isIPv6, type ListenOptions, type Server } from 'node:net';
 import type { BaseUrl } from '@order-gateway/domain/links';
-import { StartError } from '../start/process.ts';
+import { StartError } from '@order-gateway/runtime/process';
 
 export interface PortServer {
   /** Binds the port, or a free one if it is 0, and returns the port that was bound. */

@@ -2,9 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { messageOf, StartError } from '@order-gateway/runtime/process';
 import { tlsCheckEveryMs } from '../limits.ts';
-import { messageOf, StartError } from '../start/process.ts';
-import type { Logger } from '../telemetry/logger.ts';
 
 /** PEM files, which are read at the start and whenever they change. */
 export interface TlsFiles {

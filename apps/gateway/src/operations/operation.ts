@@ -7,8 +7,9 @@ import type { ManagementCaller, MerchantManagement } from '@order-gateway/domain
 import type { NewOrder, Order, OrderStore } from '@order-gateway/domain/orders';
 import type { FieldError } from '@order-gateway/domain/requests';
 import type { Result } from '@order-gateway/domain/result';
+import type { SecretsKeys } from '@order-gateway/runtime/encryption';
 import type { AllowedAddresses } from '../network/ip-address.ts';
-import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
+import type { SigningSecrets } from '../secrets/signing-secrets.ts';
 import type { CountRefusal } from '../telemetry/metrics.ts';
 import type { EventWatch } from '../watches/event-watch.ts';
 

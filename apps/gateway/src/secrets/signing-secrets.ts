@@ -1,57 +1,13 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import type { AccountId } from '@order-gateway/domain/accounts';
 import { createSigningSecret, formatSigningSecret } from '@order-gateway/domain/webhooks';
 import type { WebhookEndpoints } from '@order-gateway/postgres/webhooks';
-
-/** The keys of SECRETS_KEY, 32 bytes each. The first key encrypts. Each key decrypts the secrets that it encrypted. */
-export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];
+import { createEncryption, type SecretsKeys } from '@order-gateway/runtime/encryption';
 
 export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
 
-// The parts of a stored secret: version, nonce, ciphertext, authentication tag.
-const version = 1;
-const nonceBytes = 12;
-const tagBytes = 16;
-
-const algorithm = 'aes-256-gcm';
-
-/**
- * Returns the functions that encrypt and decrypt the merchants' signing secrets for the database, with AES-256-GCM. An
- * encrypted secret is bound to its merchant.
- */
-export function createSigningSecrets(keys: SecretsKeys) {
-  return {
-    encrypt(merchantId: AccountId, secret: Uint8Array): Uint8Array {
-      const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv(algorithm, keys[0], nonce, { authTagLength: tagBytes });
-      cipher.setAAD(Buffer.from(`${merchantId}`));
-      const encrypted = [cipher.update(secret), cipher.final()];
-      return Buffer.concat([Buffer.of(version), nonce, ...encrypted, cipher.getAuthTag()]);
-    },
-    /** Returns the secret; `undefined` if it was changed, or encrypted with another key or for another merchant. */
-    decrypt(merchantId: AccountId, stored: Uint8Array): Uint8Array | undefined {
-      if (stored[0] !== version || stored.length < 1 + nonceBytes + tagBytes) return undefined;
-      for (const key of keys) {
-        const secret = decryptWith(key, merchantId, stored);
-        if (secret !== undefined) return secret;
-      }
-      return undefined;
-    },
-  };
-}
-
-function decryptWith(key: Uint8Array, merchantId: AccountId, stored: Uint8Array): Uint8Array | undefined {
-  const nonce = stored.subarray(1, 1 + nonceBytes);
-  const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
-  decipher.setAAD(Buffer.from(`${merchantId}`)).setAuthTag(stored.subarray(-tagBytes));
-  const secret = decipher.update(stored.subarray(1 + nonceBytes, -tagBytes));
-  try {
-    decipher.final();
-    return secret;
-  } catch {
-    return undefined;
-  }
-}
+/** Returns the functions that encrypt and decrypt the merchants' signing secrets for the database. */
+export const createSigningSecrets = createEncryption<AccountId>;
 
 /** Creates a signing secret for a merchant. Returns it formatted for the merchant and encrypted for the database. */
 export function newSigningSecret(secrets: SigningSecrets, merchantId: AccountId) {

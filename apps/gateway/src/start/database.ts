@@ -1,8 +1,8 @@
 import { startDevPostgres } from '@order-gateway/dev-postgres';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
-import type { Logger } from '../telemetry/logger.ts';
-import { messageOf, StartError } from './process.ts';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { messageOf, StartError } from '@order-gateway/runtime/process';
 
 /**
  * Opens the configured database, and migrates its schema or checks that it is current or newer. Outages of the embedded

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '@order-gateway/runtime/logger';
 import { readinessCheckEveryMs, readinessCheckTimeoutMs } from '../limits.ts';
 import { settledWithin } from '../settled-within.ts';
-import type { Logger } from '../telemetry/logger.ts';
 
 export type Readiness = ReturnType<typeof createReadiness>;
 

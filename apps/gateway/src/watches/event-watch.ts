@@ -1,8 +1,8 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventPosition } from '@order-gateway/domain/events';
 import type { PostgresOrderStore } from '@order-gateway/postgres/order-store';
+import type { Logger } from '@order-gateway/runtime/logger';
 import { eventWatchLimits } from '../limits.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import { createWatch } from './watch.ts';
 
 /** Notifies calls that wait for events. */

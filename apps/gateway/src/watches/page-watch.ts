@@ -1,8 +1,8 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { OrderToken } from '@order-gateway/domain/links';
 import type { LinkedOrder, OrderStore } from '@order-gateway/domain/orders';
+import type { Logger } from '@order-gateway/runtime/logger';
 import { pageWatchLimits } from '../limits.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import { createWatch } from './watch.ts';
 
 /** Notifies open payment pages of changes. */

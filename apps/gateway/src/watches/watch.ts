@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../telemetry/logger.ts';
+import type { Logger } from '@order-gateway/runtime/logger';
 
 /** A call that waits for a change of its subject. */
 export interface Waiter<Subject, Found> {

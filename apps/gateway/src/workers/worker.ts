@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
+import { createLogger, flushLogger, primaryOutput } from '@order-gateway/runtime/logger';
+import { describe, stopAndExit } from '@order-gateway/runtime/process';
 import { openGateway } from '../gateway.ts';
-import { describe, stopAndExit } from '../start/process.ts';
-import { createLogger, flushLogger, primaryOutput } from '../telemetry/logger.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 

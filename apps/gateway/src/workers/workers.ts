@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScopeMetrics } from '@opentelemetry/sdk-metrics';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { StartError } from '@order-gateway/runtime/process';
 import type { DestinationStream } from 'pino';
 import type { Gateway, GatewayConfig } from '../gateway.ts';
-import { StartError } from '../start/process.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import { workerMetrics } from '../telemetry/metrics.ts';
 
 export type WorkerMessage =

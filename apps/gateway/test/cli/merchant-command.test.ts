@@ -7,12 +7,12 @@ import { validOrderFields, validOrderInput } from '@order-gateway/domain/testing
 import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
+import { describe } from '@order-gateway/runtime/process';
 import type postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { OrderRecord } from '../../src/operations/orders.ts';
-import { describe } from '../../src/start/process.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';

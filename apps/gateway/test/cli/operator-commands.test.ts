@@ -7,6 +7,7 @@ import { endpointsMax, formatSigningSecret } from '@order-gateway/domain/webhook
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/testing/webhook-events';
+import { StartError } from '@order-gateway/runtime/process';
 import { CommanderError } from 'commander';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -15,7 +16,6 @@ import { merchantCommands } from '../../src/cli/merchant-commands.ts';
 import { type OpenOperator, openOperator } from '../../src/cli/operator.ts';
 import { addWebhookCommands } from '../../src/cli/webhook-commands.ts';
 import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
-import { StartError } from '../../src/start/process.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { pngOf } from '../helpers/images.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';

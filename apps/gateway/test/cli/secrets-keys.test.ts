@@ -1,8 +1,8 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
-import { findSecretsKeys } from '../../src/secrets/secrets-keys.ts';
 
 const embedded = { secretsKeys: undefined, databaseUrl: undefined };
 

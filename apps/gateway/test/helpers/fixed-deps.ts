@@ -2,6 +2,7 @@ import { type AccountId, createClientId, createClientSecret, type Merchant } fro
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { success } from '@order-gateway/domain/result';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
+import type { Logger } from '@order-gateway/runtime/logger';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createAdmission } from '../../src/intake/admission.ts';
 import { createBodyReader } from '../../src/intake/body/call-body.ts';
@@ -11,7 +12,6 @@ import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../..
 import { createCheckLogo } from '../../src/operations/logos/check-logo.ts';
 import type { Caller } from '../../src/operations/operation.ts';
 import { createReadiness } from '../../src/start/readiness.ts';
-import type { Logger } from '../../src/telemetry/logger.ts';
 import { createEventWatch } from '../../src/watches/event-watch.ts';
 import { createPageWatch } from '../../src/watches/page-watch.ts';
 

@@ -11,11 +11,11 @@ import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@order-g
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { createMerchant } from '@order-gateway/postgres/accounts';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { stopTimeoutMs } from '@order-gateway/runtime/process';
 import { expect, onTestFinished, type TestContext, vi } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { readText } from '../../../../tools/test-resources.ts';
-import { stopTimeoutMs } from '../../src/start/process.ts';
 
 const folder = join(import.meta.dirname, '../..');
 

@@ -1,9 +1,9 @@
 import { type Profiler, Session } from 'node:inspector/promises';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { createLogger } from '@order-gateway/runtime/logger';
 import { readConfig } from '../../src/config.ts';
 import { openGateway } from '../../src/gateway.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { grpcClient } from './grpc/rpc-clients.ts';
 import { orderMessage, postOrder } from './send-order.ts';

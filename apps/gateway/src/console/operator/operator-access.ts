@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { consoleLimits, consoleTokenForm, createConsoleToken } from '@order-gateway/domain/accounts';
+import type { SecretsKeys } from '@order-gateway/runtime/encryption';
 import { parse, serialize } from 'hono/utils/cookie';
-import type { SecretsKeys } from '../../secrets/signing-secrets.ts';
 import { areEqual } from '../session-cookie.ts';
 
 /** Differs from the cookie of the merchants' console, because browsers send a host's cookies to all of its ports. */

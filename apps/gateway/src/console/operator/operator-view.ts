@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import type { Html } from '@order-gateway/pages/html-page';
+import type { SecretsKeys } from '@order-gateway/runtime/encryption';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { messageOf } from '@order-gateway/runtime/process';
 import { html } from 'hono/html';
 import type { AdminRoutes } from '../../http/admin-server.ts';
 import { isEmbeddedElsewhere, isFromAnotherSite } from '../../http/requests.ts';
 import { isLoopbackUrl } from '../../network/ip-address.ts';
-import type { SecretsKeys } from '../../secrets/signing-secrets.ts';
-import { messageOf } from '../../start/process.ts';
-import type { Logger } from '../../telemetry/logger.ts';
 import { consoleHeaders, consolePage, pageWithoutHeader } from '../layout.ts';
 import { signInPage } from '../sign-in-pages.ts';
 import { createOperatorAccess, operatorPath } from './operator-access.ts';

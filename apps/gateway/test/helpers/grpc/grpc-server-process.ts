@@ -1,7 +1,7 @@
+import { createLogger } from '@order-gateway/runtime/logger';
 import { http2Limits } from '../../../src/limits.ts';
 import { createOperations } from '../../../src/operations/all.ts';
 import { createGrpcServer } from '../../../src/rpc/server.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
 import { fixedDeps } from '../fixed-deps.ts';
 
 // The gRPC port in a separate process, so that tests can observe its memory and see it crash. The message `stop` closes

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, StartError } from '../start/process.ts';
-import type { SecretsKeys } from './signing-secrets.ts';
+import type { SecretsKeys } from './encryption.ts';
+import { messageOf, StartError } from './process.ts';
 
 /** The file with the encryption key for the embedded database, readable only by its owner. */
 const fileName = 'secrets-key';
