@@ -30,7 +30,7 @@ import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 export function openMerchantManagement(options: DatabaseOptions): MerchantManagement & Closable {
   const queue = createBatchQueue<
     DatabaseClient<PostgresJsDatabase>,
-    (run: Run) => Promise<ManagementOutcome<unknown>>,
+    { readonly clientId: string; readonly work: (run: Run) => Promise<ManagementOutcome<unknown>> },
     ManagementOutcome<unknown>
   >({
     name: 'management',
@@ -38,11 +38,15 @@ export function openMerchantManagement(options: DatabaseOptions): MerchantManage
     clients: [openAdministration(options, 'management')],
     batchMax: 1,
     waitingMax: queueLimits.management.waitingMax,
-    run: (client, works) => Promise.all(works.map((work) => work(runOn(client)))),
+    // A page of deliveries takes longer than a change.
+    ownerOf: ({ clientId }) => clientId,
+    run: (client, items) => Promise.all(items.map(({ work }) => work(runOn(client)))),
   });
   return {
     perform: <Value>(caller: ManagementCaller, work: (managed: Managed) => Promise<Value>, timeoutMs: number) =>
-      queue.add((run) => performOn(run, caller, work), timeoutMs) as Promise<ManagementOutcome<Value>>,
+      queue.add({ clientId: caller.clientId, work: (run) => performOn(run, caller, work) }, timeoutMs) as Promise<
+        ManagementOutcome<Value>
+      >,
     close: queue.close,
   };
 }

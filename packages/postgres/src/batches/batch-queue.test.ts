@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ConnectionLost } from '../connections/errors.ts';
 import { createBatchQueue } from './batch-queue.ts';
 
@@ -187,14 +187,14 @@ test('if more items wait than fit into a batch, the owners take turns', async ()
   }
   expect(batches.map((batch) => batch.items)).toEqual([
     ['a0'],
-    ['a1', 'b1', 'c1', 'a2'],
-    ['a3', 'b2', 'a4', 'a5'],
+    ['b1', 'c1', 'a1', 'b2'],
+    ['a2', 'a3', 'a4', 'a5'],
     ['a6'],
   ]);
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
 });
 
-test('if owners are separated, each batch belongs to the owner of the oldest item', async () => {
+test('if owners are separated, each batch belongs to the owner whose latest turn was the longest ago', async () => {
   const options = {
     clients: 1,
     batchMax: 3,
@@ -211,8 +211,55 @@ test('if owners are separated, each batch belongs to the owner of the oldest ite
     batches[index]?.finish();
     await endOfTurn();
   }
-  expect(batches.map((batch) => batch.items)).toEqual([['a0'], ['b1', 'b2'], ['a1', 'a2', 'a3'], ['c1'], ['a4']]);
+  expect(batches.map((batch) => batch.items)).toEqual([['a0'], ['b1', 'b2'], ['c1'], ['a1', 'a2', 'a3'], ['a4']]);
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
+});
+
+test('an owner that always has items waiting delays each item of another owner by one turn', async () => {
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 20, ownerOf: ([owner]) => owner });
+  const outcomes = Array.from({ length: 16 }, (_, index) => queue.add(`a${index}`, enoughMs));
+  await endOfTurn();
+  for (const item of ['b0', 'b1', 'b2']) {
+    const waited = batches.length;
+    const outcome = queue.add(item, enoughMs);
+    while (batches.at(-1)?.items[0] !== item) {
+      batches.at(-1)?.finish();
+      await endOfTurn();
+    }
+    expect(batches.length - waited).toBe(1);
+    // The batch ends after the next one of the greedy owner has begun.
+    batches.at(-1)?.finish();
+    expect(await outcome).toEqual(done(item));
+    await endOfTurn();
+  }
+  while (batches.length < 19) {
+    batches.at(-1)?.finish();
+    await endOfTurn();
+  }
+  batches.at(-1)?.finish();
+  expect(await Promise.all(outcomes)).toHaveLength(16);
+});
+
+test('a full queue admits the items of an owner below its share, and an item is not too late because of others', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 4, ownerOf: ([owner]) => owner });
+  const add = (...items: readonly string[]) => items.map((item) => queue.add(item, enoughMs));
+  const outcomes = add('a0');
+  await endOfTurn();
+  outcomes.push(...add('a1', 'a2', 'a3', 'a4'));
+  expect(await queue.add('a5', enoughMs)).toEqual({ kind: 'overloaded' });
+  vi.advanceTimersByTime(2 * enoughMs);
+  outcomes.push(...add('b1', 'b2'));
+  expect(await queue.add('b3', enoughMs)).toEqual({ kind: 'overloaded' });
+  outcomes.push(...add('c1', 'd1'));
+  expect(await queue.add('e1', enoughMs)).toEqual({ kind: 'overloaded' });
+  for (let index = 0; index < outcomes.length; index += 1) {
+    batches[index]?.finish();
+    await endOfTurn();
+  }
+  expect(batches.map(({ items }) => items[0])).toEqual(['a0', 'b1', 'c1', 'd1', 'a1', 'b2', 'a2', 'a3', 'a4']);
+  expect(await Promise.all(outcomes)).toHaveLength(9);
 });
 
 test('a queue reports the age of its oldest item, and rejects an item that would wait too long', async () => {

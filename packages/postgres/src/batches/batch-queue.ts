@@ -20,10 +20,13 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly batchMax: number;
   /** The maximum number of items that wait for a client; further items are `overloaded` at once. */
   readonly waitingMax: number;
-  /** Returns the owner of an item. If not all items fit into a batch, the owners take turns. Absent: oldest first. */
+  /**
+   * Returns the owner of an item. While not all items fit into a batch, the owners take turns, so that an item waits for
+   * few items of each other owner, however many of them wait. Absent: oldest first.
+   */
   readonly ownerOf?: (item: Item) => unknown;
   /** Whether each batch contains only the items of one owner. */
-  readonly separatesOwners?: boolean;
+  readonly separatesOwners?: boolean | undefined;
   /** Runs a batch in one statement. Returns one outcome or error per item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
@@ -61,10 +64,11 @@ interface Entry<Item, Outcome> {
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
-  const { name, meter, clients, batchMin = 16, waitingMax, run } = options;
+  const { name, meter, clients, batchMin = 16, run } = options;
   const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
+  const turns = createTurns(waiting, options);
   /** The batches in flight, oldest first. */
   const running = new Set<readonly Entry<Item, Outcome>[]>();
   let flushIsScheduled = false;
@@ -76,11 +80,13 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     while (waiting.length > 0) {
       const client = free.pop();
       if (client === undefined) return;
-      const batch = takeBatch(waiting, options);
+      const batch = turns.takeBatch();
       loneBatches = batch.length === 1 && free.length === clients.length - 1 ? loneBatches + 1 : 0;
       void runBatch(client, batch);
     }
-    if (isClosing && free.length === clients.length) idle.resolve();
+    if (free.length < clients.length) return;
+    turns.reset();
+    if (isClosing) idle.resolve();
   };
 
   const flushAtEndOfTurn = () => {
@@ -127,10 +133,11 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     }
   };
 
+  const ageOf = (entry: Entry<Item, Outcome> | undefined) =>
+    entry === undefined ? 0 : performance.now() - entry.addedAtMs;
   const oldestMs = () => {
-    const [oldestBatch = waiting] = running;
-    const [oldest] = oldestBatch;
-    return oldest === undefined ? 0 : performance.now() - oldest.addedAtMs;
+    const [oldestBatch = []] = running;
+    return Math.max(ageOf(oldestBatch[0]), ageOf(waiting[0]));
   };
 
   const connections = [...new Set(clients)];
@@ -144,9 +151,9 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     oldestMs,
     add(item, timeoutMs) {
       if (timeoutMs <= 0) return Promise.resolve({ kind: 'deadline_exceeded' });
-      // The item would be too late if it waited as long as the oldest one already has.
-      const isTooLate = waiting.length > 0 && timeoutMs < oldestMs();
-      if (isTooLate || waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
+      // The item would be too late if it waited as long as the oldest one of its owner already has.
+      const isTooLate = waiting.length > 0 && timeoutMs < oldestMs() && timeoutMs < ageOf(turns.oldestOf(item));
+      if (isTooLate || !turns.hasCapacity(item)) return Promise.resolve({ kind: 'overloaded' });
       return new Promise((resolve, reject) => {
         const deadline = setTimeout(() => {
           const index = waiting.indexOf(entry);
@@ -183,20 +190,53 @@ function hasFailed(outcomes: readonly unknown[]): boolean {
   );
 }
 
-/** Takes the items of the next batch; the remaining items keep their order. */
-function takeBatch<Client, Item, Outcome>(
+/**
+ * Decides which of the waiting items are next, and whether another item may wait. The owner whose latest turn was the
+ * longest ago is next.
+ */
+function createTurns<Client, Item, Outcome>(
   waiting: Entry<Item, Outcome>[],
-  { batchMax, ownerOf, separatesOwners = false }: BatchQueueOptions<Client, Item, Outcome>,
-): Entry<Item, Outcome>[] {
-  const areAllTaken = waiting.length <= batchMax && !separatesOwners;
-  const [oldest] = waiting;
-  if (ownerOf === undefined || areAllTaken || oldest === undefined) return waiting.splice(0, batchMax);
-  const groups = Map.groupBy(waiting, ({ item }) => ownerOf(item));
-  const candidates = separatesOwners ? (groups.get(ownerOf(oldest.item)) ?? []) : inTurn([...groups.values()]);
-  const batch = candidates.slice(0, batchMax);
-  const taken = new Set(batch);
-  waiting.splice(0, waiting.length, ...waiting.filter((entry) => !taken.has(entry)));
-  return batch;
+  {
+    batchMax,
+    waitingMax,
+    ownerOf = () => undefined,
+    separatesOwners = false,
+  }: BatchQueueOptions<Client, Item, Outcome>,
+) {
+  /** The latest turn of each owner since the queue was idle. */
+  const latestTurns = new Map<unknown, number>();
+  let turn = 0;
+  const turnOf = (owner: unknown) => latestTurns.get(owner) ?? 0;
+  const groupsByOwner = () => Map.groupBy(waiting, ({ item }) => ownerOf(item));
+  return {
+    /** Takes the items of the next batch; the remaining items keep their order. */
+    takeBatch(): Entry<Item, Outcome>[] {
+      const isShared = separatesOwners || waiting.length > batchMax;
+      const groups = isShared
+        ? [...groupsByOwner()].toSorted(([a], [b]) => turnOf(a) - turnOf(b)).map(([, group]) => group)
+        : [waiting];
+      const batch = inTurn(separatesOwners ? groups.slice(0, 1) : groups).slice(0, batchMax);
+      const taken = new Set(batch);
+      waiting.splice(0, waiting.length, ...waiting.filter((entry) => !taken.has(entry)));
+      turn += 1;
+      for (const { item } of batch) latestTurns.set(ownerOf(item), turn);
+      return batch;
+    },
+    /** Returns the oldest waiting item with the same owner. */
+    oldestOf: (item: Item) => waiting.find((entry) => ownerOf(entry.item) === ownerOf(item)),
+    /**
+     * Whether an item may wait. When the queue is full, it still admits the items of owners that have less than an
+     * equal share of it, up to twice its limit.
+     */
+    hasCapacity(item: Item): boolean {
+      if (waiting.length < waitingMax) return true;
+      const groups = groupsByOwner();
+      const ofOwner = groups.get(ownerOf(item))?.length ?? 0;
+      const owners = groups.size + (ofOwner === 0 ? 1 : 0);
+      return ofOwner < waitingMax / owners && waiting.length < 2 * waitingMax;
+    },
+    reset: () => latestTurns.clear(),
+  };
 }
 
 /** Returns the first element of each group, then the second of each group that has one, and so on. */

@@ -1,3 +1,4 @@
+import type { AccountId } from '@order-gateway/domain/accounts';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } from '../connections/client.ts';
 import { queueLimits } from '../queue-limits.ts';
@@ -8,8 +9,11 @@ export function openListClient<Statements>(options: DatabaseOptions, prepare: (d
   return openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare);
 }
 
-/** Opens the queue of one kind of list; closing it closes its client. Pages don't share statements. */
-export function openListQueue<Statement, Request, Page>(
+/**
+ * Opens the queue of one kind of list; closing it closes its client. Pages don't share statements, and merchants take
+ * turns: the page of one merchant waits for one page of each other merchant at most, however many they request.
+ */
+export function openListQueue<Statement, Request extends { readonly merchantId: AccountId }, Page>(
   { name, meter }: Pick<DatabaseOptions, 'meter'> & { readonly name: string },
   client: DatabaseClient<Statement>,
   read: (client: DatabaseClient<Statement>, request: Request) => Promise<Page>,
@@ -20,6 +24,7 @@ export function openListQueue<Statement, Request, Page>(
     clients: [client],
     batchMax: 1,
     waitingMax: queueLimits.lists.waitingMax,
+    ownerOf: ({ merchantId }) => merchantId,
     run: (client, requests) => Promise.all(requests.map((request) => read(client, request))),
   });
 }

@@ -94,6 +94,7 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
     clients: shared(clients),
     batchMax: 1,
     waitingMax: queueLimits.lookups.waitingMax,
+    ownerOf: ({ token }) => merchantIdOf(token),
     run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
   });
   const find = withExpiryStored(queue, expireOrder);
@@ -164,8 +165,9 @@ function createLookups(
     clients,
     batchMax: queueLimits.lookups.batchMax,
     waitingMax: queueLimits[name].waitingMax,
+    ownerOf: ({ merchantId }) => merchantId,
     // Each batch then concerns one merchant, so that a lost server does not make the lookups of other merchants fail.
-    ...(isDistributed && { ownerOf: ({ merchantId }: Lookup) => merchantId, separatesOwners: true }),
+    separatesOwners: isDistributed,
     run: (client, batch) => findBatch(client, batch, findMerchants),
   });
 }
