@@ -160,6 +160,8 @@ export const consoleLinks = pgTable(
     name: text('name').notNull(),
     role: text('role', { enum: consoleRoles }).notNull(),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
+    /** The id of the session that created the link, which works only as long as the session; null for an operator. */
+    createdBySession: bigint('created_by_session', { mode: 'number' }),
   },
   (table) => [check('console_links_role', oneOf(table.role, consoleRoles))],
 );

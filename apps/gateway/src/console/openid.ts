@@ -80,7 +80,7 @@ export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings,
 function personOf({ [claimName]: claim, email, email_verified, sub }: Readonly<Record<string, unknown>>) {
   const [clientId = '', claimedRole, ...furtherParts] = typeof claim === 'string' ? claim.split(':') : [];
   const role = furtherParts.length === 0 ? consoleRoles.find((known) => known === claimedRole) : undefined;
-  const name = String(email_verified === true ? email : sub);
+  const name = email_verified === true && typeof email === 'string' ? email : `${sub}`;
   if (role === undefined || !isClientId(clientId) || textError(merchantNameRule, name) !== undefined) return undefined;
   return { clientId, role, name };
 }

@@ -17,7 +17,7 @@ import { takeBody } from '../intake/receive.ts';
 import { consoleHeaders } from './layout.ts';
 import type { OpenId } from './openid.ts';
 import { languageOf, sendFailure, sendHtml } from './replies.ts';
-import { openIdCookie, openIdSecretIn, sessionCookie } from './session-cookie.ts';
+import { openIdCookie, openIdSecretIn, sessionCookie, sessionTokenIn } from './session-cookie.ts';
 import { openIdPage, signInPage } from './sign-in-pages.ts';
 import { storedResult } from './visit.ts';
 
@@ -37,7 +37,7 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
   admitUnauthenticated(app, deps, sendFailure);
   /**
    * Starts a new session for the digest of a link or for a person, or rejects the sign-in. `viaOpenId` is present for
-   * OpenID Connect, with the reason for a rejection. A session that the browser already has is never continued.
+   * OpenID Connect, with the reason for a rejection. A session that the browser already has ends.
    */
   const signIn = async (
     reply: FastifyReply,
@@ -47,10 +47,12 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
     const { call } = reply.request;
     const address = `${pathPrefixOf(deps.baseUrl())}/console`;
     const token = createConsoleToken(deps.randomBytes);
+    const replacedToken = sessionTokenIn(reply.request.headers.cookie, deps.baseUrl());
+    const replacedDigest = replacedToken === undefined ? undefined : hashSecret(replacedToken);
     const signedIn = await call.run(async () =>
       by === undefined
         ? failed<Failure>({ kind: 'unauthenticated' })
-        : storedResult(await sessions.signIn(by, hashSecret(token), call.timeLeftMs())),
+        : storedResult(await sessions.signIn(by, hashSecret(token), replacedDigest, call.timeLeftMs())),
     );
     const language = languageOf(reply.request);
     if (!signedIn.ok) {

@@ -34,6 +34,13 @@ describe('the sign-in link', () => {
     expect(visited.status).toBe(401);
   });
 
+  test('ends the session that the browser had before', async () => {
+    const { cookie, get } = await signIn(gateway);
+    const latest = cookieOf(await request(await newSignInLink(gateway), { form: {}, headers: { cookie } }));
+    expect((await get('/sessions')).status).toBe(401);
+    expect((await request(`${gateway.url}/console/sessions`, { headers: { cookie: latest } })).status).toBe(200);
+  });
+
   test.each([
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },

@@ -69,13 +69,22 @@ export interface ConsoleAction {
  */
 export interface ConsoleSessionStore {
   /**
-   * Starts a session for a one-time link, which then no longer works, or for a person. Ends the merchant's least
-   * recently used sessions, so that at most `sessionsMax` remain.
+   * Starts a session for a one-time link, which then no longer works, or for a person. Ends the session that it replaces
+   * in the browser. Also ends sessions of the merchant so that at most `sessionsMax` remain: a person's older sessions
+   * before other people's only ones, and the least recently used ones first.
    */
-  signIn(by: Uint8Array | ConsolePerson, sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<true>>;
+  signIn(
+    by: Uint8Array | ConsolePerson,
+    sessionDigest: Uint8Array,
+    replacedDigest: Uint8Array | undefined,
+    timeoutMs: number,
+  ): Promise<FoundOutcome<true>>;
   /** Finds a live session, and records that it is used. */
   find(sessionDigest: Uint8Array, timeoutMs: number): Promise<FoundOutcome<FoundConsoleSession>>;
-  /** Creates a one-time link for a colleague, as the user of a session with the role `manage`. */
+  /**
+   * Creates a one-time link for a colleague, as the user of a session with the role `manage`. The link no longer works
+   * once the session has ended.
+   */
   createLink(
     sessionDigest: Uint8Array,
     linkDigest: Uint8Array,

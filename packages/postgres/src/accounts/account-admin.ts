@@ -12,7 +12,7 @@ import {
 } from '@order-gateway/domain/accounts';
 import { and, asc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
-import { accounts, clientSecrets, consoleSessions, isLiveSecret } from '../schema.ts';
+import { accounts, clientSecrets, consoleLinks, consoleSessions, isLiveSecret } from '../schema.ts';
 import { type AdminOptions, openOperatorClient, type Run } from './admin-connection.ts';
 import { type Action, type Actor, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { recordConsoleLink } from './console-sessions.ts';
@@ -25,18 +25,18 @@ import { recordConsoleLink } from './console-sessions.ts';
 export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOptions) {
   const { run, ...client } = openOperatorClient(options, 'accounts');
   /**
-   * Changes settings of an account. `isOfKind` restricts the change to accounts that have these settings, and `also` is
-   * a further statement to run with it.
+   * Changes settings of an account. `isOfKind` restricts the change to accounts that have these settings, and `also` are
+   * further statements to run with it.
    */
   const changeSettings = (
     action: Action & { readonly clientId: string },
     settings: PgUpdateSetSource<typeof accounts>,
-    { isOfKind, also }: { readonly isOfKind?: SQL; readonly also?: SQL } = {},
+    { isOfKind, also = [] }: { readonly isOfKind?: SQL; readonly also?: readonly SQL[] } = {},
   ) =>
     run(async (db) => {
       const isTarget = and(eq(accounts.clientId, action.clientId), isOfKind);
       const statement = db.update(accounts).set(settings).where(isTarget).returning({ id: accounts.id });
-      const changed = await runRecorded(db, statement, { ...action, actor }, { ...(also && { also }) });
+      const changed = await runRecorded(db, statement, { ...action, actor }, { also });
       return changed.length === 1 ? 'done' : 'unknown_account';
     });
   return {
@@ -54,9 +54,11 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
           insertion,
           { actor, name: 'create', clientId, details: { name, kind } },
           {
-            also: sql`
-              insert into ${clientSecrets} (account_id, secret_hash)
-              select id, ${hashSecret(clientSecret)}::bytea from acted`,
+            also: [
+              sql`
+                insert into ${clientSecrets} (account_id, secret_hash)
+                select id, ${hashSecret(clientSecret)}::bytea from acted`,
+            ],
           },
         );
         return { clientId, clientSecret };
@@ -115,13 +117,17 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
 
     /**
      * Makes every process reject the account's credentials within a second, until {@link enable} is called. Ends the
-     * account's console sessions permanently.
+     * account's console sessions and unused sign-in links permanently.
      */
     disable: (clientId: string) =>
       changeSettings(
         { name: 'disable', clientId },
         { disabledAt: sql`coalesce(${accounts.disabledAt}, now())` },
-        { also: sql`delete from ${consoleSessions} where account_id = (select id from acted)` },
+        {
+          also: [consoleSessions, consoleLinks].map(
+            (table) => sql`delete from ${table} where account_id = (select id from acted)`,
+          ),
+        },
       ),
 
     enable: (clientId: string) => changeSettings({ name: 'enable', clientId }, { disabledAt: null }),
@@ -137,7 +143,7 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
         const created = await recordConsoleLink(
           db,
           { tokenDigest: hashSecret(token), name, role },
-          sql`select ${accounts.id} from ${accounts} where ${isEnabled}`,
+          sql`select ${accounts.id}, null::bigint as session_id from ${accounts} where ${isEnabled}`,
           { actor, clientId },
         );
         return created.length === 1 ? token : undefined;

@@ -37,18 +37,19 @@ export type Actor = string | SQL;
 /**
  * Runs a change and, if it returns rows, inserts one audit log entry in the same SQL statement. Returns the rows as the
  * driver read them. The CTE `acted` contains the same rows, and the CTE `caller` contains the actor's name: `details`
- * is an expression that can read them and adds to the details of the action, and `also` is a further CTE that can read
- * them.
+ * is an expression that can read them and adds to the details of the action, and `also` are further statements that can
+ * read them.
  */
 export async function runRecorded<Row extends Record<string, unknown>>(
   db: PostgresJsDatabase,
   statement: SQLWrapper,
   { actor, name, clientId, details = {} }: Action & { readonly actor: Actor },
-  { details: addedDetails = sql`'{}'`, also = sql`select` }: { readonly details?: SQL; readonly also?: SQL } = {},
+  { details: addedDetails = sql`'{}'`, also = [] }: { readonly details?: SQL; readonly also?: readonly SQL[] } = {},
 ): Promise<Row[]> {
   const rows = await db.execute(sql`
     with caller as materialized (${typeof actor === 'string' ? sql`select ${actor}::text as name` : actor}),
-    acted as (${statement.getSQL()}), also as (${also}), recorded as (
+    acted as (${statement.getSQL()}), ${sql.join(also.map((further, index) => sql`${sql.identifier(`also_${index}`)} as (${further}), `))}
+    recorded as (
       insert into ${auditLog} (actor, action, client_id, details)
       select (select name from caller), ${name}, ${clientId ?? null},
         ${JSON.stringify(details)}::jsonb || ${addedDetails}::jsonb || coalesce((select to_jsonb(caller) - 'name' from caller), '{}')

@@ -26,6 +26,8 @@ const actorName = sql`'console:' || ${consoleSessions.name} as name`;
 const isLive = sql`${consoleSessions.createdAt} > ${since(consoleLimits.sessionMs)}
   and ${consoleSessions.lastSeenAt} > ${since(consoleLimits.idleMs)}`;
 
+const latestFirst = sql`${consoleSessions.lastSeenAt} desc, ${consoleSessions.id} desc`;
+
 /** The minimum time between two updates of `last_seen_at`, so that frequent use causes few writes. */
 const lastSeenMs = 60_000;
 
@@ -48,7 +50,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
   const perform = <Found>(timeoutMs: number, work: (db: PostgresJsDatabase) => Promise<Found | undefined>) =>
     queue.add(async (run) => ({ kind: 'done', value: await run(work) }), timeoutMs) as Promise<FoundOutcome<Found>>;
   return {
-    signIn: (by, sessionDigest, timeoutMs) =>
+    signIn: (by, sessionDigest, replacedDigest, timeoutMs) =>
       perform(timeoutMs, async (db) => {
         const { user, actor } = by instanceof Uint8Array ? userOfLink(by) : userOfPerson(by);
         const [signedIn] = await runRecorded<{ account_id: string }>(
@@ -56,18 +58,28 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
           user,
           { actor, name: 'console.sign_in', clientId: sql`client_id` },
           {
-            also: sql`
-              insert into ${consoleSessions} (account_id, token_digest, name, role)
-              select account_id, ${sessionDigest}::bytea, name, role from acted`,
+            also: [
+              sql`
+                insert into ${consoleSessions} (account_id, token_digest, name, role)
+                select account_id, ${sessionDigest}::bytea, name, role from acted`,
+              sql`
+                delete from ${consoleSessions}
+                where ${consoleSessions.tokenDigest} = ${replacedDigest ?? null}::bytea and exists (select from acted)`,
+            ],
           },
         );
         if (signedIn === undefined) return undefined;
         const isOfAccount = eq(consoleSessions.accountId, Number(signedIn.account_id));
+        // The latest session of each person comes first, so that nobody can end the sessions of all others.
         const kept = db
           .select({ id: consoleSessions.id })
           .from(consoleSessions)
           .where(and(isOfAccount, isLive))
-          .orderBy(desc(consoleSessions.lastSeenAt), desc(consoleSessions.id))
+          .orderBy(
+            sql`row_number() over (
+              partition by ${consoleSessions.name}, ${consoleSessions.role} order by ${latestFirst})`,
+            latestFirst,
+          )
           .limit(consoleLimits.sessionsMax);
         await db.delete(consoleSessions).where(and(isOfAccount, sql`${consoleSessions.id} not in ${kept}`));
         return true;
@@ -102,7 +114,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
         const created = await recordConsoleLink(
           db,
           { ...colleague, tokenDigest: linkDigest },
-          managerOf(sessionDigest, accounts.id),
+          managerOf(sessionDigest, sql`${accounts.id}, ${consoleSessions.id} as session_id`),
           actionOf(sessionDigest),
         );
         return created.length === 1 || undefined;
@@ -137,7 +149,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
             name: which === 'all' ? 'console.sign_out_all' : 'console.sign_out',
             clientId: sql`(select client_id from ${accounts} where id = account_id)`,
           },
-          which === 'all' ? { also: sql`delete from ${consoleLinks} where account_id in (${merchant})` } : {},
+          { also: which === 'all' ? [sql`delete from ${consoleLinks} where account_id in (${merchant})`] : [] },
         );
         return ended.length > 0 || undefined;
       }),
@@ -154,8 +166,8 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
 }
 
 /**
- * Returns the statement that deletes a link and returns its user, if the merchant is enabled, and the query for the
- * actor.
+ * Returns the statement that deletes a link and returns its user, if the merchant is enabled and the session that
+ * created the link is live, and the query for the actor.
  */
 function userOfLink(linkDigest: Uint8Array) {
   const isOfLink = eq(consoleLinks.tokenDigest, linkDigest);
@@ -164,6 +176,10 @@ function userOfLink(linkDigest: Uint8Array) {
       delete from ${consoleLinks} using ${accounts}
       where ${isOfLink} and ${consoleLinks.createdAt} > ${since(consoleLimits.linkMs)}
         and ${accounts.id} = ${consoleLinks.accountId} and ${isNull(accounts.disabledAt)}
+        and (${isNull(consoleLinks.createdBySession)} or exists (
+          select from ${consoleSessions}
+          where ${eq(consoleSessions.accountId, consoleLinks.accountId)}
+            and ${eq(consoleSessions.id, consoleLinks.createdBySession)} and ${isLive}))
       returning account_id, client_id, ${consoleLinks.name}, role`,
     actor: sql`select 'console:' || name as name, role from ${consoleLinks} where ${isOfLink}`,
   };
@@ -213,7 +229,10 @@ export function consoleActor(sessionDigest: Uint8Array): SQL {
   return managerOf(sessionDigest, sql`${actorName}, ${consoleSessions.role} as role`);
 }
 
-/** Creates a link for the merchant that `account` selects as `id`, and deletes links that have expired. */
+/**
+ * Creates a link for the merchant that `account` selects as `id`, which works only as long as the session `session_id`.
+ * Deletes links that have expired.
+ */
 export function recordConsoleLink(
   db: PostgresJsDatabase,
   { tokenDigest, name, role }: ConsoleUser & { readonly tokenDigest: Uint8Array },
@@ -223,10 +242,11 @@ export function recordConsoleLink(
   return runRecorded(
     db,
     sql`
-      insert into ${consoleLinks} (token_digest, account_id, name, role)
-      select ${tokenDigest}::bytea, account.id, ${name}::text, ${role}::text from (${account}) account
+      insert into ${consoleLinks} (token_digest, account_id, name, role, created_by_session)
+      select ${tokenDigest}::bytea, account.id, ${name}::text, ${role}::text, account.session_id
+      from (${account}) account
       returning account_id`,
     { ...action, name: 'console.link', details: { for: name, for_role: role } },
-    { also: sql`delete from ${consoleLinks} where ${consoleLinks.createdAt} <= ${since(consoleLimits.linkMs)}` },
+    { also: [sql`delete from ${consoleLinks} where ${consoleLinks.createdAt} <= ${since(consoleLimits.linkMs)}`] },
   );
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type ConsoleRole, consoleLimits, hashSecret } from '@order-gateway/domain/accounts';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { openConsoleSessions } from '../../src/accounts/console-sessions.ts';
 import { openMerchantManagement } from '../../src/merchant-management.ts';
@@ -29,7 +29,7 @@ async function newLink(clientId: string, name = 'Ada', role: ConsoleRole = 'mana
 /** Signs in, and returns the digest of the session. */
 async function signIn(clientId: string, name?: string, role?: ConsoleRole): Promise<Uint8Array> {
   const digest = newDigest();
-  const signedIn = await sessions.signIn(await newLink(clientId, name, role), digest, enoughMs);
+  const signedIn = await sessions.signIn(await newLink(clientId, name, role), digest, undefined, enoughMs);
   expect(signedIn).toEqual({ kind: 'done', value: true });
   return digest;
 }
@@ -50,9 +50,9 @@ test('a link works once, even if two people use it at the same time', async () =
   const clientId = await newMerchant();
   const link = await newLink(clientId, 'Ada', 'read');
   const digests = [newDigest(), newDigest()];
-  const outcomes = await Promise.all(digests.map((digest) => sessions.signIn(link, digest, enoughMs)));
+  const outcomes = await Promise.all(digests.map((digest) => sessions.signIn(link, digest, undefined, enoughMs)));
   expect(outcomes).toEqual(expect.arrayContaining([{ kind: 'done', value: true }, nothing]));
-  expect(await sessions.signIn(link, newDigest(), enoughMs)).toEqual(nothing);
+  expect(await sessions.signIn(link, newDigest(), undefined, enoughMs)).toEqual(nothing);
   const live = await Promise.all(digests.map(isLive));
   expect(live.toSorted()).toEqual([false, true]);
   expect((await actionsOf(clientId)).slice(1)).toEqual([['console:Ada', 'console.sign_in', { role: 'read' }]]);
@@ -63,9 +63,9 @@ test('a link expires after 15 minutes, and does not work for a disabled merchant
   const [old, other] = [await newLink(clientId), await newLink(clientId)];
   const age = consoleLimits.linkMs / 1_000;
   await database.sql`update console_links set created_at = now() - ${age} * interval '1 second' where token_digest = ${old}`;
-  expect(await sessions.signIn(old, newDigest(), enoughMs)).toEqual(nothing);
+  expect(await sessions.signIn(old, newDigest(), undefined, enoughMs)).toEqual(nothing);
   await accounts.disable(clientId);
-  expect(await sessions.signIn(other, newDigest(), enoughMs)).toEqual(nothing);
+  expect(await sessions.signIn(other, newDigest(), undefined, enoughMs)).toEqual(nothing);
   expect(await accounts.createConsoleLink(clientId, { name: 'Ada', role: 'read' })).toBeUndefined();
 });
 
@@ -103,12 +103,77 @@ test('a merchant has at most 20 sessions: the least recently used one ends', asy
   expect([await isLive(first), await isLive(second), await isLive(latest)]).toEqual([true, false, true]);
 });
 
-test('disabling a merchant ends its sessions permanently, but not those of other merchants', async () => {
+test('a person who signs in often ends only sessions of the same name and role', async () => {
+  const clientId = await newMerchant();
+  const signInAs = async (name: string, role: ConsoleRole) => {
+    const digest = newDigest();
+    await sessions.signIn({ clientId, name, role }, digest, undefined, enoughMs);
+    return digest;
+  };
+  const others = [await signInAs('Ada', 'manage'), await signInAs('Cy', 'manage'), await signInAs('Bob', 'manage')];
+  const first = await signInAs('Bob', 'read');
+  for (let count = 0; count < consoleLimits.sessionsMax; count += 1) await signInAs('Bob', 'read');
+  expect(await Promise.all([...others, first].map(isLive))).toEqual([true, true, true, false]);
+});
+
+test('a sign-in ends the session that it replaces, but a rejected one ends none', async () => {
+  const clientId = await newMerchant();
+  const [replaced, other, latest] = [await signIn(clientId), await signIn(clientId), newDigest()];
+  expect(await sessions.signIn(newDigest(), latest, replaced, enoughMs)).toEqual(nothing);
+  expect(await isLive(replaced)).toBe(true);
+  await sessions.signIn(await newLink(clientId), latest, replaced, enoughMs);
+  expect(await Promise.all([replaced, other, latest].map(isLive))).toEqual([false, true, true]);
+});
+
+test('disabling a merchant ends its sessions and links permanently, but not those of other merchants', async () => {
   const [clientId, otherId] = [await newMerchant(), await newMerchant()];
   const [digest, other] = [await signIn(clientId), await signIn(otherId)];
+  const [link, otherLink] = [await newLink(clientId), await newLink(otherId)];
   await accounts.disable(clientId);
   await accounts.enable(clientId);
   expect([await isLive(digest), await isLive(other)]).toEqual([false, true]);
+  expect(await sessions.signIn(link, newDigest(), undefined, enoughMs)).toEqual(nothing);
+  expect(await sessions.signIn(otherLink, newDigest(), undefined, enoughMs)).toEqual({ kind: 'done', value: true });
+});
+
+describe('a link that a session created does not work after', () => {
+  const isIn = (digest: Uint8Array) => database.sql`token_digest = ${digest}`;
+  test.each<[string, (session: Uint8Array, clientId: string) => Promise<unknown>]>([
+    ['the session signs out', (session) => sessions.end(session, 'own', enoughMs)],
+    [
+      'a manager ends the session',
+      async (session, clientId) => {
+        const [row] = await database.sql`select id from console_sessions where ${isIn(session)}`;
+        await sessions.end(await signIn(clientId), { other: Number(row?.id) }, enoughMs);
+      },
+    ],
+    ['everyone is signed out', async (_, clientId) => sessions.end(await signIn(clientId), 'all', enoughMs)],
+    [
+      'another sign-in replaces the session',
+      async (session, clientId) => sessions.signIn(await newLink(clientId), newDigest(), session, enoughMs),
+    ],
+    [
+      'the session expires',
+      (session) =>
+        database.sql`update console_sessions set created_at = now() - interval '8 hours' where ${isIn(session)}`,
+    ],
+  ])('%s', async (_after, endSession) => {
+    const clientId = await newMerchant();
+    const [session, link, otherLink] = [await signIn(clientId), newDigest(), newDigest()];
+    for (const digest of [link, otherLink]) {
+      await sessions.createLink(session, digest, { name: 'Cy', role: 'manage' }, enoughMs);
+    }
+    expect(await sessions.signIn(otherLink, newDigest(), undefined, enoughMs)).toEqual({ kind: 'done', value: true });
+    await endSession(session, clientId);
+    expect(await sessions.signIn(link, newDigest(), undefined, enoughMs)).toEqual(nothing);
+  });
+});
+
+test('signing everyone out ends the unused links of an operator too', async () => {
+  const clientId = await newMerchant();
+  const link = await newLink(clientId);
+  await sessions.end(await signIn(clientId), 'all', enoughMs);
+  expect(await sessions.signIn(link, newDigest(), undefined, enoughMs)).toEqual(nothing);
 });
 
 test('a manager lists sessions, ends them and invites colleagues, but only of the same merchant', async () => {
@@ -135,7 +200,7 @@ test('a manager lists sessions, ends them and invites colleagues, but only of th
   const colleague = { name: 'Cy', role: 'read' } as const;
   expect(await sessions.createLink(manager, link, colleague, enoughMs)).toEqual({ kind: 'done', value: true });
   const invited = newDigest();
-  await sessions.signIn(link, invited, enoughMs);
+  await sessions.signIn(link, invited, undefined, enoughMs);
   expect(await sessions.createLink(invited, newDigest(), colleague, enoughMs)).toEqual(nothing);
   expect(await sessions.end(manager, 'all', enoughMs)).toEqual({ kind: 'done', value: true });
   expect([await isLive(invited), await isLive(manager), await isLive(other)]).toEqual([false, false, true]);

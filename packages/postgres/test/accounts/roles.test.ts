@@ -93,9 +93,9 @@ test('the role of the gateway can do what people do in the console', async () =>
   const link = hashSecret((await accounts.createConsoleLink(clientId, { name: 'Ada', role: 'manage' })) ?? '');
   const sessionDigest = new Uint8Array(32);
   const done = { kind: 'done', value: expect.anything() };
-  expect(await sessions.signIn(link, sessionDigest, enoughMs)).toEqual(done);
+  expect(await sessions.signIn(link, sessionDigest, undefined, enoughMs)).toEqual(done);
   const person = { clientId, name: 'Cy', role: 'read' } as const;
-  expect(await sessions.signIn(person, new Uint8Array(32).fill(1), enoughMs)).toEqual(done);
+  expect(await sessions.signIn(person, new Uint8Array(32).fill(1), undefined, enoughMs)).toEqual(done);
   await as('order_gateway_owner', "update console_sessions set last_seen_at = now() - interval '5 minutes'");
   expect(await sessions.find(sessionDigest, enoughMs)).toEqual(done);
   expect(await sessions.list(sessionDigest, enoughMs)).toEqual(done);

@@ -1,0 +1,1 @@
+ALTER TABLE "console_links" ADD COLUMN "created_by_session" bigint;
