@@ -62,15 +62,21 @@ function pagePolicy(link: LinkedOrder): string {
 
 /**
  * Adds three routes. `GET /payment/{order_token}` returns the page for the customer, or its content as JSON, and
- * changes nothing. `GET /payment/{order_token}/qr.svg` returns its link as a QR code. `POST
+ * changes nothing. A link that was pasted with the punctuation that followed it redirects to the page. `GET /payment/{order_token}/qr.svg` returns its link as a QR code. `POST
  * /payment/{order_token}/simulate` receives the form of the buttons on a test order's page.
  */
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
     const { call } = request;
-    const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, parameterOf(request, '*')));
+    const token = parameterOf(request, '*');
+    const pastedToken = token.replace(/[\p{P}\p{S}\s]+$/u, '');
+    const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, pastedToken));
     if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
+    if (pastedToken !== token) {
+      const [query = ''] = /\?.*/s.exec(request.url) ?? [];
+      return reply.headers(pageHeaders).redirect(`${pagePath(deps, link.value)}${query}`, 303);
+    }
     const shown = await linkUnlessCurrent(request, link.value, deps);
     return shown === undefined ? reply.code(304).headers(pageHeaders).send() : sendPayment(reply, shown, deps);
   });

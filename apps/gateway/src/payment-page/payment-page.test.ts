@@ -89,7 +89,11 @@ describe.each(cases)('the page of a %s order in %s mode, in the language %s', (s
       const isPayable = status === 'UN_PAID';
       const hasCheckout = isPayable && pageDeps === withCheckout;
       const hasForm = isPayable && mode === 'test';
-      expect(page.includes(`>${texts.pay}</`)).toBe(hasCheckout && !hasForm);
+      const payText = texts.pay.replace(
+        '{amount}',
+        `<bdi>${localAmount(link.order.fields.order_amount, 'EUR', language)}</bdi>`,
+      );
+      expect(page.includes(`>${payText}</a>`)).toBe(hasCheckout && !hasForm);
       expect(page.includes(`>${texts.openCheckout}</`)).toBe(hasCheckout && hasForm);
       expect(page.includes(`>${texts.simulate}</`)).toBe(hasForm);
       expect(page.includes(`>${texts.simulateDecline}</`)).toBe(hasForm);
@@ -116,8 +120,8 @@ describe.each(cases)('the page of a %s order in %s mode, in the language %s', (s
     }
   });
 
-  test('shows the merchant first, the amount once, and the return link last', async () => {
-    const page = await paymentPage(withCheckout, link, language);
+  test('shows the merchant first, then the amount, and the return link last', async () => {
+    const page = await paymentPage(deps, link, language);
     const title = texts.title.replace('{merchant}', 'Shop');
     expect(page).toContain(
       `<meta property="og:title" content="${title}">\n<meta property="og:site_name" content="Shop">`,
@@ -166,18 +170,21 @@ describe('a note', () => {
     return paymentPage(deps, { order: { ...order, fields: { ...order.fields, order_note } }, merchant }, 'en');
   };
 
-  test.each(['x', 'x'.repeat(60), 'two\nlines'])('that is short is shown completely: %j', async (note) => {
-    const page = await pageWith(note);
-    expect(page).toContain(`<bdi class="note">${note}</bdi>`);
-    expect(page).not.toContain('class="beginning"');
-  });
+  test.each(['x', 'x'.repeat(120), '👨‍👩‍👧'.repeat(24), 'a\n\nb\nc'])(
+    'that is short is shown completely: %j',
+    async (note) => {
+      const page = await pageWith(note);
+      expect(page).toContain(`<bdi class="note">${note}</bdi>`);
+      expect(page).not.toContain('class="beginning"');
+    },
+  );
 
   test.each([
-    ['x'.repeat(61), 'x'.repeat(60)],
-    ['a\n\tb \n c', 'a b c'],
+    ['x'.repeat(121), 'x'.repeat(60)],
+    ['a\n\tb \n c\n\nd', 'a b c d'],
     // An emoji of 8 code units, which is shown completely or not at all.
-    ['x'.repeat(55) + '👨‍👩‍👧'.repeat(2), 'x'.repeat(55)],
-    [`x\u0301${'\u0301'.repeat(90)}`, ''],
+    ['x'.repeat(55) + '👨‍👩‍👧'.repeat(14), 'x'.repeat(55)],
+    [`x\u0301${'\u0301'.repeat(120)}`, ''],
   ])('that is long is shown folded, after its beginning: %j', async (note, beginning) => {
     const page = await pageWith(note);
     expect(page).toContain(`<bdi class="beginning">${beginning}…</bdi>`);

@@ -41,8 +41,13 @@ export const pageScript = readFileSync(new URL('./page-script.js', import.meta.u
 const longAmountMin = 14;
 
 /**
- * The number of UTF-16 code units of a note that are shown at first. It does not count graphemes, because a single one
- * can be as long as the longest note, 1,000 characters.
+ * A note of at most this many characters and lines is shown completely: Pay stays on the first screen of a small phone.
+ */
+const unfoldedNote = { characters: 120, lines: 4 } as const;
+
+/**
+ * The number of UTF-16 code units of a folded note that are shown at first. It does not count graphemes, because a
+ * single one can be as long as the longest note, 1,000 characters.
  */
 const noteBeginningMax = 60;
 
@@ -117,7 +122,7 @@ export function paymentPage(
   // The order does not expire before the payment ends.
   const timeMs = isInProgress ? null : state.timeOf(order);
   const inProgress = isInProgress ? html`<p>${texts.inProgressText}</p>` : undefined;
-  const payAction = payActionOf(deps, link, texts, chosen);
+  const payAction = payActionOf(deps, link, texts, amount, chosen);
   const brand = merchant.brand ?? noBrand;
   const back = returnLink(deps, link);
   // What the customer needs in order to pay comes first, so that a small phone shows the button without scrolling.
@@ -222,17 +227,17 @@ function monogramOf(name: string): string {
 /** Renders the note. A long note is folded after its beginning, so that the button stays on the screen. */
 function noteOf(note: string, texts: PageTexts): Html {
   const label = html`<span class="label">${texts.note}</span>`;
-  const beginning = beginningOf(note);
-  if (beginning === note) return html`<p>${label} <bdi class="note">${note}</bdi></p>`;
+  if ([...note].length <= unfoldedNote.characters && note.split('\n').length <= unfoldedNote.lines) {
+    return html`<p>${label} <bdi class="note">${note}</bdi></p>`;
+  }
   return html`<details>
-<summary>${label} <bdi class="beginning">${beginning}…</bdi> <span class="more">${texts.fullNote}</span></summary>
+<summary>${label} <bdi class="beginning">${beginningOf(note)}…</bdi> <span class="more">${texts.fullNote}</span></summary>
 <p class="note"><bdi>${note}</bdi></p>
 </details>`;
 }
 
-/** Returns a short note unchanged, and the beginning of a long note on a single line. */
+/** Returns the beginning of a note, on a single line. */
 function beginningOf(note: string): string {
-  if (note.length <= noteBeginningMax && note.split('\n').length <= 2) return note;
   let beginning = '';
   for (const { segment } of graphemes.segment(note)) {
     if (beginning.length + segment.length > noteBeginningMax) break;
@@ -246,13 +251,14 @@ function payActionOf(
   deps: GatewayDeps,
   link: LinkedOrder,
   texts: PageTexts,
+  amount: string,
   chosen: PageLocale | undefined,
 ): Html | undefined {
   const url = checkoutUrl(deps, link);
   const checkout =
     url === null
       ? undefined
-      : html`<a class="button main" href="${url}">${link.merchant.mode === 'test' ? texts.openCheckout : texts.pay}</a>`;
+      : html`<a class="button main" href="${url}">${link.merchant.mode === 'test' ? texts.openCheckout : withValue(texts.pay, amount)}</a>`;
   if (hasPaymentForm(link)) {
     const action = `${pagePath(deps, link)}/simulate${chosen === undefined ? '' : `?lang=${chosen}`}`;
     return html`${checkout ?? ''}

@@ -64,7 +64,7 @@ await describePages('an open payment page', (pages) => {
       expect(await polls()).toBe(1);
       await page.clock.runFor(1);
       expect(await polls()).toBe(2);
-      await page.getByText(texts.pay, { exact: true }).waitFor();
+      await page.locator('.button.main').waitFor();
     });
   });
 

@@ -23,12 +23,14 @@ await describePages('GET /payment/{order_token}', (pages) => {
     async (language) => {
       const texts = pageTexts[language];
       const { payment_link } = await newLink({ order_note: hostileNote });
+      const amount = amountText(language);
+      const pay = texts.pay.replace('{amount}', amount);
       const loaded = await visit(payment_link, { language }, async (page) => {
         expect(await page.getAttribute('html', 'lang')).toBe(language);
         expect(await page.getAttribute('html', 'dir')).toBe(language === 'ar' ? 'rtl' : 'ltr');
         for (const view of views) {
           await showIn(page, view);
-          for (const text of [texts.payTo, 'Test Shop', amountText(language), texts.pay, 'shop.example.com']) {
+          for (const text of [texts.payTo, 'Test Shop', amount, pay, 'shop.example.com']) {
             expect(await page.getByText(text, { exact: true }).first().isVisible(), text).toBe(true);
           }
           await expectFits(page);
@@ -107,7 +109,15 @@ await describePages('GET /payment/{order_token}', (pages) => {
   });
 
   test.each(pageLanguages)('in %s, Pay is on the first screen of a small phone, with any note', async (language) => {
-    const notes = [hostileNote, '\n'.repeat(1_000), 'W'.repeat(60), 'W W '.repeat(250), `x${'\u0301'.repeat(999)}`];
+    const unfolded = 'TWO bags of coffee, '.repeat(6);
+    const notes = [
+      hostileNote,
+      '\n'.repeat(1_000),
+      unfolded,
+      'x\nx\nx\nx',
+      'W W '.repeat(250),
+      `x${'\u0301'.repeat(999)}`,
+    ];
     for (const order_note of notes) {
       const order = { order_note: `x${order_note.slice(1)}`, order_expires_at: tomorrow() };
       for (const { payment_link } of [await newLink(order), await newTestLink(order)]) {

@@ -109,6 +109,17 @@ describe('GET /payment/{order_token}', () => {
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
+  test.each(['.', ',', ')', '/', ').', '%22', '%3E', '%E2%80%9D', '%20', '%0A'])(
+    '303: a link that is followed by %s, as in a mail, leads to the page',
+    async (end) => {
+      const token = await newToken(withCheckout);
+      const address = `${withCheckout.url}/payment/${token}${end}?lang=de`;
+      const { status, headers } = await fetch(address, { redirect: 'manual' });
+      expect([status, headers.get('location')]).toEqual([303, `/eu/payment/${token}?lang=de`]);
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+    },
+  );
+
   test('200: logs the call without the token', async () => {
     const token = await newToken(gateway);
     await getPage(gateway, token, { 'x-request-id': 'page-1' });
@@ -146,7 +157,7 @@ describe('GET /payment/{order_token} of an unknown link', () => {
     const browser = { accept: 'text/html', 'accept-language': 'de', 'x-request-id': 'same' };
     for (const served of [gateway, withCheckout]) {
       const invalid = ['x', '', '%00', '%ff', '%zz', '<script>', '%F0%9F%98%80', 'x'.repeat(2_000)];
-      const tokens = [unknownToken, ...['A', '/', '%'].map((end) => unknownToken + end), ...invalid];
+      const tokens = [unknownToken, ...['A', '/', '.', '%'].map((end) => unknownToken + end), ...invalid];
       const [first, ...others] = await Promise.all(tokens.map((token) => getPage(served, token, browser)));
       expect([first?.status, first?.text]).toEqual([404, expect.stringContaining(pageTexts.de.unknownTitle)]);
       for (const { status, text, headers } of others) {
