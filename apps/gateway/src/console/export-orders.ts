@@ -36,7 +36,7 @@ async function exportOrders(visit: Visit): Promise<Response> {
  */
 async function* linesFrom(visit: Visit, firstList: OrderList, signal: AbortSignal): AsyncGenerator<string> {
   const { deps, merchant, sessions, sessionDigest } = visit;
-  yield `${byteOrderMark}${columns.join(',')}\r\n`;
+  yield byteOrderMark + lineWith(columns);
   for (let list = firstList; ; ) {
     yield list.orders.map(lineOf).join('');
     if (list.next_cursor === undefined) return;
@@ -58,15 +58,23 @@ function listFrom({ perform, query }: Visit, cursor: string | undefined, timeout
 }
 
 function lineOf(order: OrderRecord): string {
-  const cells = columns.map((name) => {
-    const value = order[name];
-    return cellOf(typeof value === 'object' ? JSON.stringify(value) : `${value ?? ''}`);
-  });
-  return `${cells.join(',')}\r\n`;
+  return lineWith(columns.map((name) => order[name]));
 }
 
-/** Returns a text as a cell (RFC 4180). An apostrophe keeps spreadsheets from running the text as a formula. */
-function cellOf(text: string): string {
-  const inert = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+function lineWith(values: readonly unknown[]): string {
+  return `${values.map(cellOf).join(',')}\r\n`;
+}
+
+/**
+ * Where a spreadsheet may find a formula in a text: at its beginning, after a line break, and after each character that
+ * a spreadsheet can use as the separator of the file, also if a quote follows it. A spreadsheet with a separator other
+ * than the comma splits even a quoted text. The characters of full width are formulas for spreadsheets in East Asia.
+ */
+const formulaStart = /(?<=^|[;,|\t\r\n]"*)(?=[=+\-@＝＋－＠])|^(?=[\t\r])/g;
+
+/** Returns a value as a cell (RFC 4180): a text in quotes, in which an apostrophe precedes each possible formula. */
+function cellOf(value: unknown): string {
+  if (value === undefined || typeof value === 'number') return `${value ?? ''}`;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return `"${text.replace(formulaStart, "'").replaceAll('"', '""')}"`;
 }

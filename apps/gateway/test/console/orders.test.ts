@@ -65,12 +65,13 @@ describe('the search', () => {
     const order = await newOrder();
     const payment_id = `pay-${Math.random()}`;
     await postPayment(gateway.checkout, order.order_token, { payment_id });
-    const texts = [order.order_id, order.service_order_id, order.order_token, order.payment_link, ` ${payment_id}\n`];
+    const { order_id, service_order_id, order_token, payment_link } = order;
+    const texts = [order_id, service_order_id, order_token, payment_link, `${payment_link}).`, ` ${payment_id}\n`];
     for (const text of texts) {
       const { status, headers } = await clerk.get(`/search?q=${encodeURIComponent(text)}`);
-      expect([text, status, headers.get('location')]).toEqual([text, 303, `/console/orders/${order.service_order_id}`]);
+      expect([text, status, headers.get('location')]).toEqual([text, 303, `/console/orders/${service_order_id}`]);
     }
-    expect((await clerk.get(`/orders/${order.service_order_id}`)).text).toContain(
+    expect((await clerk.get(`/orders/${service_order_id}`)).text).toContain(
       '<span class="status badge paid">Paid</span>',
     );
   });
@@ -226,18 +227,47 @@ test('no redirect leads to another site', async () => {
 describe('the export', () => {
   test('has all orders of the list, and disarms texts that a spreadsheet would execute as formulas', async () => {
     const shop = await gateway.newMerchant();
-    const formulas = ['=1+1', '+1', '-1', '@x', '\t=1', 'x"y', 'a,b', 'two\nlines', '=HYPERLINK("x","y")'];
-    for (const [index, order_note] of formulas.entries()) await createOrder(shop, `=${index}`, { order_note });
+    const notes = {
+      '=1+1': "'=1+1",
+      '+1': "'+1",
+      '-1': "'-1",
+      '@x': "'@x",
+      '\t=1': "'\t'=1",
+      '＝1': "'＝1",
+      'x;=1+1;y': "x;'=1+1;y",
+      'x,-1|@y': "x,'-1|'@y",
+      'x;"=1+1&': `x;"'=1+1&`,
+      'two\n+1\tlines': "two\n'+1\tlines",
+      '=HYPERLINK("x","y")': `'=HYPERLINK("x","y")`,
+      'a - b = c, d': 'a - b = c, d',
+      'x"y': 'x"y',
+    };
+    const formulas = Object.keys(notes);
+    const metadata = { cart: 'x;=1' };
+    for (const [index, order_note] of formulas.entries())
+      await createOrder(shop, `=${index}`, { order_note, metadata });
     const { headers, text } = await (await signIn(shop, { role: 'read' })).get('/orders.csv');
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
     expect(headers.get('content-disposition')).toBe('attachment; filename="orders.csv"');
     const [head = '', ...rows] = rowsIn(text);
     expect(head[0]).toBe('service_order_id');
     const column = (name: string) => rows.map((row) => row[head.indexOf(name)]).toReversed();
-    expect(column('order_note')).toEqual(formulas.map((note) => (/^[=+\-@\t]/.test(note) ? `'${note}` : note)));
+    expect(column('order_note')).toEqual(Object.values(notes));
+    expect(column('metadata')).toEqual(formulas.map(() => `{"cart":"x;'=1"}`));
     expect(column('order_id')).toEqual(formulas.map((_, index) => `'=${index}`));
     const { body } = await callJson(shop, 'GET', `/order/${encodeURIComponent('=0')}`);
     expect(head).toEqual(expect.arrayContaining(Object.keys(body)));
+  });
+
+  test('quotes every text, but no number', async () => {
+    const shop = await gateway.newMerchant();
+    const order = await createOrder(shop, 'plain');
+    const { text } = await (await signIn(shop)).get('/orders.csv');
+    const [head, line] = text.split('\r\n');
+    expect(head).toMatch(/^\ufeff?"service_order_id","/);
+    const { service_order_id, created_at, order_token, payment_link } = order;
+    expect(line).toContain(`${service_order_id},"${created_at}","plain","UN_PAID","${order_token}","${payment_link}",`);
+    expect(line).toContain(',1249.5,"EUR",');
   });
 
   test('starts with a byte order mark, includes the orders of all pages, and applies the filters', async () => {
