@@ -12,11 +12,15 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 const packagesWithPostgres = ['bench', 'dev-postgres', 'gateway', 'harness', 'postgres'];
 const testPostgres = join(import.meta.dirname, 'packages/dev-postgres/testing/global-setup.ts');
 
-/** More workers than cores, because most tests wait for other processes most of the time. */
-const maxWorkers = availableParallelism() + 2;
-
 /** Limits and workers of every project. Projects do not inherit these values from the root's config. */
-export const projectLimits = { maxWorkers, testTimeout: testLimitMs, hookTimeout: testLimitMs };
+export const projectLimits = {
+  maxWorkers: availableParallelism(),
+  testTimeout: testLimitMs,
+  hookTimeout: testLimitMs,
+};
+
+/** More workers than cores, for tests that wait for PostgreSQL and other processes most of the time. */
+const maxWorkersThatWait = availableParallelism() + 2;
 
 /**
  * The files that take longest. They start first, so that no worker is left with a long file at the end. Vitest would
@@ -52,23 +56,37 @@ class LongestFirst extends BaseSequencer {
 /** Options of a whole run, whether of one package or of all packages. */
 export const runOptions = {
   sequence: { sequencer: LongestFirst },
-  passWithNoTests: true,
+  // Most modes have no files in some packages, but a file that is named on the command line must run.
+  passWithNoTests: !process.argv.some((argument) => argument.includes('.test.ts')),
   // Ends a run whose processes hang. Even a slow machine does not reach this limit.
   teardownTimeout: 60_000,
   reporters: ['default', new TallyReporter()],
 };
 
-/** The tests that `test:faults` and `test:slow` run, by mode. */
-const longTests: Readonly<Record<string, string[]>> = {
-  faults: ['test/**/*.faults.test.ts', 'src/**/simulation.test.ts'],
-  slow: ['test/**/*.slow.test.ts'],
+const inProcess = '{src,test}/**/*.test.ts';
+const documentation = 'test/documentation/**';
+
+/** The files that a mode runs. Each of the other modes runs files that the mode `test` excludes. */
+const filesOf: Readonly<Record<string, { readonly include: string[]; readonly exclude?: string[] }>> = {
+  test: { include: [inProcess], exclude: ['**/*.{system,faults,slow}.test.ts', documentation] },
+  unit: { include: ['src/**/*.test.ts'] },
+  system: { include: ['test/**/*.system.test.ts'], exclude: [documentation] },
+  documentation: { include: [`${documentation}/*.test.ts`] },
+  faults: { include: ['test/**/*.faults.test.ts', 'src/**/simulation.test.ts'] },
+  slow: { include: ['test/**/*.slow.test.ts'] },
+  freeze: { include: [inProcess] },
 };
+
+/** The modes whose tests take minutes each. They run one after the other, because most of them load the machine. */
+const longModes = ['faults', 'slow'];
 
 /**
  * Returns the configuration of a package's tests. The name of a test file decides when it runs:
  *
  * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or browsers (`test:unit`).
- * - `test/**\/*.test.ts`: everything else (`pnpm test`, with the unit tests).
+ * - `test/**\/*.test.ts`: in-process too, but with PostgreSQL and sockets (`turbo test`, with the unit tests).
+ * - `test/**\/*.system.test.ts`: programs, browsers, servers of a test's own, proxies and Citus (`turbo test:system`).
+ * - `test/documentation/**`: what the documentation says, including its examples (`turbo test:documentation`).
  * - `test/**\/*.faults.test.ts`: the complete fault suite (`pnpm test:faults`). `pnpm test` runs a short form of it.
  * - `test/**\/*.slow.test.ts`: soak tests, long fuzz runs and the bench, which end by themselves (`pnpm test:slow`).
  */
@@ -80,14 +98,16 @@ export const testsOf = (folder: string) =>
     test: {
       ...runOptions,
       ...projectLimits,
-      include: longTests[mode] ?? [mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts'],
-      exclude: mode in longTests ? [] : ['**/*.{faults,slow}.test.ts'],
-      globalSetup: mode !== 'unit' && packagesWithPostgres.includes(basename(folder)) ? [testPostgres] : [],
-      // Long tests run one after the other: most of them load the machine.
-      ...(mode in longTests && { maxWorkers: 1, testTimeout: 3_600_000 }),
+      ...filesOf[mode],
+      ...(mode !== 'unit' &&
+        packagesWithPostgres.includes(basename(folder)) && {
+          globalSetup: [testPostgres],
+          maxWorkers: maxWorkersThatWait,
+        }),
+      ...(longModes.includes(mode) && { maxWorkers: 1, testTimeout: 3_600_000 }),
       // The files of a package share processes, because importing the gateway's modules takes most files longer than
       // their tests.
-      isolate: mode in longTests,
+      isolate: longModes.includes(mode),
       expect: { poll: { timeout: waitLimitMs } },
     },
   }));

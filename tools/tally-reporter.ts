@@ -1,13 +1,14 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
 const root = join(import.meta.dirname, '..');
 
-/** The content of `.reports/PACKAGE.json`, which a package's run writes for `tools/turbo.ts`. */
+/** The content of the file that each run of Vitest writes for `tools/turbo.ts`. */
 export interface Tally {
   readonly passed: number;
+  readonly skipped: number;
   /** The failed tests, each with the first line of its error and the beginning of the diff. */
   readonly failures: readonly string[];
 }
@@ -16,12 +17,12 @@ export interface Tally {
 export class TallyReporter implements Reporter {
   onTestRunStart(): void {
     // A run that does not finish counts as a failure.
-    this.#write({ passed: 0, failures: ['The run did not finish'] });
+    this.#write({ passed: 0, skipped: 0, failures: ['The run did not finish'] });
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
-    const passed = tests.filter((test) => test.result().state === 'passed').length;
+    const count = (wanted: 'passed' | 'skipped') => tests.filter((test) => test.result().state === wanted).length;
     const failedTests = tests.flatMap((test) => {
       const { state, errors } = test.result();
       return state === 'failed' ? [failure(`${pathOf(test.module)} > ${test.fullName}`, errors?.[0])] : [];
@@ -38,13 +39,18 @@ export class TallyReporter implements Reporter {
         ),
       );
     const otherErrors = unhandledErrors.map((error) => failure('Outside of all tests', error));
-    this.#write({ passed, failures: [...failedTests, ...failedSuites, ...otherErrors] });
+    this.#write({
+      passed: count('passed'),
+      skipped: count('skipped'),
+      failures: [...failedTests, ...failedSuites, ...otherErrors],
+    });
   }
 
   #write(tally: Tally): void {
-    const reports = join(root, '.reports');
-    mkdirSync(reports, { recursive: true });
-    writeFileSync(join(reports, `${basename(process.cwd())}.json`), JSON.stringify(tally));
+    const { TEST_REPORTS } = process.env;
+    // Only `tools/turbo.ts` reads the tallies.
+    if (TEST_REPORTS === undefined) return;
+    writeFileSync(join(TEST_REPORTS, `${basename(process.cwd())}-${process.pid}.json`), JSON.stringify(tally));
   }
 }
 

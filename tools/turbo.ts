@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { networkInterfaces, release } from 'node:os';
 import { join } from 'node:path';
 import { findProgram, optionalPrograms } from './skip-if-missing.ts';
@@ -21,10 +21,17 @@ const machine = {
   }),
 };
 
-rmSync(reports, { recursive: true, force: true });
+mkdirSync(reports, { recursive: true });
+/** The tallies of this run, apart from those of another run in the same folder. */
+const tallies = mkdtempSync(join(reports, 'run-'));
 const turbo = spawn('turbo', process.argv.slice(2), {
   stdio: 'inherit',
-  env: { ...process.env, TEST_MACHINE: JSON.stringify(machine), TURBO_TELEMETRY_DISABLED: '1' },
+  env: {
+    ...process.env,
+    TEST_MACHINE: JSON.stringify(machine),
+    TEST_REPORTS: tallies,
+    TURBO_TELEMETRY_DISABLED: '1',
+  },
 });
 // The terminal also sends Ctrl-C to turbo, which first ends its tasks.
 process.on('SIGINT', () => {});
@@ -32,15 +39,14 @@ process.on('SIGTERM', () => turbo.kill());
 const [code] = await once(turbo, 'exit');
 process.exitCode = code ?? 1;
 
-try {
-  const tallies: Tally[] = readdirSync(reports).map((name) => JSON.parse(readFileSync(join(reports, name), 'utf8')));
-  const passed = tallies.reduce((total, tally) => total + tally.passed, 0);
-  const failures = tallies.flatMap((tally) => tally.failures);
+const results: Tally[] = readdirSync(tallies).map((name) => JSON.parse(readFileSync(join(tallies, name), 'utf8')));
+rmSync(tallies, { recursive: true });
+if (results.length > 0) {
+  const sum = (count: (result: Tally) => number) => results.reduce((total, result) => total + count(result), 0);
+  const failures = results.flatMap((result) => result.failures);
   writeFileSync(join(reports, 'failures'), failures.map((failure) => `${failure}\n`).join(''));
-  const tally = `${passed} passed, ${failures.length} failed\n`;
+  const tally = `${sum(({ passed }) => passed)} passed, ${failures.length} failed\n`;
   writeFileSync(join(reports, 'tally'), tally);
-  process.stdout.write(['', ...failures, tally].join('\n'));
-} catch (error) {
-  // No test ran.
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  const skipped = `${sum((result) => result.skipped)} skipped: each has a line that starts with SKIPPED`;
+  process.stdout.write(['', ...failures, skipped, tally].join('\n'));
 }
