@@ -130,7 +130,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const deliveries = openWebhookDeliveries(database);
   observeHealth(metrics.meter, {
     isReady: deps.readiness.isReady,
-    webhookOverdueSeconds: deliveries.overdueSeconds,
+    webhookHealth: deliveries.readHealth,
     certificateExpiry: tls?.expiry,
   });
   const operations = createOperations(deps);

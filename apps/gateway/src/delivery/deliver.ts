@@ -21,6 +21,9 @@ const hour = 60 * minute;
 /** The pauses after failed attempts, in seconds: about three days in all. */
 const retryPauses = [5, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
+/** The pause before an attempt that the gateway could not make, in seconds: once an operator has acted, it follows soon. */
+const notSentPause = minute;
+
 /** Returns the pause in seconds after a failed attempt; `undefined` after the last one. `attempt` counts from 1. */
 export function retryPauseSeconds(attempt: number): number | undefined {
   return retryPauses[attempt - 1];
@@ -106,7 +109,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         // The outcome of an aborted attempt is unknown. Another process repeats it.
         if (isAborted) return;
         attempts.add(1, { result: result.kind });
-        logger.info(
+        logger[result.kind === 'not_sent' ? 'error' : 'info'](
           {
             merchant_id: delivery.merchantId,
             endpoint_id: delivery.endpointId,
@@ -122,6 +125,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         );
         await deliveries.record(delivery, result);
       } catch (error) {
+        attempts.add(1, { result: 'not_sent' });
         logger.error({ err: error }, 'webhook delivery failed');
       } finally {
         attemptsInFlight.delete(attemptInFlight);
@@ -181,8 +185,10 @@ function byEndpoint(a: EndpointKey, b: EndpointKey): number {
  */
 function webhookMetrics(meter: Meter, inFlight: () => number) {
   const attempts = meter.createCounter('order_gateway.webhook.attempts', {
-    description: 'Attempts that ended, by result',
+    description: 'Attempts that ended, by result; not_sent: the gateway could not make or record the attempt',
   });
+  // Prometheus sees the first attempt as an increase only if the counter existed before.
+  attempts.add(0, { result: 'not_sent' });
   const delays = meter.createHistogram('order_gateway.webhook.delay.seconds', {
     description: 'From an event to the first attempt to deliver it',
   });
@@ -198,11 +204,12 @@ async function attempt(
 ): Promise<AttemptResult> {
   if (endpoint === undefined) return { kind: 'given_up', text: 'no endpoint' };
   const signingSecrets = endpoint.signingSecrets.flatMap((stored) => secrets.decrypt(merchantId, stored) ?? []);
+  if (signingSecrets.length === 0) {
+    const text = 'the signing secret was stored with another SECRETS_KEY';
+    return { kind: 'not_sent', afterSeconds: notSentPause, text };
+  }
   const { headers, body } = webhookRequest(eventResponse(event, mode, baseUrl()), signingSecrets, now());
-  const { status, text } =
-    signingSecrets.length === 0
-      ? { text: 'the signing secret was stored with another SECRETS_KEY' }
-      : await sender.send(endpoint.url, headers, body);
+  const { status, text } = await sender.send(endpoint.url, headers, body);
   if (status !== undefined && status >= 200 && status < 300) return { kind: 'delivered', text };
   if (status === 410) return { kind: 'endpoint_gone', text };
   const afterSeconds = retryPause(attempt);

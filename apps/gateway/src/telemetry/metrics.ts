@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Meter, type ObservableCallback, ValueType } from '@opentelemetry/api';
+import { type BatchObservableResult, type Meter, type ObservableCallback, ValueType } from '@opentelemetry/api';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { emptyResource } from '@opentelemetry/resources';
 import {
@@ -16,6 +16,7 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts';
 import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders';
+import type { WebhookHealth } from '@order-gateway/postgres/webhooks';
 import { openFilesMax, readinessCheckTimeoutMs } from '../limits.ts';
 import { settledWithin } from '../settled-within.ts';
 import { commit, version } from './version.ts';
@@ -110,7 +111,13 @@ function recordEventLoopDelay(meter: Meter): void {
   let dueAt = performance.now() + delayResolutionMs;
   setInterval(() => {
     const now = performance.now();
-    delays.record(Math.max(0, now - dueAt) / 1_000);
+    let delayMs = Math.max(0, now - dueAt);
+    // A blocked event loop also delays the timers that would have been due in the meantime. Without them, a loop that is
+    // blocked for most of the time would have few long delays among many short ones.
+    do {
+      delays.record(delayMs / 1_000);
+      delayMs -= delayResolutionMs;
+    } while (delayMs > 0);
     dueAt = now + delayResolutionMs;
   }, delayResolutionMs).unref();
 }
@@ -118,11 +125,8 @@ function recordEventLoopDelay(meter: Meter): void {
 /** The health of a gateway, which each scrape reads. */
 interface Health {
   isReady(): Promise<boolean>;
-  /**
-   * How long the oldest webhook to a working endpoint has been due, in seconds; `undefined` if the database does not
-   * respond.
-   */
-  webhookOverdueSeconds(): Promise<number | undefined>;
+  /** The state of all webhooks; `undefined` if the database does not respond. */
+  webhookHealth(): Promise<WebhookHealth | undefined>;
   /** When the certificate of both ports expires; absent without TLS. */
   readonly certificateExpiry: (() => Date) | undefined;
 }
@@ -131,18 +135,27 @@ interface Health {
  * Adds gauges of the gateway's health. They are read at each scrape, because a gateway that is not ready gets no calls
  * that could update them.
  */
-export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, certificateExpiry }: Health): void {
+export function observeHealth(meter: Meter, { isReady, webhookHealth, certificateExpiry }: Health): void {
   const addGauge = (name: string, description: string, read: () => Promise<number | undefined>) =>
     meter.createObservableGauge(name, { description }).addCallback(async (result) => {
       const value = await settledWithin(readinessCheckTimeoutMs, read());
       if (typeof value === 'number') result.observe(value);
     });
   addGauge('order_gateway.ready', '1 if orders can be stored now, else 0', async () => Number(await isReady()));
-  addGauge(
-    'order_gateway.webhook.overdue.seconds',
-    'How long the oldest webhook to a working endpoint has been due',
-    webhookOverdueSeconds,
-  );
+  const overdue = meter.createObservableGauge('order_gateway.webhook.overdue.seconds', {
+    description: 'How long the oldest webhook to a working endpoint has been due',
+  });
+  const endpoints = meter.createObservableGauge('order_gateway.webhook.endpoints', {
+    description: 'Enabled webhook endpoints by state; failing: the latest attempt failed',
+  });
+  const observeWebhooks = async (result: BatchObservableResult) => {
+    const health = await settledWithin(readinessCheckTimeoutMs, webhookHealth());
+    if (health === undefined || health === 'deadline_exceeded') return;
+    result.observe(overdue, health.overdueSeconds);
+    result.observe(endpoints, health.working, { state: 'working' });
+    result.observe(endpoints, health.failing, { state: 'failing' });
+  };
+  meter.addBatchObservableCallback(observeWebhooks, [overdue, endpoints]);
   if (certificateExpiry !== undefined) {
     // x509-certificate-exporter uses this name, so one alert also covers the certificates of proxies.
     addGauge(

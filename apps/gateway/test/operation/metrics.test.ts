@@ -34,6 +34,9 @@ test('exports metrics of readiness, overdue webhooks, database connections, back
   const value = (series: string) => Number(scraped.match(new RegExp(`^${series} (\\S+)$`, 'm'))?.[1]);
   expect(value('order_gateway_ready')).toBe(1);
   expect(value('order_gateway_webhook_overdue_seconds')).toBe(0);
+  expect(value('order_gateway_webhook_endpoints{state="working"}')).toBe(0);
+  expect(value('order_gateway_webhook_endpoints{state="failing"}')).toBe(0);
+  expect(value('order_gateway_webhook_attempts_total{result="not_sent"}')).toBe(0);
   expect(value('db_client_connections_usage{pool_name="orders",state="idle"}')).toBeGreaterThan(0);
   expect(value('order_gateway_background_job_failures_total{name="expire"}')).toBe(0);
   expect(Math.abs(value('process_start_time_seconds') - performance.timeOrigin / 1_000)).toBeLessThan(1);
@@ -46,6 +49,19 @@ test('a scrape does not reset the event loop delays', async () => {
     Number((await scrape(gateway)).match(/order_gateway_event_loop_delay_seconds_count (\d+)/)?.[1]);
   const countBefore = await count();
   await expect.poll(count).toBeGreaterThan(countBefore);
+});
+
+test('a blocked event loop counts as one delay for each timer that it delays', async () => {
+  const longDelays = async () => {
+    const scraped = await scrape(gateway);
+    const count = (series: string) =>
+      Number(scraped.match(new RegExp(`event_loop_delay_seconds_${series} (\\d+)`))?.[1]);
+    return count('count') - count('bucket{le="0.25"}');
+  };
+  const before = await longDelays();
+  const end = performance.now() + 400;
+  while (performance.now() < end);
+  await expect.poll(longDelays).toBeGreaterThan(before + 10);
 });
 
 test('no label contains text sent by a client', async () => {

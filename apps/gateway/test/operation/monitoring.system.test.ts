@@ -43,6 +43,8 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
     ['order_gateway_worker_up', new Set(['job', 'instance', 'worker'])],
     ['x509_cert_not_after', new Set(['job', 'instance'])],
     // The metrics of blackbox_exporter, postgres_exporter and node_exporter.
+    ['probe_success', new Set(['job', 'instance'])],
+    ['pg_up', new Set(['job', 'instance'])],
     ['probe_ssl_earliest_cert_expiry', new Set(['job', 'instance'])],
     ['pg_stat_archiver_failed_count', new Set(['job', 'instance', 'server'])],
     ['pg_stat_replication_pg_wal_lsn_diff', new Set(['job', 'instance', 'server', 'application_name'])],

@@ -47,7 +47,7 @@ function startDelivery(retryPause: typeof retryPauseSeconds = () => 0, timeoutMs
     expect(errors).toEqual([]);
   };
   onTestFinished(close);
-  return { ...delivery, close };
+  return { ...delivery, close, errors };
 }
 
 type Respond = (request: ReceivedWebhook, response: ServerResponse) => void;
@@ -156,16 +156,18 @@ test('a delivery is given up after its last attempt', async () => {
   expect(receiver.received).toHaveLength(2);
 });
 
-test('nothing is sent if the signing secret was stored with another key, and the result says so', async () => {
+test('nothing is sent if the signing secret was stored with another key, which is an error of the gateway', async () => {
   const { merchantId, endpointId, receiver } = await newMerchant();
   const otherKey = createSigningSecrets([new Uint8Array(32).fill(8)]);
   await endpoints.remove(merchantId, endpointId);
   await endpoints.create(merchantId, { url: receiver.url, signingSecret: otherKey.encrypt(merchantId, firstKey) });
   await storeEvent(merchantId);
-  startDelivery(() => 3_600);
+  const { errors } = startDelivery(() => undefined);
   const lastResult = 'the signing secret was stored with another SECRETS_KEY';
-  await expect.poll(() => stateOf(merchantId)).toMatchObject({ lastResult, isPending: true });
+  await expect.poll(() => stateOf(merchantId)).toMatchObject({ attempts: 0, lastResult, isPending: true });
+  expect(errors.splice(0)).toMatchObject([{ msg: 'webhook', merchant_id: merchantId, result: lastResult }]);
   expect(receiver.connections()).toBe(0);
+  expect(await endpoints.list(merchantId)).toMatchObject([{ failingSince: null }]);
 });
 
 test('an orderly stop lets attempts in flight finish', async () => {

@@ -29,7 +29,7 @@ export function prepareDeliveries(db: PostgresJsDatabase) {
   return {
     claim: { of_all: prepareClaim(db, 'of_all'), of_merchant: prepareClaim(db, 'of_merchant') },
     record: { of_all: prepareRecord(db, 'of_all'), of_merchant: prepareRecord(db, 'of_merchant') },
-    overdue: prepareOverdue(db),
+    health: prepareHealth(db),
     findDue: prepareFindDue(db),
     modes: db
       .select({ id: accounts.id, mode: accounts.mode })
@@ -61,18 +61,26 @@ function withPending(scope: Scope, afterMerchant: SQL, afterEndpoint: SQL): SQL 
   )`;
 }
 
-/** Reads how long the oldest delivery to any working endpoint has been due. Takes one index lookup per endpoint. */
-function prepareOverdue(db: PostgresJsDatabase) {
+/**
+ * Reads how long the oldest delivery to any working endpoint has been due, and counts the enabled endpoints. Takes one
+ * index lookup per endpoint.
+ */
+function prepareHealth(db: PostgresJsDatabase) {
   const oldest = sql`(
     select next_attempt_at from ${webhookDeliveries} as due
     where due.merchant_id = ${webhookEndpoints}.merchant_id and due.endpoint_id = ${webhookEndpoints}.endpoint_id and next_attempt_at is not null
     order by next_attempt_at limit 1
   )`;
+  const [works, fails] = [isNull(webhookEndpoints.failingSince), isNotNull(webhookEndpoints.failingSince)];
   return db
-    .select({ seconds: sql<number>`greatest(0, extract(epoch from now() - min(${oldest})))::float8` })
+    .select({
+      overdueSeconds: sql<number>`greatest(0, extract(epoch from now() - min(${oldest}) filter (where ${works})))::float8`,
+      working: sql<number>`count(*) filter (where ${works})::int`,
+      failing: sql<number>`count(*) filter (where ${fails})::int`,
+    })
     .from(webhookEndpoints)
-    .where(and(isNull(webhookEndpoints.disabledAt), isNull(webhookEndpoints.failingSince)))
-    .prepare('overdue_deliveries');
+    .where(isNull(webhookEndpoints.disabledAt))
+    .prepare('webhook_health');
 }
 
 /** Selects the endpoints, of any merchant, that have due deliveries. Takes one index lookup per endpoint. */
@@ -191,7 +199,7 @@ function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
 
 /**
  * Stores results, and what they show about the endpoints: an endpoint works if an event was delivered to it, and is
- * failing otherwise; one that is gone is disabled and stays disabled. A result of an earlier claim changes nothing. A
+ * failing otherwise; one that is gone is disabled and stays disabled. An attempt that was not sent does not count. A result of an earlier claim changes nothing. A
  * result for a URL that the endpoint no longer has changes only the delivery. If that URL is gone, the delivery is due
  * again, for the endpoint's new URL.
  */
@@ -215,6 +223,7 @@ function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
     db
       .update(webhookDeliveries)
       .set({
+        attempts: sql`attempt.attempts - case when attempt.kind = 'not_sent' then 1 else 0 end`,
         nextAttemptAt: sql`attempt.next_attempt_at`,
         deliveredAt: sql`attempt.delivered_at`,
         lastResult: sql`attempt.text`,
@@ -237,7 +246,7 @@ function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
       case when result.is_gone then now() end as disabled_at
     from (
       select merchant_id, endpoint_id, url, bool_or(kind = 'delivered') as works, bool_or(kind = 'endpoint_gone') as is_gone
-      from recorded group by merchant_id, endpoint_id, url
+      from recorded where kind <> 'not_sent' group by merchant_id, endpoint_id, url
     ) as result
     join ${webhookEndpoints} on ${inScope(scope, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id
       and ${webhookEndpoints.endpointId} = result.endpoint_id and ${webhookEndpoints.url} = result.url

@@ -60,11 +60,27 @@ export interface ClaimFilter {
   readonly limit: number;
 }
 
-/** The result of an attempt. The text is for the merchant and contains nothing of a response except its status. */
+/**
+ * The result of an attempt. The text is for the merchant and contains nothing of a response except its status.
+ * `not_sent`: the gateway could not make the attempt, so it is not counted, and shows nothing about the endpoint.
+ */
 export type AttemptResult = { readonly text: string } & (
   | { readonly kind: 'delivered' | 'given_up' | 'endpoint_gone' }
-  | { readonly kind: 'retry'; readonly afterSeconds: number }
+  | { readonly kind: 'retry' | 'not_sent'; readonly afterSeconds: number }
 );
+
+/** The state of the webhooks of all merchants. */
+export interface WebhookHealth {
+  /**
+   * How long the oldest delivery to a working endpoint has been due, in seconds; 0 if none is due. A failing endpoint
+   * gets one attempt at a time, so its deliveries may wait.
+   */
+  readonly overdueSeconds: number;
+  /** The number of enabled endpoints that work. */
+  readonly working: number;
+  /** The number of enabled endpoints whose latest attempt failed. */
+  readonly failing: number;
+}
 
 interface RecordedAttempt {
   readonly delivery: ClaimedDelivery;
@@ -126,15 +142,11 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
         return [];
       }
     },
-    /**
-     * Returns how long the oldest delivery to a working endpoint has been due, in seconds: 0 if none is due,
-     * `undefined` while the database is unreachable. A failing endpoint gets one attempt at a time, so its deliveries
-     * may wait.
-     */
-    async overdueSeconds(): Promise<number | undefined> {
+    /** Returns the state of all webhooks; `undefined` while the database is unreachable. */
+    async readHealth(): Promise<WebhookHealth | undefined> {
       try {
-        const [row] = await client.run(({ overdue }) => overdue.execute());
-        return row?.seconds ?? 0;
+        const [row] = await client.run(({ health }) => health.execute());
+        return row;
       } catch (error) {
         if (statementFailure(error) === undefined) throw redact(error);
         return undefined;
@@ -201,7 +213,7 @@ function recordParameters(attempts: readonly RecordedAttempt[]) {
     attempts: arrayLiteral(attempts, ({ delivery }) => delivery.attempt),
     urls: arrayLiteral(attempts, ({ delivery }) => delivery.endpoint?.url ?? null),
     kinds: arrayLiteral(attempts, ({ result }) => result.kind),
-    afterSeconds: arrayLiteral(attempts, ({ result }) => (result.kind === 'retry' ? result.afterSeconds : null)),
+    afterSeconds: arrayLiteral(attempts, ({ result }) => ('afterSeconds' in result ? result.afterSeconds : null)),
     texts: arrayLiteral(attempts, ({ result }) => result.text),
   };
 }

@@ -91,7 +91,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
       const cancelled = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 } as const;
       await store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
     }
-    expect(await deliveries.overdueSeconds()).toBeGreaterThan(0);
+    expect((await deliveries.readHealth())?.overdueSeconds).toBeGreaterThan(0);
     const filter = { failing: false, perEndpoint: 16, inFlight: new Map(), limit: 2 };
     const first = await deliveries.claim(filter);
     const rest = await deliveries.claim({ ...filter, after: first.at(-1) });

@@ -7,6 +7,7 @@ import {
   endpointKeyOf,
   openWebhookDeliveries,
   type WebhookDeliveries,
+  type WebhookHealth,
 } from '../../src/webhooks/webhook-deliveries.ts';
 import { openWebhookEndpoints } from '../../src/webhooks/webhook-endpoints.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
@@ -307,20 +308,38 @@ test('for a day after a rotation, a delivery has both secrets', async () => {
   expect(await secrets()).toEqual([[2]]);
 });
 
-test('the oldest due delivery to a working endpoint is overdue, but one to a failing endpoint is not', async () => {
-  expect(await deliveries.overdueSeconds()).toBe(0);
-  await merchantsWithEvents(2, 1);
-  await database.sql`update webhook_deliveries set next_attempt_at = now() - interval '90 seconds'`;
-  expect(await deliveries.overdueSeconds()).toBeGreaterThanOrEqual(90);
-  await database.sql`update webhook_endpoints set failing_since = now()`;
-  expect(await deliveries.overdueSeconds()).toBe(0);
+test('the oldest due delivery to a working endpoint is overdue, and enabled endpoints are counted as working or failing', async () => {
+  const before = (await deliveries.readHealth()) as WebhookHealth;
+  expect(before.overdueSeconds).toBe(0);
+  const [works, fails, disabled] = (await merchantsWithEvents(3, 1)) as [AccountId, AccountId, AccountId];
+  await database.sql`update webhook_deliveries set next_attempt_at = now() - interval '90 seconds'
+    where merchant_id = ${works}`;
+  expect((await deliveries.readHealth())?.overdueSeconds).toBeGreaterThanOrEqual(90);
+  await database.sql`update webhook_deliveries set next_attempt_at = now() - interval '9 days'
+    where merchant_id <> ${works} and next_attempt_at is not null`;
+  await database.sql`update webhook_deliveries set next_attempt_at = null where merchant_id = ${works}`;
+  await database.sql`update webhook_endpoints set failing_since = now() where merchant_id in ${database.sql([fails, disabled])}`;
+  await database.sql`update webhook_endpoints set disabled_at = now() where merchant_id = ${disabled}`;
+  expect(await deliveries.readHealth()).toEqual({
+    overdueSeconds: 0,
+    working: before.working + 1,
+    failing: before.failing + 1,
+  });
+});
+
+test('an attempt that was not sent is not counted, and the endpoint keeps working', async () => {
+  const [merchantId] = (await merchantsWithEvents(1, 1)) as [AccountId];
+  const [delivery] = (await claim()) as [ClaimedDelivery];
+  await deliveries.record(delivery, { kind: 'not_sent', afterSeconds: 0, text: 'not sent' });
+  expect(await endpoints().list(merchantId)).toMatchObject([{ failingSince: null }]);
+  expect(await claim()).toMatchObject([{ merchantId, attempt: 1 }]);
 });
 
 test('while the database is unreachable, nothing is claimed, and the overdue time is unknown', async () => {
   const unreachable = openWebhookDeliveries({ url: 'postgres://u:p@127.0.0.1:1/x' });
   onTestFinished(() => unreachable.close());
   expect(await claim({}, unreachable)).toEqual([]);
-  expect(await unreachable.overdueSeconds()).toBeUndefined();
+  expect(await unreachable.readHealth()).toBeUndefined();
 });
 
 test('a claim reads few rows, regardless of the number of deliveries, events and orders of its merchant', async () => {
