@@ -1,15 +1,23 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { consoleLimits, consoleTokenForm } from '@order-gateway/domain/accounts';
+import { consoleLimits, consoleTokenForm, hashSecret } from '@order-gateway/domain/accounts';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { type CookieOptions, parse, serialize } from 'hono/utils/cookie';
 import { isLoopbackUrl } from '../network/ip-address.ts';
+import type { OpenIdSecrets } from './openid.ts';
 
-/** The names of two cookies: of a session, and of a sign-in with OpenID Connect until the provider's redirect. */
 const sessionName = 'order-gateway';
-const openIdName = 'order-gateway-openid';
+
+/**
+ * The start of the names of cookies that exist until the provider of OpenID Connect redirects the browser. Each sign-in
+ * has its own, so that several tabs can sign in.
+ */
+const openIdPrefix = 'order-gateway-openid-';
 
 /** How long a person has to sign in at the provider. */
 const openIdSeconds = 600;
+
+/** More unfinished sign-ins would make the header of later requests too large. */
+const openIdCookiesMax = 8;
 
 /**
  * Returns the prefix of cookie names. With `__Host-`, browsers accept a cookie only over TLS and from this host (RFC
@@ -50,17 +58,36 @@ export function sessionCookie(token: string | undefined, baseUrl: BaseUrl): stri
   return setCookie(sessionName, token, { sameSite: 'Strict', maxAge: consoleLimits.sessionMs / 1_000 }, baseUrl);
 }
 
-/** Returns the secret of a sign-in from a Cookie header; empty if there is none. */
-export function openIdSecretIn(header: string | undefined, baseUrl: BaseUrl): string {
-  return valueIn(header, openIdName, baseUrl) ?? '';
+/** Returns the secrets of the sign-in with this `state` from a Cookie header; `undefined` if there are none. */
+export function openIdSecretsIn(header: string | undefined, state: string, baseUrl: BaseUrl) {
+  const [nonce = '', verifier = '', replaced = ''] = valueIn(header, openIdPrefix + state, baseUrl)?.split('.') ?? [];
+  if (nonce === '' || verifier === '') return undefined;
+  return { state, nonce, verifier, replacedDigest: replaced ? Buffer.from(replaced, 'base64url') : undefined };
 }
 
 /**
- * Returns the Set-Cookie header of the secret of a sign-in; without a secret, the header that removes the cookie.
- * Browsers send the cookie with the provider's redirect.
+ * Returns the Set-Cookie headers for a sign-in that begins. Browsers send the cookie with the provider's redirect. They
+ * do not send the cookie of the session, so its digest is part of the secrets. Removes the cookies of earlier sign-ins
+ * if there are too many.
  */
-export function openIdCookie(secret: string | undefined, baseUrl: BaseUrl): string {
-  return setCookie(openIdName, secret, { sameSite: 'Lax', maxAge: openIdSeconds }, baseUrl);
+export function openIdCookies(
+  header: string | undefined,
+  { state, nonce, verifier }: OpenIdSecrets,
+  baseUrl: BaseUrl,
+): string[] {
+  const token = sessionTokenIn(header, baseUrl);
+  const replaced = token === undefined ? '' : Buffer.from(hashSecret(token)).toString('base64url');
+  const options = { sameSite: 'Lax', maxAge: openIdSeconds } as const;
+  const started = setCookie(openIdPrefix + state, [nonce, verifier, replaced].join('.'), options, baseUrl);
+  const prefix = prefixAt(baseUrl);
+  const earlier = Object.keys(parse(header ?? '')).filter((name) => name.startsWith(prefix + openIdPrefix));
+  if (earlier.length < openIdCookiesMax) return [started];
+  return [started, ...earlier.map((name) => endedOpenIdCookie(name.slice(`${prefix}${openIdPrefix}`.length), baseUrl))];
+}
+
+/** Returns the Set-Cookie header that removes the secrets of a sign-in. */
+export function endedOpenIdCookie(state: string, baseUrl: BaseUrl): string {
+  return setCookie(openIdPrefix + state, undefined, { sameSite: 'Lax' }, baseUrl);
 }
 
 /** Returns the token that each form of a session contains. Other sites can't know the token. */

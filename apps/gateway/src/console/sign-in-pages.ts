@@ -1,6 +1,7 @@
 import { consoleLimits } from '@order-gateway/domain/accounts';
 import { html } from 'hono/html';
 import { type ConsoleLanguage, filled, pageWithoutHeader, textsIn } from './layout.ts';
+import type { OpenIdProblem } from './openid-problem.ts';
 
 const minuteMs = 60_000;
 
@@ -32,12 +33,22 @@ export function signedOutPage(language: ConsoleLanguage, openIdAddress?: string)
   return pageWithoutHeader(language, texts.signedOut, html`<p>${text}</p>${button}`);
 }
 
-/** Renders the page to which the OpenID Connect provider redirects the browser. The page links to `next`. */
-export function openIdPage(language: ConsoleLanguage, outcome: 'signedIn' | 'rejected', next: string): Promise<string> {
+/**
+ * Renders the page to which the OpenID Connect provider redirects the browser. The page links to `next`: to the console,
+ * or to another attempt to sign in.
+ */
+export function openIdPage(
+  language: ConsoleLanguage,
+  outcome: 'signedIn' | OpenIdProblem['kind'],
+  next: string,
+): Promise<string> {
   const texts = textsIn(language);
-  const [title, text, link] =
-    outcome === 'signedIn'
-      ? [texts.openIdDone, '', texts.continue]
-      : [texts.openIdRejected, html`<p>${texts.openIdRejectedText}</p>`, texts.openId];
-  return pageWithoutHeader(language, title, html`${text}<p><a href="${next}">${link}</a></p>`);
+  const [title, text, link] = {
+    signedIn: [texts.openIdDone, '', texts.continue],
+    account: [texts.openIdAccount, texts.openIdAccountText, texts.openId],
+    expired: [texts.openIdExpired, texts.openIdExpiredText, texts.openId],
+    provider: [texts.openIdProvider, texts.openIdProviderText, texts.openId],
+    configuration: [texts.openIdConfiguration, texts.openIdConfigurationText, texts.openId],
+  }[outcome] as [string, string, string];
+  return pageWithoutHeader(language, title, html`${text && html`<p>${text}</p>`}<p><a href="${next}">${link}</a></p>`);
 }

@@ -8,7 +8,6 @@ import {
 import type { Failure } from '@order-gateway/domain/failure';
 import { pathPrefixOf } from '@order-gateway/domain/links';
 import { failed } from '@order-gateway/domain/result';
-import { messageOf } from '@order-gateway/runtime/process';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { admitUnauthenticated } from '../http/admit-unauthenticated.ts';
@@ -16,8 +15,9 @@ import { isForm, isFromAnotherSite, startReading } from '../http/requests.ts';
 import { takeBody } from '../intake/receive.ts';
 import { consoleHeaders } from './layout.ts';
 import type { OpenId } from './openid.ts';
+import type { OpenIdProblem } from './openid-problem.ts';
 import { languageOf, sendFailure, sendHtml } from './replies.ts';
-import { openIdCookie, openIdSecretIn, sessionCookie, sessionTokenIn } from './session-cookie.ts';
+import { endedOpenIdCookie, openIdCookies, openIdSecretsIn, sessionCookie, sessionTokenIn } from './session-cookie.ts';
 import { openIdPage, signInPage } from './sign-in-pages.ts';
 import { storedResult } from './visit.ts';
 
@@ -35,40 +35,30 @@ export interface SignInDeps {
  */
 export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: SignInDeps): void {
   admitUnauthenticated(app, deps, sendFailure);
+  const consoleAddress = () => `${pathPrefixOf(deps.baseUrl())}/console`;
   /**
-   * Starts a new session for the digest of a link or for a person, or rejects the sign-in. `viaOpenId` is present for
-   * OpenID Connect, with the reason for a rejection. A session that the browser already has ends.
+   * Starts a new session for the digest of a link or for a person, and adds its cookie to the response. Ends the session
+   * that the browser already has. If the sign-in is rejected, returns the failure of a call without credentials.
    */
-  const signIn = async (
+  const start = async (
     reply: FastifyReply,
     by: Uint8Array | ConsolePerson | undefined,
-    viaOpenId?: { readonly problem: string | undefined },
-  ): Promise<FastifyReply> => {
+    replacedDigest: Uint8Array | undefined,
+  ): Promise<Failure | undefined> => {
     const { call } = reply.request;
-    const address = `${pathPrefixOf(deps.baseUrl())}/console`;
     const token = createConsoleToken(deps.randomBytes);
-    const replacedToken = sessionTokenIn(reply.request.headers.cookie, deps.baseUrl());
-    const replacedDigest = replacedToken === undefined ? undefined : hashSecret(replacedToken);
     const signedIn = await call.run(async () =>
       by === undefined
         ? failed<Failure>({ kind: 'unauthenticated' })
         : storedResult(await sessions.signIn(by, hashSecret(token), replacedDigest, call.timeLeftMs())),
     );
-    const language = languageOf(reply.request);
     if (!signedIn.ok) {
       const isRejected = signedIn.failure.kind === 'unauthenticated';
-      const failure = isRejected ? call.fail(await deps.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
-      if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
-      if (viaOpenId === undefined) return sendHtml(reply.code(410), signInPage(language, { hasEnded: true }));
-      deps.logger.warn({ reason: viaOpenId.problem ?? 'unknown person' }, 'sign-in with OpenID Connect rejected');
-      return sendHtml(reply.code(403), openIdPage(language, 'rejected', `${address}/openid`));
+      return isRejected ? call.fail(await deps.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
     }
     call.succeed('ok');
     reply.header('set-cookie', sessionCookie(token, deps.baseUrl())).headers(consoleHeaders);
-    if (viaOpenId === undefined) return reply.redirect(address, 303);
-    // A redirect would be part of the navigation from the provider, with which browsers do not send the new cookie.
-    reply.header('refresh', `0; url=${address}`);
-    return sendHtml(reply, openIdPage(language, 'signedIn', address));
+    return undefined;
   };
   app.get('/console/sign-in/:token', { config: { operation: 'ConsoleSignIn' } }, async (request, reply) => {
     request.call.succeed('ok');
@@ -86,32 +76,63 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
       const body = await takeBody(request.call, startReading(deps, request, reply, { hasEnvelope: false }));
       if (!body.ok) return sendFailure(reply, body.failure);
     },
-    handler: ({ params }, reply) =>
-      signIn(reply, consoleTokenForm.test(params.token) ? hashSecret(params.token) : undefined),
+    async handler(request, reply) {
+      const { token } = request.params;
+      const session = sessionTokenIn(request.headers.cookie, deps.baseUrl());
+      const failure = await start(
+        reply,
+        consoleTokenForm.test(token) ? hashSecret(token) : undefined,
+        session === undefined ? undefined : hashSecret(session),
+      );
+      if (failure === undefined) return reply.redirect(consoleAddress(), 303);
+      if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
+      return sendHtml(reply.code(410), signInPage(languageOf(request), { hasEnded: true }));
+    },
   });
   if (openId === undefined) return;
-  app.get('/console/openid', { config: { operation: 'ConsoleSignIn' } }, async ({ call, releaseSlot }, reply) => {
+  const sendProblem = (reply: FastifyReply, status: 403 | 503, problem: OpenIdProblem) => {
+    const isOfPerson = problem.kind === 'account' || problem.kind === 'expired';
+    deps.logger[isOfPerson ? 'warn' : 'error'](problem, 'sign-in with OpenID Connect failed');
+    return sendHtml(
+      reply.code(status),
+      openIdPage(languageOf(reply.request), problem.kind, `${consoleAddress()}/openid`),
+    );
+  };
+  app.get('/console/openid', { config: { operation: 'ConsoleSignIn' } }, async (request, reply) => {
+    const { call, headers, releaseSlot } = request;
     // Keeps the slots free for the payment pages while the provider does not respond.
     releaseSlot?.();
-    const begun = await openId.begin().catch(messageOf);
-    if (typeof begun === 'string') {
-      deps.logger.error({ reason: begun }, 'the provider of OpenID Connect does not respond');
-      return sendFailure(reply, { kind: 'unavailable' });
+    const begun = await openId.begin();
+    if (!begun.ok) {
+      call.fail({ kind: 'unavailable' });
+      return sendProblem(reply, 503, begun.failure);
     }
     call.succeed('ok');
-    reply.header('set-cookie', openIdCookie(begun.secret, deps.baseUrl()));
-    return reply.headers(consoleHeaders).redirect(begun.url, 303);
+    reply.header('set-cookie', openIdCookies(headers.cookie, begun.value.secrets, deps.baseUrl()));
+    return reply.headers(consoleHeaders).redirect(begun.value.url, 303);
   });
   app.get('/console/openid/callback', { config: { operation: 'ConsoleSignIn' } }, async (request, reply) => {
     const { headers, url, releaseSlot } = request;
     releaseSlot?.();
     const [, query = ''] = /\?(.*)/s.exec(url) ?? [];
-    const secret = openIdSecretIn(headers.cookie, deps.baseUrl());
-    // A secret is used once, whatever the outcome.
-    reply.header('set-cookie', openIdCookie(undefined, deps.baseUrl()));
-    const person = await openId.complete(query, secret).catch(messageOf);
-    return typeof person === 'string'
-      ? signIn(reply, undefined, { problem: person })
-      : signIn(reply, person, { problem: undefined });
+    const state = new URLSearchParams(query).get('state') ?? '';
+    const secrets = openIdSecretsIn(headers.cookie, state, deps.baseUrl());
+    // Secrets are used once, whatever the outcome.
+    if (secrets !== undefined) reply.header('set-cookie', endedOpenIdCookie(state, deps.baseUrl()));
+    const completed = secrets === undefined ? failed(notBegun) : await openId.complete(query, secrets);
+    const failure = await start(reply, completed.ok ? completed.value : undefined, secrets?.replacedDigest);
+    if (failure === undefined) {
+      // A redirect would be part of the navigation from the provider, with which browsers do not send the new cookie.
+      reply.header('refresh', `0; url=${consoleAddress()}`);
+      return sendHtml(reply, openIdPage(languageOf(request), 'signedIn', consoleAddress()));
+    }
+    if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
+    const problem = completed.ok ? notEnabled : completed.failure;
+    // Anyone can make up a redirect, so a problem with it never counts as an outage of the gateway.
+    return sendProblem(reply, problem.kind === 'provider' ? 503 : 403, problem);
   });
 }
+
+const notBegun: OpenIdProblem = { kind: 'expired', reason: 'the browser has no cookie of this sign-in' };
+
+const notEnabled: OpenIdProblem = { kind: 'account', reason: 'the claim names no enabled merchant' };

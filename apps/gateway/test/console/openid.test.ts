@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createOpenId, type OpenIdSecrets } from '../../src/console/openid.ts';
 import { unauthenticatedLimits } from '../../src/limits.ts';
 import { bind } from '../../src/network/listen.ts';
 import { describeInBrowser } from '../browser/pages.ts';
@@ -20,15 +21,14 @@ afterAll(() => Promise.all([gateway?.close(), provider?.close()]));
 const claimOf = (role: string, { clientId } = gateway.credentials) => ({ order_gateway: `${clientId}:${role}` });
 const ada = () => ({ ...claimOf('read'), email: 'ada@example.com', email_verified: true });
 
-/** Starts a sign-in and follows the provider's redirects. Returns the redirect to the gateway without following it. */
-async function signInAtProvider(claims: Readonly<Record<string, unknown>>) {
-  provider.setClaims(claims);
-  const started = await request(`${gateway.url}/console/openid`);
-  expect(started.status).toBe(303);
+type IdentityProvider = typeof provider;
+
+/** Signs a person in at a provider. Returns the redirect to the gateway without following it. */
+async function signInAt({ settings: { issuer } }: IdentityProvider, authorizationUrl: string): Promise<string> {
   const cookies = new Map<string, string>();
-  let url = started.headers.get('location') ?? '';
-  expect(new URL(url).origin).toBe(provider.settings.issuer);
-  while (url.startsWith(provider.settings.issuer)) {
+  let url = authorizationUrl;
+  expect(new URL(url).origin).toBe(issuer);
+  while (url.startsWith(issuer)) {
     const cookie = [...cookies].map((pair) => pair.join('=')).join('; ');
     const { status, headers, text } = await request(url, { headers: { cookie } });
     expect([status, text]).toEqual([303, text]);
@@ -38,6 +38,15 @@ async function signInAtProvider(claims: Readonly<Record<string, unknown>>) {
     }
     url = new URL(headers.get('location') ?? '', url).href;
   }
+  return url;
+}
+
+/** Starts a sign-in, in a browser with these cookies, and returns with it to the gateway's address. */
+async function signInAtProvider(claims: Readonly<Record<string, unknown>>, cookies = '') {
+  provider.setClaims(claims);
+  const started = await request(`${gateway.url}/console/openid`, { headers: { cookie: cookies } });
+  expect(started.status).toBe(303);
+  const url = await signInAt(provider, started.headers.get('location') ?? '');
   expect(url.startsWith(`${gateway.baseUrl}/console/openid/callback?`)).toBe(true);
   return { callback: new URL(url.replace(gateway.baseUrl, gateway.url)), cookie: cookieOf(started) };
 }
@@ -51,11 +60,13 @@ async function returnToGateway({ callback, cookie }: Awaited<ReturnType<typeof s
 
 const rejected = { status: 403, session: undefined };
 
+const titleOf = ({ text }: { readonly text: string }) => /<h1>(.*?)<\/h1>/.exec(text)?.[1];
+
 test('a person who signs in at the provider gets a session with the role in the claim', async () => {
   const response = await returnToGateway(await signInAtProvider(ada()));
   expect([response.status, response.headers.get('refresh')]).toEqual([200, '0; url=/console']);
   expect(response.headers.getSetCookie()).toEqual([
-    expect.stringMatching(/^order-gateway-openid=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/),
+    expect.stringMatching(/^order-gateway-openid-[\w-]{43}=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/),
     expect.stringMatching(/^order-gateway=\w{32}; Max-Age=28800; Path=\/; HttpOnly; SameSite=Strict$/),
   ]);
   const get = (path: string) =>
@@ -70,12 +81,108 @@ test('a person who signs in at the provider gets a session with the role in the 
   });
 });
 
-test('an unverified email address is not used as the name of a person', async () => {
-  const { session = '' } = await returnToGateway(
-    await signInAtProvider({ ...claimOf('manage'), email: 'ada@example.com' }),
-  );
+test.each([
+  ['an unverified email address', { email: 'ada@example.com' }],
+  ['no email address', { email_verified: true }],
+  ['an email address that is not a text', { email: { address: 'ada@example.com' }, email_verified: true }],
+  ['the text "true" in place of a verification', { email: 'ada@example.com', email_verified: 'true' }],
+])('with %s, the name of a person is the subject', async (_name, claims) => {
+  const { session = '' } = await returnToGateway(await signInAtProvider({ ...claimOf('manage'), ...claims }));
   const { text } = await request(`${gateway.url}/console/secrets`, { headers: { cookie: session } });
   expect(text).toContain('<bdi>ada-1</bdi>');
+});
+
+test('several tabs sign in at the same time, and a sign-in ends the session that the browser had', async () => {
+  const first = await signInAtProvider(ada());
+  const second = await signInAtProvider(ada(), first.cookie);
+  const cookie = `${first.cookie}; ${second.cookie}`;
+  const [{ session = '' }, { status }] = [
+    await returnToGateway({ ...first, cookie }),
+    await returnToGateway({ ...second, cookie }),
+  ];
+  expect(status).toBe(200);
+  const visit = () => request(`${gateway.url}/console/orders`, { headers: { cookie: session } });
+  expect((await visit()).status).toBe(200);
+  expect(await returnToGateway(await signInAtProvider(ada(), session))).toMatchObject({ status: 200 });
+  expect((await visit()).status).toBe(401);
+});
+
+test('the cookies of sign-ins that are never completed do not add up', async () => {
+  const jar = new Set<string>();
+  for (let count = 0; count < 30; count += 1) {
+    const { headers } = await request(`${gateway.url}/console/openid`, { headers: { cookie: [...jar].join('; ') } });
+    for (const cookieHeader of headers.getSetCookie()) {
+      const [pair = ''] = cookieHeader.split(';');
+      const [name = ''] = pair.split('=');
+      if (cookieHeader.includes('Max-Age=0')) for (const kept of jar) if (kept.startsWith(`${name}=`)) jar.delete(kept);
+      if (!cookieHeader.includes('Max-Age=0')) jar.add(pair);
+    }
+  }
+  expect(jar.size).toBeLessThan(10);
+});
+
+describe('the page and the log tell apart why a person is not signed in', () => {
+  const personal = "The user 'Ada Lovelace' (ada@example.com) is not assigned to https://pay.example.com/";
+  test.each<[string, Record<string, unknown>, Record<string, string>, [number, string], Record<string, unknown>]>([
+    [
+      'the account has no claim',
+      {},
+      {},
+      [403, 'This account can’t use the console'],
+      { kind: 'account', reason: 'the ID token has no claim order_gateway' },
+    ],
+    [
+      'the provider denies access',
+      {},
+      { error: 'access_denied', error_description: personal },
+      [403, 'This account can’t use the console'],
+      {
+        kind: 'account',
+        error: 'access_denied',
+        error_description: 'The user … … is not assigned to https://pay.example.com/',
+      },
+    ],
+    [
+      'the sign-in began in another browser',
+      {},
+      { state: 'x'.repeat(43) },
+      [403, 'This sign-in has ended'],
+      { kind: 'expired' },
+    ],
+    [
+      'the code is used',
+      {},
+      { code: 'x' },
+      [403, 'This sign-in has ended'],
+      { kind: 'expired', error: 'invalid_grant' },
+    ],
+    [
+      'the provider does not know the client',
+      {},
+      { error: 'unauthorized_client', error_description: "Check 'https://pay.example.com/'" },
+      [403, 'The sign-in is not set up correctly'],
+      {
+        kind: 'configuration',
+        error: 'unauthorized_client',
+        error_description: "Check 'https://pay.example.com/'",
+      },
+    ],
+    [
+      'the provider has failed',
+      {},
+      { error: 'server_error' },
+      [503, 'Your organization’s sign-in does not respond'],
+      { kind: 'provider', error: 'server_error' },
+    ],
+  ])('%s', async (_why, claims, changes, page, line) => {
+    const signIn = await signInAtProvider(claims);
+    for (const [name, value] of Object.entries(changes)) signIn.callback.searchParams.set(name, value);
+    const response = await returnToGateway(signIn);
+    expect([response.status, titleOf(response)]).toEqual(page);
+    const lines = [...gateway.warnings, ...gateway.errors].filter(({ msg }) => `${msg}`.startsWith('sign-in'));
+    expect(lines).toContainEqual(expect.objectContaining(line));
+    expect(JSON.stringify(lines)).not.toMatch(/Lovelace|@example/);
+  });
 });
 
 test.each<[string, (signIn: { callback: URL; cookie: string }) => void]>([
@@ -95,9 +202,9 @@ test('a redirect without the cookie of this sign-in, or with a changed nonce or 
   const [state, nonce, verifier] = ['x', 'y', 'z'].map((letter) => letter.repeat(43));
   for (const change of [
     () => '',
-    () => `order-gateway-openid=${[state, nonce, verifier].join('.')}`,
-    (cookie: string) => cookie.replace(/\.[^.]+\./, `.${nonce}.`),
-    (cookie: string) => cookie.replace(/[^.]+$/, verifier ?? ''),
+    () => `order-gateway-openid-${state}=${nonce}.${verifier}.`,
+    (cookie: string) => cookie.replace(/=[^.]+\./, `=${nonce}.`),
+    (cookie: string) => cookie.replace(/\.[^.]+\./, `.${verifier}.`),
   ]) {
     const { callback, cookie } = await signInAtProvider(ada());
     expect(await returnToGateway({ callback, cookie: change(cookie) })).toMatchObject(rejected);
@@ -144,11 +251,69 @@ test('no parameter of a request changes where a sign-in redirects to', async () 
   expect((await returnToGateway(signIn)).headers.get('refresh')).toBe('0; url=/console');
 });
 
-test('503 if the provider is unreachable', async () => {
+describe('a provider', () => {
+  const redirectUri = 'http://127.0.0.1/console/openid/callback';
+  const run = async (...options: Parameters<typeof startIdentityProvider>) => {
+    const started = await startIdentityProvider(...options);
+    onTestFinished(async () => void (await started.close()));
+    started.serve('http://127.0.0.1');
+    started.setClaims(ada());
+    return started;
+  };
+  /** Signs in with these settings. With `closes`, the provider stops before the gateway completes the sign-in. */
+  const signInWith = async (
+    used: IdentityProvider,
+    { closes = false, ...settings }: { closes?: boolean; clientSecret?: string } = {},
+  ) => {
+    const openId = createOpenId({ ...used.settings, ...settings }, () => redirectUri);
+    const begun = await openId.begin();
+    const { url = '', secrets = {} as OpenIdSecrets } = begun.ok ? begun.value : {};
+    const { searchParams } = new URL(await signInAt(used, url));
+    if (closes) await used.close();
+    return openId.complete(`${searchParams}`, secrets);
+  };
+
+  test.each(['client_secret_basic', 'client_secret_post'] as const)(
+    'that accepts the client secret only by %s signs people in',
+    async (authMethod) => {
+      expect(await signInWith(await run(authMethod))).toMatchObject({ ok: true, value: { name: 'ada@example.com' } });
+    },
+  );
+
+  test.each(['client_secret_basic', 'client_secret_post'] as const)(
+    'that rejects the client secret by %s is a problem of the configuration',
+    async (authMethod) => {
+      const failure = { kind: 'configuration', error: 'invalid_client', error_description: expect.any(String) };
+      expect(await signInWith(await run(authMethod), { clientSecret: 'other' })).toMatchObject({ ok: false, failure });
+    },
+  );
+
+  test('that stops during a sign-in is a problem of the provider', async () => {
+    expect(await signInWith(await run(), { closes: true })).toMatchObject({ failure: { kind: 'provider' } });
+  });
+
+  test.each([
+    ['a failure', 503, {}, 'provider'],
+    ['no metadata', 404, {}, 'configuration'],
+    ['the metadata of another issuer', 200, { issuer: 'https://other.example.com' }, 'configuration'],
+  ])('that responds with %s at the address of the metadata', async (_name, status, metadata, kind) => {
+    const server = createServer((_, response) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(metadata)),
+    );
+    onTestFinished(() => void server.close());
+    const issuer = `http://127.0.0.1:${await bind(server, { port: 0, host: '127.0.0.1' })}`;
+    const openId = createOpenId({ ...provider.settings, issuer }, () => redirectUri);
+    expect(await openId.begin()).toMatchObject({ ok: false, failure: { kind } });
+  });
+});
+
+test('503 with a page about the provider if it is unreachable', async () => {
   const unreachable = await startIdentityProvider();
   const otherGateway = await runGateway({ hasConsole: true, openId: unreachable.settings });
   await unreachable.close();
-  expect((await request(`${otherGateway.url}/console/openid`)).status).toBe(503);
+  const response = await request(`${otherGateway.url}/console/openid`);
+  expect([response.status, titleOf(response)]).toEqual([503, 'Your organization’s sign-in does not respond']);
+  expect(otherGateway.errors).toMatchObject([{ kind: 'provider', reason: expect.stringContaining('ECONNREFUSED') }]);
 });
 
 test('while the provider hangs, waiting sign-ins do not delay payment pages', async () => {

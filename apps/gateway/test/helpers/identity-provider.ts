@@ -7,8 +7,11 @@ type Claims = Readonly<Record<string, unknown>>;
 
 /**
  * Starts a real OpenID Connect provider on this machine. It signs in the person whose claims are set, without a form.
+ * `authMethod` is the only way in which it accepts the client secret.
  */
-export async function startIdentityProvider() {
+export async function startIdentityProvider(
+  authMethod: 'client_secret_basic' | 'client_secret_post' = 'client_secret_basic',
+) {
   const server = createServer();
   const port = await bind(server, { port: 0, host: '127.0.0.1' });
   const settings: OpenIdSettings = {
@@ -16,7 +19,11 @@ export async function startIdentityProvider() {
     clientId: 'gateway',
     clientSecret: 's'.repeat(40),
   };
-  const client = { client_id: settings.clientId, client_secret: settings.clientSecret };
+  const client = {
+    token_endpoint_auth_method: authMethod,
+    client_id: settings.clientId,
+    client_secret: settings.clientSecret,
+  };
   let claims: Claims = {};
   return {
     settings,
@@ -26,6 +33,7 @@ export async function startIdentityProvider() {
         clients: [{ ...client, redirect_uris: [`${baseUrl}/console/openid/callback`] }],
         claims: { openid: ['sub', 'order_gateway'], email: ['email', 'email_verified'] },
         conformIdTokenClaims: false,
+        clientAuthMethods: [authMethod],
         cookies: { keys: ['key'] },
         features: { devInteractions: { enabled: false } },
         ttl: { AccessToken: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },

@@ -24,6 +24,7 @@ export interface MemoryLogger {
   readonly calls: CallLine[];
   /** Logged errors that are neither the outcome of a call nor in `outages`. */
   readonly errors: Readonly<Record<string, unknown>>[];
+  readonly warnings: Readonly<Record<string, unknown>>[];
   /** Logged outages of the database. On a very busy machine, they happen although the database runs. */
   readonly outages: Readonly<Record<string, unknown>>[];
 }
@@ -34,14 +35,16 @@ const outageMessages = ['database lost', 'not ready for orders'];
 export function createMemoryLogger(): MemoryLogger {
   const calls: CallLine[] = [];
   const errors: Record<string, unknown>[] = [];
+  const warnings: Record<string, unknown>[] = [];
   const outages: Record<string, unknown>[] = [];
   const logger = createLogger({
     write(line) {
       const entry = JSON.parse(line);
       if (entry.msg === 'call') calls.push(entry);
       else if (outageMessages.includes(entry.msg)) outages.push(entry);
+      else if (entry.level === 'warn') warnings.push(entry);
       else if (entry.level === 'error' && entry.msg !== 'calls not logged') errors.push(entry);
     },
   });
-  return { logger, calls, errors, outages };
+  return { logger, calls, errors, warnings, outages };
 }

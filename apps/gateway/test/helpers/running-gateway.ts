@@ -96,7 +96,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const credentials = await accounts.create('Test Shop', options.mode);
   const checkoutCredentials = await accounts.create('Checkout Service', 'checkout');
   const demo = options.hasDemo ? await createDemoMerchant(postgres.url) : undefined;
-  const { logger, calls, errors, outages } = createMemoryLogger();
+  const { logger, calls, errors, warnings, outages } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const metrics = createMetrics();
   const admin = createAdminServer(metrics);
@@ -153,6 +153,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     calls,
     errors,
     outages,
+    warnings,
     checkout: { url, credentials: checkoutCredentials, headers: credentialHeaders(checkoutCredentials) },
     url,
     accounts,
