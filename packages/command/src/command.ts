@@ -35,3 +35,19 @@ export function createCommand(name: string, description: string): Command {
     .helpCommand('help [command]', 'show the help of a command')
     .version(manifest.version, '-V, --version', 'show the version');
 }
+
+/** Returns the help texts of a command and all of its subcommands, by the words that call them. */
+export function helpTextsOf(command: Command, words = command.name()): readonly (readonly [string, string])[] {
+  let text = '';
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part;
+    },
+  });
+  command.outputHelp();
+  const subcommands = command.commands.filter((subcommand) => subcommand.name() !== 'help');
+  return [
+    [words, text],
+    ...subcommands.flatMap((subcommand) => helpTextsOf(subcommand, `${words} ${subcommand.name()}`)),
+  ];
+}

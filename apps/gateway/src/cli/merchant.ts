@@ -6,7 +6,8 @@ import { withOperator } from './operator.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 import { withAccounts } from './with-database.ts';
 
-const program = merchantCommands(withAccounts, print);
+/** `pnpm merchant`. */
+export const program = merchantCommands(withAccounts, print);
 addBrandCommand(program, withOperator, print);
 addWebhookCommands(program, withOperator, print);
-await run(() => program.parseAsync());
+if (import.meta.main) await run(() => program.parseAsync());

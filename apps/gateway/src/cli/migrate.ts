@@ -3,13 +3,12 @@ import { run } from '@order-gateway/runtime/process';
 import { createProgram } from './arguments.ts';
 import { withDatabase } from './with-database.ts';
 
-await run(async () => {
-  createProgram(
-    'pnpm migrate',
-    'Migrates the database to the schema of this version. `pnpm start` also does this, unless MIGRATE=off.',
-  ).parse();
-  await withDatabase(async () => print('The database has the schema of this version.'), {
-    creates: true,
-    migrate: true,
-  });
-});
+/** `pnpm migrate`. */
+export const program = createProgram(
+  'pnpm migrate',
+  'Migrates the database to the schema of this version. `pnpm start` also does this, unless MIGRATE=off.',
+).action(() =>
+  withDatabase(async () => print('The database has the schema of this version.'), { creates: true, migrate: true }),
+);
+
+if (import.meta.main) await run(() => program.parseAsync());

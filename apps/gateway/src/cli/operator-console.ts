@@ -8,7 +8,8 @@ import { createProgram, jsonHelp } from './arguments.ts';
 
 const minutes = consoleLimits.linkMs / 60_000;
 
-const program = createProgram('pnpm operator', "Gives access to the operators' view of a gateway.");
+/** `pnpm operator`. */
+export const program = createProgram('pnpm operator', "Gives access to the operators' view of a gateway.");
 
 program
   .command('console')
@@ -29,4 +30,4 @@ program
     print("Open it on the gateway's machine or through a tunnel to its admin port.");
   });
 
-await run(() => program.parseAsync());
+if (import.meta.main) await run(() => program.parseAsync());

@@ -36,7 +36,8 @@ const defaultRefusals = 100;
 
 const fileHelp = 'one order per line, as JSON; compressed with gzip if its name ends with .gz';
 
-const program = createProgram(
+/** `pnpm orders`. */
+export const program = createProgram(
   'pnpm orders',
   'Shows, archives, restores and erases orders, and lists refused payments.',
 );
@@ -145,7 +146,7 @@ program
     });
   });
 
-await run(() => program.parseAsync());
+if (import.meta.main) await run(() => program.parseAsync());
 
 /**
  * Writes the lines to a file and returns their number. The file has a temporary name until it is complete and on disk,

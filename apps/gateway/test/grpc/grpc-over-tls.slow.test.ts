@@ -11,7 +11,7 @@ if (!mustSkip('the gRPC port over TLS', noCertificates)) {
   await import('./grpc-connections.test.ts');
   await import('./grpc-transport.test.ts');
   await import('./grpc-health.test.ts');
-  await import('./http2-attacks.test.ts');
+  await import('./http2-attacks.system.test.ts');
   await import('./http2-bounds.test.ts');
 }
 
