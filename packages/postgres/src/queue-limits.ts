@@ -30,8 +30,13 @@ export const queueLimits = {
   accounts: { connections: 2, batchMax: 1_024, waitingMax: 16_384 },
   /** Management by merchants, on one connection. Up to a second of work may wait. */
   management: { waitingMax: 128 },
-  /** Sessions of the console, on one connection. Up to a second of work may wait. */
+  /** Actions in the console, on one connection. Up to a second of work may wait. */
   console: { waitingMax: 128 },
+  /**
+   * Lookups of the console's sessions, on the connection for actions. Anyone can send invented cookies, which must not
+   * exclude people who are signed in, so a lookup for each connection of the HTTP port may wait.
+   */
+  consoleLookups: { batchMax: 128, waitingMax: 16_384 },
   /** Results of deliveries. The limit exceeds the deliveries that a process has in flight. */
   deliveries: { batchMax: 128, waitingMax: 4_096 },
   /** Lookups of the Citus server that stores a merchant's orders. */

@@ -11,7 +11,7 @@ import {
 import { and, desc, eq, inArray, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
-import type { Closable, DatabaseClient, DatabaseOptions } from '../connections/client.ts';
+import type { Closable, DatabaseOptions } from '../connections/client.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { accounts, consoleLinks, consoleSessions } from '../schema.ts';
 import { accountColumns, accountOf } from './account-directory.ts';
@@ -39,10 +39,19 @@ const actionOf = (sessionDigest: Uint8Array) => ({
 
 /** Opens the store of console sessions on its own connection, so that it delays no other call. */
 export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionStore & Closable {
-  const queue = createBatchQueue<DatabaseClient<PostgresJsDatabase>, (run: Run) => Promise<unknown>, unknown>({
+  const client = openAdministration(options, 'console');
+  const lookups = createBatchQueue<typeof client, Uint8Array, FoundOutcome<FoundConsoleSession>>({
+    name: 'console_lookups',
+    meter: options.meter,
+    // The other queue closes the client.
+    clients: [{ ...client, close: async () => {} }],
+    ...queueLimits.consoleLookups,
+    run: (_, digests) => runOn(client)((db) => findSessions(db, digests)),
+  });
+  const queue = createBatchQueue<typeof client, (run: Run) => Promise<unknown>, unknown>({
     name: 'console',
     meter: options.meter,
-    clients: [openAdministration(options, 'console')],
+    clients: [client],
     batchMax: 1,
     waitingMax: queueLimits.console.waitingMax,
     run: (client, works) => Promise.all(works.map((work) => work(runOn(client)))),
@@ -85,29 +94,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
         return true;
       }),
 
-    find: (sessionDigest, timeoutMs) =>
-      perform(timeoutMs, async (db): Promise<FoundConsoleSession | undefined> => {
-        const isSession = and(eq(consoleSessions.tokenDigest, sessionDigest), isLive);
-        const touched = db.$with('touched').as(
-          db
-            .update(consoleSessions)
-            .set({ lastSeenAt: sql`now()` })
-            .where(and(isSession, sql`${consoleSessions.lastSeenAt} < ${since(lastSeenMs)}`))
-            .returning({ id: consoleSessions.id }),
-        );
-        const [row] = await db
-          .with(touched)
-          .select({ account: accountColumns, clientId: accounts.clientId, session: sessionColumns })
-          .from(consoleSessions)
-          .innerJoin(accounts, eq(accounts.id, consoleSessions.accountId))
-          .where(and(isSession, isNull(accounts.disabledAt)));
-        if (row === undefined) return undefined;
-        return {
-          merchant: accountOf(row.account) as Merchant,
-          clientId: row.clientId,
-          session: sessionOf(row.session),
-        };
-      }),
+    find: lookups.add,
 
     createLink: (sessionDigest, linkDigest, colleague, timeoutMs) =>
       perform(timeoutMs, async (db) => {
@@ -161,8 +148,46 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
         return recorded.length === 1 || undefined;
       }),
 
-    close: queue.close,
+    async close() {
+      await lookups.close();
+      await queue.close();
+    },
   };
+}
+
+/** Finds the live sessions with these digests, and records that they are used. Returns one outcome per digest. */
+async function findSessions(
+  db: PostgresJsDatabase,
+  digests: readonly Uint8Array[],
+): Promise<FoundOutcome<FoundConsoleSession>[]> {
+  const areSought = and(inArray(consoleSessions.tokenDigest, [...digests]), isLive);
+  const touched = db.$with('touched').as(
+    db
+      .update(consoleSessions)
+      .set({ lastSeenAt: sql`now()` })
+      .where(and(areSought, sql`${consoleSessions.lastSeenAt} < ${since(lastSeenMs)}`))
+      .returning({ id: consoleSessions.id }),
+  );
+  const rows = await db
+    .with(touched)
+    .select({
+      digest: consoleSessions.tokenDigest,
+      account: accountColumns,
+      clientId: accounts.clientId,
+      session: sessionColumns,
+    })
+    .from(consoleSessions)
+    .innerJoin(accounts, eq(accounts.id, consoleSessions.accountId))
+    .where(and(areSought, isNull(accounts.disabledAt)));
+  return digests.map((digest) => {
+    const row = rows.find((candidate) => Buffer.compare(candidate.digest, digest) === 0);
+    const value = row && {
+      merchant: accountOf(row.account) as Merchant,
+      clientId: row.clientId,
+      session: sessionOf(row.session),
+    };
+    return { kind: 'done', value };
+  });
 }
 
 /**

@@ -80,6 +80,15 @@ test.each([
   expect(await sessions.list(digest, enoughMs)).toEqual({ kind: 'done', value: [] });
 });
 
+test('lookups of unknown sessions, however many wait, exclude no live session', async () => {
+  const digest = await signIn(await newMerchant());
+  const unknown = Array.from({ length: 2_000 }, () => sessions.find(newDigest(), enoughMs));
+  const [found, listed] = [sessions.find(digest, enoughMs), sessions.list(digest, enoughMs)];
+  expect(await found).toMatchObject({ kind: 'done', value: { session: { name: 'Ada' } } });
+  expect(await listed).toMatchObject({ kind: 'done', value: [{ name: 'Ada' }] });
+  for (const outcome of await Promise.all(unknown)) expect(outcome).toEqual(nothing);
+});
+
 test('using a session restarts its idle time of one hour', async () => {
   const digest = await signIn(await newMerchant());
   const isRecentlyUsed = async () => {
