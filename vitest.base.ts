@@ -9,7 +9,7 @@ import { testLimitMs, waitLimitMs } from './tools/test-limits.ts';
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/node');
 
 /** The packages whose tests share one PostgreSQL, which the run starts. */
-const packagesWithPostgres = ['bench', 'dev-postgres', 'gateway', 'harness', 'postgres'];
+const packagesWithPostgres = ['bench', 'checkout', 'dev-postgres', 'gateway', 'harness', 'postgres'];
 const testPostgres = join(import.meta.dirname, 'packages/dev-postgres/testing/global-setup.ts');
 
 /** Limits and workers of every project. Projects do not inherit these values from the root's config. */

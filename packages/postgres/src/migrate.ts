@@ -7,8 +7,21 @@ import { buildIndex, type Execute, isConcurrent } from './concurrent-index.ts';
 import { noStatementTimeoutMs, withConnection } from './connections/client.ts';
 import { DatabaseError, isLockTimeout, lockTimeoutMessage } from './connections/errors.ts';
 
-const grantsFile = new URL('../grants.sql', import.meta.url);
-const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
+/** The migrations of one schema, and where a database records those that it has. */
+export interface Migrations {
+  /** The folder that drizzle-kit writes. */
+  readonly folder: string;
+  /** The name of the table in the schema `drizzle`. */
+  readonly table: string;
+  /** The script that every run ends with. */
+  readonly grantsFile?: URL;
+}
+
+const gatewayMigrations: Migrations = {
+  folder: fileURLToPath(new URL('../migrations', import.meta.url)),
+  table: '__drizzle_migrations',
+  grantsFile: new URL('../grants.sql', import.meta.url),
+};
 
 /** Any number that no other program locks. Its bytes spell the name of the service, `order`, in ASCII. */
 const migrationLock = 0x6f72646572;
@@ -36,7 +49,11 @@ const retryPauseMs = 500;
  * waiting for a lock has one. Each migration is applied completely or not at all. Then the roles of `roles.sql` get
  * their privileges. Rejects with an error that contains no values.
  */
-export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): Promise<void> {
+export function migrateDatabase(
+  url: string,
+  lockTimeoutMs = lockTimeoutMaxMs,
+  { folder: migrationsFolder, table, grantsFile }: Migrations = gatewayMigrations,
+): Promise<void> {
   const options = { url, applicationName: 'order-gateway migration', statementTimeoutMs: noStatementTimeoutMs };
   return withConnection(options, async ({ db, run }) => {
     const execute: Execute = (query) => db.execute(query);
@@ -44,7 +61,7 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
     await run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
     await lockMigrations(execute, lockTimeoutMs);
     const migrations = readMigrationFiles({ migrationsFolder });
-    const applied = (await appliedMigrations(execute)) ?? [];
+    const applied = (await appliedMigrations(execute, table)) ?? [];
     const latest = Math.max(...applied);
     const knownMillis = migrations.map(({ folderMillis }) => folderMillis);
     // Before the first release, each schema change regenerated the only migration. Applied migrations that are later
@@ -53,11 +70,11 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
       throw new DatabaseError(
         "its schema is from an earlier checkout and can't be migrated: use a new database or DATA_DIR",
       );
-    await createRecord(execute);
+    await createRecord(execute, table);
     for (const migration of migrations) {
-      if (migration.folderMillis > latest) await applyMigration(execute, migration, lockTimeoutMs);
+      if (migration.folderMillis > latest) await applyMigration(execute, migration, lockTimeoutMs, table);
     }
-    await execute(sql.raw(await readFile(grantsFile, 'utf8')));
+    if (grantsFile !== undefined) await execute(sql.raw(await readFile(grantsFile, 'utf8')));
   });
 }
 
@@ -77,9 +94,9 @@ async function lockMigrations(execute: Execute, timeoutMs: number): Promise<void
 }
 
 /** Creates the table in which Drizzle's own migrators record what they have applied. */
-async function createRecord(execute: Execute): Promise<void> {
+async function createRecord(execute: Execute, table: string): Promise<void> {
   await execute(sql`create schema if not exists drizzle`);
-  await execute(sql`create table if not exists drizzle.__drizzle_migrations
+  await execute(sql`create table if not exists drizzle.${sql.identifier(table)}
     (id serial primary key, hash text not null, created_at bigint)`);
 }
 
@@ -88,8 +105,9 @@ async function applyMigration(
   execute: Execute,
   { sql: statements, hash, folderMillis }: MigrationMeta,
   timeoutMs: number,
+  table: string,
 ): Promise<void> {
-  const record = sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${folderMillis})`;
+  const record = sql`insert into drizzle.${sql.identifier(table)} (hash, created_at) values (${hash}, ${folderMillis})`;
   const transact = (queries: readonly SQL[]) => inTransaction(execute, queries, timeoutMs);
   if (!statements.some(isConcurrent)) return transact([...statements.map((text) => sql.raw(text)), record]);
   for (const statement of statements) await buildIndex({ execute, transact }, statement);
@@ -121,10 +139,13 @@ async function inTransaction(execute: Execute, queries: readonly SQL[], timeoutM
  * Checks that the database has the schema that this code needs, or a newer one: after a migration, the previous version
  * keeps working. Needs only read privileges. Rejects with an error that contains no values and says what to do.
  */
-export function requireSchema(url: string): Promise<void> {
+export function requireSchema(
+  url: string,
+  { folder: migrationsFolder, table }: Migrations = gatewayMigrations,
+): Promise<void> {
   return withConnection({ url, applicationName: 'order-gateway schema' }, async ({ db, run }) => {
     const needed = readMigrationFiles({ migrationsFolder }).at(-1)?.folderMillis ?? 0;
-    const applied = await appliedMigrations((query) => run(() => db.execute(query)));
+    const applied = await appliedMigrations((query) => run(() => db.execute(query)), table);
     if (applied === undefined) throw new DatabaseError('it has no schema: run `pnpm migrate` first');
     if (Math.max(...applied) < needed)
       throw new DatabaseError('its schema is from an earlier version: run `pnpm migrate` first');
@@ -135,9 +156,9 @@ export function requireSchema(url: string): Promise<void> {
  * Returns the applied migrations, each as the time at which it was generated; `undefined` if the database has never
  * been migrated.
  */
-async function appliedMigrations(execute: Execute): Promise<number[] | undefined> {
-  const [found] = await execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`);
+async function appliedMigrations(execute: Execute, table: string): Promise<number[] | undefined> {
+  const [found] = await execute(sql`select to_regclass(${`drizzle.${table}`}) as name`);
   if (found?.name == null) return undefined;
-  const rows = await execute(sql`select created_at from drizzle.__drizzle_migrations`);
+  const rows = await execute(sql`select created_at from drizzle.${sql.identifier(table)}`);
   return rows.map(({ created_at: millis }) => Number(millis));
 }

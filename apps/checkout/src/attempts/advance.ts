@@ -1,0 +1,123 @@
+import type { Logger } from '@order-gateway/runtime/logger';
+import type { Gateway } from '../gateway/gateway.ts';
+import { type Account, type Call, type Provider, ProviderError, type Seen } from '../providers/provider.ts';
+import type { Attempt, Store } from '../store/store.ts';
+import { type Actions, life, type Situation, type Step } from './life.ts';
+
+/** What attempts need. */
+export interface AdvanceDeps {
+  readonly store: Store;
+  readonly gateway: Gateway;
+  readonly providers: ReadonlyMap<string, Provider>;
+  /** Returns a connected account with its secrets. */
+  readonly accountOf: (connectionId: string) => Promise<Account>;
+  /** The address at which customers reach the checkout. */
+  readonly baseUrl: () => string;
+  readonly logger: Logger;
+}
+
+/** Continues an attempt. */
+export type Advance = ReturnType<typeof createAdvance>;
+
+/** The pauses after errors double up to this one. */
+const pauseSecondsMax = 600;
+
+/** How soon an attempt whose state did not change is looked at again. */
+const unchangedSeconds = 5;
+
+/** No attempt goes through more states than this at once. */
+const stepsMax = 12;
+
+/**
+ * Returns the function that continues an attempt as far as possible, by the table in `life.ts`. It returns the attempt
+ * as it then is, and leaves one alone on which another process works. It never rejects because of a provider or the
+ * gateway: the attempt is then continued later.
+ */
+export function createAdvance(deps: AdvanceDeps) {
+  const { store, gateway, providers, accountOf, baseUrl, logger } = deps;
+
+  /** Looks at the provider if the state's rules need it, and returns the step to take. */
+  async function decide(attempt: Attempt, nowMs: number, isUnwanted: boolean): Promise<Step> {
+    const rules = life[attempt.state];
+    if (!('unseen' in rules) && !('gone' in rules)) return { waitSeconds: null };
+    const provider = providers.get(attempt.provider);
+    if (provider === undefined) throw new Error(`there is no provider ${attempt.provider}`);
+    const account = attempt.connectionId === null ? undefined : await accountOf(attempt.connectionId);
+    const situation = { attempt, nowMs, isUnwanted, act: actionsOf(attempt, provider, account) };
+    if ('unseen' in rules) return rules.unseen({ ...situation, seen: undefined });
+    const seen: Seen = await provider.look(account, attempt);
+    const rule = rules[seen.is] as (situation: Situation) => Step | Promise<Step>;
+    return rule({ ...situation, seen });
+  }
+
+  function actionsOf(attempt: Attempt, provider: Provider, account: Account | undefined): Actions {
+    /** Stores a call, then sends it. */
+    const send = async <Input, Result>(purpose: string, { request, send }: Call<Input, Result>, input: Input) => {
+      const call = await store.prepareCall(attempt, purpose, request(attempt, input));
+      try {
+        return await send(account, call.request, call.key);
+      } catch (error) {
+        if (error instanceof ProviderError && error.kind !== 'unanswered') await store.endCall(call.key, error.code);
+        throw error;
+      }
+    };
+    const backUrl = `${baseUrl()}/back/${attempt.attemptId}`;
+    return {
+      start: (leaseSeconds) => gateway.start(attempt, leaseSeconds),
+      end: () => gateway.end(attempt),
+      record: () => gateway.record(attempt),
+      open: () => send('open', provider.open, { backUrl }),
+      capture: () => send('capture', provider.capture, undefined),
+      close: (seen) => send('close', provider.close, seen),
+      refund: () => send('refund', provider.refund, undefined),
+    };
+  }
+
+  return async function advance(
+    attemptId: string,
+    { isUnwanted = false }: { readonly isUnwanted?: boolean } = {},
+  ): Promise<Attempt | undefined> {
+    const leased = await store.lease(attemptId);
+    if (leased === undefined) return store.find(attemptId);
+    const nowMs = leased.now.getTime();
+    let attempt: Attempt = leased;
+    let wait: { seconds: number | null; failed: boolean } = { seconds: unchangedSeconds, failed: false };
+    try {
+      let repeated = 0;
+      for (let steps = 0; steps < stepsMax; steps += 1) {
+        const step = await decide(attempt, nowMs, isUnwanted);
+        const isWaiting = 'waitSeconds' in step;
+        const changed =
+          step.change === undefined && isWaiting
+            ? attempt
+            : await store.change(attempt, { ...step.change, ...(!isWaiting && { state: step.next }) });
+        if (isWaiting) wait = { seconds: step.waitSeconds, failed: false };
+        // Another process changed the attempt, or a newer attempt of the order is unfinished.
+        if (isWaiting || changed === undefined) break;
+        // A call took effect, but the provider does not show it yet.
+        if (changed.state === attempt.state && ++repeated > 1) break;
+        if (changed.state !== attempt.state) {
+          const { state, provider, reason } = changed;
+          logger.info({ attempt_id: attemptId, provider, state, reason }, 'attempt');
+        }
+        attempt = changed;
+      }
+    } catch (error) {
+      const seconds = Math.min(2 ** (attempt.failures + 1), pauseSecondsMax);
+      wait = { seconds, failed: true };
+      logger.warn(
+        { attempt_id: attemptId, provider: attempt.provider, state: attempt.state, error: errorCode(error) },
+        'attempt waits',
+      );
+    }
+    await store.release(attemptId, wait);
+    return (await store.find(attemptId)) ?? attempt;
+  };
+}
+
+/** Returns what a log line may say of an error, which can contain values of a request. */
+function errorCode(error: unknown): string {
+  if (error instanceof ProviderError) return error.message;
+  const code: unknown = Object(error).code;
+  return `${error instanceof Error ? error.name : typeof error}${code === undefined ? '' : ` ${code}`}`;
+}

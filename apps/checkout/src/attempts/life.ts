@@ -1,0 +1,205 @@
+import type { Answer } from '../gateway/gateway.ts';
+import { ProviderError, type Seen, type SeenPayment, type Session } from '../providers/provider.ts';
+import type { Attempt, AttemptState } from '../store/schema.ts';
+import type { AttemptChange } from '../store/store.ts';
+
+/** How an attempt continues: in another state, or in the same one after a number of seconds; `null` for never. */
+export type Step =
+  | { readonly next: AttemptState; readonly change?: AttemptChange }
+  | { readonly waitSeconds: number | null; readonly change?: AttemptChange };
+
+/** What a rule may do. Every method rejects if its outcome is unknown. */
+export interface Actions {
+  start(leaseSeconds: number): Promise<Answer>;
+  end(): Promise<Answer>;
+  record(): Promise<Answer>;
+  open(): Promise<Session>;
+  capture(): Promise<void>;
+  close(seen: Seen): Promise<void>;
+  refund(): Promise<void>;
+}
+
+/** What a rule may know. */
+export interface Situation<Kind extends Seen | undefined = Seen | undefined> {
+  readonly attempt: Attempt;
+  readonly seen: Kind;
+  readonly act: Actions;
+  readonly nowMs: number;
+  /** Whether the customer wants to pay in another way. */
+  readonly isUnwanted: boolean;
+}
+
+type Rule<Kind extends Seen | undefined> = (situation: Situation<Kind>) => Step | Promise<Step>;
+
+/** The rules of a state that depend on what the provider says. */
+type RulesBySeen = { readonly [Kind in Seen['is']]: Rule<Extract<Seen, { readonly is: Kind }>> };
+
+/** The rules of a state: one that does not look at the provider, one for each thing that it may say, or none. */
+type Rules = { readonly unseen: Rule<undefined> } | RulesBySeen | Record<string, never>;
+
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** The claim while the customer pays: longer than a session that the checkout may choose the end of. */
+const openClaimSeconds = hour;
+
+/** The claim of authorised money: longer than any outage of the checkout is expected to last. */
+const moneyClaimSeconds = hour;
+
+/** A claim outlives its session by this, because a payment may be authorised in the last second. */
+const claimMarginSeconds = 10 * minute;
+
+/** An attempt whose session was not opened within this time is given up. Nobody has the address of its session. */
+const newSeconds = 20 * minute;
+
+/** How often an open session is looked at if nothing else reports that the customer paid. */
+const openLookSeconds = 30;
+
+/** When an ended attempt is looked at again, counted from the look before. */
+const looksAfterEnd = [10 * minute, day, 6 * day];
+
+const to = (next: AttemptState) => (): Step => ({ next });
+
+const paymentOf = ({ paymentId, paidAt, amount, currency }: SeenPayment) => ({
+  paymentId,
+  paidAt,
+  paidHundredths: amount,
+  paidCurrency: currency,
+});
+
+/** The provider took the money. What it says about the payment is stored once, and reported as it is. */
+const captured: Rule<Extract<Seen, { is: 'captured' }>> = ({ seen }) => ({ next: 'CAPTURED', change: paymentOf(seen) });
+
+const ended: Rule<Extract<Seen, { is: 'gone' }>> = ({ seen }) => ({
+  next: 'ENDING',
+  change: { reason: seen.reason },
+});
+
+/** Runs a call whose refusal has a meaning. Other errors leave the attempt as it is. */
+async function unlessRefused<Value>(call: Promise<Value>) {
+  try {
+    return { value: await call };
+  } catch (error) {
+    if (error instanceof ProviderError && error.kind === 'refused') return { refused: error.code };
+    throw error;
+  }
+}
+
+/** Claims the order before its session is opened, so that nobody can pay without a claim. */
+async function openSession({ attempt, act, nowMs }: Situation): Promise<Step> {
+  if (nowMs - attempt.createdAt.getTime() > newSeconds * 1_000)
+    return { next: 'ENDING', change: { reason: 'too_old' } };
+  const claim = await act.start(openClaimSeconds);
+  if (claim.refused !== undefined) return { next: 'ENDING', change: { reason: claim.refused } };
+  const opened = await unlessRefused(act.open());
+  if (opened.value === undefined) return { next: 'ENDING', change: { reason: opened.refused } };
+  const session = opened.value;
+  const leaseSeconds = Math.ceil((session.sessionEndsAt.getTime() - nowMs) / 1_000) + claimMarginSeconds;
+  if (leaseSeconds > openClaimSeconds) {
+    const extended =
+      leaseSeconds > moneyClaimSeconds ? ({ refused: 'session_too_long' } as const) : await act.start(leaseSeconds);
+    // Nobody has the address of this session.
+    if (extended.refused !== undefined) return { next: 'ENDING', change: { ...session, reason: extended.refused } };
+  }
+  return { next: 'OPEN', change: session };
+}
+
+/** Claims the order for longer than any outage, before money is taken. */
+async function claim({ attempt, seen, act }: Situation<Extract<Seen, { is: 'authorised' }>>): Promise<Step> {
+  const change = { ...paymentOf(seen), captureBefore: seen.captureBefore ?? null };
+  if (seen.amount !== attempt.amountHundredths || seen.currency !== attempt.currency)
+    return { next: 'VOIDING', change: { ...change, reason: 'payment_mismatch' } };
+  const { refused } = await act.start(moneyClaimSeconds);
+  return refused === undefined
+    ? { next: 'CLAIMED', change }
+    : { next: 'VOIDING', change: { ...change, reason: refused } };
+}
+
+/** Extends the claim immediately before the capture. Any refusal releases the money, and nobody was charged. */
+async function capture({ act }: Situation): Promise<Step> {
+  const { refused } = await act.start(moneyClaimSeconds);
+  const reason = refused ?? (await unlessRefused(act.capture())).refused;
+  return reason === undefined ? { next: 'CLAIMED' } : { next: 'VOIDING', change: { reason } };
+}
+
+/** Closes a session only if the customer wants to pay in another way. A payment may have been faster. */
+async function closeIfUnwanted({ seen, act, isUnwanted }: Situation<Extract<Seen, { is: 'open' }>>): Promise<Step> {
+  if (!isUnwanted) return { waitSeconds: openLookSeconds };
+  await unlessRefused(act.close(seen));
+  return { next: 'OPEN' };
+}
+
+async function record({ act }: Situation): Promise<Step> {
+  const { refused } = await act.record();
+  return refused === undefined ? { next: 'RECORDED' } : { next: 'OWED', change: { reason: refused } };
+}
+
+/** Looks at an ended attempt again, because a session could not be closed or an old message arrives late. */
+async function lookLater({ attempt: { looks, dueAt }, act, nowMs }: Situation): Promise<Step> {
+  const isEarly = looks > 0 && (dueAt === null || dueAt.getTime() > nowMs);
+  if (isEarly) return { waitSeconds: dueAt && (dueAt.getTime() - nowMs) / 1_000 };
+  // A claim that another process made at the same time may have arrived after the first end.
+  if (looks === 1) await act.end();
+  return { waitSeconds: looksAfterEnd[looks] ?? null, change: { looks: looks + 1 } };
+}
+
+/**
+ * Everything that can happen to an attempt: for each state, what is done, and the next state. The return address, the
+ * webhooks and the sweep all go through this table. A rule whose call has no outcome rejects, which changes no state:
+ * the attempt is looked at again.
+ *
+ * Each rule prevents a loss:
+ * - The order is claimed before a session opens, and an attempt is ended twice, so that no order is payable without a
+ *   claim or claimed with nothing going on.
+ * - The claim lasts 7 days before a capture, so that no cancellation overtakes money.
+ * - VOIDING is stored before the money is released, so that two processes never capture and release.
+ * - Only refusals of RecordPayment lead to a refund, and only after a look.
+ */
+export const life: { readonly [State in AttemptState]: Rules } = {
+  NEW: { unseen: openSession },
+  OPEN: { open: closeIfUnwanted, authorised: claim, captured, refunded: to('ENDING'), gone: ended },
+  CLAIMED: {
+    open: () => ({ waitSeconds: openLookSeconds }),
+    authorised: capture,
+    captured,
+    refunded: to('ENDING'),
+    gone: ended,
+  },
+  VOIDING: {
+    open: to('ENDING'),
+    async authorised({ seen, act }) {
+      await unlessRefused(act.close(seen));
+      return { next: 'VOIDING' };
+    },
+    captured,
+    refunded: to('ENDING'),
+    gone: to('ENDING'),
+  },
+  ENDING: {
+    async unseen({ act }) {
+      await act.end();
+      return { next: 'ENDED' };
+    },
+  },
+  ENDED: {
+    open: lookLater,
+    authorised: to('VOIDING'),
+    captured,
+    refunded: () => ({ waitSeconds: null }),
+    gone: lookLater,
+  },
+  CAPTURED: { unseen: record },
+  OWED: {
+    open: () => ({ waitSeconds: minute }),
+    authorised: () => ({ waitSeconds: minute }),
+    async captured({ act }) {
+      await act.refund();
+      return { next: 'OWED' };
+    },
+    refunded: to('REFUNDED'),
+    gone: () => ({ waitSeconds: minute }),
+  },
+  RECORDED: {},
+  REFUNDED: {},
+};

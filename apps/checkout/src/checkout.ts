@@ -1,0 +1,89 @@
+import type { AddressInfo } from 'node:net';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import { createEncryption, type SecretsKeys } from '@order-gateway/runtime/encryption';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { type FastifyRequest, fastify } from 'fastify';
+import { type AdvanceDeps, createAdvance } from './attempts/advance.ts';
+import { startSweep } from './attempts/sweep.ts';
+import { openGateway } from './gateway/gateway.ts';
+import { sendMessage } from './html/layout.ts';
+import { hookRoutes } from './pages/hooks.ts';
+import { payRoutes } from './pages/pay.ts';
+import { accountReader } from './providers/accounts.ts';
+import { createProviders } from './providers/all.ts';
+import { openStore } from './store/store.ts';
+
+/** What a checkout needs. */
+export interface CheckoutOptions {
+  readonly host: string;
+  /** 0 for a free port. */
+  readonly port: number;
+  readonly databaseUrl: string;
+  /** The public address; by default that of the port on `localhost`. */
+  readonly baseUrl?: string | undefined;
+  /** The public address of the gateway, whose pages may send forms. */
+  readonly gatewayUrl: string;
+  readonly gatewayGrpcUrl: string;
+  /** The checkout's account at the gateway. */
+  readonly credentials: Credentials;
+  readonly secretsKeys: SecretsKeys | undefined;
+}
+
+/** No form and no webhook of a provider is larger. */
+const bodyBytesMax = 1_048_576;
+
+/** Opens a checkout, which serves its pages and continues attempts until it is closed. */
+export async function openCheckout(options: CheckoutOptions, logger: Logger) {
+  const store = openStore({ url: options.databaseUrl });
+  let baseUrl = options.baseUrl ?? '';
+  const providers = createProviders(store, () => baseUrl);
+  const deps: AdvanceDeps = {
+    store,
+    gateway: openGateway(options.gatewayGrpcUrl, options.credentials),
+    providers,
+    accountOf: accountReader(store, options.secretsKeys && createEncryption<string>(options.secretsKeys)),
+    baseUrl: () => baseUrl,
+    logger,
+  };
+  const advance = createAdvance(deps);
+  const app = fastify({ bodyLimit: bodyBytesMax });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
+  );
+  app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: FastifyRequest, body: string) => body);
+  app.setNotFoundHandler((_request, reply) => sendMessage(reply, 'en', 'unknown'));
+  app.setErrorHandler((error: { readonly statusCode?: number; readonly name: string }, _request, reply) => {
+    const { statusCode = 500 } = error;
+    if (statusCode < 500) return reply.code(statusCode).send({ status: statusCode });
+    logger.error({ err: error }, 'request failed');
+    return sendMessage(reply, 'en', 'trouble');
+  });
+  app.get('/health/live', async () => ({ status: 'ok' }));
+  app.get('/health/ready', async (_request, reply) => {
+    const isReady = await store.due(1).then(
+      () => true,
+      () => false,
+    );
+    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable' });
+  });
+  payRoutes(app, { ...deps, advance, gatewayUrl: options.gatewayUrl });
+  hookRoutes(app, { ...deps, advance });
+  for (const provider of providers.values()) provider.routes?.(app, advance);
+  const sweep = startSweep({ ...deps, advance });
+  const close = async () => {
+    await Promise.all([app.close(), sweep.stop()]);
+    await store.close();
+  };
+  try {
+    await app.listen({ host: options.host, port: options.port });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const { port } = app.server.address() as AddressInfo;
+  baseUrl ||= `http://localhost:${port}`;
+  return { baseUrl, port, advance, store, sweep, close };
+}

@@ -1,0 +1,99 @@
+import { ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import {
+  CheckoutService,
+  type CheckoutOrder as ContractOrder,
+} from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import { type AmountHundredths, digitsOfDouble, formatAmount, parseAmount } from '@order-gateway/domain/money';
+import type { Attempt } from '../store/store.ts';
+
+export { OrderStatus } from '@order-gateway/contract/gateway/v1/order_pb';
+
+/** An order, as a checkout system sees it. */
+export type CheckoutOrder = ContractOrder & { readonly merchantId?: string; readonly customerLocale?: string };
+
+/** The gateway, as a checkout system sees it. */
+export type Gateway = ReturnType<typeof openGateway>;
+
+/** The gateway's answer to a call: an order, or an error code that repeating the call does not change. */
+export type Answer<Code extends string = string> =
+  | { readonly order: CheckoutOrder; readonly leaseEndsAt?: Date; readonly refused?: undefined }
+  | { readonly refused: Code };
+
+const callTimeoutMs = 5_000;
+
+/** Why an attempt may not start, or no longer continue. */
+const startRefusals = [
+  'not_found',
+  'payment_in_progress',
+  'payment_attempt_ended',
+  'order_already_paid',
+  'order_cancelled',
+  'order_expired',
+];
+
+/** The only reasons for which a payment is given back. */
+const paymentRefusals = ['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'];
+
+/** Opens a client of the gateway's gRPC port, which connects with the first call. */
+export function openGateway(baseUrl: string, { clientId, clientSecret }: Credentials) {
+  const authenticate: Interceptor = (next) => (request) => {
+    request.header.set('x-client-id', clientId);
+    request.header.set('x-client-secret', clientSecret);
+    return next(request);
+  };
+  const transport = createGrpcTransport({ baseUrl, interceptors: [authenticate], defaultTimeoutMs: callTimeoutMs });
+  const client = createClient(CheckoutService, transport);
+  return {
+    /** Returns the order behind a payment link; `undefined` if there is none. */
+    async resolve(orderToken: string): Promise<CheckoutOrder | undefined> {
+      const answer = await answered(client.resolvePaymentLink({ orderToken }), ['not_found', 'invalid_request']);
+      return answer.refused === undefined ? answer.order : undefined;
+    },
+
+    /** Claims the order of an attempt, or extends the claim, until a number of seconds from now. */
+    start: ({ orderToken, attemptId }: Attempt, leaseSeconds: number): Promise<Answer> =>
+      answered(client.startPayment({ orderToken, attemptId, leaseSeconds }), startRefusals),
+
+    /** Ends the claim of an attempt. An order that is gone has no claims. */
+    end: ({ orderToken, attemptId }: Attempt): Promise<Answer> =>
+      answered(client.endPayment({ orderToken, attemptId }), ['not_found']),
+
+    /** Records the payment of an attempt, with what the provider said. */
+    record({ orderToken, attemptId, paymentId, paidAt, paidHundredths, paidCurrency }: Attempt): Promise<Answer> {
+      const payment = {
+        orderToken,
+        attemptId,
+        paymentId: paymentId ?? '',
+        paidAt: paidAt?.toISOString() ?? '',
+        orderAmount: Number(formatAmount((paidHundredths ?? 0n) as AmountHundredths)),
+        orderCurrency: paidCurrency ?? '',
+      };
+      return answered(client.recordPayment(payment), paymentRefusals);
+    },
+  };
+}
+
+async function answered(
+  call: Promise<{ readonly order?: CheckoutOrder | undefined; readonly leaseEndsAt?: string }>,
+  refusals: readonly string[],
+): Promise<Answer> {
+  try {
+    const { order, leaseEndsAt } = await call;
+    if (order === undefined) throw new Error('the gateway returned no order');
+    return { order, ...(leaseEndsAt && { leaseEndsAt: new Date(leaseEndsAt) }) };
+  } catch (error) {
+    const code = ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.metadata.code ?? '';
+    if (refusals.includes(code)) return { refused: code };
+    throw error;
+  }
+}
+
+/** Returns the amount of an order, exactly. */
+export function amountOf({ orderAmount }: Pick<CheckoutOrder, 'orderAmount'>): AmountHundredths {
+  const amount = parseAmount(digitsOfDouble(orderAmount));
+  if (!amount.ok) throw new Error('the gateway returned an invalid amount');
+  return amount.value;
+}

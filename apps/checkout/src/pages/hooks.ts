@@ -1,0 +1,24 @@
+import type { FastifyInstance } from 'fastify';
+import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
+
+/**
+ * Adds the address of the providers' webhooks. A webhook is trusted for nothing but the hint that an attempt changed:
+ * what happened is read from the provider.
+ */
+export function hookRoutes(app: FastifyInstance, deps: AdvanceDeps & { readonly advance: Advance }): void {
+  const { store, providers, accountOf, advance, logger } = deps;
+  app.post<{ Params: { connectionId: string }; Body: unknown }>('/hooks/:connectionId', async (request, reply) => {
+    const { connectionId } = request.params;
+    const connection = await store.findConnection(connectionId);
+    const verify = connection && providers.get(connection.provider)?.verify;
+    if (verify === undefined) return reply.code(404).send();
+    const body = request.body instanceof URLSearchParams ? request.body.toString() : String(request.body ?? '');
+    const ids = verify(await accountOf(connectionId), request.headers, body);
+    if (ids === undefined) return reply.code(400).send();
+    const noticed = await store.findNoticed(connectionId, ids);
+    // The provider sends a webhook again if it gets no response within seconds.
+    for (const { attemptId } of noticed)
+      void advance(attemptId).catch((err: unknown) => logger.warn({ err }, 'a webhook was ignored'));
+    return reply.code(204).send();
+  });
+}

@@ -1,0 +1,190 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { localTime, type PageLocale } from '@order-gateway/pages/localization';
+import { negotiate } from '@order-gateway/pages/negotiate';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { html } from 'hono/html';
+import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
+import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
+import { orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { type Offer, offersFor } from '../providers/offers.ts';
+import type { Attempt } from '../store/store.ts';
+
+/** What the pages of customers need. */
+export interface PageDeps extends AdvanceDeps {
+  readonly advance: Advance;
+  /** The public address of the gateway. */
+  readonly gatewayUrl: string;
+}
+
+/** How long a returning customer waits for the provider before a page is shown. */
+const backWaitMs = 10_000;
+const backPollMs = 500;
+
+/** How often the waiting page reloads, and how many times before the customer returns to the merchant. */
+const refreshSeconds = 5;
+const refreshesMax = 12;
+
+/** A session that the checkout may choose the end of ends after this. Stripe requires at least 30 minutes. */
+const sessionMs = 35 * 60_000;
+
+/** Adds the pages on which customers choose a method, and to which they return. */
+export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
+  const { store, gateway, advance } = deps;
+
+  app.get<{ Params: { orderToken: string } }>('/pay/:orderToken', async (request, reply) => {
+    const order = await gateway.resolve(request.params.orderToken);
+    if (order === undefined) return sendMessage(reply, localeOf(request), 'unknown');
+    if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
+    return sendChoice(deps, request, reply, order);
+  });
+
+  app.post<{ Params: { orderToken: string }; Body: URLSearchParams | undefined }>(
+    '/pay/:orderToken',
+    async (request, reply) => {
+      const { orderToken } = request.params;
+      // The page with the buttons is harmless. A form of another site leads there.
+      if (!isFromHere(request.headers, deps)) return reply.redirect(`/pay/${orderToken}`, 303);
+      const order = await gateway.resolve(orderToken);
+      const locale = localeOf(request, order);
+      if (order === undefined) return sendMessage(reply, locale, 'unknown');
+      if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
+      const offers = await offersFor(deps, order);
+      const chosen = request.body?.get('method');
+      const offer = chosen ? offers.find(({ id }) => id === chosen) : offers.length === 1 ? offers[0] : undefined;
+      const unfinished = await store.unfinished(orderToken);
+      if (offer === undefined && !chosen && unfinished?.sessionUrl) return reply.redirect(unfinished.sessionUrl, 303);
+      if (offer === undefined) return reply.redirect(`/pay/${orderToken}`, 303);
+      const attempt = await startAttempt(deps, { orderToken, order, offer, locale });
+      if (attempt?.state === 'OPEN' && attempt.sessionUrl) return reply.redirect(attempt.sessionUrl, 303);
+      return reply.redirect(`/pay/${orderToken}`, 303);
+    },
+  );
+
+  app.get<{ Params: { attemptId: string }; Querystring: { left?: string; n?: string } }>(
+    '/back/:attemptId',
+    async (request, reply) => {
+      const { attemptId } = request.params;
+      let attempt = await store.find(attemptId);
+      if (attempt === undefined) return sendMessage(reply, localeOf(request), 'unknown');
+      const { orderToken } = attempt;
+      const choicePath = `/pay/${orderToken}`;
+      if (request.query.left !== undefined && attempt.state === 'OPEN') return reply.redirect(choicePath, 303);
+      const waitUntilMs = performance.now() + backWaitMs;
+      for (;;) {
+        attempt = (await advance(attemptId)) ?? attempt;
+        if (isDecided(attempt) || performance.now() > waitUntilMs) break;
+        await sleep(backPollMs);
+      }
+      const order = await gateway.resolve(orderToken);
+      const locale = localeOf(request, order);
+      if (order === undefined) return sendMessage(reply, locale, 'unknown');
+      const refreshes = Number(request.query.n ?? 0);
+      if (!isDecided(attempt) && refreshes < refreshesMax) {
+        const { waitingTitle: title, waitingText } = textsOf(locale);
+        const url = `/back/${attemptId}?n=${refreshes + 1}`;
+        const body = orderBody(order, locale, html`<h2>${title}</h2><p role="status">${waitingText}</p>`);
+        return sendPage(reply, { locale, title, body, refresh: { seconds: refreshSeconds, url } });
+      }
+      const mayTryAgain = attempt.state === 'ENDED' && order.orderStatus === OrderStatus.UN_PAID;
+      return reply.redirect(mayTryAgain ? choicePath : order.returnUrl, 303);
+    },
+  );
+}
+
+/** Whether the customer need not wait for the attempt any more. */
+function isDecided({ state }: Attempt): boolean {
+  return ['RECORDED', 'OWED', 'REFUNDED', 'ENDED'].includes(state);
+}
+
+function localeOf({ headers, query }: FastifyRequest, order?: CheckoutOrder): PageLocale {
+  return negotiate(headers, { query, customerLocale: order?.customerLocale ?? '' }).locale;
+}
+
+/**
+ * Whether a form was sent by a page of the checkout or of the gateway. Browsers that hide the origin of the gateway's
+ * page say that it is of the same site.
+ */
+function isFromHere(headers: IncomingHttpHeaders, { baseUrl, gatewayUrl }: PageDeps): boolean {
+  const { origin, 'sec-fetch-site': site } = headers;
+  if (origin !== undefined && origin !== 'null')
+    return [baseUrl(), gatewayUrl].some((url) => new URL(url).origin === origin);
+  return site === undefined ? origin === undefined : site === 'same-origin' || site === 'same-site';
+}
+
+async function sendChoice(
+  deps: PageDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  order: CheckoutOrder,
+): Promise<FastifyReply> {
+  const { orderToken } = request.params as { orderToken: string };
+  const locale = localeOf(request, order);
+  const texts = textsOf(locale);
+  const [offers, newest] = await Promise.all([offersFor(deps, order), deps.store.newest(orderToken)]);
+  const action = `/pay/${orderToken}`;
+  const isOpen = newest?.state === 'OPEN';
+  const wasDeclined = newest?.state === 'ENDED' && newest.reason === 'declined';
+  const notice = wasDeclined ? html`<p class="notice" role="status">${texts.declined}</p>` : '';
+  const openUntil = isOpen
+    ? html`<p>${texts.openUntil.replace('{time}', () => localTime(newest.sessionEndsAt.getTime(), locale))}</p>
+<form class="actions" method="post" action="${action}"><button class="button main" name="method" value="${offerId(newest)}">${texts.continue}</button></form>`
+    : '';
+  const others = offers.filter(({ id }) => !isOpen || id !== offerId(newest));
+  const buttons = others.map(
+    ({ id, method }, index) =>
+      html`<button class="button${index === 0 && !isOpen ? ' main' : ''}" name="method" value="${id}">${texts[method.name as 'card'] ?? method.name}</button>`,
+  );
+  const choice =
+    buttons.length === 0
+      ? ''
+      : html`<form class="actions" method="post" action="${action}"><h2 class="label">${texts.choose}</h2>${buttons}</form>`;
+  const none = html`<p>${texts.notPayableHere.replace('{merchant}', () => order.merchantName)}</p>`;
+  const content = html`${notice}${openUntil}${choice}${buttons.length === 0 && !isOpen ? none : ''}
+<a class="back" href="${order.returnUrl}">${texts.back.replace('{host}', () => new URL(order.returnUrl).host)}</a>`;
+  const title = texts.title.replace('{merchant}', () => order.merchantName);
+  return sendPage(reply, { locale, title, body: orderBody(order, locale, content) });
+}
+
+function offerId({ connectionId, provider, method }: Attempt): string {
+  return `${connectionId ?? provider}.${method}`;
+}
+
+interface Start {
+  readonly orderToken: string;
+  readonly order: CheckoutOrder;
+  readonly offer: Offer;
+  readonly locale: PageLocale;
+}
+
+/**
+ * Returns the order's attempt with the chosen method: an unfinished one, or a new one after the unfinished one of
+ * another method has been closed. Returns the other attempt if it cannot be closed.
+ */
+async function startAttempt(deps: PageDeps, { orderToken, order, offer, locale }: Start): Promise<Attempt | undefined> {
+  const { store, advance } = deps;
+  const unfinished = await store.unfinished(orderToken);
+  if (unfinished !== undefined && offerId(unfinished) !== offer.id)
+    await advance(unfinished.attemptId, { isUnwanted: true });
+  const started = await store.start({
+    orderToken,
+    merchantId: order.merchantId ?? '',
+    orderId: order.orderId,
+    serviceOrderId: Number(order.serviceOrderId),
+    provider: offer.provider.name,
+    connectionId: offer.connectionId,
+    method: offer.method.name,
+    amountHundredths: amountOf(order),
+    currency: order.orderCurrency,
+    locale,
+    sessionEndsAt: new Date(Date.now() + sessionMs),
+  });
+  if (started === undefined || offerId(started) !== offer.id) return undefined;
+  const waitUntilMs = performance.now() + backWaitMs;
+  // A double click: the first request may be opening the session.
+  for (;;) {
+    const attempt = await advance(started.attemptId);
+    if (attempt?.state !== 'NEW' || performance.now() > waitUntilMs) return attempt;
+    await sleep(backPollMs);
+  }
+}

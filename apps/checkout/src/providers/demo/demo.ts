@@ -1,0 +1,91 @@
+import { type AmountHundredths, minorUnitOf } from '@order-gateway/domain/money';
+import type { Store } from '../../store/store.ts';
+import { type Provider, ProviderError } from '../provider.ts';
+import { demoRoutes } from './demo-page.ts';
+
+/** What the demo provider stores in place of a real provider. */
+interface OpenRequest {
+  readonly sessionId: string;
+  readonly endsAt: string;
+  readonly amountHundredths: string;
+  readonly currency: string;
+  readonly sessionUrl: string;
+}
+
+const amountMax = 999_999_999_999_999n;
+
+/**
+ * Creates the provider of test payments. It moves no money, but an attempt goes through the same states as with any
+ * other provider. It takes only test orders.
+ */
+export function createDemoProvider(store: Store, baseUrl: () => string): Provider {
+  const change = async (
+    sessionId: string,
+    from: Parameters<Store['changeDemoPayment']>[1],
+    to: Parameters<Store['changeDemoPayment']>[1],
+  ) => {
+    const [changed] = await store.changeDemoPayment(sessionId, from, { state: to });
+    if (changed !== undefined || (await store.findDemoPayment(sessionId))?.state === to) return;
+    throw new ProviderError('refused', `not_${from}`);
+  };
+  const sessionIdOf = ({ attemptId: sessionId }: { readonly attemptId: string }) => ({ sessionId });
+  return {
+    name: 'demo',
+    hasAccounts: false,
+    methods: [{ name: 'demo', decimals: minorUnitOf, range: () => [1n, amountMax] }],
+    open: {
+      request: ({ attemptId, sessionEndsAt, amountHundredths, currency }): OpenRequest => ({
+        sessionId: attemptId,
+        endsAt: sessionEndsAt.toISOString(),
+        amountHundredths: `${amountHundredths}`,
+        currency,
+        sessionUrl: `${baseUrl()}/demo/${attemptId}`,
+      }),
+      async send(_account, request) {
+        const { sessionId, sessionUrl, endsAt, amountHundredths, currency } = request as OpenRequest;
+        const sessionEndsAt = new Date(endsAt);
+        await store.openDemoPayment({
+          sessionId,
+          endsAt: sessionEndsAt,
+          currency,
+          amountHundredths: BigInt(amountHundredths),
+        });
+        return { sessionId, sessionUrl, sessionEndsAt };
+      },
+    },
+    capture: {
+      request: sessionIdOf,
+      send: (_account, request) => change((request as OpenRequest).sessionId, 'authorised', 'captured'),
+    },
+    close: {
+      request: ({ attemptId: sessionId }, { is }) => ({ sessionId, from: is === 'authorised' ? is : 'open' }),
+      send: (_account, request) => {
+        const { sessionId, from } = request as OpenRequest & { readonly from: 'open' | 'authorised' };
+        return change(sessionId, from, 'voided');
+      },
+    },
+    refund: {
+      request: sessionIdOf,
+      send: (_account, request) => change((request as OpenRequest).sessionId, 'captured', 'refunded'),
+    },
+    async look(_account, { attemptId }) {
+      const payment = await store.findDemoPayment(attemptId);
+      if (payment === undefined) return { is: 'gone', reason: 'not_opened' };
+      const { state, authorisedAt, endsAt, amountHundredths, currency } = payment;
+      const isAuthorised = authorisedAt !== null && authorisedAt.getTime() <= Date.now();
+      if (state === 'open' && authorisedAt === null && endsAt.getTime() <= Date.now())
+        return { is: 'gone', reason: 'expired' };
+      if (state === 'open' || (state === 'authorised' && !isAuthorised)) return { is: 'open' };
+      if (state === 'refunded') return { is: state };
+      if (state !== 'authorised' && state !== 'captured') return { is: 'gone', reason: state };
+      return {
+        is: state,
+        paymentId: `demo_${attemptId}`,
+        paidAt: authorisedAt ?? new Date(),
+        amount: amountHundredths as AmountHundredths,
+        currency,
+      };
+    },
+    routes: (app, wake) => demoRoutes(app, store, wake),
+  };
+}

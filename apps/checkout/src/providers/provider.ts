@@ -1,0 +1,107 @@
+import type { AmountHundredths } from '@order-gateway/domain/money';
+import type { FastifyInstance } from 'fastify';
+import type { Attempt, Connection } from '../store/store.ts';
+
+/** What an attempt's provider says about it. */
+export type Seen =
+  /** The customer can still pay, or the outcome is not known yet. */
+  | { readonly is: 'open' }
+  /** The money is reserved until `captureBefore`, and can be captured or released. */
+  | ({ readonly is: 'authorised'; readonly captureBefore?: Date | undefined } & SeenPayment)
+  /** The merchant has the money. */
+  | ({ readonly is: 'captured' } & SeenPayment)
+  /** The customer got the money back. */
+  | { readonly is: 'refunded' }
+  /** Nothing can be paid any more, and nobody was charged. */
+  | { readonly is: 'gone'; readonly reason: string };
+
+/** A payment as the provider describes it. */
+export interface SeenPayment {
+  /** The provider's identifier of the payment. */
+  readonly paymentId: string;
+  /** When the customer authorised the payment, or paid. */
+  readonly paidAt: Date;
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+}
+
+/** A merchant's account at a provider, with its secrets. */
+export interface Account extends Pick<Connection, 'connectionId' | 'merchantId' | 'mode' | 'account' | 'settings'> {
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** A way to pay. */
+export interface Method {
+  /** The provider's name of the method, which is also the key of its text. */
+  readonly name: string;
+  /** The number of decimals in which the provider counts a currency; `undefined` if it does not take the currency. */
+  decimals(currency: string): number | undefined;
+  /** The range of amounts that the provider takes, in hundredths. */
+  range(currency: string): readonly [min: bigint, max: bigint];
+}
+
+/** A call that changes something at the provider. */
+export interface Call<Input, Result> {
+  /**
+   * Returns what is sent, which is stored before it is sent. It contains neither the order token nor any of the
+   * customer's data.
+   */
+  request(attempt: Attempt, input: Input): object;
+  /** Sends a request under an idempotency key. Rejects with a {@link ProviderError}. */
+  send(account: Account | undefined, request: object, key: string, customer?: Customer): Promise<Result>;
+}
+
+/** What the gateway knows of the customer. It is sent, but never stored. */
+interface Customer {
+  readonly email: string;
+}
+
+/** A session in which a customer can pay. */
+export interface Session {
+  readonly sessionId: string;
+  readonly sessionUrl: string;
+  readonly sessionEndsAt: Date;
+}
+
+/** A provider of payments. Each one is a folder, and a line in `all.ts`. */
+export interface Provider {
+  readonly name: string;
+  /** Whether the provider needs a connected account. One without takes only the payments of test orders. */
+  readonly hasAccounts: boolean;
+  readonly methods: readonly Method[];
+  /** Opens a session from which the customer returns to `backUrl`. */
+  readonly open: Call<{ readonly backUrl: string }, Session>;
+  /** Captures an authorised payment. */
+  readonly capture: Call<undefined, void>;
+  /** Closes an open session, or releases an authorised payment. */
+  readonly close: Call<Seen, void>;
+  /** Gives a captured payment back. */
+  readonly refund: Call<undefined, void>;
+  /** Looks at an attempt. Rejects with a {@link ProviderError}. */
+  look(account: Account | undefined, attempt: Attempt): Promise<Seen>;
+  /**
+   * Returns the ids of the attempts or sessions that a webhook is about; `undefined` if the webhook is not the
+   * provider's.
+   */
+  verify?(account: Account, headers: Readonly<Record<string, unknown>>, body: string): readonly string[] | undefined;
+  /** Lists the ids of attempts or sessions that changed since a time. */
+  recent?(account: Account, since: Date): AsyncIterable<string>;
+  /** Adds pages of the provider's own. `wake` continues an attempt at once. */
+  routes?(app: FastifyInstance, wake: (attemptId: string) => Promise<unknown>): void;
+}
+
+/**
+ * A call of a provider failed. `refused`: it had no effect, and repeating it never will. `failed`: the provider answered
+ * with an error of its own, which it repeats for the same key. `unanswered`: it may have had an effect.
+ */
+export class ProviderError extends Error {
+  override name = 'ProviderError';
+  readonly kind: 'refused' | 'failed' | 'unanswered';
+  readonly code: string;
+
+  constructor(kind: ProviderError['kind'], code: string) {
+    super(`${kind}: ${code}`);
+    this.kind = kind;
+    this.code = code;
+  }
+}

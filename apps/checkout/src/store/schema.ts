@@ -1,0 +1,155 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { bigint, customType, index, integer, jsonb, pgSchema, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+
+const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
+
+const timestamptz = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
+
+/** The schema of all tables of the checkout. */
+export const checkout = pgSchema('checkout');
+
+/** The states of an attempt. `life.ts` says what happens in each of them. */
+export const attemptStates = [
+  'NEW',
+  'OPEN',
+  'CLAIMED',
+  'VOIDING',
+  'ENDING',
+  'ENDED',
+  'CAPTURED',
+  'RECORDED',
+  'OWED',
+  'REFUNDED',
+] as const;
+
+export type AttemptState = (typeof attemptStates)[number];
+
+/**
+ * The states in which an order cannot get another attempt. An attempt that owes money back does not keep the customer
+ * from paying the right amount.
+ */
+export const unfinishedStates = ['NEW', 'OPEN', 'CLAIMED', 'VOIDING', 'ENDING', 'CAPTURED'] as const;
+
+const isUnfinished = (state: unknown): SQL =>
+  sql`${state} in (${sql.raw(unfinishedStates.map((name) => `'${name}'`).join(', '))})`;
+
+/** The merchants' own accounts at providers. */
+export const connections = checkout.table(
+  'connections',
+  {
+    connectionId: text('connection_id').primaryKey(),
+    /** The merchant's client id at the gateway. */
+    merchantId: text('merchant_id').notNull(),
+    provider: text('provider').notNull(),
+    mode: text('mode', { enum: ['live', 'test'] }).notNull(),
+    /** The provider's identifier of the account, which another key must prove again. */
+    account: text('account').notNull(),
+    /** The provider's settings, without secrets. */
+    settings: jsonb('settings').$type<Readonly<Record<string, string>>>().notNull().default({}),
+    /** The provider's secrets as encrypted JSON, bound to the connection. */
+    secrets: bytea('secrets').notNull(),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+    /** If set, no attempts start. */
+    disconnectedAt: timestamptz('disconnected_at'),
+    /** Until when the provider's list of events was read. */
+    listedUntil: timestamptz('listed_until').notNull().defaultNow(),
+  },
+  (table) => [
+    uniqueIndex('connections_current').on(table.merchantId, table.provider).where(sql`${table.disconnectedAt} is null`),
+  ],
+);
+
+/** The attempts to pay an order. */
+export const attempts = checkout.table(
+  'attempts',
+  {
+    attemptId: text('attempt_id').primaryKey(),
+    orderToken: text('order_token').notNull(),
+    merchantId: text('merchant_id').notNull(),
+    orderId: text('order_id').notNull(),
+    serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
+    provider: text('provider').notNull(),
+    /** Absent for a provider without accounts. */
+    connectionId: text('connection_id'),
+    method: text('method').notNull(),
+    amountHundredths: bigint('amount_hundredths', { mode: 'bigint' }).notNull(),
+    currency: text('currency').notNull(),
+    locale: text('locale').notNull(),
+    state: text('state', { enum: attemptStates }).notNull().default('NEW'),
+    /** Why the attempt ended without a payment: a code of the provider or of the gateway. */
+    reason: text('reason'),
+    sessionId: text('session_id'),
+    /** Where the customer pays. It is stored before any customer gets it. */
+    sessionUrl: text('session_url'),
+    /** When the session ends: chosen before it is opened, and then as the provider says. */
+    sessionEndsAt: timestamptz('session_ends_at').notNull(),
+    /** What the provider says about the payment, stored once. */
+    paymentId: text('payment_id'),
+    paidAt: timestamptz('paid_at'),
+    paidHundredths: bigint('paid_hundredths', { mode: 'bigint' }),
+    paidCurrency: text('paid_currency'),
+    /** When the provider gives up an authorisation that was not captured. */
+    captureBefore: timestamptz('capture_before'),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+    changedAt: timestamptz('changed_at').notNull().defaultNow(),
+    /** When the sweep continues the attempt; `null` if nothing is left to do. */
+    dueAt: timestamptz('due_at').defaultNow(),
+    /** Until when one process works on the attempt. */
+    leasedUntil: timestamptz('leased_until'),
+    /** How often in a row the attempt could not be continued. */
+    failures: integer('failures').notNull().default(0),
+    /** How often the attempt was looked at after its end. */
+    looks: integer('looks').notNull().default(0),
+  },
+  (table) => [
+    uniqueIndex('attempts_unfinished').on(table.orderToken).where(isUnfinished(table.state)),
+    index('attempts_of_order').on(table.orderToken, table.createdAt),
+    index('attempts_due').on(table.dueAt).where(sql`${table.dueAt} is not null`),
+    index('attempts_of_session').on(table.connectionId, table.sessionId),
+  ],
+);
+
+/** An attempt to pay an order. */
+export type Attempt = typeof attempts.$inferSelect;
+
+/** The calls that change something at a provider, each stored before it is sent. */
+export const calls = checkout.table(
+  'calls',
+  {
+    callId: bigint('call_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    attemptId: text('attempt_id').notNull(),
+    purpose: text('purpose').notNull(),
+    /** The idempotency key. */
+    key: text('key').notNull(),
+    /** The exact request, which every call with this key repeats. */
+    request: jsonb('request').$type<object>().notNull(),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+    /** The provider's error, after which the key is not used again. */
+    error: text('error'),
+  },
+  (table) => [index('calls_of_attempt').on(table.attemptId, table.purpose, table.callId)],
+);
+
+/** The payments of the provider `demo`, which moves no money. */
+export const demoPayments = checkout.table('demo_payments', {
+  /** The attempt's identifier. */
+  sessionId: text('session_id').primaryKey(),
+  state: text('state', { enum: ['open', 'authorised', 'captured', 'voided', 'refunded', 'declined'] })
+    .notNull()
+    .default('open'),
+  endsAt: timestamptz('ends_at').notNull(),
+  amountHundredths: bigint('amount_hundredths', { mode: 'bigint' }).notNull(),
+  currency: text('currency').notNull(),
+  /** When the payment was, or in a few seconds will be, authorised. */
+  authorisedAt: timestamptz('authorised_at'),
+});
+
+/** What operators did, like the gateway's audit log. */
+export const auditLog = checkout.table('audit_log', {
+  id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+  at: timestamptz('at').notNull().defaultNow(),
+  actor: text('actor').notNull(),
+  action: text('action').notNull(),
+  merchantId: text('merchant_id'),
+  details: jsonb('details').$type<Readonly<Record<string, string | null>>>().notNull(),
+});

@@ -1,0 +1,224 @@
+import { randomBytes } from 'node:crypto';
+import { randomBase62 } from '@order-gateway/domain/accounts';
+import { isDuplicate, openClient, redact } from '@order-gateway/postgres/connections';
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { type Attempt, attempts, calls, connections, demoPayments, unfinishedStates } from './schema.ts';
+
+export type { Attempt } from './schema.ts';
+
+/** Everything that the checkout stores. */
+export type Store = ReturnType<typeof openStore>;
+
+/** What an attempt needs before it starts. */
+export type NewAttempt = Omit<typeof attempts.$inferInsert, 'attemptId' | 'state'>;
+
+/** A merchant's account at a provider. */
+export type Connection = typeof connections.$inferSelect;
+
+/** Changes of an attempt. */
+export type AttemptChange = Partial<Omit<Attempt, 'attemptId'>>;
+
+/** Providers forget an idempotency key after 24 hours. */
+const keyHours = 23;
+
+/** How long a process may work on an attempt before another one takes over: longer than any call. */
+const leaseSeconds = 60;
+
+/** Returns an identifier with 131 random bits. */
+const newId = (prefix: string) => `${prefix}_${randomBase62(22, randomBytes)}`;
+
+const inSeconds = (seconds: number): SQL => sql`now() + make_interval(secs => ${seconds})`;
+
+/**
+ * Opens the store, on one connection that the first statement opens. Every statement is a transaction of its own.
+ * Rejects with errors that contain no values.
+ */
+export function openStore({ url }: { readonly url: string }) {
+  const client = openClient({ url, applicationName: 'order-gateway checkout' }, (db) => db);
+  const run = async <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>): Promise<Result> => {
+    try {
+      return await client.run(statement);
+    } catch (error) {
+      throw isDuplicate(error) ? error : redact(error);
+    }
+  };
+  const first = async <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>): Promise<Row | undefined> =>
+    (await run(statement))[0];
+  const unfinishedOf = (orderToken: string) =>
+    and(eq(attempts.orderToken, orderToken), inArray(attempts.state, [...unfinishedStates]));
+
+  return {
+    run,
+    close: () => client.close(),
+
+    /** Stores an attempt unless the order has an unfinished one. Returns the order's unfinished attempt. */
+    async start(attempt: NewAttempt): Promise<Attempt | undefined> {
+      const values = { ...attempt, attemptId: newId('att') };
+      const started = await first((db) => db.insert(attempts).values(values).onConflictDoNothing().returning());
+      return started ?? (await this.unfinished(attempt.orderToken));
+    },
+
+    /** Returns an attempt. */
+    find: (attemptId: string) => first((db) => db.select().from(attempts).where(eq(attempts.attemptId, attemptId))),
+
+    /** Returns the unfinished attempt of an order. */
+    unfinished: (orderToken: string) => first((db) => db.select().from(attempts).where(unfinishedOf(orderToken))),
+
+    /** Returns the newest attempt of an order. */
+    newest: (orderToken: string) =>
+      first((db) =>
+        db
+          .select()
+          .from(attempts)
+          .where(eq(attempts.orderToken, orderToken))
+          .orderBy(desc(attempts.createdAt))
+          .limit(1),
+      ),
+
+    /** Returns the attempts that a provider's notice is about, by their ids or by the ids of their sessions. */
+    findNoticed: (connectionId: string, ids: readonly string[]) =>
+      run((db) =>
+        db
+          .select()
+          .from(attempts)
+          .where(
+            and(
+              eq(attempts.connectionId, connectionId),
+              or(inArray(attempts.attemptId, [...ids]), inArray(attempts.sessionId, [...ids])),
+            ),
+          ),
+      ),
+
+    /** Returns the ids of attempts that are due and that no process works on. */
+    due: (limit: number) =>
+      run((db) =>
+        db
+          .select({ attemptId: attempts.attemptId })
+          .from(attempts)
+          .where(
+            and(
+              lte(attempts.dueAt, sql`now()`),
+              or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`)),
+            ),
+          )
+          .orderBy(asc(attempts.dueAt))
+          .limit(limit),
+      ),
+
+    /** Takes the lease of an attempt, and returns it with the database's time; `undefined` if another process has it. */
+    lease: (attemptId: string) =>
+      first((db) =>
+        db
+          .update(attempts)
+          .set({ leasedUntil: inSeconds(leaseSeconds) })
+          .where(
+            and(
+              eq(attempts.attemptId, attemptId),
+              or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`)),
+            ),
+          )
+          .returning({ ...getTableColumns(attempts), now: sql<Date>`now()`.mapWith(attempts.createdAt) }),
+      ),
+
+    /**
+     * Ends the lease, and makes the attempt due again after a number of seconds; `null` for never. `failed` counts a
+     * further failure in a row.
+     */
+    release: (attemptId: string, { seconds, failed }: { readonly seconds: number | null; readonly failed: boolean }) =>
+      run((db) =>
+        db
+          .update(attempts)
+          .set({
+            leasedUntil: null,
+            dueAt: seconds === null ? null : inSeconds(seconds),
+            failures: failed ? sql`${attempts.failures} + 1` : 0,
+          })
+          .where(eq(attempts.attemptId, attemptId)),
+      ),
+
+    /**
+     * Changes an attempt if it is still in the state that was read. Returns the changed attempt; `undefined` if another
+     * process changed it, or if the order has another unfinished attempt.
+     */
+    async change({ attemptId, state }: Attempt, change: AttemptChange): Promise<Attempt | undefined> {
+      try {
+        return await first((db) =>
+          db
+            .update(attempts)
+            .set({ ...change, changedAt: sql`now()` })
+            .where(and(eq(attempts.attemptId, attemptId), eq(attempts.state, state)))
+            .returning(),
+        );
+      } catch (error) {
+        if (isDuplicate(error)) return undefined;
+        throw error;
+      }
+    },
+
+    /**
+     * Returns the key and the request of the last call of a kind, which are repeated for {@link keyHours} unless the
+     * provider answered with an error. Otherwise stores this request under a new key.
+     */
+    async prepareCall({ attemptId }: Attempt, purpose: string, request: object) {
+      const [last] = await run((db) =>
+        db
+          .select({ key: calls.key, request: calls.request })
+          .from(calls)
+          .where(
+            and(
+              eq(calls.attemptId, attemptId),
+              eq(calls.purpose, purpose),
+              isNull(calls.error),
+              gt(calls.createdAt, inSeconds(-keyHours * 3_600)),
+            ),
+          )
+          .orderBy(desc(calls.callId))
+          .limit(1),
+      );
+      if (last !== undefined) return last;
+      const key = newId('key');
+      await run((db) => db.insert(calls).values({ attemptId, purpose, key, request }));
+      return { key, request };
+    },
+
+    /** Stores that the provider answered a call with an error, so that its key is not used again. */
+    endCall: (key: string, error: string) => run((db) => db.update(calls).set({ error }).where(eq(calls.key, key))),
+
+    /** Returns a merchant's connections on which attempts may start. */
+    connectionsOf: (merchantId: string): Promise<Connection[]> =>
+      run((db) =>
+        db
+          .select()
+          .from(connections)
+          .where(and(eq(connections.merchantId, merchantId), isNull(connections.disconnectedAt)))
+          .orderBy(asc(connections.createdAt)),
+      ),
+
+    /** Returns a connection, even if it was disconnected. */
+    findConnection: (connectionId: string): Promise<Connection | undefined> =>
+      first((db) => db.select().from(connections).where(eq(connections.connectionId, connectionId))),
+
+    /** Returns a payment of the provider `demo`. */
+    findDemoPayment: (sessionId: string) =>
+      first((db) => db.select().from(demoPayments).where(eq(demoPayments.sessionId, sessionId))),
+
+    /** Stores a payment of the provider `demo`, once. */
+    openDemoPayment: (payment: typeof demoPayments.$inferInsert) =>
+      run((db) => db.insert(demoPayments).values(payment).onConflictDoNothing()),
+
+    /** Changes a payment of the provider `demo` if it is in the state `from`. */
+    changeDemoPayment: (
+      sessionId: string,
+      from: (typeof demoPayments.$inferSelect)['state'],
+      change: Partial<typeof demoPayments.$inferInsert>,
+    ) =>
+      run((db) =>
+        db
+          .update(demoPayments)
+          .set(change)
+          .where(and(eq(demoPayments.sessionId, sessionId), eq(demoPayments.state, from)))
+          .returning(),
+      ),
+  };
+}

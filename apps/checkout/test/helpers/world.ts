@@ -1,0 +1,88 @@
+import type { Credentials } from '@order-gateway/domain/accounts';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts';
+import { migrateDatabase } from '@order-gateway/postgres/migrate';
+import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import pino from 'pino';
+import { afterAll, beforeAll } from 'vitest';
+import { type CheckoutOptions, openCheckout } from '../../src/checkout.ts';
+import { checkoutMigrations } from '../../src/store/migrate.ts';
+import { startGateway } from './gateway-process.ts';
+
+/** A gateway with a merchant, and a checkout that takes the merchant's payments. */
+export interface World extends Awaited<ReturnType<typeof openCheckout>> {
+  readonly gatewayUrl: string;
+  readonly merchant: Credentials;
+  readonly options: CheckoutOptions;
+  /** Creates an order of the merchant. Returns the order's token. */
+  createOrder(orderId: string, overrides?: Readonly<Record<string, unknown>>): Promise<string>;
+  /** Returns the order record. */
+  findOrder(orderId: string): Promise<Readonly<Record<string, unknown>>>;
+  /** Sends a form as a browser on a page of the checkout does, and follows no redirect. */
+  post(path: string, form?: Readonly<Record<string, string>>): Promise<Response>;
+  /** Loads a page, and follows no redirect. */
+  get(path: string): Promise<Response>;
+}
+
+const testSecretsKey = new Uint8Array(32).fill(9);
+
+/** Provides a world for the tests of one file. */
+export function useWorld(mode: 'live' | 'test' = 'test'): World {
+  const world = {} as World;
+  const closing: (() => Promise<unknown>)[] = [];
+  beforeAll(async () => {
+    const database = await createMigratedDatabase();
+    closing.push(database.drop);
+    await migrateDatabase(database.url, undefined, checkoutMigrations);
+    const accounts = openAccountAdmin({ url: database.url });
+    const merchant = await accounts.create('Test Shop', mode);
+    const credentials = await accounts.create('Checkout', 'checkout');
+    await accounts.close();
+    const gateway = await startGateway(database.url);
+    closing.push(gateway.stop);
+    const options: CheckoutOptions = {
+      host: '127.0.0.1',
+      port: 0,
+      databaseUrl: database.url,
+      gatewayUrl: gateway.url,
+      gatewayGrpcUrl: gateway.grpcUrl,
+      credentials,
+      secretsKeys: [testSecretsKey],
+    };
+    const checkout = await openCheckout(options, pino({ level: 'silent' }));
+    closing.push(checkout.close);
+    const headers = { 'x-client-id': merchant.clientId, 'x-client-secret': merchant.clientSecret };
+    const url = `http://127.0.0.1:${checkout.port}`;
+    Object.assign(world, checkout, {
+      gatewayUrl: gateway.url,
+      merchant,
+      options,
+      async createOrder(orderId: string, overrides: Readonly<Record<string, unknown>> = {}) {
+        const response = await fetch(`${gateway.url}/order`, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify({ ...validOrderInput({ order_id: orderId }), ...overrides }),
+        });
+        const { order_token } = Object(await response.json());
+        if (typeof order_token !== 'string') throw new Error(`the order ${orderId} was not created`);
+        return order_token;
+      },
+      async findOrder(orderId: string) {
+        const response = await fetch(`${gateway.url}/order/${orderId}`, { headers });
+        return response.json();
+      },
+      post: (path: string, form: Readonly<Record<string, string>> = {}) =>
+        fetch(`${url}${path}`, {
+          method: 'POST',
+          headers: { 'sec-fetch-site': 'same-origin' },
+          body: new URLSearchParams(form),
+          redirect: 'manual',
+        }),
+      get: (path: string) => fetch(`${url}${path}`, { redirect: 'manual' }),
+    });
+  });
+  afterAll(async () => {
+    for (const close of closing.toReversed()) await close();
+  });
+  return world;
+}

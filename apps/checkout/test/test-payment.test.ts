@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { useWorld } from './helpers/world.ts';
+
+const world = useWorld();
+
+/** Chooses the test payment for an order, and returns the path of the attempt. */
+async function startTestPayment(orderToken: string): Promise<string> {
+  const started = await world.post(`/pay/${orderToken}`);
+  expect(started.status).toBe(303);
+  return new URL(started.headers.get('location') ?? '', world.baseUrl).pathname;
+}
+
+const locationOf = (response: Response) => response.headers.get('location') ?? '';
+
+test('a test payment that succeeds pays the order, and the customer returns with its status', async () => {
+  const orderToken = await world.createOrder('paid');
+  const page = await world.get(`/pay/${orderToken}`);
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('Test payment')]);
+  const path = await startTestPayment(orderToken);
+  expect(await (await world.get(path)).text()).toContain('It succeeds');
+  const chosen = await world.post(path, { outcome: 'succeed' });
+  const returned = await world.get(locationOf(chosen));
+  expect(new URL(locationOf(returned)).searchParams.get('order_status')).toBe('PAID');
+  const attemptId = path.split('/').at(-1) ?? '';
+  expect(await world.findOrder('paid')).toMatchObject({ order_status: 'PAID', payment_id: `demo_${attemptId}` });
+  expect(await world.store.find(attemptId)).toMatchObject({ state: 'RECORDED', dueAt: null, failures: 0 });
+});
+
+test('after a declined test payment, the customer can try again', async () => {
+  const orderToken = await world.createOrder('declined');
+  const path = await startTestPayment(orderToken);
+  const returned = await world.get(locationOf(await world.post(path, { outcome: 'decline' })));
+  expect(locationOf(returned)).toBe(`/pay/${orderToken}`);
+  expect(await (await world.get(`/pay/${orderToken}`)).text()).toContain('The payment was declined.');
+  const secondPath = await startTestPayment(orderToken);
+  expect(secondPath).not.toBe(path);
+  await world.get(locationOf(await world.post(secondPath, { outcome: 'succeed' })));
+  expect(await world.findOrder('declined')).toMatchObject({ order_status: 'PAID' });
+});
+
+test('an abandoned test payment stays open, and every tab continues the same one', async () => {
+  const orderToken = await world.createOrder('abandoned');
+  const path = await startTestPayment(orderToken);
+  expect(locationOf(await world.get(locationOf(await world.post(path, { outcome: 'abandon' }))))).toBe(
+    `/pay/${orderToken}`,
+  );
+  expect(await (await world.get(`/pay/${orderToken}`)).text()).toContain('Continue the payment');
+  expect(await startTestPayment(orderToken)).toBe(path);
+});
+
+test('two clicks at the same time open one session', async () => {
+  const orderToken = await world.createOrder('double-click');
+  const [path, otherPath] = await Promise.all([startTestPayment(orderToken), startTestPayment(orderToken)]);
+  expect(otherPath).toBe(path);
+});
+
+test('a form of another site starts nothing', async () => {
+  const orderToken = await world.createOrder('other-site');
+  const response = await fetch(`http://127.0.0.1:${world.port}/pay/${orderToken}`, {
+    method: 'POST',
+    headers: { origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' },
+    redirect: 'manual',
+  });
+  expect([response.status, locationOf(response)]).toEqual([303, `/pay/${orderToken}`]);
+  expect(await world.store.newest(orderToken)).toBeUndefined();
+});
+
+test('an unknown link, and an unknown attempt, are 404', async () => {
+  for (const path of [
+    `/pay/${'A'.repeat(32)}`,
+    '/pay/short',
+    '/back/att_unknown',
+    '/demo/att_unknown',
+    '/hooks/unknown',
+  ])
+    expect([path, (await world.get(path)).status]).toEqual([path, 404]);
+});
