@@ -5,7 +5,7 @@ import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import ipaddr from 'ipaddr.js';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
-import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './demo/demo-merchant.ts';
+import { createDemoConsoleLink, createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './demo/demo-merchant.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
 import { isLoopbackUrl } from './network/ip-address.ts';
@@ -61,7 +61,7 @@ await run(async () => {
     logger.info('the package manager that started the gateway has ended');
     stopOnce();
   });
-  const { gateway, adminPort, demoMerchant } = await opening;
+  const { database, gateway, adminPort, demoMerchant } = await opening;
   if (isStopping) return;
   logger.info(
     {
@@ -79,7 +79,10 @@ await run(async () => {
   if (demoMerchant === undefined) return;
   const url = `${gateway.scheme}://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
   const order = await announceWait('the demo order', createDemoOrder(url, demoMerchant, gateway.baseUrl));
-  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, order));
+  const consoleLink = config.console
+    ? await createDemoConsoleLink(database.url, demoMerchant, gateway.baseUrl)
+    : undefined;
+  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, order, consoleLink));
 });
 
 /** Opens everything that the gateway needs, and closes it again if a part fails. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Credentials } from '@order-gateway/domain/accounts';
-import type { BaseUrl } from '@order-gateway/domain/links';
+import { type Credentials, consoleLimits } from '@order-gateway/domain/accounts';
+import { type BaseUrl, signInLink } from '@order-gateway/domain/links';
 import { formatSigningSecret } from '@order-gateway/domain/webhooks';
-import { createMerchant } from '@order-gateway/postgres/accounts';
+import { createMerchant, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import type { SecretsKeys } from '@order-gateway/runtime/encryption';
 import { messageOf, StartError } from '@order-gateway/runtime/process';
@@ -115,6 +115,17 @@ export async function createDemoOrder(url: string, { clientId, clientSecret }: C
   return undefined;
 }
 
+/** Creates a one-time link to the demo merchant's console. Returns `undefined` if that fails, as for the order. */
+export async function createDemoConsoleLink(url: string, { clientId }: Credentials, baseUrl: BaseUrl) {
+  try {
+    await using accounts = openAccountAdmin({ url });
+    const token = await accounts.createConsoleLink(clientId, { name: 'developer', role: 'manage' });
+    return token === undefined ? undefined : signInLink(baseUrl, token);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Returns the text that `start` prints for developers. The README continues after the last step of this text and uses
  * the same variables.
@@ -123,6 +134,7 @@ export function demoBanner(
   { clientId, clientSecret, signingSecret }: DemoMerchant,
   baseUrl: BaseUrl,
   order: Awaited<ReturnType<typeof createDemoOrder>>,
+  consoleLink: string | undefined,
 ): string {
   const payStep = `Pay the order ${order?.orderId}: open its payment link and click "Simulate a payment".
      No money moves, and the page that stands in for a shop shows what a shop receives:
@@ -140,7 +152,15 @@ export ${variables.join(' \\\n  ')}`;
   const createStep = `Create an order. Send it again to see the replay, or with another amount to see the conflict:
 
 ${createOrderCommand}`;
-  const steps = [...(order === undefined ? [] : [payStep]), variablesStep, createStep];
+  const consoleStep = `Sign in to the demo merchant's console. This link works once, within ${consoleLimits.linkMs / 60_000} minutes:
+
+     ${consoleLink}`;
+  const steps = [
+    ...(order === undefined ? [] : [payStep]),
+    ...(consoleLink === undefined ? [] : [consoleStep]),
+    variablesStep,
+    createStep,
+  ];
   return `
 The gateway is running at ${baseUrl}. Press Ctrl-C to stop it.
 The API reference is at ${baseUrl}/docs.

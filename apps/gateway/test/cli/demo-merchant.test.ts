@@ -3,12 +3,17 @@ import { join } from 'node:path';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
-import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../../src/demo/demo-merchant.ts';
+import {
+  createDemoConsoleLink,
+  createDemoOrder,
+  demoBanner,
+  findOrCreateDemoMerchant,
+} from '../../src/demo/demo-merchant.ts';
 import { createSigningSecrets, newSigningSecret } from '../../src/secrets/signing-secrets.ts';
 import { testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
 import { pressPay } from '../helpers/send-order.ts';
 
-const gateway = useGateway();
+const gateway = useGateway({ hasConsole: true });
 let dataDir: string;
 beforeEach(async () => {
   dataDir = await temporaryFolder();
@@ -50,7 +55,7 @@ test('a later start shows the current signing secret', async () => {
   await endpoints.remove(merchantId, endpointId);
   const withoutEndpoint = await findOrCreate();
   expect(withoutEndpoint).toMatchObject({ clientId, signingSecret: undefined });
-  expect(demoBanner(withoutEndpoint, gateway.baseUrl, undefined)).not.toContain('undefined');
+  expect(demoBanner(withoutEndpoint, gateway.baseUrl, undefined, undefined)).not.toContain('undefined');
 });
 
 test('if a folder is in place of the file, the error names the data folder', async () => {
@@ -67,7 +72,7 @@ test('every start shows the same order until it is paid', async () => {
   await pressPay(first?.paymentLink ?? '');
   const next = await nextStart();
   expect(next?.orderId).toMatch(/^demo-\d{13}$/);
-  expect(demoBanner(credentials, gateway.baseUrl, next)).toContain(`Pay the order ${next?.orderId}: `);
+  expect(demoBanner(credentials, gateway.baseUrl, next, undefined)).toContain(`Pay the order ${next?.orderId}: `);
 });
 
 test('if the demo order cannot be created, nothing is thrown, and the banner does not contain "undefined"', async () => {
@@ -75,5 +80,21 @@ test('if the demo order cannot be created, nothing is thrown, and the banner doe
   const wrong = { ...credentials, clientSecret: 'sk_x' };
   expect(await createDemoOrder('http://127.0.0.1:1', credentials, gateway.baseUrl)).toBeUndefined();
   expect(await createDemoOrder(gateway.url, wrong, gateway.baseUrl)).toBeUndefined();
-  expect(demoBanner(credentials, gateway.baseUrl, undefined)).not.toContain('undefined');
+  expect(demoBanner(credentials, gateway.baseUrl, undefined, undefined)).not.toContain('undefined');
+});
+
+test('the start shows a link that signs in to the console of the demo merchant', async () => {
+  const merchant = await findOrCreate();
+  const link = await createDemoConsoleLink(gateway.databaseUrl, merchant, gateway.baseUrl);
+  const banner = demoBanner(merchant, gateway.baseUrl, undefined, link);
+  const [, shown = ''] = /Sign in to the demo merchant's console\..+?\n +(http\S+)\n/s.exec(banner) ?? [];
+  const signIn = () =>
+    fetch(shown, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      redirect: 'manual',
+    });
+  expect((await signIn()).status).toBe(303);
+  expect((await signIn()).status).toBe(410);
+  expect(await createDemoConsoleLink('postgres://127.0.0.1:1/none', merchant, gateway.baseUrl)).toBeUndefined();
 });
