@@ -11,7 +11,7 @@ import { headersOfFailure } from '../http/problem.ts';
 import { isEmbeddedElsewhere, isFromAnotherSite, startReading } from '../http/requests.ts';
 import type { AddRoutes } from '../http/server.ts';
 import { bodyBytesMax } from '../intake/body/call-body.ts';
-import type { Receive } from '../intake/receive.ts';
+import { type Receive, takeBody } from '../intake/receive.ts';
 import type { Members, Operation } from '../operations/operation.ts';
 import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
@@ -113,9 +113,14 @@ async function visitPage(
     if (failure.kind !== 'unauthenticated') return sendFailure(reply, failure);
     call.fail(failure);
     if (token !== undefined) reply.header('set-cookie', sessionCookie(undefined, baseUrl));
+    const body = formPageOf(page) && (await takeBody(call, startReading(deps, request, reply, { hasEnvelope: false })));
+    const entered = body?.ok ? await readForm(body.value, headers) : undefined;
     return sendHtml(
       reply.code(401),
-      signedOutPage(languageOf(request), openId && `${pathPrefixOf(baseUrl)}/console/openid`),
+      signedOutPage(languageOf(request), {
+        openIdAddress: openId && `${pathPrefixOf(baseUrl)}/console/openid`,
+        entered: entered?.ok ? entered.value.form : undefined,
+      }),
     );
   }
   const sent = await readForm(received.value, headers);
@@ -163,16 +168,36 @@ async function visitPage(
     record: (name, details) =>
       call.run(async () => storedResult(await sessions.record(sessionDigest, { name, details }, call.timeLeftMs()))),
   };
-  if (isPost && !isFormToken(visit.form.get('form_token'), token)) {
-    return sendRejected(reply, visit, visit.texts.otherSite);
-  }
   if (!page.isForAll && !visit.mayManage) return sendRejected(reply, visit, visit.texts.notAllowedText);
+  if (isPost && !isFormToken(visit.form.get('form_token'), token)) return sendFormAgain(reply, visit, page);
   const response = await call.run(async () => success(await page.respond(visit)));
   return sendResponse(reply, visit, response.ok ? response.value : failurePage(visit, response.failure));
 }
 
 function sendRejected(reply: FastifyReply, visit: Visit, text: string): Promise<FastifyReply> {
   return sendResponse(reply, visit, failurePage(visit, { kind: 'permission_denied' }, visit.texts.notAllowed, text));
+}
+
+/**
+ * Returns the page with the form that a page receives. It shows what the request contains. `undefined` if the form has
+ * only a button.
+ */
+function formPageOf({ method, path }: Page): Page | undefined {
+  return method === 'GET' ? undefined : pages.find((other) => other.method === 'GET' && other.path === path);
+}
+
+/** Rejects a form of another session. Sends the form again with what the person entered, but with a valid token. */
+async function sendFormAgain(reply: FastifyReply, visit: Visit, page: Page): Promise<FastifyReply> {
+  const { call, texts } = visit;
+  const rendered = await call.run(async () => success(await formPageOf(page)?.respond(visit)));
+  if (!rendered.ok || rendered.value?.kind !== 'page') return sendRejected(reply, visit, texts.otherSite);
+  const { title, content, failure = { kind: 'permission_denied' } } = rendered.value;
+  return sendResponse(reply, visit, {
+    kind: 'page',
+    title,
+    content: html`<p class="error" role="alert">${texts.formAgain}</p>${content}`,
+    failure,
+  });
 }
 
 async function sendResponse(reply: FastifyReply, visit: Visit, response: Response): Promise<FastifyReply> {

@@ -23,14 +23,31 @@ export function signInPage(language: ConsoleLanguage, { hasEnded = false } = {})
   );
 }
 
-/** Renders the page for people without a session. `openIdAddress` begins a sign-in with OpenID Connect. */
-export function signedOutPage(language: ConsoleLanguage, openIdAddress?: string): Promise<string> {
+interface SignedOut {
+  /** Begins a sign-in with OpenID Connect. */
+  readonly openIdAddress: string | undefined;
+  /** What the person entered in a form before the session ended. */
+  readonly entered: URLSearchParams | undefined;
+}
+
+/**
+ * Renders the page for people without a session. What they entered stays in the page only. Once they are signed in, they
+ * send it to the same address, which shows their form again because the token in it is missing.
+ */
+export function signedOutPage(language: ConsoleLanguage, { openIdAddress, entered }: SignedOut): Promise<string> {
   const texts = textsIn(language);
   const { sessionMs, idleMs } = consoleLimits;
   const text = filled(texts.signedOutText, { hours: sessionMs / 3_600_000, idle: idleMs / minuteMs });
-  const button =
-    openIdAddress === undefined ? '' : html`<p><a class="button main" href="${openIdAddress}">${texts.openId}</a></p>`;
-  return pageWithoutHeader(language, texts.signedOut, html`<p>${text}</p>${button}`);
+  const fields = [...(entered ?? [])].filter(([name]) => name !== 'form_token');
+  const kept =
+    fields.length > 0 &&
+    html`<p>${texts.keptText}</p>
+<form method="post">${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<button class="button">${texts.continue}</button></form>`;
+  const target = kept ? html` target="_blank"` : '';
+  const signIn =
+    openIdAddress && html`<p><a class="button main" href="${openIdAddress}"${target}>${texts.openId}</a></p>`;
+  return pageWithoutHeader(language, texts.signedOut, html`<p>${text}</p>${signIn || ''}${kept || ''}`);
 }
 
 /**

@@ -95,6 +95,20 @@ test('a person with the role `read` sees only the form to sign out, and gets 403
   }
 });
 
+const unescaped = (html: string) =>
+  html
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
+
+const hiddenFieldsIn = (html: string) =>
+  [...html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name = '', value = '']) => [
+    name,
+    unescaped(value),
+  ]);
+
 describe('a form of the console', () => {
   test.each([{ 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { 'sec-fetch-site': 'none' }])(
     'is rejected with 403 unless it comes from the same origin: %j',
@@ -111,6 +125,32 @@ describe('a form of the console', () => {
       expect((await visitor.post('/sign-out', { form_token })).status).toBe(403);
     }
     expect((await visitor.get('/sessions')).status).toBe(200);
+  });
+
+  test.each([
+    ['/new-order', { order_amount: '49.90', order_note: 'Two lines\r\n<b>"quoted" & more</b>' }],
+    ['/webhooks', { url: 'https://shop.example.com/hooks?a=1&b="2"' }],
+    ['/sessions', { name: "Ada O'Neil", role: 'manage' }],
+    ['/brand', { support_email: '<ada@example.com>' }],
+  ])('that is sent to %s after the session has ended comes back as it was, and does nothing', async (path, form) => {
+    const shop = await gateway.newMerchant();
+    const visitor = await signIn(shop);
+    await visitor.post('/sign-out');
+    const signedOut = await visitor.post(path, form);
+    expect([signedOut.status, signedOut.text]).toEqual([401, expect.stringContaining('This page keeps')]);
+    const kept = Object.fromEntries(hiddenFieldsIn(signedOut.text));
+    expect(kept).toEqual(form);
+    const { cookie } = await signIn(shop);
+    const again = await request(`${gateway.url}/console${path}`, { form: kept, headers: { cookie } });
+    expect([again.status, again.text]).toEqual([403, expect.stringContaining('Nothing was done yet')]);
+    for (const text of Object.values(form)) expect(unescaped(again.text)).toContain(text);
+  });
+
+  test('that has only a button is not kept', async () => {
+    const visitor = await signIn(gateway);
+    await visitor.post('/sign-out');
+    const { status, text } = await visitor.post('/sign-out-all', { note: 'x' });
+    expect([status, text]).toEqual([401, expect.not.stringContaining('This page keeps')]);
   });
 
   test('is rejected with 401 without a session', async () => {

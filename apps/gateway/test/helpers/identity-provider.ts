@@ -52,6 +52,11 @@ export async function startIdentityProvider(
       });
       const respond = provider.callback();
       server.on('request', (request, response) => {
+        const hasBasic = request.headers.authorization !== undefined;
+        // oidc-provider accepts either way, whatever its metadata say.
+        if (request.url === '/token' && hasBasic !== (authMethod === 'client_secret_basic')) {
+          return response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}');
+        }
         if (request.url !== '/sign-in') return respond(request, response);
         provider.interactionFinished(request, response, { login: { accountId: 'ada-1' } }).catch((error) => {
           response.writeHead(500).end(String(error));
