@@ -1,45 +1,27 @@
-import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { nameAndMeaning } from '@order-gateway/command/columns';
 import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
-import { ConnectionUrlError, parseConnectionUrl } from '@order-gateway/postgres/connections';
+import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { StartError } from '@order-gateway/runtime/process';
 import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import {
+  anyText,
+  choice,
+  type Environment,
+  numberFrom,
+  onOrOff,
+  optional,
+  port,
+  readVariables,
+  wholeNumber,
+  withDefault,
+} from '@order-gateway/runtime/variables';
 import { distance } from 'fastest-levenshtein';
 import { type AllowedAddresses, isLoopbackUrl } from './network/ip-address.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import type { TlsFiles } from './network/tls.ts';
-
-/** An environment variable. */
-interface Variable<Value> {
-  readonly name: string;
-  readonly help: string;
-  /** The default, as the help text describes it. */
-  readonly defaultText: string;
-  readonly defaultValue: Value | undefined;
-  /** The rule for valid values. It follows the name in the error message, such as `must be a port`. */
-  readonly rule: string;
-  readonly parse: (text: string) => Value | undefined;
-}
-
-/** Defines a variable without a default value. `defaultText` describes what happens if it is not set. */
-function optional<Value>(
-  name: string,
-  defaultText: string,
-  help: string,
-  rule: string,
-  parse: Variable<Value>['parse'],
-): Variable<Value> {
-  return { name, help, defaultText, defaultValue: undefined, rule, parse };
-}
-
-/** Defines a variable whose default value is the parsed `defaultText`. */
-function withDefault<Value>(...variable: Parameters<typeof optional<Value>>) {
-  const [, text, , , parse] = variable;
-  return { ...optional(...variable), defaultValue: parse(text) as Value };
-}
 
 /** The values of `OTEL_TRACES_SAMPLER` that the gateway supports. Their names are those of OpenTelemetry. */
 const samplerNames = [
@@ -57,30 +39,8 @@ const workersMax = 128;
 /** The minimum and maximum number of calls per second. */
 const rates = [1, 1_000_000] as const;
 
-/** How many characters of an invalid value an error message shows. */
-const shownMax = 100;
-
-/** The rule and the parser of values that are kept as they are. */
-const anyText = ['', (text: string) => text] as const;
-
 /** The rule and the parser of a database URL. The rule is empty, because the parser's own error contains it. */
 const databaseUrl = ['', (text: string) => parseConnectionUrl(text) && text] as const;
-
-const onOrOff = choice({ on: true, off: false });
-
-const port = numberFrom([0, 65_535], 'a port');
-
-/** Returns the rule and the parser of a whole number without a sign. */
-function numberFrom([min, max]: readonly [number, number], kind = 'a whole number') {
-  return [`must be ${kind} from ${min} to ${max}`, wholeNumber(min, max)] as const;
-}
-
-/** Returns the rule and the parser of a choice among the names in `values`. */
-function choice<const Value>(values: Readonly<Record<string, Value>>) {
-  const names = Object.keys(values);
-  const rule = names.length === 2 ? names.join(' or ') : `one of ${names.join(', ')}`;
-  return [`must be ${rule}`, (text: string) => (Object.hasOwn(values, text) ? values[text] : undefined)] as const;
-}
 
 /** All variables, keyed by the names under which the code uses their values. .env.example describes them. */
 const variables = {
@@ -307,14 +267,6 @@ export function similarVariables(env: Environment) {
   });
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-type Values = {
-  readonly [Key in keyof typeof variables]:
-    | Exclude<ReturnType<(typeof variables)[Key]['parse']>, undefined>
-    | (typeof variables)[Key]['defaultValue'];
-};
-
 /** The configuration that {@link readConfig} returns. {@link startUsage} explains its variables. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
@@ -323,23 +275,7 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
  * one per line. Each line gives the variable, what is allowed, and the value unless it is a secret.
  */
 export function readConfig(env: Environment) {
-  const problems: string[] = [];
-  const read = <Value>({ name, parse, rule, defaultValue }: Variable<Value>): Value | undefined => {
-    try {
-      const isSecret = secretNames.includes(name);
-      const text = isSecret ? readSecret(env, name) : env[name];
-      if (text === undefined || text === '') return defaultValue;
-      const value = parse(text);
-      if (value !== undefined) return value;
-      problems.push(`${name} ${rule}${isSecret ? '' : `, not ${shown(text)}`}`);
-    } catch (error) {
-      if (error instanceof StartError) problems.push(error.message);
-      else if (error instanceof ConnectionUrlError) problems.push(`${name} ${error.message}`);
-      else throw error;
-    }
-    return defaultValue;
-  };
-  const entries = Object.entries<Variable<unknown>>(variables).map(([key, variable]) => [key, read(variable)]);
+  const { values: read, problems } = readVariables(variables, secretNames, env);
   const {
     tlsCertFile,
     tlsKeyFile,
@@ -351,7 +287,7 @@ export function readConfig(env: Environment) {
     openIdClientId,
     openIdClientSecret,
     ...values
-  }: Values = Object.fromEntries(entries);
+  } = read;
   const tls: TlsFiles | undefined =
     tlsCertFile && tlsKeyFile
       ? { certFile: tlsCertFile, keyFile: tlsKeyFile, clientCaFile: tlsClientCaFile }
@@ -381,37 +317,6 @@ export function readConfig(env: Environment) {
     openId,
     tracesSampler: hasCollector && { name: samplerName, share: sampledShare },
   };
-}
-
-/**
- * Reads a secret from its variable, or from the file that its `_FILE` variable names, without surrounding white space.
- */
-function readSecret(env: Environment, name: string): string | undefined {
-  const fileName = `${name}_FILE`;
-  const file = env[fileName];
-  if (!file) return env[name];
-  if (env[name]) throw new StartError(`${name} and ${fileName} are both set: set only one of them`);
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new StartError(
-      `${fileName} must be a file that can be read, not ${shown(file)} (${(error as NodeJS.ErrnoException).code})`,
-    );
-  }
-  if (text === '') throw new StartError(`${fileName} must be a file with a value, but ${shown(file)} is empty`);
-  return text;
-}
-
-/** Formats an invalid value on one line, shortened and without the user and password of a URL. */
-function shown(text: string): string {
-  const value = text.replace(/\/\/[^/]*@/, '//...@');
-  return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);
-}
-
-/** Returns a parser of whole numbers without a sign. It returns `undefined` for any other text. */
-function wholeNumber(min: number, max: number): (text: string) => number | undefined {
-  return (text) => (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined);
 }
 
 /** Parses a rate in calls per second. Returns `undefined` if the text is not a whole number in the allowed range. */

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { InvalidValue } from '@order-gateway/runtime/variables';
 import { afterAll, expect, test, vi } from 'vitest';
-import { ConnectionUrlError, parseConnectionUrl } from './connection-url.ts';
+import { parseConnectionUrl } from './connection-url.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-connection-url-'));
 const invalidCertificateFile = join(folder, 'not-a-certificate.crt');
@@ -70,7 +71,7 @@ test.each([
     'must hold a certificate in PEM',
   ],
 ])('parsing %s reports %j without the password', (url, message) => {
-  expect(() => parseConnectionUrl(url)).toThrow(ConnectionUrlError);
+  expect(() => parseConnectionUrl(url)).toThrow(InvalidValue);
   expect(() => parseConnectionUrl(url)).toThrow(message);
   expect(() => parseConnectionUrl(url)).not.toThrow('hidden');
 });

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+import { InvalidValue } from '@order-gateway/runtime/variables';
 
 /** The values of `sslmode`, which are those of libpq. */
 const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
@@ -31,22 +32,18 @@ export interface TlsSettings {
   optionsFor(host: string): ConnectionOptions;
 }
 
-/** The connection URL is not valid. The message completes "DATABASE_URL …" and contains no password. */
-export class ConnectionUrlError extends Error {
-  override name = 'ConnectionUrlError';
-}
-
 const urlParts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
 
 /**
  * Parses a connection URL. Without `sslmode`, the certificate of a remote host must be valid, because the driver sends
- * the password in plain text to a server that asks for it. Throws {@link ConnectionUrlError}.
+ * the password in plain text to a server that asks for it. Throws {@link InvalidValue}: its message completes "DATABASE_URL …"
+ * and contains no password.
  */
 export function parseConnectionUrl(text: string): ConnectionUrl {
   const [, hosts = '', path = '', query = ''] = urlParts.exec(text) ?? [];
   // Only the driver can parse several hosts, so only the first host of a list is checked.
   if (!(urlParts.test(text) && URL.canParse(text.replace(hosts, hosts.split(',')[0] ?? ''))))
-    throw new ConnectionUrlError('must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE');
+    throw new InvalidValue('must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE');
   const parameters = new URLSearchParams(query);
   const rootFile = parameters.get('sslrootcert') || undefined;
   const mode = modeOf(parameters.get('sslmode') || parameters.get('ssl') || undefined, hosts, rootFile);
@@ -79,7 +76,7 @@ function modeOf(text: string | undefined, hosts: string, rootFile: string | unde
   if (text === undefined) return rootFile === undefined && hosts.split(',').every(isLocal) ? 'disable' : 'verify-full';
   const mode = tlsModes.find((known) => known === text);
   if (mode === undefined)
-    throw new ConnectionUrlError(`has sslmode ${JSON.stringify(text)}, which must be one of ${tlsModes.join(', ')}`);
+    throw new InvalidValue(`has sslmode ${JSON.stringify(text)}, which must be one of ${tlsModes.join(', ')}`);
   // As in libpq, naming a root certificate requests verification of the server's certificate.
   return mode === 'require' && rootFile !== undefined ? 'verify-ca' : mode;
 }
@@ -101,12 +98,12 @@ function readRootCertificate(file: string): string {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new ConnectionUrlError(`has sslrootcert ${JSON.stringify(file)}, which can't be read (${code})`);
+    throw new InvalidValue(`has sslrootcert ${JSON.stringify(file)}, which can't be read (${code})`);
   }
   try {
     new X509Certificate(text);
   } catch {
-    throw new ConnectionUrlError(`has sslrootcert ${JSON.stringify(file)}, which must hold a certificate in PEM`);
+    throw new InvalidValue(`has sslrootcert ${JSON.stringify(file)}, which must hold a certificate in PEM`);
   }
   rootCertificates.set(file, text);
   return text;

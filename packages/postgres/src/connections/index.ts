@@ -1,5 +1,5 @@
 export { createConnectionEvents, type DatabaseClient, openClient } from './client.ts';
-export { ConnectionUrlError, parseConnectionUrl } from './connection-url.ts';
+export { parseConnectionUrl } from './connection-url.ts';
 export { ConnectionLost, isDuplicate, redact } from './errors.ts';
 export { inspectServer } from './inspect-server.ts';
 export * from './server-probe.ts';

@@ -1,0 +1,26 @@
+import { createLogger, flushLogger, standardOutput } from '@order-gateway/runtime/logger';
+import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
+import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import manifest from '../package.json' with { type: 'json' };
+import { openCheckout } from './checkout.ts';
+import { credentialsOf, readConfig, startUsage } from './config.ts';
+import { openDatabase } from './store/database.ts';
+
+await run(async () => {
+  const [argument] = process.argv.slice(2);
+  if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);
+  if (argument === '--version' || argument === '-V') return void process.stdout.write(`${manifest.version}\n`);
+  if (argument !== undefined) throw new UsageError(`Unknown argument ${argument}. Use --help.`);
+  const config = readConfig(process.env);
+  const credentials = credentialsOf(config);
+  const logger = createLogger(standardOutput(), config.logLevel);
+  const secretsKeys = await findSecretsKeys(config);
+  const database = await openDatabase(config);
+  const checkout = await openCheckout({ ...config, credentials, secretsKeys, databaseUrl: database.url }, logger);
+  onStopSignal(async () => {
+    await checkout.close();
+    await database.close();
+    await flushLogger(logger);
+  });
+  logger.info({ version: manifest.version, base_url: checkout.baseUrl, port: checkout.port }, 'checkout ready');
+});
