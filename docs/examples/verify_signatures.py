@@ -37,13 +37,17 @@ def is_signed_webhook(headers, body, secret):
 
 
 def is_signed_return(query, secret):
-    """The signature is the hex HMAC of the parameters, escaped and joined as for the checksum. Each must occur once."""
+    """The signature is the hex HMAC of the parameters, escaped and joined as for the checksum. Each must occur once.
+
+    For a day after another secret begins to sign, there is a signature with the previous secret too.
+    """
     if any(len(query.get(name, [])) != 1 for name in [*RETURN_NAMES, "signature"]):
         return False
     values = [query[name][0].replace("\\", "\\\\").replace("|", "\\|") for name in RETURN_NAMES]
     expected = "v1=" + hmac_of(secret, "|".join(values).encode()).hex()
-    matches = hmac.compare_digest(query["signature"][0].encode(), expected.encode())
-    return is_recent(query["signed_at"][0], 3_600) and matches
+    signatures = [query["signature"][0], *query.get("previous_signature", [])]
+    matches = [hmac.compare_digest(signature.encode(), expected.encode()) for signature in signatures]
+    return is_recent(query["signed_at"][0], 3_600) and any(matches)
 
 
 secret = os.environ["SIGNING_SECRET"]

@@ -108,7 +108,7 @@ export function createInMemoryOrderStore(
     ...({ kind: 'found', order } as const),
     merchant: {
       ...({ name: nameOf(order.merchantId), mode: 'live', isDisabled: false } as const),
-      signingSecret: null,
+      returnSecrets: [],
       brand: null,
     },
   });

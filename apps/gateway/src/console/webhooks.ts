@@ -224,9 +224,10 @@ async function confirmDeletion(visit: Visit): Promise<Response> {
   const { texts, link, formToken, perform } = visit;
   const found = await perform<Endpoint>(method.getWebhookEndpoint, { id: visit.params.id });
   if (!found.ok) return failurePage(visit, found.failure);
-  const { id, url } = found.value.endpoint;
+  const { id, url, signs_returns } = found.value.endpoint;
   const content = html`<form class="card" method="post">${formToken}
 <p>${filled(texts.deleteText, { url })}</p>
+${signs_returns ? html`<p>${texts.signsReturns}</p>` : ''}
 <p class="actions"><button class="button danger">${texts.delete}</button><a href="${link(`/webhooks/${id}`)}">${texts.back}</a></p>
 </form>`;
   return page(texts.deleteTitle, content);

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { demoReturnPage, demoReturnPath } from '../demo/demo-return-page.ts';
 import type { Demo, GatewayDeps } from '../gateway-deps.ts';
 import type { Call } from '../intake/call.ts';
+import { returnSigning } from '../operations/payments.ts';
 import { resultOf } from '../operations/stored-orders.ts';
 import { pageHeaders, sendLinkFailure } from './payment-pages.ts';
 
@@ -42,12 +43,7 @@ async function findReturned(
   return resultOf(call, await store.findForPage(order.value.order.orderToken, call.timeLeftMs()), notFound);
 }
 
-function checkSignature(
-  { signingSecrets, now }: GatewayDeps,
-  { order, merchant }: LinkedOrder,
-  query: URLSearchParams,
-): SignatureCheck {
-  const { signingSecret } = merchant;
-  const secret = signingSecret === null ? undefined : signingSecrets?.decrypt(order.merchantId, signingSecret);
-  return secret === undefined ? 'missing' : checkReturn(query, { secret, signedAtSeconds: now() / 1_000 });
+function checkSignature(deps: GatewayDeps, link: LinkedOrder, query: URLSearchParams): SignatureCheck {
+  const signing = returnSigning(deps, link);
+  return signing === undefined ? 'missing' : checkReturn(query, signing);
 }

@@ -18,7 +18,7 @@ import {
   parsePayment,
 } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { returnUrlFor } from '@order-gateway/domain/signing';
+import { type ReturnSigning, returnUrlFor } from '@order-gateway/domain/signing';
 import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
 import { orderRecord } from './orders.ts';
 import { storageFailure } from './retry-after.ts';
@@ -160,11 +160,16 @@ function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 
  * Returns the complete URL that takes the customer back to the merchant, with the order's current status. The URL is
  * signed if the merchant has a signing secret that SECRETS_KEY can decrypt.
  */
-export function returnLink(
+export function returnLink(deps: Pick<OperationDeps, 'signingSecrets' | 'now'>, link: LinkedOrder): string {
+  return returnUrlFor(link.order, returnSigning(deps, link));
+}
+
+/** Returns how the return link of an order is signed now; `undefined` if it is not signed. */
+export function returnSigning(
   { signingSecrets, now }: Pick<OperationDeps, 'signingSecrets' | 'now'>,
   { order, merchant }: LinkedOrder,
-): string {
-  const { signingSecret } = merchant;
-  const secret = signingSecret === null ? undefined : signingSecrets?.decrypt(order.merchantId, signingSecret);
-  return returnUrlFor(order, secret && { secret, signedAtSeconds: Math.floor(now() / 1_000) });
+): ReturnSigning | undefined {
+  const decrypt = (stored: Uint8Array) => signingSecrets?.decrypt(order.merchantId, stored);
+  const [secret, previousSecret] = merchant.returnSecrets.map(decrypt);
+  return secret && { secret, previousSecret, signedAtSeconds: Math.floor(now() / 1_000) };
 }

@@ -13,6 +13,7 @@ import {
   parseEndpoint,
   parseFailedSince,
   redeliveredMax,
+  returnSigner,
   type WebhookDelivery,
   type WebhookEndpoint,
 } from '@order-gateway/domain/webhooks';
@@ -163,10 +164,11 @@ function urlFailure(url: string, allowed: AllowedAddresses): Failure | undefined
   return problem === undefined ? undefined : { kind: 'webhook_url_not_allowed', reason: `The URL ${problem}.` };
 }
 
-/** Lists the merchant's endpoints, oldest first. The secret of the oldest one signs return URLs. */
+/** Lists the merchant's endpoints, oldest first. */
 async function listEndpoints(managed: Managed, merchantId: AccountId): Promise<readonly FoundEndpoint[]> {
   const endpoints = await managed.list(merchantId);
-  return endpoints.map((endpoint, index) => ({ endpoint, signsReturns: index === 0 }));
+  const signer = returnSigner(endpoints);
+  return endpoints.map((endpoint) => ({ endpoint, signsReturns: endpoint === signer }));
 }
 
 async function findEndpoint(

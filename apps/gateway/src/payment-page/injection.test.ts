@@ -25,7 +25,7 @@ function orderWith(fields: Partial<OrderFields>): Order {
 }
 
 function merchantNamed(name: string, mode: MerchantMode = 'live'): LinkedOrder['merchant'] {
-  return { name, mode, isDisabled: false, signingSecret: null, brand: null };
+  return { name, mode, isDisabled: false, returnSecrets: [], brand: null };
 }
 
 const fixed = fixedDeps(createMemoryLogger().logger);

@@ -49,5 +49,5 @@ test('one merchant can take half of the slots, and a second merchant half of the
 
 function linkTo(token: string, merchantId: AccountId): LinkedOrder {
   const order = { ...sampleOrder(merchantId), orderToken: token as OrderToken };
-  return { order, merchant: { name: 'Shop', mode: 'live', isDisabled: false, signingSecret: null, brand: null } };
+  return { order, merchant: { name: 'Shop', mode: 'live', isDisabled: false, returnSecrets: [], brand: null } };
 }

@@ -29,7 +29,7 @@ const merchant = {
   name: 'Blue Bottle Roasters',
   mode: 'live',
   isDisabled: false,
-  signingSecret: null,
+  returnSecrets: [],
   brand: null,
 } as const;
 const lease = { checkoutId: 2 as AccountId, attemptId: 'a-1', endsAtMs: nowMs + 600_000, isLive: true };

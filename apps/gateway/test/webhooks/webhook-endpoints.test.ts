@@ -130,27 +130,70 @@ test('loopback URLs are allowed if webhooks may be sent to this machine, as with
   expect([body.code, body.detail]).toEqual(['webhook_url_not_allowed', 'The URL must begin with https://.']);
 });
 
-test('the oldest endpoint signs return URLs, and after its deletion the next oldest does', async () => {
-  const merchant = await gateway.newMerchant();
-  const [oldest, next] = [
-    await create(merchant, 'https://shop.invalid/1'),
-    await create(merchant, 'https://shop.invalid/2'),
-  ];
-  expect([oldest.signs_returns, next.signs_returns]).toEqual([true, false]);
-  const { payment_link } = await createOrder(merchant, 'signed');
-  const isSignedBy = async ({ signing_secret }: { signing_secret: string }) => {
+test.each([
+  [[], 'first', undefined],
+  [['rotate first'], 'first renewed', 'first'],
+  [['delete first'], 'second', 'first'],
+  [['delete first', 'wait a day'], 'second', undefined],
+  [['disable first'], 'second', 'first'],
+  [['disable first', 'wait a day'], 'second', undefined],
+  [['disable first', 'delete first'], 'second', 'first'],
+  [['get 410 first'], 'second', 'first'],
+  [['rotate second', 'disable first'], 'second renewed', 'first'],
+  [['disable second'], 'first', undefined],
+  [['delete second'], 'first', undefined],
+  [['disable first', 'disable second'], 'second', 'first'],
+  [['disable second', 'disable first', 'delete first'], 'second', 'first'],
+  [['disable first', 'wait a day', 'enable first'], 'first', 'second'],
+  [['disable first', 'disable second', 'wait a day', 'enable second'], 'second', undefined],
+  [['disable first', 'disable second', 'wait a day', 'create third'], 'third', 'second'],
+  [['create third', 'disable third'], 'first', undefined],
+])(
+  'of two endpoints, after %j, the secret of %s signs return links, and for a day that of %s too',
+  async (steps, signer, previous) => {
+    const merchant = await gateway.newMerchant();
+    const ids = new Map<string, string>();
+    const secrets = new Map<string, string>();
+    const ofMerchant = () => `endpoint_id in (${[...ids.values()].map((id) => `'${id}'`)})`;
+    const run = (query: string) => runQuery(gateway.databaseUrl, query);
+    const perform = async (step: string) => {
+      const [, action = '', name = ''] = /^(.+) (\w+)$/.exec(step) ?? [];
+      const path = `/webhook_endpoints/${ids.get(name)}`;
+      if (step === 'wait a day') {
+        await run(`update webhook_endpoints set disabled_at = disabled_at - interval '25 hours',
+        previous_ends_at = previous_ends_at - interval '25 hours' where ${ofMerchant()}`);
+      } else if (action === 'create') {
+        const { id, signing_secret } = await create(merchant, `https://shop.invalid/${name}`);
+        ids.set(name, id);
+        secrets.set(name, signing_secret);
+      } else if (action === 'rotate') {
+        secrets.set(`${name} renewed`, (await callJson(merchant, 'POST', `${path}/rotate_secret`)).body.signing_secret);
+      } else if (action === 'get 410') {
+        await run(`update webhook_endpoints set disabled_at = now() where endpoint_id = '${ids.get(name)}'`);
+      } else if (action === 'delete') {
+        expect((await callJson(merchant, 'DELETE', path)).status).toBe(200);
+      } else {
+        expect((await callJson(merchant, 'PATCH', path, { status: `${action}d` })).status).toBe(200);
+      }
+    };
+    for (const step of ['create first', 'create second', ...steps]) await perform(step);
+    const { payment_link } = await createOrder(merchant, 'signed');
     const { body } = await callJson(merchant, 'GET', new URL(payment_link).pathname);
-    return verifyReturn(body.return_url, signing_secret).then(
-      () => true,
-      () => false,
-    );
-  };
-  expect(await isSignedBy(oldest)).toBe(true);
-  await callJson(merchant, 'DELETE', `/webhook_endpoints/${oldest.id}`);
-  await expect.poll(() => isSignedBy(next)).toBe(true);
-  const { body } = await callJson(merchant, 'GET', `/webhook_endpoints/${next.id}`);
-  expect(body.signs_returns).toBe(true);
-});
+    const signedWith = async (name: string) => {
+      const { searchParams } = new URL(body.return_url);
+      const signature = searchParams.get(name);
+      searchParams.delete('previous_signature');
+      searchParams.set('signature', signature ?? '');
+      for (const [name, secret] of secrets)
+        if (await verifyReturn(searchParams, secret).catch(() => false)) return name;
+      return undefined;
+    };
+    expect([await signedWith('signature'), await signedWith('previous_signature')]).toEqual([signer, previous]);
+    const { body: listed } = await callJson(merchant, 'GET', '/webhook_endpoints');
+    const signing = listed.endpoints.filter((endpoint: { signs_returns: boolean }) => endpoint.signs_returns);
+    expect(signing).toMatchObject([{ id: ids.get(signer.replace(' renewed', '')) }]);
+  },
+);
 
 test('with SELF_SERVICE=off, operations on endpoints, client secrets and brands are denied, and the error says why', async () => {
   const withoutSelfService = await runGateway({ selfService: false });

@@ -67,6 +67,19 @@ test('verifyReturn accepts any of several secrets', async () => {
   expect(await verifyReturn(query, [otherSecret, secret])).toMatchObject({ order_status: 'PAID' });
 });
 
+test('verifyReturn accepts the previous signature, but only once', async () => {
+  const { signature } = parameters;
+  const renewed = new URLSearchParams({
+    ...parameters,
+    signature: `v1=${'0'.repeat(64)}`,
+    previous_signature: signature,
+  });
+  expect(await verifyReturn(renewed, [secret])).toMatchObject({ order_status: 'PAID' });
+  await expect(verifyReturn(renewed, otherSecret)).rejects.toThrow(SignatureError);
+  renewed.append('previous_signature', signature);
+  await expect(verifyReturn(renewed, secret)).rejects.toThrow(SignatureError);
+});
+
 test.each([
   ['a different secret', query, otherSecret],
   ['a different order_id', query.replace('web-1001', 'web-1002'), secret],

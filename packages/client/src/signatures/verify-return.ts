@@ -1,7 +1,7 @@
 import { SignatureError } from '../errors.ts';
 import type { OrderStatus } from '../types.ts';
 import { joinEscaped } from './order-checksum.ts';
-import { bytesOf, checkSignedAt, isSigned } from './signatures.ts';
+import { type Bytes, bytesOf, checkSignedAt, isSigned } from './signatures.ts';
 
 /** The content of a signed return: the order, and its status when the gateway signed the address. */
 export interface SignedReturn {
@@ -19,7 +19,8 @@ export interface SignedReturn {
  * order before you ship.
  *
  * @param address The requested URL, its path with the query, or the query alone.
- * @param secrets Your signing secret, `whsec_…`, or several during a rotation.
+ * @param secrets Your signing secret, `whsec_…`, or several during a rotation. For 24 hours after another secret begins
+ *   to sign, the previous one is accepted too.
  * @param options.toleranceSeconds 3,600 by default: the customer may stay on the page before returning.
  */
 export async function verifyReturn(
@@ -37,18 +38,23 @@ export async function verifyReturn(
   const serviceOrderId = parameterOf('service_order_id');
   const status = parameterOf('order_status');
   const signedAt = parameterOf('signed_at');
-  const signature = parameterOf('signature');
+  const names = query.has('previous_signature') ? ['signature', 'previous_signature'] : ['signature'];
+  const signatures = names.map(parameterOf).map(signatureBytes);
   checkSignedAt(signedAt, toleranceSeconds);
   const data = bytesOf(joinEscaped([orderId, serviceOrderId, status, signedAt]));
-  const [, hex] = /^v1=([0-9a-f]{64})$/.exec(signature) ?? [];
-  const bytes = Uint8Array.from(hex?.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
-  if (!(await isSigned(data, [bytes], [secrets].flat()))) throw new SignatureError('The signature does not match');
+  if (!(await isSigned(data, signatures, [secrets].flat()))) throw new SignatureError('The signature does not match');
   return {
     order_id: orderId,
     service_order_id: Number(serviceOrderId),
     order_status: status as OrderStatus,
     signed_at: new Date(Number(signedAt) * 1_000),
   };
+}
+
+/** Returns the bytes of a signature; none if its form is wrong. */
+function signatureBytes(signature: string): Bytes {
+  const [, hex] = /^v1=([0-9a-f]{64})$/.exec(signature) ?? [];
+  return Uint8Array.from(hex?.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
 }
 
 function queryOf(address: string): URLSearchParams {

@@ -28,8 +28,11 @@ export interface LinkedOrder {
     readonly mode: MerchantMode;
     /** Whether the merchant is disabled, so that no new payment may start. */
     readonly isDisabled: boolean;
-    /** The encrypted secret that signs the return; `null` if the merchant has none. */
-    readonly signingSecret: Uint8Array | null;
+    /**
+     * The encrypted secrets that sign the return: the current one, and the one that it replaced in the last 24 hours.
+     * Empty if the merchant has none.
+     */
+    readonly returnSecrets: readonly Uint8Array[];
     /** How the page looks; `null`: the default. */
     readonly brand: Brand | null;
   };

@@ -114,6 +114,20 @@ describe('returnUrlFor with signing', () => {
     );
   });
 
+  it('adds the same signature with the previous secret, if there is one', () => {
+    const previousSecret = new Uint8Array(32).fill(8);
+    const order = orderWith({ order_id: 'A-1' });
+    const signatureOf = (secret: Uint8Array) =>
+      new URL(returnUrlFor(order, { ...signing, secret })).searchParams.get('signature');
+    const { searchParams } = new URL(returnUrlFor(order, { ...signing, previousSecret }));
+    expect([searchParams.get('signature'), searchParams.get('previous_signature')]).toEqual([
+      signatureOf(signing.secret),
+      signatureOf(previousSecret),
+    ]);
+    const renewed = { ...signing, secret: previousSecret, previousSecret: signing.secret };
+    expect(checkReturn(searchParams, renewed)).toBe('valid');
+  });
+
   it('signs the parameters that the merchant reads from the query, for every order_id', () => {
     fc.assert(
       fc.property(anyOrderId, (orderId) => {

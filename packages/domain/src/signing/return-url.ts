@@ -6,14 +6,16 @@ import { joinEscaped, signText } from '../signed-text.ts';
 export interface ReturnSigning {
   /** The merchant's signing secret, 32 bytes. */
   readonly secret: Uint8Array;
+  /** The secret that `secret` replaced in the last 24 hours. */
+  readonly previousSecret?: Uint8Array | undefined;
   /** Seconds since 1970-01-01 UTC. */
   readonly signedAtSeconds: number;
 }
 
 /**
  * Returns the address to which the customer returns: the merchant's return_url with order_id, service_order_id and
- * order_status set in its query. With signing, it also has signed_at and the signature over these four. The rest of the
- * URL stays as it was sent. The token is not added, because anyone who reads the merchant's logs could open the payment
+ * order_status set in its query. With signing, it also has signed_at and the signature over these four, and
+ * previous_signature, made with the previous secret, if there is one. The rest of the URL stays as it was sent. The token is not added, because anyone who reads the merchant's logs could open the payment
  * page with it.
  */
 export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, signing?: ReturnSigning): string {
@@ -42,15 +44,19 @@ const signedNames = ['order_id', 'service_order_id', 'order_status', 'signed_at'
 /** The result when a merchant checks the signature of a return URL. */
 export type SignatureCheck = 'valid' | 'missing' | 'too_old' | 'wrong';
 
-/** Checks the query of a return as a merchant does, with the secret that signs returns and the current time. */
-export function checkReturn(query: URLSearchParams, { secret, signedAtSeconds: now }: ReturnSigning): SignatureCheck {
+/** Checks the query of a return as a merchant does, with the secrets that sign returns and the current time. */
+export function checkReturn(query: URLSearchParams, signing: ReturnSigning): SignatureCheck {
+  const { secret, previousSecret, signedAtSeconds: now } = signing;
   const signature = query.get('signature');
   if (signature === null) return 'missing';
   const isRepeated = [...signedNames, 'signature'].some((name) => query.getAll(name).length !== 1);
   const values = signedNames.map((name) => query.get(name) ?? '');
-  const expected = Buffer.from(signText(joinEscaped(values), secret));
   const received = Buffer.from(signature);
-  const isMatch = received.length === expected.length && timingSafeEqual(received, expected);
+  const isSignedWith = (key: Uint8Array) => {
+    const expected = Buffer.from(signText(joinEscaped(values), key));
+    return received.length === expected.length && timingSafeEqual(received, expected);
+  };
+  const isMatch = isSignedWith(secret) || (previousSecret !== undefined && isSignedWith(previousSecret));
   if (isRepeated || !isMatch) return 'wrong';
   return now - Number(query.get('signed_at')) <= toleranceSeconds ? 'valid' : 'too_old';
 }
@@ -62,10 +68,15 @@ export function hostOf(url: string): string {
 
 function signed<Parameters extends Record<string, string>>(
   parameters: Parameters,
-  { secret, signedAtSeconds }: ReturnSigning,
+  { secret, previousSecret, signedAtSeconds }: ReturnSigning,
 ) {
   const all = { ...parameters, signed_at: String(signedAtSeconds) };
-  return { ...all, signature: signText(joinEscaped(Object.values(all)), secret) };
+  const text = joinEscaped(Object.values(all));
+  return {
+    ...all,
+    signature: signText(text, secret),
+    ...(previousSecret && { previous_signature: signText(text, previousSecret) }),
+  };
 }
 
 const urlParts = /^([^?#]*)(\?[^#]*)?(#.*)?$/s;

@@ -5,7 +5,7 @@ import type { DeliveryListFilter } from './parse-delivery-list.ts';
 import type { EndpointSettings } from './parse-webhook-endpoint.ts';
 import type { DeliveryStatus } from './webhook-endpoint.ts';
 
-/** How long deliveries are also signed with the previous secret after a rotation. */
+/** How long deliveries and return links are also signed with the previous secret after a rotation. */
 export const secretOverlapHours = 24;
 
 /** The maximum number of deliveries that one call of `redeliverFailed` queues again. */
@@ -18,13 +18,27 @@ export interface WebhookEndpoint {
   /** The types of events that are delivered; `null`: all. */
   readonly eventTypes: readonly EventType[] | null;
   readonly signingSecret: Uint8Array;
-  /** The secret before a rotation, which still signs deliveries; `null` if there is none. */
+  /**
+   * The secret before a rotation, or of the endpoint that signed return links before this one. It still signs
+   * deliveries. `null` if there is none.
+   */
   readonly previousSecret: Uint8Array | null;
   readonly createdAt: StoredTime;
   /** Set if deliveries have stopped: the merchant disabled the endpoint, or it responded with 410. */
   readonly disabledAt: StoredTime | null;
   /** Set while the latest attempt failed. */
   readonly failingSince: StoredTime | null;
+}
+
+/**
+ * Returns the endpoint whose secret signs a merchant's return links: the oldest one that is enabled. Without any, the
+ * one that was disabled last continues to sign. `endpoints` are in the order of their creation.
+ */
+export function returnSigner<Endpoint extends Pick<WebhookEndpoint, 'disabledAt'>>(
+  endpoints: readonly Endpoint[],
+): Endpoint | undefined {
+  const enabled = endpoints.find(({ disabledAt }) => disabledAt === null);
+  return enabled ?? endpoints.toSorted((a, b) => Number(b.disabledAt) - Number(a.disabledAt))[0];
 }
 
 /** A delivery as it is stored, with the event that it delivers. */
@@ -60,7 +74,7 @@ export function deliveryStatusOf({
 
 /** The webhook endpoints of merchants and their deliveries. The audit log records every change. */
 export interface WebhookStore {
-  /** Returns the merchant's endpoints, oldest first. The oldest endpoint's secret signs return URLs. */
+  /** Returns the merchant's endpoints, oldest first. */
   list(merchantId: AccountId): Promise<readonly WebhookEndpoint[]>;
 
   /**
@@ -90,7 +104,11 @@ export interface WebhookStore {
    */
   rotate(merchantId: AccountId, endpointId: string, signingSecret: Uint8Array): Promise<boolean>;
 
-  /** Removes an endpoint and discards its pending deliveries. Returns whether the merchant had it. */
+  /**
+   * Removes an endpoint and discards its pending deliveries. If its secret signs return links, it is kept as the
+   * previous secret of the next signer, unless that has a previous secret of its own. Returns whether the merchant had
+   * the endpoint.
+   */
   remove(merchantId: AccountId, endpointId: string): Promise<boolean>;
 
   /**

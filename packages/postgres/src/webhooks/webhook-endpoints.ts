@@ -5,6 +5,7 @@ import {
   type DeliveryStatus,
   endpointsMax,
   redeliveredMax,
+  returnSigner,
   secretOverlapHours,
   type WebhookStore,
 } from '@order-gateway/domain/webhooks';
@@ -65,14 +66,14 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
     ...endpoints,
 
     /**
-     * Returns the merchant with this client id and its endpoints as `list` returns them; `undefined` if there is no
-     * such merchant.
+     * Returns the merchant with this client id, its endpoints as `list` returns them, and among them the endpoint that
+     * signs return links; `undefined` if there is no such merchant.
      */
     find: async (clientId: string) => {
       const account = await run((db) => findAccount(db, clientId));
       if (account?.kind !== 'merchant') return undefined;
       const found = await endpoints.list(account.id);
-      return { merchantId: account.id, endpoint: found[0], endpoints: found };
+      return { merchantId: account.id, endpoint: returnSigner(found), endpoints: found };
     },
 
     /**
@@ -160,11 +161,11 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
     merchantId: AccountId,
     action: Omit<Action, 'clientId'>,
     statement: (db: PostgresJsDatabase) => SQLWrapper,
-    details?: SQL,
+    { details, also = [] }: { readonly details?: SQL; readonly also?: readonly SQL[] } = {},
   ) =>
     run((db) => {
       const clientId = sql`(select client_id from ${accounts} where id = ${merchantId})`;
-      return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, details && { details });
+      return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, { ...(details && { details }), also });
     });
 
   /** Makes and records a change of one row. Returns whether a row was changed. */
@@ -190,12 +191,14 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
         // Only the host is recorded, because the path may contain a secret of the receiver.
         { name: 'webhook.create', details: { host: new URL(url).host, event_types: eventTypes?.join() ?? null } },
         () => sql`
-          insert into ${webhookEndpoints} (merchant_id, endpoint_id, url, event_types, signing_secret, disabled_at)
+          insert into ${webhookEndpoints}
+            (merchant_id, endpoint_id, url, event_types, signing_secret, disabled_at, previous_secret, previous_ends_at)
           select ${merchantId}::bigint, 'we_' || replace(gen_random_uuid()::text, '-', ''), ${url}::text, ${types}::text[],
-            ${signingSecret}::bytea, ${disabledAt?.toISOString() ?? null}::timestamptz
+            ${signingSecret}::bytea, ${disabledAt?.toISOString() ?? null}::timestamptz, signer.signing_secret, signer.ends_at
+          from (select) as new_endpoint left join ${signerOf(merchantId)} as signer on signer.disabled_at is not null
           where (select count(*) from ${webhookEndpoints} where merchant_id = ${merchantId}) < ${endpointsMax}
           returning endpoint_id`,
-        sql`jsonb_build_object('endpoint', endpoint_id)`,
+        { details: sql`jsonb_build_object('endpoint', endpoint_id)` },
       );
       return created?.endpoint_id;
     },
@@ -219,7 +222,12 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
             eventTypes: eventTypes as EventType[] | null | undefined,
             ...(status && { disabledAt: disabledAt[status] }),
             ...((url !== undefined || status === 'enabled') && { failingSince: null }),
+            ...(status === 'enabled' && {
+              previousSecret: sql`coalesce(former.signing_secret, ${webhookEndpoints.previousSecret})`,
+              previousEndsAt: sql`case when former.signing_secret is null then ${webhookEndpoints.previousEndsAt} else former.ends_at end`,
+            }),
           })
+          .from(formerSigner(merchantId, endpointId))
           .where(isEndpoint(merchantId, endpointId))
           .returning({ endpointId: webhookEndpoints.endpointId }),
       );
@@ -239,11 +247,15 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       ),
 
     remove: (merchantId, endpointId) =>
-      changeRow(merchantId, { name: 'webhook.remove', details: { endpoint: endpointId } }, (db) =>
-        db
-          .delete(webhookEndpoints)
-          .where(isEndpoint(merchantId, endpointId))
-          .returning({ endpointId: webhookEndpoints.endpointId }),
+      changeRow(
+        merchantId,
+        { name: 'webhook.remove', details: { endpoint: endpointId } },
+        (db) =>
+          db
+            .delete(webhookEndpoints)
+            .where(isEndpoint(merchantId, endpointId))
+            .returning({ endpointId: webhookEndpoints.endpointId }),
+        { also: [handOverReturns(merchantId, endpointId)] },
       ),
 
     async pageOfDeliveries(merchantId, endpointId, { status, orderId, after, limit }) {
@@ -300,11 +312,58 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
             order by event_id limit ${redeliveredMax} for update of delivery skip locked
           )
           returning event_id`,
-        sql`jsonb_build_object('deliveries', (select count(*) from acted))`,
+        { details: sql`jsonb_build_object('deliveries', (select count(*) from acted))` },
       );
       return rows.length;
     },
   };
+}
+
+/**
+ * Selects the endpoint that signs a merchant's return links (`returnSigner` of the domain), optionally as if the
+ * merchant did not have one of the endpoints. `ends_at` is when its secret would end if another one replaced it now.
+ */
+function signerOf(merchantId: AccountId, removedId = ''): SQL {
+  return sql`(
+    select endpoint_id, signing_secret, created_at, disabled_at, now() + ${secretOverlapHours} * interval '1 hour' as ends_at
+    from ${webhookEndpoints} where merchant_id = ${merchantId} and endpoint_id <> ${removedId}
+    order by disabled_at desc nulls first, created_at, endpoint_id limit 1
+  )`;
+}
+
+/**
+ * Selects one row: the secret that signs return links until this endpoint is enabled, if the endpoint's own secret will
+ * then sign them, and the endpoint has no previous secret.
+ */
+function formerSigner(merchantId: AccountId, endpointId: string): SQL {
+  return sql`(
+    select former.signing_secret, former.ends_at from (select) as always left join (
+      select signer.* from ${signerOf(merchantId)} as signer, ${webhookEndpoints} as enabled
+      where enabled.merchant_id = ${merchantId} and enabled.endpoint_id = ${endpointId}
+        and signer.endpoint_id <> enabled.endpoint_id and enabled.disabled_at is not null
+        and (signer.disabled_at is not null or enabled.created_at < signer.created_at)
+        and (enabled.previous_ends_at is null or enabled.previous_ends_at <= now())
+    ) as former on true
+  ) as former`;
+}
+
+/**
+ * Gives the secret of an endpoint that is removed to the endpoint that will sign return links, if links were signed with
+ * it in the last 24 hours and the other endpoint has no previous secret.
+ */
+function handOverReturns(merchantId: AccountId, endpointId: string): SQL {
+  return sql`
+    update ${webhookEndpoints} set previous_secret = handed.signing_secret, previous_ends_at = handed.ends_at
+    from (
+      select successor.endpoint_id, removed.signing_secret, successor.ends_at
+      from ${signerOf(merchantId, endpointId)} as successor
+      join ${webhookEndpoints} as next on next.merchant_id = ${merchantId} and next.endpoint_id = successor.endpoint_id
+      cross join ${signerOf(merchantId)} as signer
+      join ${webhookEndpoints} as removed on removed.merchant_id = ${merchantId} and removed.endpoint_id = ${endpointId}
+      where (next.previous_ends_at is null or next.previous_ends_at <= now()) and (signer.endpoint_id = removed.endpoint_id
+        or removed.disabled_at > now() - ${secretOverlapHours} * interval '1 hour' and removed.created_at < next.created_at)
+    ) as handed
+    where ${webhookEndpoints.merchantId} = ${merchantId} and ${webhookEndpoints.endpointId} = handed.endpoint_id`;
 }
 
 /**

@@ -18,7 +18,7 @@ const stored = sampleOrder(merchantId, { order_id: 'stored' });
 const found = {
   kind: 'found',
   order: { ...stored, serviceOrderId: expect.any(Number) },
-  merchant: { name: 'Shop', mode: 'live', isDisabled: false, signingSecret: null, brand: null },
+  merchant: { name: 'Shop', mode: 'live', isDisabled: false, returnSecrets: [], brand: null },
 };
 
 beforeAll(async () => {

@@ -57,7 +57,8 @@ export type WebhookEndpoint = Message<"gateway.v1.WebhookEndpoint"> & {
   createdAt: string;
 
   /**
-   * Whether the endpoint's signing secret also signs customers' return links. True for the oldest endpoint.
+   * Whether the endpoint's signing secret also signs customers' return links. True for the oldest enabled endpoint. If
+   * none is enabled, true for the one that was disabled last.
    *
    * @generated from field: bool signs_returns = 6 [json_name = "signs_returns"];
    */
@@ -713,7 +714,9 @@ export const WebhookService: GenService<{
   /**
    * Change a webhook endpoint.
    *
-   * Absent fields keep their values. The signing secret stays the same even if the URL changes.
+   * Absent fields keep their values. The signing secret stays the same even if the URL changes. If you disable the
+   * endpoint that signs return links (`signs_returns`), or enable an older one, another endpoint's secret signs them.
+   * For 24 hours, links also have a signature with the previous secret.
    *
    * @generated from rpc gateway.v1.WebhookService.UpdateWebhookEndpoint
    */
@@ -725,7 +728,9 @@ export const WebhookService: GenService<{
   /**
    * Delete a webhook endpoint.
    *
-   * Deletes the endpoint with its signing secret. Pending deliveries are discarded.
+   * Deletes the endpoint. Pending deliveries are discarded. If the endpoint signs return links (`signs_returns`), the
+   * secret of the next one signs them. For 24 hours, return links and the deliveries to that endpoint also have a
+   * signature with the deleted endpoint's secret. After deleting the last endpoint, links are not signed.
    *
    * @generated from rpc gateway.v1.WebhookService.DeleteWebhookEndpoint
    */
@@ -750,9 +755,9 @@ export const WebhookService: GenService<{
   /**
    * Replace the signing secret.
    *
-   * Returns the endpoint with its new signing secret, which is never returned again. For 24 hours, deliveries are also
-   * signed with the previous secret. Each call creates a new secret: if you get no response, rotate again, and use the
-   * secret from that response.
+   * Returns the endpoint with its new signing secret, which is never returned again. For 24 hours, deliveries and
+   * return links are also signed with the previous secret. Each call creates a new secret: if you get no response,
+   * rotate again, and use the secret from that response.
    *
    * @generated from rpc gateway.v1.WebhookService.RotateWebhookSecret
    */

@@ -22,15 +22,8 @@ import {
   plansEveryRun,
 } from '../../connections/client.ts';
 import { queueLimits } from '../../queue-limits.ts';
-import {
-  accounts,
-  brands,
-  orders,
-  payments,
-  type RefusedPaymentJson,
-  refusedPayments,
-  webhookEndpoints,
-} from '../../schema.ts';
+import { accounts, brands, orders, payments, type RefusedPaymentJson, refusedPayments } from '../../schema.ts';
+import { prepareReturnSecrets, returnSecretsByMerchant } from '../../webhooks/return-secrets.ts';
 import { orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
 import { type ExpireOrder, type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import { prepareFind, prepareFindBy } from './order-keys.ts';
@@ -213,16 +206,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
       .from(accounts)
       .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
       .prepare('find_merchants'),
-    /** The secret that signs a merchant's return URLs: that of the merchant's oldest endpoint. */
-    signingSecrets: db
-      .selectDistinctOn([webhookEndpoints.merchantId], {
-        id: webhookEndpoints.merchantId,
-        signingSecret: webhookEndpoints.signingSecret,
-      })
-      .from(webhookEndpoints)
-      .where(sql`${webhookEndpoints.merchantId} = any(${sql.placeholder('merchantIds')}::bigint[])`)
-      .orderBy(webhookEndpoints.merchantId, webhookEndpoints.createdAt, webhookEndpoints.endpointId)
-      .prepare('find_signing_secrets'),
+    returnSecrets: prepareReturnSecrets(db),
     payment: db
       .select({ merchantId: payments.merchantId, orderId: payments.order_id })
       .from(payments)
@@ -304,10 +288,10 @@ async function readMerchants(client: SharedClient, ids: readonly number[]) {
   const merchantIds = arrayLiteral(ids, (id) => id);
   const [accounts, secrets] = await Promise.all([
     client.run(({ accounts }) => accounts.execute({ merchantIds })),
-    client.run(({ signingSecrets }) => signingSecrets.execute({ merchantIds })),
+    client.run(({ returnSecrets }) => returnSecrets.execute({ merchantIds })),
   ]);
-  const secretOf = new Map(secrets.map(({ id, signingSecret }) => [id, signingSecret]));
-  return accounts.map((merchant) => ({ ...merchant, signingSecret: secretOf.get(merchant.id) ?? null }));
+  const secretsOf = returnSecretsByMerchant(secrets);
+  return accounts.map((merchant) => ({ ...merchant, returnSecrets: secretsOf.get(merchant.id) ?? [] }));
 }
 
 /** Returns a function that finds merchants, and reads only those that are not cached. */
@@ -332,9 +316,9 @@ function createMerchantCache(): FindMerchants {
 /** The outcome of a lookup that found this order and its merchant. */
 function linkOf(
   order: ReadRow,
-  { profile, signingSecret, brand }: MerchantRow,
+  { profile, returnSecrets, brand }: MerchantRow,
 ): LinkLookup & { readonly kind: 'found' } {
-  return { kind: 'found', order: orderOf(order), merchant: { ...profile, signingSecret, brand } };
+  return { kind: 'found', order: orderOf(order), merchant: { ...profile, returnSecrets, brand } };
 }
 
 async function findBatch(
