@@ -98,6 +98,23 @@ test('an order is erased once: its personal fields are gone, and all other data 
   expect(await store.create(sampleOrder(merchantId, { order_id: 'one' }), enoughMs)).toMatchObject({ kind: 'exists' });
 });
 
+type Erased = { readonly clientId: string; readonly orderId: string; readonly email: string; readonly before: Date };
+test.each<[ErasureTarget['by'], (order: Erased) => ErasureTarget]>([
+  ['order', ({ clientId, orderId }) => ({ by: 'order', clientId, orderId })],
+  ['email', ({ email }) => ({ by: 'email', email })],
+  ['age', ({ before }) => ({ by: 'age', before })],
+])('an erasure by %s erases the metadata of an order, and what finds the order by it', async (_by, targetOf) => {
+  const { clientId, merchantId } = await newMerchant();
+  const createdAtMs = Date.parse('2018-03-01T00:00:00Z');
+  const [orderId, email] = ['pairs', `pairs-${clientId}@mail.example`];
+  const order = await create(merchantId, { order_id: orderId, customer_email: email }, createdAtMs, { a: '1', b: '2' });
+  const pairs = () => database.sql`select from order_metadata where merchant_id = ${merchantId}`;
+  expect(await pairs()).toHaveLength(2);
+  expect(await erase(targetOf({ clientId, orderId, email, before: new Date(createdAtMs + 1) }))).toBe(1);
+  expect(await pairs()).toHaveLength(0);
+  expect((await stored(order)).metadata).toBeNull();
+});
+
 test('orders with an e-mail address are erased for all merchants, ignoring case', async () => {
   const [first, second] = [await newMerchant(), await newMerchant()];
   const email = 'Noor@Erase.example';
