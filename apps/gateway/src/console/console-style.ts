@@ -48,6 +48,9 @@ th, td { border-block-end: 1px solid var(--line); padding: 0.625rem 1rem 0.625re
 td .button { padding: 0; border: none; white-space: nowrap; font-weight: 400; }
 .number { text-align: end; white-space: nowrap; }
 td time, .badge { white-space: nowrap; }
+@media (min-width: 64rem) { .id { white-space: nowrap; } }
+.fields-of { gap: 0.25rem; grid-template-columns: minmax(0, 1fr); }
+.fields-of div { display: flex; flex-wrap: wrap; gap: 0 0.5rem; align-items: baseline; }
 dl { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
 .amount { font-size: 1.75rem; line-height: 1.2; font-weight: 700; font-variant-numeric: tabular-nums; }
 ol.timeline { list-style: none; padding: 0; display: grid; gap: 0.75rem; }

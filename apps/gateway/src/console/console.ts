@@ -21,6 +21,7 @@ import { newOrderPages } from './new-order.ts';
 import { orderPages } from './order.ts';
 import { ordersPages } from './orders.ts';
 import { overviewPages } from './overview.ts';
+import { refusedPaymentsPages } from './refused-payments.ts';
 import { languageOf, sendFailure, sendHtml } from './replies.ts';
 import { secretPages } from './secrets.ts';
 import { formTokenOf, isFormToken, sessionCookie, sessionTokenIn } from './session-cookie.ts';
@@ -36,6 +37,7 @@ const checksumKeyLength = 43;
 const pages: readonly Page[] = [
   { method: 'GET', path: '', isForAll: true, respond: async () => redirect('/overview') },
   ...overviewPages,
+  ...refusedPaymentsPages,
   ...ordersPages,
   ...exportPages,
   ...orderPages,

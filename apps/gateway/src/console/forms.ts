@@ -15,15 +15,18 @@ interface Field {
   readonly type?: 'text' | 'datetime-local' | 'multiline' | 'file';
   readonly choices?: Readonly<Record<string, string>>;
   readonly isWide?: boolean;
+  readonly inputMode?: 'decimal' | 'email';
 }
 
 /** Renders a field of a form with its label and, if the API rejected its value, the error. */
 export function fieldOf({ name, label, value, errors = [], type = 'text', ...field }: Field): Html {
   const error = errors.find((candidate) => candidate.field === name);
-  const text = value ?? '';
+  // A date picker takes a time without an offset.
+  const text = type === 'datetime-local' ? (value ?? '').replace(/^(.{16}):.*(Z|\+00:00)$/, '$1') : (value ?? '');
   const invalid = error === undefined ? '' : html` aria-invalid="true" aria-describedby="${name}-error"`;
   // Keeps the browser from filling in the data of the person who is signed in, because most fields are about customers.
-  const attributes = html` name="${name}" autocomplete="off"${invalid}`;
+  const mode = field.inputMode === undefined ? '' : html` inputmode="${field.inputMode}"`;
+  const attributes = html` name="${name}" autocomplete="off"${mode}${invalid}`;
   const input = field.choices
     ? html`<select${attributes}>${Object.entries(field.choices).map(
         ([choice, shown]) => html`<option value="${choice}"${choice === text ? html` selected` : ''}>${shown}</option>`,
@@ -35,6 +38,11 @@ ${text}</textarea>`
   return html`<div${field.isWide ? html` class="wide"` : ''}><label><span>${label}</span> ${input}</label>${
     error === undefined ? '' : html`<p class="error" id="${name}-error">${error.message} (${error.code})</p>`
   }</div>`;
+}
+
+/** Returns the time of a date picker with its offset. The script sends it in UTC. Without the script, it is in UTC too. */
+export function timeOfField(text: string): string {
+  return /T[\d:.]+$/.test(text) ? `${text}Z` : text;
 }
 
 /** A submitted form, with its files by the names of their fields. A field without a chosen file is absent. */

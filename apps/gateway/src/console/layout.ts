@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { formatTime } from '@order-gateway/domain/orders';
 import { type Html, htmlPage } from '@order-gateway/pages/html-page';
 import { localTime, type PageLanguage } from '@order-gateway/pages/localization';
@@ -6,6 +7,8 @@ import { html } from 'hono/html';
 import Negotiator from 'negotiator';
 import { consoleStyle } from './console-style.ts';
 import texts from './console-texts.json' with { type: 'json' };
+
+const consoleScript = readFileSync(new URL('./console-script.js', import.meta.url), 'utf8');
 
 /** A language of the console, which is also one of the payment page. */
 export type ConsoleLanguage = keyof typeof texts & PageLanguage;
@@ -26,10 +29,14 @@ export function textsIn(language: ConsoleLanguage): ConsoleTexts {
   return texts[language];
 }
 
-/** The headers of every response: no response is cached, framed, indexed or read by other sites, or runs a script. */
+/** The headers of every response: no response is cached, framed, indexed or read by other sites, or runs their scripts. */
 export const consoleHeaders = {
   'cache-control': 'no-store',
-  'content-security-policy': contentSecurityPolicy({ styles: [hashSource(consoleStyle)], formAction: "'self'" }),
+  'content-security-policy': contentSecurityPolicy({
+    styles: [hashSource(consoleStyle)],
+    script: hashSource(consoleScript),
+    formAction: "'self'",
+  }),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   // With this policy, browsers send the real Origin with forms, and send no Referer to other sites.
@@ -63,10 +70,11 @@ type PageParts = Omit<ConsolePage, 'header'> & { readonly header?: Html; readonl
 function pageOf({ title, content, ...parts }: PageParts): Promise<string> {
   const body = html`<h1>${title}</h1>
 ${content}`;
-  return htmlPage({ ...parts, title: `${title} | ${texts[parts.language].console}`, styles: [consoleStyle], body });
+  const documentTitle = `${title} | ${texts[parts.language].console}`;
+  return htmlPage({ ...parts, title: documentTitle, styles: [consoleStyle], script: consoleScript, body });
 }
 
-/** Renders a time in UTC. */
+/** Renders a time in UTC. The script shows it in the reader's time zone. */
 export function timeOf(ms: number, language: ConsoleLanguage): Html {
   return html`<time datetime="${formatTime(ms)}">${localTime(ms, language, 'medium')} UTC</time>`;
 }

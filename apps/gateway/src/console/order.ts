@@ -50,15 +50,20 @@ ${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order)
   return page(`${texts.order} ${order.order_id}`, content, failure);
 }
 
-/** Renders the payment link, its QR code, and a message to send to the customer. */
+/** Renders the payment link, the ways to send it, its QR code, and a message to send to the customer. */
 function linkBlock(visit: Visit, { payment_link, ...order }: OrderRecord): Html {
   const { texts, merchant, deps } = visit;
   const message = texts.messageText
     .replace('{amount}', () => amountOf(visit, order))
     .replace('{merchant}', () => merchant.name)
     .replace('{link}', () => payment_link);
+  const subject = texts.mailSubject.replace('{merchant}', () => merchant.name);
+  const mail = `subject=${encodeURIComponent(subject)}&body=${encodeURIComponent(message)}`;
   return html`<div class="card">
 <label>${texts.link} <input readonly value="${payment_link}"></label>
+<p class="actions"><button class="button" type="button" data-copy="${payment_link}" data-done="${texts.linkCopied}" hidden>${texts.copyLink}</button>
+<a class="button" href="mailto:?${mail}">${texts.sendMail}</a>
+<button class="button" type="button" data-share="${message}" hidden>${texts.share}</button></p>
 <label>${texts.message} <textarea readonly rows="3">
 ${message}</textarea></label>
 ${hasQrCode(deps.baseUrl()) ? html`<p class="soft">${texts.scan}</p><div class="qr">${raw(qrCodeSvg(payment_link))}</div>` : ''}

@@ -10,11 +10,14 @@ import { html } from 'hono/html';
 import type { Members } from '../operations/operation.ts';
 import type { OrderRecord } from '../operations/orders.ts';
 import { findPaymentLink } from '../operations/stored-orders.ts';
-import { fieldOf } from './forms.ts';
+import { fieldOf, timeOfField } from './forms.ts';
 import { timeOf } from './layout.ts';
 import { failurePage, type Page, page, type Response, redirect, type Visit } from './visit.ts';
 
 const ordersOnPage = 25;
+
+/** The number of characters of a note that a list shows. */
+const listedNoteMax = 80;
 
 /** The list of orders with its filters, and the search. */
 export const ordersPages: readonly Page[] = [
@@ -28,16 +31,10 @@ export function filtersIn(query: URLSearchParams): Members {
   return {
     status: query.get('status') || undefined,
     currency: query.get('currency') || undefined,
-    created_from: timeIn(query, 'created_from'),
-    created_to: timeIn(query, 'created_to'),
+    created_from: timeOfField(query.get('created_from') ?? '') || undefined,
+    created_to: timeOfField(query.get('created_to') ?? '') || undefined,
     metadata: key === '' ? undefined : { [key]: query.get('metadata_value') ?? '' },
   };
-}
-
-/** Reads a time from the query. Browsers send it without an offset; the console interprets it as UTC. */
-function timeIn(query: URLSearchParams, name: string): string | undefined {
-  const text = query.get(name) || undefined;
-  return text !== undefined && /T[\d:.]+$/.test(text) ? `${text}Z` : text;
 }
 
 async function listOrders(visit: Visit): Promise<Response> {
@@ -102,13 +99,21 @@ function ordersTable(visit: Visit, orders: readonly OrderRecord[]): Html {
   const { texts, language, link } = visit;
   const rows = orders.map(
     (order) => html`<tr><td><a href="${link(orderPath(order))}"><bdi>${order.order_id}</bdi></a></td>
+<td><bdi>${listedNote(order.order_note)}</bdi></td>
 <td class="number">${amountOf(visit, order)}</td><td>${badgeOf(visit, order)}</td>
 <td>${timeOf(Date.parse(order.created_at), language)}</td></tr>`,
   );
   return html`<div class="table"><table>
-<thead><tr><th>${texts.order}</th><th class="number">${texts.amount}</th><th>${texts.status}</th><th>${texts.created}</th></tr></thead>
+<thead><tr><th>${texts.order}</th><th>${texts.note}</th><th class="number">${texts.amount}</th><th>${texts.status}</th><th>${texts.created}</th></tr></thead>
 <tbody>${rows}</tbody>
 </table></div>`;
+}
+
+/** Returns a note on a single line, without its end if it is long. */
+function listedNote(note: string): string {
+  const characters = [...note.replaceAll(/\s+/g, ' ').trim()];
+  if (characters.length <= listedNoteMax) return characters.join('');
+  return `${characters.slice(0, listedNoteMax).join('').trimEnd()}…`;
 }
 
 /** Returns the path of an order's page. An order_id can be any text, so the path contains the service_order_id. */

@@ -46,7 +46,11 @@ ${currencies.map(
   ]) => html`<section class="card" aria-label="${currency}"><h2><a href="${link(`/orders?currency=${currency}`)}">${currency}</a></h2>
 <dl class="legend">${figuresOf(visit, days, currency).map(
     ([series, label, figure]) =>
-      html`<div${series === '' ? '' : html` class="${series}"`}><dt>${label}</dt><dd>${figure}</dd></div>`,
+      html`<div${series === '' ? '' : html` class="${series}"`}><dt>${label}</dt><dd>${
+        series === 'refused' && sumOf(days, 'refusedPayments') > 0
+          ? html`<a href="${link('/refused-payments')}">${figure}</a>`
+          : figure
+      }</dd></div>`,
   )}</dl>
 ${chartOf(visit, currency, days, sinceMs)}
 <details><summary>${texts.byDay}</summary>${tableOf(visit, currency, days)}</details>

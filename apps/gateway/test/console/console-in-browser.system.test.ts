@@ -12,6 +12,12 @@ import {
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment, pressPay } from '../helpers/send-order.ts';
 
+interface Visitor {
+  readonly role: 'read' | 'manage';
+  readonly hasScript: boolean;
+  readonly timezoneId: string;
+}
+
 await describeInBrowser('the console', (browser) => {
   const gateway = useGateway({ hasConsole: true, hasDemo: true });
 
@@ -20,9 +26,9 @@ await describeInBrowser('the console', (browser) => {
   /** Opens a separate browser context, and signs in with a one-time link. */
   async function signIn(
     { credentials }: Pick<typeof gateway, 'credentials'>,
-    { role = 'manage', hasScript = false }: { readonly role?: 'read' | 'manage'; readonly hasScript?: boolean } = {},
+    { role = 'manage', hasScript = false, timezoneId = 'UTC' }: Partial<Visitor> = {},
   ): Promise<Page> {
-    const context = await browser.newContext({ javaScriptEnabled: hasScript, viewport: desktop });
+    const context = await browser.newContext({ javaScriptEnabled: hasScript, viewport: desktop, timezoneId });
     const page = await context.newPage();
     page.setDefaultTimeout(0);
     const token = await gateway.accounts.createConsoleLink(credentials.clientId, { name: 'Ada', role });
@@ -48,16 +54,10 @@ await describeInBrowser('the console', (browser) => {
     const page = await signIn(await testShop());
     await page.getByRole('link', { name: 'New payment link' }).click();
     const values = {
-      order_amount: '49.90',
+      order_amount: '49,90',
       order_note: 'Invoice 7',
       customer_name: 'Grace Hopper',
       customer_email: 'grace@example.com',
-      customer_phone: '+1 555 0100',
-      customer_address_line1: '1 Main Street',
-      customer_address_city: 'Arlington',
-      customer_address_state: 'VA',
-      customer_address_country: 'US',
-      customer_address_postal_code: '22201',
       return_url: 'https://shop.example.com/thanks',
     };
     for (const [name, value] of Object.entries(values)) await page.locator(`[name="${name}"]`).fill(value);
@@ -67,6 +67,26 @@ await describeInBrowser('the console', (browser) => {
     await pressPay(link);
     await page.reload();
     expect(await page.locator('.status').allTextContents()).toEqual(['Paid']);
+  });
+
+  test("the script shows and sends times in the reader's zone, and copies the payment link", async () => {
+    const order = await createOrder(gateway, `zone-${Math.random()}`);
+    const page = await signIn(gateway, { hasScript: true, timezoneId: 'Asia/Kolkata' });
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.goto(`${gateway.baseUrl}/console/orders/${order.service_order_id}`);
+    const format = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Kolkata' });
+    expect(await page.locator('time').first().textContent()).toBe(
+      `${format.format(Date.parse(order.created_at))} GMT+5:30`,
+    );
+    await page.getByRole('button', { name: 'Copy the link' }).click();
+    await page.getByRole('button', { name: 'Link copied' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(order.payment_link);
+    await page.goto(`${gateway.baseUrl}/console/orders`);
+    await page.getByText('Filter').click();
+    await page.getByLabel('Created from (GMT+5:30)').fill('2026-01-31T05:30');
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.waitForURL((url) => url.searchParams.get('created_from') === '2026-01-31T00:00:00.000Z');
+    expect(await page.getByLabel('Created from (GMT+5:30)').inputValue()).toBe('2026-01-31T05:30');
   });
 
   test('a merchant finds and cancels an order using only the keyboard', async () => {
@@ -123,6 +143,7 @@ await describeInBrowser('the console', (browser) => {
     const path = `/orders/${order.service_order_id}`;
     const paths = [
       '/overview',
+      '/refused-payments',
       '/orders',
       '/orders?status=LOST',
       '/orders?currency=JPY',

