@@ -14,7 +14,7 @@ begin
       to order_gateway;
     grant update (
       order_status, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at,
-      refused_payments, order_expires_at
+      ended_attempts, refused_payments, order_expires_at
     ) on orders to order_gateway;
     -- RETENTION_DAYS erases these fields.
     grant update (

@@ -75,8 +75,9 @@ test('statuses and service types have the values of the contract', () => {
 });
 
 test('codes and other enumerations have the values of the domain', () => {
-  // Only CheckoutService returns the two codes that are excluded.
-  expectTypeOf<ErrorCode>().toEqualTypeOf<Exclude<FailureCode, 'payment_mismatch' | 'payment_id_conflict'>>();
+  // Only CheckoutService returns the codes that are excluded.
+  type CheckoutCode = 'payment_mismatch' | 'payment_id_conflict' | 'payment_attempt_ended';
+  expectTypeOf<ErrorCode>().toEqualTypeOf<Exclude<FailureCode, CheckoutCode>>();
   expectTypeOf<FieldErrorCode>().toEqualTypeOf<fieldRules.FieldErrorCode>();
   expectTypeOf<OrderStatus>().toEqualTypeOf<domainOrders.OrderStatus>();
   expectTypeOf<ServiceType>().toEqualTypeOf<domainOrders.ServiceType>();

@@ -102,6 +102,12 @@ export const errorCatalogue = {
     grpcStatus: 'ABORTED',
     when: 'A payment of the order is in progress, so the order can neither be cancelled nor claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again. By then, the order may be paid.',
   },
+  payment_attempt_ended: {
+    title: 'The payment attempt has ended',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'The payment attempt has ended, or the operator released its claim, so it can never claim the order again. Take no money for this attempt. To let the customer try again, start an attempt with another attempt_id.',
+  },
   order_already_paid: {
     title: 'The order is paid',
     httpStatus: 409,

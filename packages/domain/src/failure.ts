@@ -32,6 +32,7 @@ interface CodeOnlyFailure {
     | 'unauthenticated'
     | 'request_timeout'
     | 'payment_id_conflict'
+    | 'payment_attempt_ended'
     | 'order_already_paid'
     | 'order_cancelled'
     | 'order_expired'

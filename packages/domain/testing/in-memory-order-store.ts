@@ -2,7 +2,15 @@ import type { AccountId } from '../src/accounts/account.ts';
 import type { EventFeed, FeedEvent } from '../src/events/event-feed.ts';
 import type { OrderToken } from '../src/links/order-token.ts';
 import type { Order, OrderPayment } from '../src/orders/order.ts';
-import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/orders/order-states.ts';
+import {
+  type EventType,
+  hasEnded,
+  isHeldBy,
+  isManual,
+  mayBeEnded,
+  statusAsOf,
+  transitions,
+} from '../src/orders/order-states.ts';
 import {
   type CreateOutcome,
   countedOrdersMax,
@@ -107,7 +115,12 @@ export function createInMemoryOrderStore(
   const linkOf = (order: Order) => ({
     ...({ kind: 'found', order } as const),
     merchant: {
-      ...({ name: nameOf(order.merchantId), mode: 'live', isDisabled: false } as const),
+      ...({
+        clientId: 'app_AAAAAAAAAAAAAAAAAAAAAAAA',
+        name: nameOf(order.merchantId),
+        mode: 'live',
+        isDisabled: false,
+      } as const),
       returnSecrets: [],
       brand: null,
     },
@@ -172,10 +185,14 @@ export function createInMemoryOrderStore(
       execute('change', () => {
         const current = stored(order);
         if (current?.orderStatus !== transition.from || isExpired(current)) return { kind: 'conflict' };
-        if (isLive(current) && transition.action === 'cancel') return { kind: 'conflict' };
+        if (isLive(current) && (transition.action === 'cancel' || isManual(order))) return { kind: 'conflict' };
         if (order.payment !== null && isPaymentStored(order.payment)) return { kind: 'conflict' };
         const { orderStatus, payment, cancelledAtMs } = order;
-        replaceWithEvent({ ...current, orderStatus, payment, cancelledAtMs, lease: null }, transition.event);
+        const { endedAttempts } = order;
+        replaceWithEvent(
+          { ...current, orderStatus, payment, cancelledAtMs, lease: null, endedAttempts },
+          transition.event,
+        );
         if (payment !== null) storePayment(payment, order);
         return { kind: 'changed' };
       }),
@@ -195,6 +212,7 @@ export function createInMemoryOrderStore(
         const current = stored(order);
         if (current?.orderStatus !== 'UN_PAID' || isExpired(current)) return { kind: 'conflict' };
         if (isLive(current) && !isHeldBy(read(current).order.lease, attempt)) return { kind: 'conflict' };
+        if (hasEnded(current, attempt)) return { kind: 'conflict' };
         const endsAtMs = Math.max(current.lease?.endsAtMs ?? 0, now() + leaseSeconds * 1_000);
         replace({ ...current, lease: { ...attempt, endsAtMs, isLive: true } });
         return { kind: 'changed', endsAtMs };
@@ -210,10 +228,11 @@ export function createInMemoryOrderStore(
     endPayment: (order, attempt) =>
       execute('end payment', () => {
         const current = stored(order);
-        if (current?.orderStatus !== 'UN_PAID' || !isHeldBy(read(current).order.lease, attempt)) {
-          return { kind: 'conflict' };
-        }
-        replace({ ...current, lease: { ...attempt, endsAtMs: now(), isLive: false } });
+        if (current === undefined || !mayBeEnded(read(current).order, attempt)) return { kind: 'conflict' };
+        if (isLive(current) !== isHeldBy(order.lease, attempt)) return { kind: 'conflict' };
+        const endsAtMs = Math.min(current.lease?.endsAtMs ?? 0, now());
+        const endedAttempts = [...current.endedAttempts, attempt];
+        replace({ ...current, lease: { ...attempt, endsAtMs, isLive: false }, endedAttempts });
         return { kind: 'changed' };
       }),
     list: (

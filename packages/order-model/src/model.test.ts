@@ -364,11 +364,26 @@ function unanswered(minute: number, request: Request): Call {
 }
 
 test('a call and its repetition, both without a response, can both take effect', () => {
-  const lapsed = { ...unpaid, lease: { attempt: '2/a', endsAtMs: createdAtMs + 14 * minuteMs } };
+  const lapsed = { ...unpaid, lease: { attempt: '2/a', endsAtMs: createdAtMs + 24.5 * minuteMs } };
   const before = [created, unanswered(1, start('2/a')), call(2, start('2/b'), 'payment_in_progress')];
-  const after = [call(3, { kind: 'end', attempt: '2/a' }, 'ok'), call(4, start('2/b'), 'payment_in_progress')];
+  const after = [
+    call(13, start('2/b'), 'ok'),
+    call(14, { kind: 'end', attempt: '2/b' }, 'ok'),
+    call(15, start('2/c'), 'payment_in_progress'),
+  ];
   expect(isExplained([...before, unanswered(1.5, start('2/a')), ...after], lapsed)).toBe(true);
   expect(isExplained([...before, ...after], lapsed)).toBe(false);
+});
+
+test('an attempt that ended never claims the order again, even if its lease had ended before', () => {
+  const lease = { attempt: '2/a', endsAtMs: createdAtMs + 11 * minuteMs };
+  const ended = [created, started, call(12, { kind: 'end', attempt: '2/a' }, 'replayed')];
+  expect(isExplained([...ended, call(13, start('2/a'), 'payment_attempt_ended')], { ...unpaid, lease })).toBe(true);
+  const endsAgain = { attempt: '2/a', endsAtMs: createdAtMs + 23 * minuteMs };
+  expect(isExplained([...ended, call(13, start('2/a'), 'ok')], { ...unpaid, lease: endsAgain })).toBe(false);
+  expect(isExplained([created, started, call(13, start('2/a'), 'payment_attempt_ended')], { ...unpaid, lease })).toBe(
+    false,
+  );
 });
 
 test('a refused payment without a response ends the lease of its attempt, whether another payment of it arrived or not', () => {

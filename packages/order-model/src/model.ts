@@ -105,6 +105,8 @@ export interface State {
   readonly payment: Payment | null;
   /** The latest lease. Its end is known only as a period unless a response named it. */
   readonly lease: { readonly attempt: string; readonly endsAt: Period; readonly isLive: boolean } | null;
+  /** The attempts that ended. They can't claim the order again. */
+  readonly ended: readonly string[];
   readonly refused: readonly RefusedPayment[];
   /** The events of state changes. Each refused payment also has an event, which is not listed here. */
   readonly events: readonly EventType[];
@@ -117,6 +119,7 @@ export const noOrder: State = {
   expiresAtMs: null,
   payment: null,
   lease: null,
+  ended: [],
   refused: [],
   events: [],
 };
@@ -161,14 +164,14 @@ export function stepsOf(calls: readonly Call[]): Call[] {
   const steps: Call[] = [];
   for (const call of calls) {
     const { request, response } = call;
-    const isEnd = request.kind === 'end' && response?.outcome === 'ok';
+    const isEnd = request.kind === 'end' && (response?.outcome === 'ok' || response?.outcome === 'replayed');
     const isRefused = request.kind === 'pay' && (response === undefined || refusalCodes.has(response.outcome));
     if (request.kind === 'expire' && response !== undefined) {
       steps.push({ ...call, receivedAt: Number.POSITIVE_INFINITY, response: undefined });
     }
-    steps.push(isEnd ? { ...call, response: { outcome: 'ok' } } : call);
+    steps.push(isEnd ? { ...call, response: { outcome: response.outcome } } : call);
     const after = steps.length - 1;
-    if (isEnd) steps.push({ ...call, request: { kind: 'read' }, after });
+    if (isEnd) steps.push({ ...call, request: { kind: 'read' }, response: { ...response, outcome: 'ok' }, after });
     if (isRefused && request.attempt !== undefined) {
       steps.push({ ...call, request: { kind: 'end', attempt: request.attempt }, response: undefined, after });
     }
@@ -234,7 +237,7 @@ function expiryOf({ expiresAtMs, lease }: State): Period {
 
 /** Returns how a call that finds this state can end if nothing else happens at the same time. */
 function endings(state: State, { request, during }: Call, stored: StoredOrder | null): Ending[] {
-  const { content, status, lease } = state;
+  const { content, status, lease, ended } = state;
   if (request.kind === 'create') {
     // The expiry is compared only if it is sent.
     const isSame = content === request.content && (request.expiresAtMs ?? state.expiresAtMs) === state.expiresAtMs;
@@ -256,11 +259,12 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
       if (status === 'CANCELLED') return [{ state, outcome: 'replayed' }];
       if (status !== 'UN_PAID') return [{ state, outcome: closedCodes[status] }];
       if (lease?.isLive === true) return [{ state, outcome: 'payment_in_progress' }];
-      return [{ state: changed({ ...state, lease: null }, 'CANCELLED', 'order.cancelled'), outcome: 'ok' }];
+      return [{ state: changed({ ...state, lease: null, ended: [] }, 'CANCELLED', 'order.cancelled'), outcome: 'ok' }];
     }
     case 'start': {
       const { attempt, leaseMs } = request;
       if (status !== 'UN_PAID') return [{ state, outcome: closedCodes[status] }];
+      if (ended.includes(attempt)) return [{ state, outcome: 'payment_attempt_ended' }];
       if (lease?.isLive === true && lease.attempt !== attempt) return [{ state, outcome: 'payment_in_progress' }];
       // Times are rounded down to whole milliseconds. A lease is never shortened.
       const endsAt = {
@@ -270,8 +274,13 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
       return [{ state: { ...state, lease: { attempt, endsAt, isLive: true } }, outcome: 'ok', leaseEndsAt: endsAt }];
     }
     case 'end': {
-      if (lease?.isLive !== true || lease.attempt !== request.attempt) return [{ state, outcome: 'replayed' }];
-      return [{ state: { ...state, lease: { ...lease, endsAt: during, isLive: false } }, outcome: 'ok' }];
+      const { attempt } = request;
+      if (status !== 'UN_PAID' || lease?.attempt !== attempt || ended.includes(attempt)) {
+        return [{ state, outcome: 'replayed' }];
+      }
+      const after = { ...state, ended: [...ended, attempt] };
+      if (!lease.isLive) return [{ state: after, outcome: 'replayed' }];
+      return [{ state: { ...after, lease: { ...lease, endsAt: during, isLive: false } }, outcome: 'ok' }];
     }
     case 'expire': {
       if (status !== 'UN_PAID') return [{ state, outcome: status === 'EXPIRED' ? 'ok' : closedCodes[status] }];
@@ -313,7 +322,7 @@ function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: 
   const mayBeLate = paidAtMs >= expiry.fromMs || (status === 'EXPIRED' && toMs > expiry.fromMs + lateReportMaxMs);
   const isExact = amount === stored.amount && currency === stored.currency;
   const inTime = isExact
-    ? { state: changed({ ...state, payment, lease: null }, 'PAID', 'order.paid'), outcome: 'ok' }
+    ? { state: changed({ ...state, payment, lease: null, ended: [] }, 'PAID', 'order.paid'), outcome: 'ok' }
     : refusal('payment_mismatch');
   return [...maybeFuture, ...(mayBeInTime ? [inTime] : []), ...(mayBeLate ? [refusal('order_expired')] : [])];
 }

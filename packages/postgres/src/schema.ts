@@ -1,4 +1,4 @@
-import { checksumModes, consoleRoles, logoTypes, merchantModes } from '@order-gateway/domain/accounts';
+import { checksumModes, consoleRoles, lateDays, logoTypes, merchantModes } from '@order-gateway/domain/accounts';
 import { eventTypes } from '@order-gateway/domain/events';
 import { amountDecimals, amountHundredthsMax } from '@order-gateway/domain/money';
 import {
@@ -13,8 +13,10 @@ import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, type SQLWrapper, sql
 import {
   type AnyPgColumn,
   bigint,
+  boolean,
   check,
   customType,
+  date,
   index,
   integer,
   jsonb,
@@ -61,6 +63,10 @@ export const accounts = pgTable('accounts', {
   disabledAt: timestamptz('disabled_at'),
   /** Calls per second in one process; `null`: the limit configured for all accounts. */
   rateLimit: integer('rate_limit'),
+  /** For how many days after an order's expiry a checkout system can report a payment that was made in time. */
+  lateDays: integer('late_days').notNull().default(lateDays.byDefault),
+  /** Whether a checkout system gets the customer's data once it has claimed an order. */
+  getsCustomerData: boolean('gets_customer_data').notNull().default(false),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
 });
 
@@ -99,6 +105,7 @@ export const brands = pgTable(
     support_url: text(),
     terms_url: text(),
     privacy_url: text(),
+    payment_instructions: text(),
     logo: bytea('logo'),
     /** The SHA-256 of the logo in base64url. */
     logoDigest: text('logo_digest'),
@@ -207,6 +214,8 @@ export const orders = pgTable(
     leaseCheckoutId: bigint('lease_checkout_id', { mode: 'number' }),
     leaseAttemptId: text('lease_attempt_id'),
     leaseEndsAt: timestamptz('lease_ends_at'),
+    /** The attempts that ended and can't claim the order again; `null`: none. */
+    endedAttempts: jsonb('ended_attempts').$type<readonly AttemptJson[]>(),
     /** The latest of {@link refusedPayments}, so that a read needs no join; `null`: none. */
     refusedPayments: jsonb('refused_payments').$type<readonly RefusedPaymentJson[]>(),
     /** The merchant's own data; `null` if there is none, and after an erasure. */
@@ -249,9 +258,19 @@ export const payments = pgTable(
     paymentId: text('payment_id').notNull(),
     merchantId: ofAccount('merchant_id').notNull(),
     order_id: text().notNull(),
+    /** The date of a payment that was reported without a time. */
+    paidOn: date('paid_on', { mode: 'string' }),
+    /** What the merchant noted about a payment that it recorded itself. */
+    note: text('note'),
   },
   (table) => [primaryKey({ columns: [table.checkoutId, table.paymentId] })],
 );
+
+/** A payment attempt as JSON. */
+export interface AttemptJson {
+  readonly checkout_id: number;
+  readonly attempt_id: string;
+}
 
 /** A row of {@link refusedPayments} as JSON. */
 export interface RefusedPaymentJson {
@@ -299,6 +318,20 @@ export const refusedPayments = pgTable(
 
 /** Whether a payment attempt holds an order, by the database's clock; `null` without a lease. */
 export const isLeaseLive = sql<boolean | null>`(${orders.leaseEndsAt} > now())`;
+
+/** Whether an attempt has ended, so that it can't claim the order again; `null` if no attempt has. */
+export const isEndedAttempt = (checkoutId: SQL, attemptId: SQL): SQL =>
+  sql`(${orders.endedAttempts} @> ${attemptJson(checkoutId, attemptId)})`;
+
+/** The values of an order whose latest lease and its attempt end now, unless the lease ended before. */
+export const endedNow = {
+  leaseEndsAt: sql`least(${orders.leaseEndsAt}, date_trunc('milliseconds', now()))`,
+  endedAttempts: sql`coalesce(${orders.endedAttempts}, '[]') || ${attemptJson(sql`${orders.leaseCheckoutId}`, sql`${orders.leaseAttemptId}`)}`,
+};
+
+function attemptJson(checkoutId: SQL, attemptId: SQL): SQL {
+  return sql`jsonb_build_array(jsonb_build_object('checkout_id', ${checkoutId}, 'attempt_id', ${attemptId}))`;
+}
 
 /** Whether an unpaid order has expired, by the database's clock. An order never expires before its lease ends. */
 export const isExpired = and(

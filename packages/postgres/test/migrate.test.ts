@@ -141,12 +141,16 @@ test('the error names a connection parameter that the server rejects', async () 
 });
 
 /**
- * Makes all migrations but the first run again: drops their tables and two of the indexes that they build concurrently,
- * and deletes their records.
+ * Makes all migrations but the first run again: drops their tables, their columns and two of the indexes that they build
+ * concurrently, and deletes their records.
  */
 async function undoLaterMigrations(url: string): Promise<void> {
   await runQuery(url, 'drop table console_links, console_sessions');
   await runQuery(url, 'drop index orders_payment, refused_payments_payment_id');
+  await runQuery(url, 'alter table accounts drop late_days, drop gets_customer_data');
+  await runQuery(url, 'alter table brands drop payment_instructions');
+  await runQuery(url, 'alter table orders drop ended_attempts');
+  await runQuery(url, 'alter table payments drop paid_on, drop note');
   await runQuery(
     url,
     'delete from drizzle.__drizzle_migrations where id > (select min(id) from drizzle.__drizzle_migrations)',

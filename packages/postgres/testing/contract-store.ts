@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { NewOrder, Order, OrderStore } from '@order-gateway/domain/orders';
-import type { OpenedOrderStore } from '@order-gateway/domain/testing/order-store-contract/order-store-steps';
+import {
+  checkoutOf,
+  type OpenedOrderStore,
+} from '@order-gateway/domain/testing/order-store-contract/order-store-steps';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
@@ -44,6 +47,8 @@ export function openContractStore({
     const name = `Shop ${names.size + 1} 'é' 店`;
     const merchantId = await createMerchantId(sql, name);
     names.set(merchantId, name);
+    await sql`insert into accounts (id, name, client_id, kind) overriding system value
+      values (${checkoutOf(merchantId)}, 'Checkout', ${`chk_${merchantId}`}, 'checkout')`;
     return merchantId;
   };
   return {

@@ -1,5 +1,5 @@
 import { createCommand } from '@order-gateway/command';
-import { isClientId, merchantNameRule } from '@order-gateway/domain/accounts';
+import { isClientId, lateDays, merchantNameRule } from '@order-gateway/domain/accounts';
 import { lifetimeMs } from '@order-gateway/domain/orders';
 import { textError } from '@order-gateway/domain/requests';
 import { UsageError, usageExitCode } from '@order-gateway/runtime/process';
@@ -56,6 +56,13 @@ export const parseSecretNumber = checked(
 export const parseCount = checked(
   (text) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : undefined),
   'NUMBER must be a whole number from 1 to 999999.',
+);
+
+export const lateDaysForm = `${lateDays.min} to ${lateDays.max} days`;
+
+export const parseLateDays = checked(
+  (text) => (/^[1-9]\d?$/.test(text) && Number(text) <= lateDays.max ? Number(text) : undefined),
+  `NUMBER must be a whole number from ${lateDays.min} to ${lateDays.max}.`,
 );
 
 /** Parses a rate limit in calls per second. Returns `null` for `none`. */

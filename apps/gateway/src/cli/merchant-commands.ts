@@ -5,6 +5,7 @@ import {
   checksumModes,
   consoleLimits,
   consoleRoles,
+  lateDays,
   liveSecretsMax,
 } from '@order-gateway/domain/accounts';
 import { signInLink } from '@order-gateway/domain/links';
@@ -17,11 +18,14 @@ import {
   accountCommand,
   actorOf,
   actorOption,
+  clientIdHelp,
   createProgram,
   jsonHelp,
+  lateDaysForm,
   nameOption,
   parseClientId,
   parseEnd,
+  parseLateDays,
   parseLifetime,
   parseLimit,
   parseSecretNumber,
@@ -233,18 +237,48 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
     .command('create')
     .description('Creates a checkout system with its first client id and secret.')
     .addOption(nameOption('for the operator').makeOptionMandatory())
+    .option('--customer-data', "gives it the customer's data of the orders that it claims; this can never be changed")
+    .addOption(
+      new Option('--late-days <NUMBER>', `how long it can report payments after an order's expiry, ${lateDaysForm}`)
+        .argParser(parseLateDays)
+        .default(lateDays.byDefault),
+    )
     .option('--json', jsonHelp)
-    .action(({ name, json }: { name: string; json?: true }) =>
+    .action(({ name, json, customerData, lateDays }: CheckoutOptions) =>
       openAccounts(
         async (accounts) => {
-          const { clientId, clientSecret } = await accounts.create(name, 'checkout');
+          const settings = { lateDays, getsCustomerData: customerData };
+          const { clientId, clientSecret } = await accounts.create(name, 'checkout', settings);
           if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
           print(`Created checkout system ${name}\n${credentialLines(clientId, clientSecret)}`);
         },
         { actor: actorOf(program), ...creating },
       ),
     );
+  program
+    .command('late-days')
+    .description("Sets how long after an order's expiry a checkout system can report a payment that was made in time.")
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .argument('<NUMBER>', lateDaysForm, parseLateDays)
+    .action((clientId: string, days: number) =>
+      openAccounts(
+        async (accounts) => {
+          if ((await accounts.setLateDays(clientId, days)) === 'unknown_account') {
+            throw new StartError(`There is no checkout system ${clientId}.`);
+          }
+          print(`${clientId} can now report payments for ${days} days after an order's expiry.`);
+        },
+        { actor: actorOf(program) },
+      ),
+    );
   return program;
+}
+
+interface CheckoutOptions {
+  readonly name: string;
+  readonly json?: true;
+  readonly customerData?: true;
+  readonly lateDays: number;
 }
 
 /** Creates a program whose commands are recorded in the audit log. */

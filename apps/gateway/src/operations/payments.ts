@@ -1,4 +1,5 @@
 import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import type { CheckoutSystem } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { parseOrderToken } from '@order-gateway/domain/links';
 import {
@@ -6,6 +7,8 @@ import {
   formatTime,
   isHeldBy,
   type LinkedOrder,
+  mayBeEnded,
+  type Order,
   type PaymentLease,
   refusalCodes,
   startFailure,
@@ -46,11 +49,15 @@ export function paymentOperations(
       return success({ body: { order: checkoutOrder(deps, link.value) }, outcome: 'ok' });
     },
 
-    async startPayment(members, caller) {
+    async startPayment(members, caller: Caller<CheckoutSystem>) {
       const started = await startPayment(deps, caller, members);
       if (!started.ok) return started;
       const { link, lease } = started.value;
-      const body = { order: checkoutOrder(deps, link), lease_ends_at: formatTime(lease.endsAtMs) };
+      const body = {
+        order: checkoutOrder(deps, link),
+        lease_ends_at: formatTime(lease.endsAtMs),
+        customer: caller.account.getsCustomerData ? customerOf(link.order) : undefined,
+      };
       return success({ body, outcome: 'ok' });
     },
 
@@ -94,7 +101,7 @@ async function startPayment(
   }
 }
 
-/** Ends the lease of a payment attempt, if the attempt holds the order of the payment link. */
+/** Ends a payment attempt. The call is a replay if the attempt does not hold the order of the payment link. */
 async function endPayment(
   deps: Pick<OperationDeps, 'store'>,
   caller: Caller,
@@ -104,16 +111,20 @@ async function endPayment(
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
   const { orderToken, attemptId } = parsed.value;
   const attempt = { checkoutId: caller.account.id, attemptId };
+  let isEnded = false;
   let replayed = true;
   for (;;) {
-    // The order is read again after the change, because an order past its expiry expires when its lease ends. If the
-    // attempt has started again since the change, its new lease stays.
+    // The order is read again after the change, because an order past its expiry expires when its lease ends.
     const found = await findPaymentLink(deps.store.findByToken, caller, orderToken);
     if (!found.ok) return found;
-    if (!replayed || !isHeldBy(found.value.order.lease, attempt)) return success({ found: found.value, replayed });
-    const outcome = await deps.store.endPayment(found.value.order, attempt, caller.timeLeftMs());
-    if (outcome.kind === 'changed') replayed = false;
-    else if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
+    const { order } = found.value;
+    if (isEnded || !mayBeEnded(order, attempt)) return success({ found: found.value, replayed });
+    const outcome = await deps.store.endPayment(order, attempt, caller.timeLeftMs());
+    if (outcome.kind === 'changed') {
+      isEnded = true;
+      replayed = !isHeldBy(order.lease, attempt);
+    }
+    if (outcome.kind !== 'changed' && outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
   }
 }
 
@@ -153,7 +164,32 @@ export async function recordPayment(
 function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
   const { order, merchant } = link;
   const record = orderRecord(order, merchant.mode, deps.baseUrl());
-  return { ...record, merchant_name: merchant.name, return_url: returnLink(deps, link) };
+  return {
+    ...record,
+    merchant_name: merchant.name,
+    merchant_id: merchant.clientId,
+    customer_locale: order.fields.customer_locale || undefined,
+    return_url: returnLink(deps, link),
+  };
+}
+
+/** Returns the customer's data; `undefined` if it has been erased. */
+export function customerOf({ fields, erasedDigest }: Order) {
+  if (erasedDigest !== null) return undefined;
+  const { customer_name, customer_email, customer_phone, customer_address_line1, customer_address_line2 } = fields;
+  const { customer_address_city, customer_address_state, customer_address_country, customer_address_postal_code } =
+    fields;
+  return {
+    customer_name,
+    customer_email,
+    customer_phone,
+    customer_address_line1,
+    customer_address_line2: customer_address_line2 || undefined,
+    customer_address_city,
+    customer_address_state,
+    customer_address_country,
+    customer_address_postal_code,
+  };
 }
 
 /**

@@ -25,7 +25,7 @@ function orderWith(fields: Partial<OrderFields>): Order {
 }
 
 function merchantNamed(name: string, mode: MerchantMode = 'live'): LinkedOrder['merchant'] {
-  return { name, mode, isDisabled: false, returnSecrets: [], brand: null };
+  return { clientId: 'app_1', name, mode, isDisabled: false, returnSecrets: [], brand: null };
 }
 
 const fixed = fixedDeps(createMemoryLogger().logger);

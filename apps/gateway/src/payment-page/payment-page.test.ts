@@ -59,7 +59,10 @@ const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageT
 
 function linkTo(orderStatus: OrderStatus, mode: MerchantMode): LinkedOrder {
   const order = { ...sampleOrder(1 as AccountId), expiresAtMs, ...shownFor[orderStatus].state, orderStatus };
-  return { order, merchant: { name: 'Shop', mode, isDisabled: false, returnSecrets: [], brand: null } };
+  return {
+    order,
+    merchant: { clientId: 'app_1', name: 'Shop', mode, isDisabled: false, returnSecrets: [], brand: null },
+  };
 }
 
 const cases = pageLanguages.flatMap((language) =>

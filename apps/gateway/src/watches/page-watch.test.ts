@@ -49,5 +49,8 @@ test('one merchant can take half of the slots, and a second merchant half of the
 
 function linkTo(token: string, merchantId: AccountId): LinkedOrder {
   const order = { ...sampleOrder(merchantId), orderToken: token as OrderToken };
-  return { order, merchant: { name: 'Shop', mode: 'live', isDisabled: false, returnSecrets: [], brand: null } };
+  return {
+    order,
+    merchant: { clientId: 'app_1', name: 'Shop', mode: 'live', isDisabled: false, returnSecrets: [], brand: null },
+  };
 }

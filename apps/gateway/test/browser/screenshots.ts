@@ -26,6 +26,7 @@ const deps = {
 };
 const nowMs = deps.now();
 const merchant = {
+  clientId: 'app_1',
   name: 'Blue Bottle Roasters',
   mode: 'live',
   isDisabled: false,

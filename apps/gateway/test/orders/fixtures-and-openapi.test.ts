@@ -46,7 +46,7 @@ beforeAll(async () => {
     notified: await accounts.create('Notified Shop'),
     full,
     checkout: checkout.credentials,
-    second_checkout: await accounts.create('Second Checkout', 'checkout'),
+    second_checkout: await accounts.create('Second Checkout', 'checkout', { getsCustomerData: true }),
   };
   clients = openClients({ httpUrl: gateway.url, grpcAddress: new URL(gateway.grpcUrl).host });
   return () => {

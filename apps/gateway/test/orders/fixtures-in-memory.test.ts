@@ -1,4 +1,10 @@
-import { type Account, type AccountId, createClientId, createClientSecret } from '@order-gateway/domain/accounts';
+import {
+  type Account,
+  type AccountId,
+  type CheckoutSystem,
+  createClientId,
+  createClientSecret,
+} from '@order-gateway/domain/accounts';
 import { success } from '@order-gateway/domain/result';
 import { loadFixtures, type MerchantName } from '@order-gateway/fixtures';
 import { differences, type Merchants, sendFixture } from '@order-gateway/fixtures/replay';
@@ -15,13 +21,19 @@ import { createMemoryLogger } from '../helpers/memory-logger.ts';
 
 const accountOf = (id: number, changes: object = {}): Account => ({ ...merchant, id: id as AccountId, ...changes });
 
+const checkoutOf = (id: number, name: string): CheckoutSystem => ({
+  ...({ kind: 'checkout', id: id as AccountId, name } as const),
+  lateDays: 1,
+  getsCustomerData: false,
+});
+
 /** Accounts of fixtures that need no management, and that don't wait for the end of a default lifetime. */
 const accounts: Partial<Record<MerchantName, Account>> = {
   first: accountOf(1),
   second: accountOf(2),
   strict: accountOf(3, { checksumMode: 'required' }),
-  checkout: { kind: 'checkout', id: 4 as AccountId, name: 'Checkout' },
-  second_checkout: { kind: 'checkout', id: 5 as AccountId, name: 'Second Checkout' },
+  checkout: checkoutOf(4, 'Checkout'),
+  second_checkout: { ...checkoutOf(5, 'Second Checkout'), getsCustomerData: true },
 };
 const bytesOf = (id: number) => (count: number) => new Uint8Array(count).fill(id);
 const callers = Object.entries(accounts).map(([name, account]) => ({

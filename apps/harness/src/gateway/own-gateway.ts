@@ -17,6 +17,7 @@ export interface MerchantSetup {
   /** `live` by default. */
   readonly kind?: 'live' | 'test' | 'checkout';
   readonly checksumRequired?: true;
+  readonly getsCustomerData?: true;
   readonly defaultLifetimeSeconds?: number;
   /** Whether the merchant gets the maximum number of webhook endpoints and client secrets. */
   readonly isFull?: true;
@@ -34,7 +35,7 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   notified: { name: 'Notified' },
   full: { name: 'Full', isFull: true },
   checkout: { name: 'Checkout', kind: 'checkout' },
-  second_checkout: { name: 'Second Checkout', kind: 'checkout' },
+  second_checkout: { name: 'Second Checkout', kind: 'checkout', getsCustomerData: true },
 };
 
 /** Starts a gateway as {@link startOwnGateway} does, with all accounts that the fixtures need. */
@@ -117,8 +118,8 @@ export async function startOwnGateway(
 async function createMerchants(databaseUrl: string, merchants: readonly MerchantSetup[]): Promise<Credentials[]> {
   await using accounts = openAccountAdmin({ url: databaseUrl });
   const created: Credentials[] = [];
-  for (const { name, kind, checksumRequired, defaultLifetimeSeconds, isFull } of merchants) {
-    const credentials = await accounts.create(name, kind);
+  for (const { name, kind, getsCustomerData, checksumRequired, defaultLifetimeSeconds, isFull } of merchants) {
+    const credentials = await accounts.create(name, kind, { getsCustomerData });
     if (checksumRequired) await accounts.setChecksumMode(credentials.clientId, 'required');
     if (defaultLifetimeSeconds) await accounts.setDefaultLifetime(credentials.clientId, defaultLifetimeSeconds);
     if (isFull) {

@@ -39,7 +39,14 @@ export interface CheckoutSystem {
   /** Drawn from the same sequence as the ids of merchants. */
   readonly id: AccountId;
   readonly name: string;
+  /** For how many days after an order's expiry it can report a payment that was made in time. */
+  readonly lateDays: number;
+  /** Whether it gets the customer's data once it has claimed an order. */
+  readonly getsCustomerData: boolean;
 }
+
+/** The limits of `CheckoutSystem.lateDays`. */
+export const lateDays = { min: 1, max: 30, byDefault: 1 } as const;
 
 /** The account that a client id belongs to. */
 export type Account = Merchant | CheckoutSystem;

@@ -118,7 +118,9 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
 export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {
   switch (order.orderStatus) {
     case 'UN_PAID':
-      return attempt !== null && isHeldBy(order.lease, attempt) ? undefined : inProgress(order, nowMs);
+      if (attempt === null) return inProgress(order, nowMs);
+      if (hasEnded(order, attempt)) return { kind: 'payment_attempt_ended' };
+      return isHeldBy(order.lease, attempt) ? undefined : inProgress(order, nowMs);
     case 'PAID':
       return { kind: 'order_already_paid' };
     case 'CANCELLED':
@@ -128,9 +130,33 @@ export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs
   }
 }
 
+/** Whether the merchant recorded the order's payment itself. */
+export function isManual({ merchantId, payment }: Order): boolean {
+  return payment?.checkoutId === merchantId;
+}
+
 /** Whether the attempt holds the lease and the lease has not ended. */
-export function isHeldBy(lease: PaymentLease | null, { checkoutId, attemptId }: PaymentAttempt): boolean {
-  return lease?.isLive === true && lease.checkoutId === checkoutId && lease.attemptId === attemptId;
+export function isHeldBy(lease: PaymentLease | null, attempt: PaymentAttempt): boolean {
+  return lease?.isLive === true && isSameAttempt(lease, attempt);
+}
+
+/** Whether the two are the same attempt of the same checkout system. */
+function isSameAttempt(one: PaymentAttempt, other: PaymentAttempt): boolean {
+  return one.checkoutId === other.checkoutId && one.attemptId === other.attemptId;
+}
+
+/** Whether an attempt has ended, so that it can't claim the order again. */
+export function hasEnded({ endedAttempts }: Order, attempt: PaymentAttempt): boolean {
+  return endedAttempts.some((ended) => isSameAttempt(ended, attempt));
+}
+
+/**
+ * Whether ending an attempt has an effect: it holds the unpaid order, or it was the last to hold it and was not ended.
+ */
+export function mayBeEnded(order: Order, attempt: PaymentAttempt): boolean {
+  const { orderStatus, lease } = order;
+  if (orderStatus !== 'UN_PAID' || lease === null || !isSameAttempt(lease, attempt)) return false;
+  return lease.isLive || !hasEnded(order, attempt);
 }
 
 /** The minimum delay, because the clocks of the gateway and the store may differ. */
@@ -170,7 +196,12 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   };
   const pay = (transition: OrderChange['transition']): Result<Decision, Failure> => {
     if (!isExact) return refuse('payment_mismatch');
-    const changed = { ...order, orderStatus: transition.to, lease: null, payment: { checkoutId, paymentId, paidAtMs } };
+    const changed = {
+      ...order,
+      ...withoutAttempts,
+      orderStatus: transition.to,
+      payment: { checkoutId, paymentId, paidAtMs },
+    };
     return success({ kind: 'change', change: { transition, order: changed } });
   };
   const wasPaidInTime = expiryMs === null || paidAtMs < expiryMs;
@@ -186,6 +217,9 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   }
 }
 
+/** The attempts of an order that has reached a final status. */
+const withoutAttempts = { lease: null, endedAttempts: [] } as const;
+
 function isSamePayment(paid: OrderPayment, { checkoutId, paymentId }: OrderPayment): boolean {
   return paid.paymentId === paymentId && paid.checkoutId === checkoutId;
 }
@@ -196,7 +230,7 @@ function decideCancellation(order: Order, nowMs: number): Result<Decision, Failu
       const failure = inProgress(order, nowMs);
       if (failure !== undefined) return failed(failure);
       const transition = transitions.cancel;
-      const cancelled = { ...order, orderStatus: transition.to, lease: null, cancelledAtMs: nowMs };
+      const cancelled = { ...order, ...withoutAttempts, orderStatus: transition.to, cancelledAtMs: nowMs };
       return success({ kind: 'change', change: { transition, order: cancelled } });
     }
     case 'CANCELLED':

@@ -24,6 +24,7 @@ export type OrderLookup = FindOutcome<{ readonly order: Order }>;
 export interface LinkedOrder {
   readonly order: Order;
   readonly merchant: {
+    readonly clientId: string;
     readonly name: string;
     readonly mode: MerchantMode;
     /** Whether the merchant is disabled, so that no new payment may start. */
@@ -205,7 +206,10 @@ export interface OrderStore {
   /** Expires an unpaid test order now, unless a payment attempt holds it. */
   expireNow(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
 
-  /** Ends the lease of a payment attempt now, if it holds the order. */
+  /**
+   * Ends a payment attempt, and its lease now, if it is the last attempt that claimed the unpaid order. Returns `conflict`
+   * if the lease is no longer as it was read.
+   */
   endPayment(order: Order, attempt: PaymentAttempt, timeoutMs: number): Promise<ChangeOutcome>;
 
   /**

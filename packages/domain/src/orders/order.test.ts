@@ -28,6 +28,7 @@ describe('newOrder', () => {
         ...{
           orderStatus: 'UN_PAID',
           lease: null,
+          endedAttempts: [],
           payment: null,
           refusedPayments: [],
           cancelledAtMs: null,

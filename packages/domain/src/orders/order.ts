@@ -74,6 +74,8 @@ export interface Order {
   readonly expiresAtMs: number | null;
   /** The latest lease, which may have ended; `null` if there was none, or the order is `PAID` or `CANCELLED`. */
   readonly lease: PaymentLease | null;
+  /** The attempts that ended. They can never claim the order again. Empty if the order is `PAID` or `CANCELLED`. */
+  readonly endedAttempts: readonly PaymentAttempt[];
   /** The payment; `null` unless the order is `PAID`. */
   readonly payment: OrderPayment | null;
   /** The latest refused payments, oldest first: all of them, or at least 20. */
@@ -91,6 +93,7 @@ export interface Order {
 export type NewOrder = Omit<Order, 'serviceOrderId'>;
 
 const noRefusedPayments: readonly RefusedPayment[] = [];
+const noAttempts: readonly PaymentAttempt[] = [];
 
 /** Returns a new order from the validated fields and the values that the gateway assigns. */
 export function newOrder(
@@ -101,6 +104,7 @@ export function newOrder(
     ...assigned,
     orderStatus: 'UN_PAID',
     lease: null,
+    endedAttempts: noAttempts,
     payment: null,
     refusedPayments: noRefusedPayments,
     cancelledAtMs: null,

@@ -13,8 +13,8 @@ export type PaymentInput = Readonly<
   Partial<Record<'order_token' | 'payment_id' | 'paid_at' | 'order_amount' | 'order_currency' | 'attempt_id', unknown>>
 >;
 
-/** How long a payment attempt claims an order, in seconds. */
-export const leaseSeconds = { min: 60, max: 3_600, byDefault: 900 } as const;
+/** How long a payment attempt claims an order, in seconds: at most 7 days. */
+export const leaseSeconds = { min: 60, max: 604_800, byDefault: 900 } as const;
 
 /** A payment attempt as an API received it: any values under the names of the fields. */
 export type AttemptInput = Readonly<Partial<Record<'order_token' | 'attempt_id' | 'lease_seconds', unknown>>>;

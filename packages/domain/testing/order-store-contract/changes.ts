@@ -4,7 +4,14 @@ import { createOrderToken } from '../../src/links/order-token.ts';
 import type { Order } from '../../src/orders/order.ts';
 import { decide, transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
-import { hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
+import {
+  checkoutOf,
+  hourMs,
+  type OrderStoreSteps,
+  orderExpiringIn,
+  paymentOf,
+  timeoutMs,
+} from './order-store-steps.ts';
 
 /** Tests state changes. `decide` determines the order of the checks and their errors. */
 export function describeChanges({
@@ -33,7 +40,7 @@ export function describeChanges({
     expect(await find(paid)).toStrictEqual({
       ...paid,
       orderStatus: 'PAID',
-      payment: { checkoutId: merchantId, paymentId: 'p-1', paidAtMs: 1_795_208_502_172 },
+      payment: { checkoutId: checkoutOf(merchantId), paymentId: 'p-1', paidAtMs: 1_795_208_502_172 },
     });
     expect(await find(cancelled)).toStrictEqual({
       ...cancelled,
@@ -137,7 +144,7 @@ export function describeChanges({
     expect(await findForPayment(second, paymentOf(second, 'p-1'))).toMatchObject({ isKnown: false });
     const unknown = opened().store.findForPayment(
       createOrderToken(firstMerchant, randomBytes),
-      { checkoutId: firstMerchant, paymentId: 'p-1' },
+      { checkoutId: checkoutOf(firstMerchant), paymentId: 'p-1' },
       timeoutMs,
     );
     expect(await unknown).toStrictEqual({ kind: 'unknown' });

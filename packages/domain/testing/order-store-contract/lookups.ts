@@ -23,7 +23,10 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     expect(await store.findByServiceOrderId(merchantId, order.serviceOrderId, timeoutMs)).toStrictEqual(found);
     const link = {
       ...found,
-      merchant: { name: nameOf(merchantId), mode: 'live', isDisabled: false, returnSecrets: [], brand: null },
+      merchant: {
+        ...{ clientId: expect.stringMatching(/^app_/), name: nameOf(merchantId), mode: 'live', isDisabled: false },
+        ...{ returnSecrets: [], brand: null },
+      },
     };
     expect(await store.findByToken(order.orderToken, timeoutMs)).toStrictEqual(link);
     expect(await store.findForPage(order.orderToken, timeoutMs)).toStrictEqual(link);

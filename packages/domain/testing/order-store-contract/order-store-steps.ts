@@ -33,16 +33,21 @@ export function orderExpiringIn(merchantId: AccountId, ms: number, overrides?: O
 
 export type PayAction = Extract<OrderAction, { kind: 'pay' }>;
 
-/** Returns the action of a payment of the full amount, reported by a checkout system whose id is the merchant's. */
+/** Returns the account that reports payments and starts attempts of a merchant's orders. The store has it. */
+export function checkoutOf(merchantId: AccountId): AccountId {
+  return (merchantId + 1_000_000_000) as AccountId;
+}
+
+/** Returns the action of a payment of the full amount, reported by the checkout system. */
 export function paymentOf(order: Order, paymentId: string, paidAtMs = order.createdAtMs): PayAction {
   const { order_amount: amount, order_currency: currency } = order.fields;
-  const reported = { checkoutId: order.merchantId, paymentId, paidAtMs, amount, currency };
+  const reported = { checkoutId: checkoutOf(order.merchantId), paymentId, paidAtMs, amount, currency };
   return { kind: 'pay', payment: { ...reported, isKnown: false, refused: null } };
 }
 
-/** Returns an attempt to pay the order, by a checkout system whose id is the merchant's. */
+/** Returns an attempt of the checkout system. */
 export function attemptOf({ merchantId }: Order, attemptId: string) {
-  return { checkoutId: merchantId, attemptId };
+  return { checkoutId: checkoutOf(merchantId), attemptId };
 }
 
 /** Returns the steps that the tests share. `opened` returns the store after the suite has opened it. */
@@ -124,8 +129,8 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     return kind === 'conflict' ? start(order, attemptId, leaseSeconds) : kind;
   };
 
-  const end = (order: Order, attemptId: string) =>
-    opened().store.endPayment(order, attemptOf(order, attemptId), timeoutMs);
+  const end = async (order: Order, attemptId: string) =>
+    opened().store.endPayment(await find(order), attemptOf(order, attemptId), timeoutMs);
 
   return {
     opened,

@@ -49,6 +49,33 @@ export function describePaymentAttempts({
     expect(await store.startPayment(order, attempt, 900, timeoutMs)).toStrictEqual({ kind: 'conflict' });
   });
 
+  it('an attempt that ended never claims the order again, even if its lease had ended before', async () => {
+    const order = await created(sampleOrder(await newMerchant()));
+    const { store } = opened();
+    for (const [attemptId, leaseSeconds] of [
+      ['a-1', 900],
+      ['a-2', 0],
+    ] as const) {
+      expect(await start(order, attemptId, leaseSeconds)).toBe('changed');
+      const { lease } = await find(order);
+      expect(await end(order, attemptId)).toStrictEqual({ kind: 'changed' });
+      const ended = await find(order);
+      expect(ended.lease?.endsAtMs).toBeLessThanOrEqual(lease?.endsAtMs ?? 0);
+      expect(await end(order, attemptId)).toStrictEqual({ kind: 'conflict' });
+      expect(await start(order, attemptId)).toBe('payment_attempt_ended');
+      expect(await store.startPayment(ended, attemptOf(order, attemptId), 900, timeoutMs)).toEqual({
+        kind: 'conflict',
+      });
+    }
+    const ended = await find(order);
+    expect(ended.endedAttempts).toStrictEqual([attemptOf(order, 'a-1'), attemptOf(order, 'a-2')]);
+    expect(await start(order, 'a-3')).toBe('changed');
+    // The lease was read before the attempt started.
+    expect(await store.endPayment(ended, attemptOf(order, 'a-3'), timeoutMs)).toStrictEqual({ kind: 'conflict' });
+    expect(await act(order, paymentOf(order, 'p-1'))).toBe('changed');
+    expect((await find(order)).endedAttempts).toStrictEqual([]);
+  });
+
   it('an order past its expiry expires only when its lease ends', async () => {
     const merchantId = await newMerchant();
     let order: Order;

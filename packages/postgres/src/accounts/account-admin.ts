@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  type CheckoutSystem,
   type ChecksumMode,
   type ClientSecretStore,
   type ConsoleUser,
@@ -40,11 +41,18 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
       return changed.length === 1 ? 'done' : 'unknown_account';
     });
   return {
-    /** Creates a live or test merchant, or a checkout system, with one secret that never expires. */
-    create: (name: string, kind: 'live' | 'test' | 'checkout' = 'live'): Promise<Credentials> =>
+    /**
+     * Creates a live or test merchant, or a checkout system, with one secret that never expires. Only checkout systems
+     * have settings.
+     */
+    create: (
+      name: string,
+      kind: 'live' | 'test' | 'checkout' = 'live',
+      { lateDays, getsCustomerData }: CheckoutSettings = {},
+    ): Promise<Credentials> =>
       run(async (db) => {
         const [clientId, clientSecret] = [createClientId(randomBytes, kind), createClientSecret(randomBytes)];
-        const account = kind === 'checkout' ? ({ kind } as const) : { mode: kind };
+        const account = kind === 'checkout' ? ({ kind, lateDays, getsCustomerData } as const) : { mode: kind };
         const insertion = db
           .insert(accounts)
           .values({ name, clientId, ...account })
@@ -52,7 +60,15 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
         await runRecorded(
           db,
           insertion,
-          { actor, name: 'create', clientId, details: { name, kind } },
+          {
+            ...({ actor, name: 'create', clientId } as const),
+            details: {
+              name,
+              kind,
+              ...(lateDays !== undefined && { late_days: lateDays }),
+              ...(getsCustomerData && { customer_data: 'yes' }),
+            },
+          },
           {
             also: [
               sql`
@@ -98,6 +114,17 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
         { name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } },
         { defaultLifetimeSeconds },
         { isOfKind: isMerchant },
+      ),
+
+    /**
+     * Sets for how many days after an order's expiry a checkout system can report a payment that was made in time. Takes
+     * effect within a second.
+     */
+    setLateDays: (clientId: string, lateDays: number) =>
+      changeSettings(
+        { name: 'late_days', clientId, details: { days: lateDays } },
+        { lateDays },
+        { isOfKind: eq(accounts.kind, 'checkout') },
       ),
 
     /**
@@ -231,6 +258,9 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
       }),
   };
 }
+
+/** Settings of a checkout system; absent: the default. */
+type CheckoutSettings = { readonly [Name in 'lateDays' | 'getsCustomerData']?: CheckoutSystem[Name] | undefined };
 
 /** Whether an account is a merchant; checkout systems have no orders. */
 const isMerchant = eq(accounts.kind, 'merchant');

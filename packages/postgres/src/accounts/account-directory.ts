@@ -1,4 +1,11 @@
-import type { Account, AccountDirectory, AccountId, AccountLookup, Merchant } from '@order-gateway/domain/accounts';
+import type {
+  Account,
+  AccountDirectory,
+  AccountId,
+  AccountLookup,
+  CheckoutSystem,
+  Merchant,
+} from '@order-gateway/domain/accounts';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
@@ -47,6 +54,8 @@ export const accountColumns = {
   mode: accounts.mode,
   defaultLifetimeSeconds: accounts.defaultLifetimeSeconds,
   rateLimit: accounts.rateLimit,
+  lateDays: accounts.lateDays,
+  getsCustomerData: accounts.getsCustomerData,
 };
 
 function prepareFindAccounts(db: PostgresJsDatabase) {
@@ -87,9 +96,10 @@ export async function findAccount(db: PostgresJsDatabase, clientId: string): Pro
   return row && accountOf(row);
 }
 
-type AccountRow = Omit<Merchant, 'kind' | 'id'> & { readonly kind: Account['kind']; readonly id: number };
+type AccountRow = Omit<Merchant, 'kind' | 'id'> &
+  Omit<CheckoutSystem, 'kind' | 'id'> & { readonly kind: Account['kind']; readonly id: number };
 
-export function accountOf({ kind, id, name, ...settings }: AccountRow): Account {
+export function accountOf({ kind, id, name, lateDays, getsCustomerData, ...settings }: AccountRow): Account {
   const common = { id: id as AccountId, name };
-  return kind === 'merchant' ? { kind, ...common, ...settings } : { kind, ...common };
+  return kind === 'merchant' ? { kind, ...common, ...settings } : { kind, ...common, lateDays, getsCustomerData };
 }

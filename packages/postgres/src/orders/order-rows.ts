@@ -5,12 +5,13 @@ import {
   type Metadata,
   type Order,
   type OrderStatus,
+  type PaymentAttempt,
   type RefusedPayment,
   transitions,
 } from '@order-gateway/domain/orders';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from '../connections/client.ts';
-import { isLeaseLive, orders, type RefusedPaymentJson, statusUnlessExpired } from '../schema.ts';
+import { type AttemptJson, isLeaseLive, orders, type RefusedPaymentJson, statusUnlessExpired } from '../schema.ts';
 
 /** A row of the orders table. */
 export type OrderRow = typeof orders.$inferSelect;
@@ -36,7 +37,7 @@ export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
  */
 const laterColumns = [
   ...(['paidAt', 'paymentId', 'cancelledAt', 'erasedDigest', 'checkoutId'] as const),
-  ...(['leaseCheckoutId', 'leaseAttemptId', 'leaseEndsAt', 'refusedPayments'] as const),
+  ...(['leaseCheckoutId', 'leaseAttemptId', 'leaseEndsAt', 'endedAttempts', 'refusedPayments'] as const),
 ];
 type LaterColumn = (typeof laterColumns)[number] | 'metadata';
 
@@ -131,8 +132,9 @@ export function rowOf(order: Order): NewOrderRow {
 export function orderOf(row: ReadRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...laterFields } = row;
   const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = laterFields;
-  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, refusedPayments, metadata, ...fields } =
+  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, endedAttempts, ...remainingFields } =
     leaseAndFields;
+  const { refusedPayments, metadata, ...fields } = remainingFields;
   return {
     merchantId: merchantId as AccountId,
     serviceOrderId,
@@ -149,6 +151,7 @@ export function orderOf(row: ReadRow): Order {
             endsAtMs: leaseEndsAt.getTime(),
             isLive: isLeaseLive === true,
           },
+    endedAttempts: endedAttempts?.map(attemptOf) ?? noAttempts,
     payment:
       paidAt === null || paymentId === null
         ? null
@@ -161,7 +164,12 @@ export function orderOf(row: ReadRow): Order {
   };
 }
 
+const noAttempts: readonly PaymentAttempt[] = [];
 const noRefusedPayments: readonly RefusedPayment[] = [];
+
+function attemptOf({ checkout_id, attempt_id }: AttemptJson): PaymentAttempt {
+  return { checkoutId: checkout_id as AccountId, attemptId: attempt_id };
+}
 
 /** Returns a refused payment that is stored as JSON. Throws if the amount is not valid. */
 export function refusedPaymentOf(stored: RefusedPaymentJson): RefusedPayment {

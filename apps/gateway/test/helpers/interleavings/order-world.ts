@@ -85,7 +85,7 @@ export const calls: Readonly<Record<string, PlannedCall>> = {
 };
 
 function checkout(id: number): Account {
-  return { kind: 'checkout', id: id as AccountId, name: `Checkout ${id}` };
+  return { kind: 'checkout', id: id as AccountId, name: `Checkout ${id}`, lateDays: 1, getsCustomerData: false };
 }
 
 function pay(id: number, changes: Readonly<Record<string, string | number>> = {}): PlannedCall {

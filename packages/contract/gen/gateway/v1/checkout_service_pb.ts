@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/checkout_service.proto.
  */
 export const file_gateway_v1_checkout_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEi9wMKDUNoZWNrb3V0T3JkZXISJAoNbWVyY2hhbnRfbmFtZRgBIAEoCVINbWVyY2hhbnRfbmFtZRIqChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBIiCgxvcmRlcl9hbW91bnQYBCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgGIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYByABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSOwoMb3JkZXJfc3RhdHVzGAggASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKcmV0dXJuX3VybBgKIAEoCVIKcmV0dXJuX3VybBIvChBvcmRlcl9leHBpcmVzX2F0GAsgASgJSABSEG9yZGVyX2V4cGlyZXNfYXSIAQESDAoEbW9kZRgMIAEoCUITChFfb3JkZXJfZXhwaXJlc19hdCI9ChlSZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbiJGChpSZXNvbHZlUGF5bWVudExpbmtSZXNwb25zZRIoCgVvcmRlchgBIAEoCzIZLmdhdGV3YXkudjEuQ2hlY2tvdXRPcmRlciKUAQoTU3RhcnRQYXltZW50UmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKYXR0ZW1wdF9pZBgCIAEoCVIKYXR0ZW1wdF9pZBIpCg1sZWFzZV9zZWNvbmRzGAMgASgFSABSDWxlYXNlX3NlY29uZHOIAQFCEAoOX2xlYXNlX3NlY29uZHMiZgoUU3RhcnRQYXltZW50UmVzcG9uc2USKAoFb3JkZXIYASABKAsyGS5nYXRld2F5LnYxLkNoZWNrb3V0T3JkZXISJAoNbGVhc2VfZW5kc19hdBgCIAEoCVINbGVhc2VfZW5kc19hdCJVChFFbmRQYXltZW50UmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKYXR0ZW1wdF9pZBgCIAEoCVIKYXR0ZW1wdF9pZCI+ChJFbmRQYXltZW50UmVzcG9uc2USKAoFb3JkZXIYASABKAsyGS5nYXRld2F5LnYxLkNoZWNrb3V0T3JkZXIiiAIKFFJlY29yZFBheW1lbnRSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbhIeCgpwYXltZW50X2lkGAIgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYAyABKAlSB3BhaWRfYXQSJwoMb3JkZXJfYW1vdW50GAQgASgBSABSDG9yZGVyX2Ftb3VudIgBARImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSIwoKYXR0ZW1wdF9pZBgGIAEoCUgBUgphdHRlbXB0X2lkiAEBQg8KDV9vcmRlcl9hbW91bnRCDQoLX2F0dGVtcHRfaWQiewoVUmVjb3JkUGF5bWVudFJlc3BvbnNlEigKBW9yZGVyGAEgASgLMhkuZ2F0ZXdheS52MS5DaGVja291dE9yZGVyEh4KCnBheW1lbnRfaWQYAiABKAlSCnBheW1lbnRfaWQSGAoHcGFpZF9hdBgDIAEoCVIHcGFpZF9hdDKwBQoPQ2hlY2tvdXRTZXJ2aWNlEooBChJSZXNvbHZlUGF5bWVudExpbmsSJS5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1JlcXVlc3QaJi5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlIiWQAgGKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEsEBCgxTdGFydFBheW1lbnQSHy5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlcXVlc3QaIC5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlc3BvbnNlIm6QAgKKtRhnCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhNwYXltZW50X2luX3Byb2dyZXNzEhJvcmRlcl9hbHJlYWR5X3BhaWQSD29yZGVyX2NhbmNlbGxlZBINb3JkZXJfZXhwaXJlZBJyCgpFbmRQYXltZW50Eh0uZ2F0ZXdheS52MS5FbmRQYXltZW50UmVxdWVzdBoeLmdhdGV3YXkudjEuRW5kUGF5bWVudFJlc3BvbnNlIiWQAgKKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtcBCg1SZWNvcmRQYXltZW50EiAuZ2F0ZXdheS52MS5SZWNvcmRQYXltZW50UmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlc3BvbnNlIoABkAICirUYeQgCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQSEHBheW1lbnRfbWlzbWF0Y2gSE3BheW1lbnRfaWRfY29uZmxpY3RiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order]);
+  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEi3AQKDUNoZWNrb3V0T3JkZXISJAoNbWVyY2hhbnRfbmFtZRgBIAEoCVINbWVyY2hhbnRfbmFtZRIqChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBIiCgxvcmRlcl9hbW91bnQYBCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgGIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYByABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSOwoMb3JkZXJfc3RhdHVzGAggASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKcmV0dXJuX3VybBgKIAEoCVIKcmV0dXJuX3VybBIvChBvcmRlcl9leHBpcmVzX2F0GAsgASgJSABSEG9yZGVyX2V4cGlyZXNfYXSIAQESDAoEbW9kZRgMIAEoCRIgCgttZXJjaGFudF9pZBgNIAEoCVILbWVyY2hhbnRfaWQSLQoPY3VzdG9tZXJfbG9jYWxlGA4gASgJSAFSD2N1c3RvbWVyX2xvY2FsZYgBAUITChFfb3JkZXJfZXhwaXJlc19hdEISChBfY3VzdG9tZXJfbG9jYWxlIv4DCghDdXN0b21lchIkCg1jdXN0b21lcl9uYW1lGAEgASgJUg1jdXN0b21lcl9uYW1lEiYKDmN1c3RvbWVyX2VtYWlsGAIgASgJUg5jdXN0b21lcl9lbWFpbBImCg5jdXN0b21lcl9waG9uZRgDIAEoCVIOY3VzdG9tZXJfcGhvbmUSNgoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgEIAEoCVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMRI7ChZjdXN0b21lcl9hZGRyZXNzX2xpbmUyGAUgASgJSABSFmN1c3RvbWVyX2FkZHJlc3NfbGluZTKIAQESNAoVY3VzdG9tZXJfYWRkcmVzc19jaXR5GAYgASgJUhVjdXN0b21lcl9hZGRyZXNzX2NpdHkSNgoWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZRgHIAEoCVIWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZRI6ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYCCABKAlSGGN1c3RvbWVyX2FkZHJlc3NfY291bnRyeRJCChxjdXN0b21lcl9hZGRyZXNzX3Bvc3RhbF9jb2RlGAkgASgJUhxjdXN0b21lcl9hZGRyZXNzX3Bvc3RhbF9jb2RlQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUyIj0KGVJlc29sdmVQYXltZW50TGlua1JlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuIkYKGlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlEigKBW9yZGVyGAEgASgLMhkuZ2F0ZXdheS52MS5DaGVja291dE9yZGVyIpQBChNTdGFydFBheW1lbnRSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbhIeCgphdHRlbXB0X2lkGAIgASgJUgphdHRlbXB0X2lkEikKDWxlYXNlX3NlY29uZHMYAyABKAVIAFINbGVhc2Vfc2Vjb25kc4gBAUIQCg5fbGVhc2Vfc2Vjb25kcyKgAQoUU3RhcnRQYXltZW50UmVzcG9uc2USKAoFb3JkZXIYASABKAsyGS5nYXRld2F5LnYxLkNoZWNrb3V0T3JkZXISJAoNbGVhc2VfZW5kc19hdBgCIAEoCVINbGVhc2VfZW5kc19hdBIrCghjdXN0b21lchgDIAEoCzIULmdhdGV3YXkudjEuQ3VzdG9tZXJIAIgBAUILCglfY3VzdG9tZXIiVQoRRW5kUGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCmF0dGVtcHRfaWQYAiABKAlSCmF0dGVtcHRfaWQiPgoSRW5kUGF5bWVudFJlc3BvbnNlEigKBW9yZGVyGAEgASgLMhkuZ2F0ZXdheS52MS5DaGVja291dE9yZGVyIqICChRSZWNvcmRQYXltZW50UmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKcGF5bWVudF9pZBgCIAEoCVIKcGF5bWVudF9pZBIYCgdwYWlkX2F0GAMgASgJUgdwYWlkX2F0EicKDG9yZGVyX2Ftb3VudBgEIAEoAUgAUgxvcmRlcl9hbW91bnSIAQESJgoOb3JkZXJfY3VycmVuY3kYBSABKAlSDm9yZGVyX2N1cnJlbmN5EiMKCmF0dGVtcHRfaWQYBiABKAlIAVIKYXR0ZW1wdF9pZIgBARIYCgdwYWlkX29uGAcgASgJUgdwYWlkX29uQg8KDV9vcmRlcl9hbW91bnRCDQoLX2F0dGVtcHRfaWQiewoVUmVjb3JkUGF5bWVudFJlc3BvbnNlEigKBW9yZGVyGAEgASgLMhkuZ2F0ZXdheS52MS5DaGVja291dE9yZGVyEh4KCnBheW1lbnRfaWQYAiABKAlSCnBheW1lbnRfaWQSGAoHcGFpZF9hdBgDIAEoCVIHcGFpZF9hdDLIBQoPQ2hlY2tvdXRTZXJ2aWNlEooBChJSZXNvbHZlUGF5bWVudExpbmsSJS5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1JlcXVlc3QaJi5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlIiWQAgGKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtkBCgxTdGFydFBheW1lbnQSHy5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlcXVlc3QaIC5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlc3BvbnNlIoUBkAICirUYfggCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBITcGF5bWVudF9pbl9wcm9ncmVzcxIVcGF5bWVudF9hdHRlbXB0X2VuZGVkEhJvcmRlcl9hbHJlYWR5X3BhaWQSD29yZGVyX2NhbmNlbGxlZBINb3JkZXJfZXhwaXJlZBJyCgpFbmRQYXltZW50Eh0uZ2F0ZXdheS52MS5FbmRQYXltZW50UmVxdWVzdBoeLmdhdGV3YXkudjEuRW5kUGF5bWVudFJlc3BvbnNlIiWQAgKKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtcBCg1SZWNvcmRQYXltZW50EiAuZ2F0ZXdheS52MS5SZWNvcmRQYXltZW50UmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlc3BvbnNlIoABkAICirUYeQgCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQSEHBheW1lbnRfbWlzbWF0Y2gSE3BheW1lbnRfaWRfY29uZmxpY3RiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order]);
 
 /**
  * The order behind a payment link: what the customer has to pay, and to whom.
@@ -106,6 +106,21 @@ export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
    * @generated from field: string mode = 12;
    */
   mode: string;
+
+  /**
+   * The merchant's client id, which begins with `app_`.
+   *
+   * @generated from field: string merchant_id = 13 [json_name = "merchant_id"];
+   */
+  merchantId: string;
+
+  /**
+   * The language that the merchant chose for the customer: a language tag (BCP 47) such as `de` or `pt-BR`. Absent if
+   * the merchant chose none.
+   *
+   * @generated from field: optional string customer_locale = 14 [json_name = "customer_locale"];
+   */
+  customerLocale?: string | undefined;
 };
 
 /**
@@ -114,6 +129,83 @@ export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
  */
 export const CheckoutOrderSchema: GenMessage<CheckoutOrder> = /*@__PURE__*/
   messageDesc(file_gateway_v1_checkout_service, 0);
+
+/**
+ * The customer of an order, as the merchant sent it. Free text: escape it before you show it on a page.
+ *
+ * @generated from message gateway.v1.Customer
+ */
+export type Customer = Message<"gateway.v1.Customer"> & {
+  /**
+   * The customer's name.
+   *
+   * @generated from field: string customer_name = 1 [json_name = "customer_name"];
+   */
+  customerName: string;
+
+  /**
+   * The customer's e-mail address.
+   *
+   * @generated from field: string customer_email = 2 [json_name = "customer_email"];
+   */
+  customerEmail: string;
+
+  /**
+   * The customer's phone number.
+   *
+   * @generated from field: string customer_phone = 3 [json_name = "customer_phone"];
+   */
+  customerPhone: string;
+
+  /**
+   * The first line of the address.
+   *
+   * @generated from field: string customer_address_line1 = 4 [json_name = "customer_address_line1"];
+   */
+  customerAddressLine1: string;
+
+  /**
+   * The second line of the address. Absent if the merchant sent none.
+   *
+   * @generated from field: optional string customer_address_line2 = 5 [json_name = "customer_address_line2"];
+   */
+  customerAddressLine2?: string | undefined;
+
+  /**
+   * The city.
+   *
+   * @generated from field: string customer_address_city = 6 [json_name = "customer_address_city"];
+   */
+  customerAddressCity: string;
+
+  /**
+   * The state.
+   *
+   * @generated from field: string customer_address_state = 7 [json_name = "customer_address_state"];
+   */
+  customerAddressState: string;
+
+  /**
+   * The country, free text.
+   *
+   * @generated from field: string customer_address_country = 8 [json_name = "customer_address_country"];
+   */
+  customerAddressCountry: string;
+
+  /**
+   * The postal code.
+   *
+   * @generated from field: string customer_address_postal_code = 9 [json_name = "customer_address_postal_code"];
+   */
+  customerAddressPostalCode: string;
+};
+
+/**
+ * Describes the message gateway.v1.Customer.
+ * Use `create(CustomerSchema)` to create a new message.
+ */
+export const CustomerSchema: GenMessage<Customer> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 1);
 
 /**
  * A payment link.
@@ -134,7 +226,7 @@ export type ResolvePaymentLinkRequest = Message<"gateway.v1.ResolvePaymentLinkRe
  * Use `create(ResolvePaymentLinkRequestSchema)` to create a new message.
  */
 export const ResolvePaymentLinkRequestSchema: GenMessage<ResolvePaymentLinkRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 1);
+  messageDesc(file_gateway_v1_checkout_service, 2);
 
 /**
  * The payment link that was found.
@@ -155,7 +247,7 @@ export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkR
  * Use `create(ResolvePaymentLinkResponseSchema)` to create a new message.
  */
 export const ResolvePaymentLinkResponseSchema: GenMessage<ResolvePaymentLinkResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 2);
+  messageDesc(file_gateway_v1_checkout_service, 3);
 
 /**
  * A payment attempt.
@@ -178,7 +270,8 @@ export type StartPaymentRequest = Message<"gateway.v1.StartPaymentRequest"> & {
   attemptId: string;
 
   /**
-   * How long to claim the order, in seconds from now: 60 to 3600, 900 by default. It never shortens a claim.
+   * How long to claim the order, in seconds from now: 60 to 604800 (7 days), 900 by default. It never
+   * shortens a claim.
    *
    * @generated from field: optional int32 lease_seconds = 3 [json_name = "lease_seconds"];
    */
@@ -190,7 +283,7 @@ export type StartPaymentRequest = Message<"gateway.v1.StartPaymentRequest"> & {
  * Use `create(StartPaymentRequestSchema)` to create a new message.
  */
 export const StartPaymentRequestSchema: GenMessage<StartPaymentRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 3);
+  messageDesc(file_gateway_v1_checkout_service, 4);
 
 /**
  * The claimed order.
@@ -211,6 +304,14 @@ export type StartPaymentResponse = Message<"gateway.v1.StartPaymentResponse"> & 
    * @generated from field: string lease_ends_at = 2 [json_name = "lease_ends_at"];
    */
   leaseEndsAt: string;
+
+  /**
+   * The customer's data. Only for accounts that the operator created with `--customer-data`. Absent for all others, and
+   * if the data has been erased.
+   *
+   * @generated from field: optional gateway.v1.Customer customer = 3;
+   */
+  customer?: Customer | undefined;
 };
 
 /**
@@ -218,7 +319,7 @@ export type StartPaymentResponse = Message<"gateway.v1.StartPaymentResponse"> & 
  * Use `create(StartPaymentResponseSchema)` to create a new message.
  */
 export const StartPaymentResponseSchema: GenMessage<StartPaymentResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 4);
+  messageDesc(file_gateway_v1_checkout_service, 5);
 
 /**
  * The payment attempt that ends.
@@ -246,7 +347,7 @@ export type EndPaymentRequest = Message<"gateway.v1.EndPaymentRequest"> & {
  * Use `create(EndPaymentRequestSchema)` to create a new message.
  */
 export const EndPaymentRequestSchema: GenMessage<EndPaymentRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 5);
+  messageDesc(file_gateway_v1_checkout_service, 6);
 
 /**
  * The order after the attempt.
@@ -267,7 +368,7 @@ export type EndPaymentResponse = Message<"gateway.v1.EndPaymentResponse"> & {
  * Use `create(EndPaymentResponseSchema)` to create a new message.
  */
 export const EndPaymentResponseSchema: GenMessage<EndPaymentResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 6);
+  messageDesc(file_gateway_v1_checkout_service, 7);
 
 /**
  * A payment.
@@ -291,8 +392,9 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
 
   /**
    * When the customer paid: RFC 3339, where seconds are optional. It must be before the order expires, and the payment
-   * must be reported at most 24 hours after the order expires. It must also be between 5 minutes before the order was
-   * created and 5 minutes ahead of the gateway's clock.
+   * must be reported at most 24 hours after the order expires, or the number of days that the operator set for your
+   * account. It must also be between 5 minutes before the order was created and 5 minutes ahead of the gateway's clock.
+   * Send either paid_at or paid_on.
    *
    * @generated from field: string paid_at = 3 [json_name = "paid_at"];
    */
@@ -318,6 +420,15 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
    * @generated from field: optional string attempt_id = 6 [json_name = "attempt_id"];
    */
   attemptId?: string | undefined;
+
+  /**
+   * The date on which the customer paid, `YYYY-MM-DD`, if you know no time, as with bank statements. It must be between
+   * the day before the order was created and 4 days from now, in UTC. The payment's paid_at is then the beginning of
+   * that date, but no earlier than the creation of the order and no later than your first report.
+   *
+   * @generated from field: string paid_on = 7 [json_name = "paid_on"];
+   */
+  paidOn: string;
 };
 
 /**
@@ -325,7 +436,7 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
  * Use `create(RecordPaymentRequestSchema)` to create a new message.
  */
 export const RecordPaymentRequestSchema: GenMessage<RecordPaymentRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 7);
+  messageDesc(file_gateway_v1_checkout_service, 8);
 
 /**
  * The paid order.
@@ -360,7 +471,7 @@ export type RecordPaymentResponse = Message<"gateway.v1.RecordPaymentResponse"> 
  * Use `create(RecordPaymentResponseSchema)` to create a new message.
  */
 export const RecordPaymentResponseSchema: GenMessage<RecordPaymentResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 8);
+  messageDesc(file_gateway_v1_checkout_service, 9);
 
 /**
  * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout
@@ -386,7 +497,9 @@ export const CheckoutService: GenService<{
    *
    * Claims the order before you take money. Until the claim ends, the order can neither be paid twice nor be cancelled,
    * and it does not expire. Returns the order and the time at which the claim ends. If the same attempt calls again, it
-   * extends the claim. Other attempts get `payment_in_progress` and can try again when the claim ends.
+   * extends the claim. Other attempts get `payment_in_progress` and can try again when the claim ends. An attempt that
+   * ended, by EndPayment or because the operator released its claim, gets `payment_attempt_ended` and can never claim
+   * the order again.
    *
    * @generated from rpc gateway.v1.CheckoutService.StartPayment
    */
@@ -399,8 +512,8 @@ export const CheckoutService: GenService<{
    * End a payment attempt.
    *
    * Ends the claim made by StartPayment after the customer declined or left. The order can then be paid by another
-   * attempt, be cancelled, or expire. If the attempt does not hold the claim, nothing changes, and the response is
-   * marked as replayed.
+   * attempt, be cancelled, or expire. The attempt that ended can never claim the order again. If the attempt does not
+   * hold the claim, the order does not change, and the response is marked as replayed.
    *
    * @generated from rpc gateway.v1.CheckoutService.EndPayment
    */
@@ -419,7 +532,7 @@ export const CheckoutService: GenService<{
    * amount or currency differs from the order's), you must refund the payment. The gateway stores such a payment once
    * and notifies the merchant. If you report it again, you get the same error. Do not refund after any other error:
    * `payment_id_conflict` means that you already reported this payment_id for a different order, or with a different
-   * amount, currency or paid_at.
+   * amount, currency, paid_at or paid_on.
    *
    * @generated from rpc gateway.v1.CheckoutService.RecordPayment
    */

@@ -196,6 +196,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
       .select({
         id: accounts.id,
         profile: {
+          clientId: accounts.clientId,
           name: accounts.name,
           mode: accounts.mode,
           isDisabled: isNotNull(accounts.disabledAt) as SQL<boolean>,

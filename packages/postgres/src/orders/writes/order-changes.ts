@@ -1,6 +1,7 @@
 import { formatAmount } from '@order-gateway/domain/money';
 import {
   type ChangeOutcome,
+  isHeldBy,
   type LeaseEnd,
   type Order,
   type OrderPayment,
@@ -20,7 +21,7 @@ import {
 } from '../../connections/client.ts';
 import { isDuplicate } from '../../connections/errors.ts';
 import { queueLimits } from '../../queue-limits.ts';
-import { isExpired, isLeaseLive, orders, payments } from '../../schema.ts';
+import { endedNow, isEndedAttempt, isExpired, isLeaseLive, orders, payments } from '../../schema.ts';
 import type { ExpireOrder } from '../reads/expired-orders.ts';
 import { changeOrder, expireOrderNow, nowInMs, type OrderFunction, refusePayment } from './plpgsql-functions.ts';
 
@@ -122,8 +123,10 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
     },
     expireNow: (order, timeoutMs) =>
       changes.add(async ({ expireNow }) => rowsOf(await expireNow.execute(keyOf(order))), timeoutMs),
-    endPayment: (order, attempt, timeoutMs) =>
-      changes.add(({ endPayment }) => endPayment.execute({ ...keyOf(order), ...attempt }), timeoutMs),
+    endPayment(order, attempt, timeoutMs) {
+      const values = { ...keyOf(order), ...attempt, wasHeld: isHeldBy(order.lease, attempt) };
+      return changes.add(({ endPayment }) => endPayment.execute(values), timeoutMs);
+    },
     expireOrder: (order, timeoutMs) => expiries.add(stateChange(transitions.expire, order), timeoutMs),
     async close() {
       await Promise.all([changes.close(), expiries.close()]);
@@ -142,6 +145,8 @@ function paymentValues(payment: OrderPayment | null) {
     checkout_id: payment?.checkoutId ?? null,
     payment_id: payment?.paymentId ?? null,
     paid_at: payment === null ? null : new Date(payment.paidAtMs).toISOString(),
+    paid_on: null,
+    note: null,
   };
 }
 
@@ -162,8 +167,13 @@ function prepareStatements(db: PostgresJsDatabase) {
     eq(orders.order_id, sql.placeholder('order_id')),
   );
   const isLeaseOfAttempt = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
+  const hasEnded = isEndedAttempt(
+    sql`${sql.placeholder('checkoutId')}::bigint`,
+    sql`${sql.placeholder('attemptId')}::text`,
+  );
   const payment = sql`${sql.placeholder('checkout_id')}::bigint, ${sql.placeholder('payment_id')}::text`;
   const order = sql`${sql.placeholder('merchant_id')}::bigint, ${sql.placeholder('order_id')}::text`;
+  const report = sql`${sql.placeholder('paid_on')}::date, ${sql.placeholder('note')}::text`;
   const changedCount = sql<number>`changed`.as('changed');
   const change = ({ name, call }: OrderFunction) => {
     const called = db.$with('called').as(db.select({ changed: changedCount }).from(call));
@@ -173,7 +183,7 @@ function prepareStatements(db: PostgresJsDatabase) {
       .as(
         db
           .insert(payments)
-          .select(sql`select ${payment}, ${order} from called where changed > 0`)
+          .select(sql`select ${payment}, ${order}, ${report} from called where changed > 0`)
           .returning({ paymentId: payments.paymentId }),
       );
     return {
@@ -191,7 +201,7 @@ function prepareStatements(db: PostgresJsDatabase) {
     expireNow: change(expireOrderNow).withoutPayment,
     storePayment: db
       .insert(payments)
-      .select(sql`select ${payment}, ${order}`)
+      .select(sql`select ${payment}, ${order}, ${report}`)
       .onConflictDoNothing()
       .returning({ paymentId: payments.paymentId })
       .prepare('store_payment'),
@@ -215,14 +225,23 @@ function prepareStatements(db: PostgresJsDatabase) {
           eq(orders.orderStatus, transitions.pay.from),
           sql`(${isExpired}) is not true`,
           sql`(${isLeaseOfAttempt} or ${isLeaseLive} is not true)`,
+          sql`${hasEnded} is not true`,
         ),
       )
       .returning({ leaseEndsAt: orders.leaseEndsAt })
       .prepare('start_payment'),
     endPayment: db
       .update(orders)
-      .set({ leaseEndsAt: nowInMs })
-      .where(and(isOrder, eq(orders.orderStatus, transitions.pay.from), isLeaseOfAttempt, isLeaseLive))
+      .set(endedNow)
+      .where(
+        and(
+          isOrder,
+          eq(orders.orderStatus, transitions.pay.from),
+          isLeaseOfAttempt,
+          sql`${isLeaseLive} = ${sql.placeholder('wasHeld')}::boolean`,
+          sql`(${isLeaseLive} or ${hasEnded} is not true)`,
+        ),
+      )
       .returning({ order_id: orders.order_id })
       .prepare('end_payment'),
   };

@@ -149,6 +149,7 @@ export const changeOrder = changeFunction(
         leaseCheckoutId: keptOnExpiry(orders.leaseCheckoutId),
         leaseAttemptId: keptOnExpiry(orders.leaseAttemptId),
         leaseEndsAt: keptOnExpiry(orders.leaseEndsAt),
+        endedAttempts: keptOnExpiry(orders.endedAttempts),
       })
       .where(
         and(
@@ -157,8 +158,9 @@ export const changeOrder = changeFunction(
           // After its expiry, an unpaid order can only expire. The preceding read checked this, but on Citus, it may
           // have used the clock of another server.
           sql`(${to} = ${transitions.expire.to} or (${isExpired}) is not true)`,
-          // During a lease, an unpaid order can only be paid. The lease may have begun after the read.
-          sql`(${to} = ${transitions.pay.to} or ${isLeaseLive} is not true)`,
+          // During a lease, an unpaid order can only be paid, and not by the merchant. The lease may have begun after
+          // the read.
+          sql`(${to} = ${transitions.pay.to} and ${value('checkout_id')} is distinct from ${value('merchant_id')} or ${isLeaseLive} is not true)`,
         ),
       )
       .returning(returned);
