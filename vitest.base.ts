@@ -73,7 +73,8 @@ const filesOf: Readonly<Record<string, { readonly include: string[]; readonly ex
   system: { include: ['test/**/*.system.test.ts'], exclude: [documentation] },
   documentation: { include: [`${documentation}/*.test.ts`] },
   faults: { include: ['test/**/*.faults.test.ts', 'src/**/simulation.test.ts'] },
-  slow: { include: ['test/**/*.slow.test.ts'] },
+  // A complete browser, and all languages of the pages.
+  slow: { include: ['test/**/*.slow.test.ts', 'test/browser/*.system.test.ts'] },
   freeze: { include: [inProcess] },
 };
 

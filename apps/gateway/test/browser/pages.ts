@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { MerchantMode } from '@order-gateway/domain/accounts';
 import type { AmountHundredths } from '@order-gateway/domain/money';
 import type { OrderStatus } from '@order-gateway/domain/orders';
-import { localAmount, type PageLanguage } from '@order-gateway/pages/localization';
+import { localAmount, type PageLanguage, pageLanguages } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -30,6 +30,13 @@ export const views = [
   { viewport: phone, colorScheme: 'light' },
   { viewport: desktop, colorScheme: 'dark' },
 ] as const;
+
+/**
+ * The languages in which tests visit every page: the first one, one from right to left, one with long words, and two
+ * other scripts. `test:slow` visits the pages in all languages.
+ */
+export const visitedLanguages: readonly PageLanguage[] =
+  process.env.MODE === 'slow' ? pageLanguages : ['en', 'ar', 'de', 'hi', 'ja'];
 
 /**
  * Whether axe checks pages in this language. Two languages are enough: a page has the same elements and colours in
