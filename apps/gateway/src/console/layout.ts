@@ -25,8 +25,13 @@ export function languageFor(acceptLanguage: string | undefined): ConsoleLanguage
   return languages.find((language) => language === preferred) ?? languages[0];
 }
 
+/** A text that is not translated yet is shown in English. */
+const textsByLanguage = new Map<ConsoleLanguage, ConsoleTexts>(
+  languages.map((language) => [language, { ...texts.en, ...texts[language] }]),
+);
+
 export function textsIn(language: ConsoleLanguage): ConsoleTexts {
-  return texts[language];
+  return textsByLanguage.get(language) ?? texts.en;
 }
 
 /** The headers of every response: no response is cached, framed, indexed or read by other sites, or runs their scripts. */
@@ -70,7 +75,7 @@ type PageParts = Omit<ConsolePage, 'header'> & { readonly header?: Html; readonl
 function pageOf({ title, content, ...parts }: PageParts): Promise<string> {
   const body = html`<h1>${title}</h1>
 ${content}`;
-  const documentTitle = `${title} | ${texts[parts.language].console}`;
+  const documentTitle = `${title} | ${textsIn(parts.language).console}`;
   return htmlPage({ ...parts, title: documentTitle, styles: [consoleStyle], script: consoleScript, body });
 }
 
