@@ -3,7 +3,7 @@
 # fifth of the packages, so that the first start is short. A command that needs more installs the rest, and a later
 # `gateway` keeps it. The script reports on every step, because the first one can take a minute.
 [ "${npm_execpath##*/}" = pnpm ] || exit 0
-# A production install has no Node.js and no embedded PostgreSQL. An operator chose its contents.
+# A production install has no Node.js and no embedded PostgreSQL. The operator chose its contents.
 case $(cat node_modules/.modules.yaml 2>/dev/null) in
   *'"optionalDependencies": false'*) exit ;;
 esac
@@ -13,4 +13,4 @@ fi
 # `--trust-lockfile` omits pnpm's check of the age of every package in pnpm-lock.yaml, which asks the registry about
 # each for 10 seconds and fails without a network. The install of all packages makes this check, and so does CI. The
 # contents of each package must match its hash in pnpm-lock.yaml in any case.
-exec "$npm_execpath" install --prod --frozen-lockfile --trust-lockfile --filter . --filter gateway...
+exec "$npm_execpath" install --prod --frozen-lockfile --trust-lockfile --filter . --filter gateway... --filter checkout...

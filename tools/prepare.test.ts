@@ -6,7 +6,8 @@ import { expect, test } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { temporaryFolder } from './test-resources.ts';
 
-const gatewayOnly = 'install --prod --frozen-lockfile --trust-lockfile --filter . --filter gateway...';
+const gatewayOnly =
+  'install --prod --frozen-lockfile --trust-lockfile --filter . --filter gateway... --filter checkout...';
 const production = '{ "included": { "optionalDependencies": false } }';
 
 // Installs with a stand-in for pnpm, which prints its arguments.

@@ -39,8 +39,29 @@ export async function startReplicatedServers() {
   }
 }
 
+/**
+ * Starts a standby of a server in `dataDir`, in a folder that is removed however this process ends. Resolves when it
+ * streams. `close` stops it.
+ */
+export async function startStandbyOf(primary: { readonly url: string; readonly dataDir: string }) {
+  const { dataDir, remove } = await createServerFolder();
+  const { url } = primary;
+  const cluster = await copyAsStandby(
+    await prepareCluster(primary.dataDir),
+    { url, port: Number(new URL(url).port) },
+    dataDir,
+  );
+  const standby = await launchBareServer(cluster, settings);
+  await waitFor(primary, "select from pg_stat_replication where state = 'streaming'");
+  return { url: standby.url, close: remove };
+}
+
 /** Makes a base backup with the low-level API (PostgreSQL 18, 25.3.4), because the npm package has no pg_basebackup. */
-async function copyAsStandby(cluster: Cluster, primary: BareServer, dataDir: string): Promise<Cluster> {
+async function copyAsStandby(
+  cluster: Cluster,
+  primary: Pick<BareServer, 'url' | 'port'>,
+  dataDir: string,
+): Promise<Cluster> {
   return withSession(primary.url, async (session) => {
     await session`select pg_backup_start('standby', true)`;
     await mkdir(dataDir, { recursive: true });
@@ -58,7 +79,7 @@ async function copyAsStandby(cluster: Cluster, primary: BareServer, dataDir: str
   });
 }
 
-async function waitFor(server: BareServer, query: string): Promise<void> {
+async function waitFor(server: Pick<BareServer, 'url'>, query: string): Promise<void> {
   const giveUpAt = performance.now() + 30_000;
   while ((await onServer(server, query)).length === 0) {
     if (performance.now() > giveUpAt) throw new Error(`still false after 30 s: ${query}`);

@@ -78,15 +78,33 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .option('--json', jsonHelp)
     .action(({ json }: { json?: true }) =>
       withAccounts(async (accounts) => {
-        const columns = { 'CLIENT ID': 33, KIND: 8, STATE: 8, CHECKSUM: 9, 'LIVE SECRETS': 12, CREATED: 23, NAME: 0 };
+        const columns = {
+          'CLIENT ID': 33,
+          'LOG ID': 8,
+          KIND: 8,
+          STATE: 8,
+          CHECKSUM: 9,
+          'LIVE SECRETS': 12,
+          CREATED: 23,
+          NAME: 0,
+        };
         const { printRow, end } = startList(columns, json, print);
         let page = await accounts.list({ limit: listPage });
         while (page.length > 0) {
           for (const { mode, ...account } of page) {
             const kind = account.kind === 'merchant' ? mode : account.kind;
-            const { clientId, name, checksumMode, liveSecrets, createdAt, disabledAt } = account;
+            const { clientId, id, name, checksumMode, liveSecrets, createdAt, disabledAt } = account;
             const state = disabledAt === null ? 'enabled' : 'disabled';
-            const cells = [clientId, kind, state, checksumMode, `${liveSecrets}`, displayTime(createdAt), name];
+            const cells = [
+              clientId,
+              `${id}`,
+              kind,
+              state,
+              checksumMode,
+              `${liveSecrets}`,
+              displayTime(createdAt),
+              name,
+            ];
             printRow({ ...account, kind }, ...cells);
           }
           page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });

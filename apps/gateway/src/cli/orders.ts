@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import {
+  countErasableOrders,
   type ErasureTarget,
   eraseOrders,
   exportOrders,
@@ -120,6 +121,7 @@ program
 interface EraseFlags {
   readonly email?: string;
   readonly before?: Date;
+  readonly dryRun?: true;
   readonly as?: string;
   readonly json?: true;
 }
@@ -131,11 +133,16 @@ program
   .argument('[ORDER_ID]', 'the one order to erase')
   .option('--email <EMAIL>', 'all orders with this customer_email, of all merchants')
   .option('--before <TIME>', `all orders created before: ${timeForm}`, parseTime('--before'))
+  .option('--dry-run', 'only counts the orders that would be erased')
   .addOption(actorOption())
   .option('--json', jsonHelp)
   .action((clientId: string | undefined, orderId: string | undefined, { as: actor, json, ...flags }: EraseFlags) => {
     const target = erasureTargetOf(clientId, orderId, flags);
     return withDatabase(async (url, config) => {
+      if (flags.dryRun) {
+        const count = await countErasableOrders(url, target);
+        return print(json ? JSON.stringify({ erasable: count }) : `Orders that would be erased: ${count}.`);
+      }
       const secretsKeys = await findSecretsKeys(config);
       if (secretsKeys === undefined)
         throw new StartError('Set SECRETS_KEY first: it recognizes an erased order that is sent again.');

@@ -28,6 +28,7 @@ export interface TlsPort {
  */
 export async function openTls(files: TlsFiles, logger: Logger) {
   let current = await readContexts(files);
+  reportExpiry(current.expiry, logger);
   const renewals: (() => void)[] = [];
   let problem: string | undefined;
   /** Reads the files now. If one is invalid, logs the reason once and keeps using the previous certificate. */
@@ -39,6 +40,7 @@ export async function openTls(files: TlsFiles, logger: Logger) {
       current = next;
       for (const renew of renewals) renew();
       logger.info('TLS certificate reloaded');
+      reportExpiry(current.expiry, logger);
     } catch (error) {
       if (messageOf(error) === problem) return;
       problem = messageOf(error);
@@ -52,6 +54,12 @@ export async function openTls(files: TlsFiles, logger: Logger) {
   });
   const expiry = () => current.expiry;
   return { http: port('http'), grpc: port('grpc'), expiry, reload, close: () => clearInterval(checking) };
+}
+
+/** Logs an error if a certificate has expired. The ports open regardless, because some callers do not check it. */
+function reportExpiry(expiry: Date, logger: Logger): void {
+  if (expiry.getTime() <= Date.now())
+    logger.error({ expired_at: expiry.toISOString() }, 'the TLS certificate has expired, so most callers reject it');
 }
 
 async function readContexts({

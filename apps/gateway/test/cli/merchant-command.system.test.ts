@@ -119,10 +119,20 @@ test('commands that change a merchant report the change, and merchant list and l
     expect([output.trimEnd(), error]).toEqual([text, '']);
   }
   const [header = '', ...rows] = (await merchant('list')).output.trimEnd().split('\n');
-  expect(header.split(/ {2,}/)).toEqual(['CLIENT ID', 'KIND', 'STATE', 'CHECKSUM', 'LIVE SECRETS', 'CREATED', 'NAME']);
+  expect(header.split(/ {2,}/)).toEqual([
+    'CLIENT ID',
+    'LOG ID',
+    'KIND',
+    'STATE',
+    'CHECKSUM',
+    'LIVE SECRETS',
+    'CREATED',
+    'NAME',
+  ]);
   const row = rows.find((line) => line.startsWith(clientId)) ?? '';
-  expect(row).toMatch(new RegExp(`^${clientId} +live +enabled +required +1 +${time} +Corner Shop$`));
+  expect(row).toMatch(new RegExp(`^${clientId} +\\d+ +live +enabled +required +1 +${time} +Corner Shop$`));
   expect(await jsonOf('list')).toContainEqual({
+    id: expect.any(Number),
     client_id: clientId,
     name: 'Corner Shop',
     kind: 'live',

@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process';
 import { chmod, copyFile, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type DevPostgres, startDevPostgres } from '@order-gateway/dev-postgres';
-import { startTestServer, type TestServer } from '@order-gateway/dev-postgres/testing';
+import { startDevPostgres } from '@order-gateway/dev-postgres';
+import { startTestServer, type TestServer, withSession } from '@order-gateway/dev-postgres/testing';
+import { startStandbyOf } from '@order-gateway/dev-postgres/testing/replicated';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
@@ -19,14 +20,14 @@ import { callJson, postOrder, readOrder } from '../helpers/send-order.ts';
 const run = promisify(execFile);
 
 /** Returns the commands of the guide, with `backups` as the folder for the backups. */
-async function guide(backups: string): Promise<[settings: string, backup: string, restore: string]> {
+async function guide(backups: string): Promise<[settings: string, backup: string, restore: string, reset: string]> {
   const page = await readFile(new URL('../../../../docs/production.md', import.meta.url), 'utf8');
   const section = page.split(/^## /m).find((text) => text.startsWith('Backup and restore\n')) ?? '';
   const blocks = [...section.matchAll(/^```(?:sql|sh)\n(.+?)^```$/gms)].map(([, code = '']) =>
     code.replaceAll('/backups', backups),
   );
-  expect(blocks).toHaveLength(3);
-  return blocks as [string, string, string];
+  expect(blocks).toHaveLength(4);
+  return blocks as [string, string, string, string];
 }
 
 afterAll(endProcesses);
@@ -71,7 +72,7 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   await mkdir(join(backups, 'wal'));
   // The server may run as a different user.
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
-  const [settings, backup, restore] = await guide(backups);
+  const [settings, backup, restore, reset] = await guide(backups);
 
   // archive_mode is the only setting of the guide that requires a restart.
   const server = await startTestServer({ archive_mode: 'on' });
@@ -109,6 +110,9 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   await vi.waitUntil(archived, waitLimitMs);
 
   const restored = await startRestored(server, restore, target);
+  await withSession(restored.superuserUrl, async (session) => {
+    for (const statement of reset.trim().split('\n')) await session.unsafe(statement);
+  });
   const databaseUrl = new URL(gateway.databaseUrl);
   databaseUrl.port = new URL(restored.url).port;
   const { url } = await startProcess({ DATABASE_URL: databaseUrl.href });
@@ -125,6 +129,24 @@ test.skipIf(mustSkip('the restore of a backup', missing('tar')))(title, async ()
   });
   const { status, body } = await callJson(restoredFeed, 'GET', `/events?cursor=${lostCursor}`);
   expect([status, body.code]).toEqual([410, 'cursor_expired']);
+
+  // With the settings of the restore, a standby would promote itself at the first commit after the target time.
+  const standby = await startStandbyOf({ url: restored.superuserUrl, dataDir: restored.dataDir });
+  onTestFinished(standby.close);
+  await postOrder(restoredFeed, validOrderInput({ order_id: 'replicated' }));
+  const [committed] = await withSession(
+    restored.superuserUrl,
+    (session) => session`select pg_current_wal_flush_lsn()::text as lsn`,
+  );
+  await withSession(standby.url.replace(/gateway$/, 'postgres'), async (session) => {
+    const hasReplayed = async () => {
+      const [row] = await session`
+        select not pg_is_in_recovery() or pg_last_wal_replay_lsn() >= ${String(committed?.lsn)}::pg_lsn as done`;
+      return row?.done === true;
+    };
+    await vi.waitUntil(hasReplayed, waitLimitMs);
+    expect(await session`select pg_is_in_recovery() as is_standby`).toEqual([{ is_standby: true }]);
+  });
 });
 
 /** Cancels an order, again if a busy machine makes the call fail. */
@@ -178,7 +200,7 @@ async function baseBackup(server: TestServer, command: string, backups: string):
 }
 
 /** Restores a data folder with the guide's commands, starts a server on it, and waits until it accepts writes. */
-async function startRestored(server: TestServer, command: string, target: string): Promise<DevPostgres> {
+async function startRestored(server: TestServer, command: string, target: string) {
   const dataDir = await newDataDir();
   const folder = join(dataDir, 'postgres');
   const data = join(folder, 'cluster');
@@ -194,5 +216,5 @@ async function startRestored(server: TestServer, command: string, target: string
   const isRestored = async () => (await session`select not pg_is_in_recovery() as done`)[0]?.done === true;
   onTestFinished(() => session.end({ timeout: 1 }));
   await vi.waitUntil(isRestored, waitLimitMs);
-  return restored;
+  return { ...restored, dataDir };
 }

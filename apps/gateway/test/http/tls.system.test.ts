@@ -3,10 +3,11 @@ import { copyFile, writeFile } from 'node:fs/promises';
 import { Agent } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import { afterAll, afterEach, test as anyTest, beforeAll, expect, onTestFinished } from 'vitest';
+import { openClients } from '@order-gateway/fixtures/wire';
+import { afterAll, afterEach, test as anyTest, beforeAll, expect, onTestFinished, vi } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import type { TlsFiles } from '../../src/network/tls.ts';
 import { openTls } from '../../src/network/tls.ts';
@@ -168,6 +169,35 @@ test('a new certificate without its key is logged once, and the previous pair st
   await copyFile(otherPair.keyFile, `${authority.folder}/server.key`);
   await running.reloadTls();
   expect((await handshake(running.httpPort, {})).serial).not.toBe(serial);
+});
+
+test('the client of the load tests sends gRPC over TLS', async () => {
+  const { baseUrl, grpcPort, headers } = await runTlsGateway();
+  const trusted = getCACertificates();
+  setDefaultCACertificates([authority.ca.toString()]);
+  onTestFinished(() => setDefaultCACertificates(trusted));
+  const { grpc } = openClients({ httpUrl: baseUrl, grpcAddress: `https://localhost:${grpcPort}` }, 1);
+  onTestFinished(() => grpc.close());
+  const message = new Uint8Array();
+  const call = {
+    operation: 'ListOrders',
+    method: 'GET',
+    path: '/orders',
+    headers,
+    bytes: message,
+    request: {},
+  } as const;
+  expect(await grpc.send(call)).toMatchObject({ kind: 'rpc', code: 'OK' });
+});
+
+test('an expired certificate is reported at the start', async () => {
+  const { certFile, keyFile } = authority.issue('expired');
+  const { errors, logger } = createMemoryLogger();
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3 * 86_400_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const tls = await openTls({ certFile, keyFile, clientCaFile: undefined }, logger);
+  tls.close();
+  expect(errors).toMatchObject([{ expired_at: tls.expiry().toISOString() }]);
 });
 
 test('SIGHUP reloads the certificate, and the gateway keeps running', async ({ skip }) => {

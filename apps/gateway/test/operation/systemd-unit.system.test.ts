@@ -41,6 +41,17 @@ const systemdFolder = '/run/credentials/order-gateway.service';
 const settingsOf = (name: string) =>
   [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
+test('systemd never stops restarting the gateway, and journald drops none of its lines', () => {
+  expect([...settingsOf('StartLimitIntervalSec'), ...settingsOf('LogRateLimitIntervalSec')]).toEqual(['0', '0']);
+});
+
+test('a health check behind HAProxy may take longer than its interval', async () => {
+  const haproxy = await read('deploy/haproxy.cfg');
+  const [, limit] = /^ +timeout check (\d+)s$/m.exec(haproxy) ?? [];
+  const [, interval] = /default-server check inter (\d+)s/.exec(haproxy) ?? [];
+  expect(Number(limit)).toBeGreaterThan(Number(interval));
+});
+
 /** Runs the code block of the guide that contains `part`, in the folder `cwd`, with `etc` as /etc/order-gateway. */
 async function runGuide(part: string, etc: string, cwd: string): Promise<void> {
   const blocks = [...guide.matchAll(/```sh\n([^`]*)```/g)].map(([, block = '']) => block);

@@ -61,7 +61,10 @@ test('an erased order can still be replayed, a different order still conflicts w
 test('orders are erased by e-mail and by age', async () => {
   for (const orderId of ['mail-1', 'mail-2'])
     await postOrder(gateway, validOrderInput({ order_id: orderId, customer_email: 'who@mail.example' }));
-  expect(await orders(['erase', '--email', 'Who@mail.example', '--as', 'Alice', '--json'])).toMatchObject({
+  const byEmail = ['erase', '--email', 'Who@mail.example'];
+  expect((await orders([...byEmail, '--dry-run', '--json'])).stdout).toBe('{"erasable":2}\n');
+  expect((await orders([...byEmail, '--dry-run'], '')).stdout).toBe('Orders that would be erased: 2.\n');
+  expect(await orders([...byEmail, '--as', 'Alice', '--json'])).toMatchObject({
     code: 0,
     stdout: '{"erased":2}\n',
   });

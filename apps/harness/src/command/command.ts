@@ -66,7 +66,7 @@ export function parseSeconds(text: string): number {
 export function withGatewayOptions(command: Command, defaultNote = ' (default: start one for this run)'): Command {
   return command
     .option('--http <url>', `the HTTP address of a running gateway${defaultNote}`)
-    .option('--grpc <host:port>', 'its gRPC address; use --http and --grpc together');
+    .option('--grpc <host:port>', 'its gRPC address, or https://HOST:PORT with TLS; use --http and --grpc together');
 }
 
 export function givenGateway({ http, grpc }: { http?: string; grpc?: string }): GatewayAddresses | undefined {
@@ -75,7 +75,8 @@ export function givenGateway({ http, grpc }: { http?: string; grpc?: string }): 
   if (!/^https?:\/\/[^/]/.test(http) || !URL.canParse(http)) {
     throw new UsageError('--http must be an http or https URL');
   }
-  if (!/^[^\s/]+:\d{1,5}$/.test(grpc)) throw new UsageError('--grpc must be HOST:PORT');
+  if (!/^(https:\/\/)?[^\s/]+:\d{1,5}$/.test(grpc))
+    throw new UsageError('--grpc must be HOST:PORT or https://HOST:PORT');
   return { httpUrl: http.replace(/\/+$/, ''), grpcAddress: grpc };
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defaultDataDir, hasDatabase, startDevPostgres } from '@order-gateway/dev-postgres';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
@@ -7,14 +8,17 @@ import { parseConnectionUrl } from '@order-gateway/postgres/connections';
  * creating an empty one.
  */
 export async function openGatewayDatabase() {
-  const { DATABASE_URL, DATA_DIR } = process.env;
-  if (DATABASE_URL) {
-    process.stderr.write(`Database: ${parseConnectionUrl(DATABASE_URL).name}\n`);
-    return { url: DATABASE_URL, close: async () => {} };
+  const { DATABASE_URL, DATABASE_URL_FILE, DATA_DIR } = process.env;
+  const databaseUrl = DATABASE_URL || (DATABASE_URL_FILE && readFileSync(DATABASE_URL_FILE, 'utf8').trim());
+  if (databaseUrl) {
+    process.stderr.write(`Database: ${parseConnectionUrl(databaseUrl).name}\n`);
+    return { url: databaseUrl, close: async () => {} };
   }
   const dataDir = DATA_DIR ? resolve(DATA_DIR) : defaultDataDir;
   if (!hasDatabase(dataDir)) {
-    throw new Error(`There is no database in ${dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway.`);
+    throw new Error(
+      `There is no database in ${dataDir}. Set DATABASE_URL, DATABASE_URL_FILE or DATA_DIR to those of the gateway.`,
+    );
   }
   process.stderr.write(`Database: the embedded PostgreSQL in ${dataDir}\n`);
   const { url, stop } = await startDevPostgres({ dataDir });

@@ -265,7 +265,7 @@ type CheckoutSettings = { readonly [Name in 'lateDays' | 'getsCustomerData']?: C
 /** Whether an account is a merchant; checkout systems have no orders. */
 const isMerchant = eq(accounts.kind, 'merchant');
 
-const { id: _, ...listedColumns } = getTableColumns(accounts);
+const listedColumns = getTableColumns(accounts);
 
 /** The operations of {@link openAccountAdmin}. */
 export type AccountAdmin = ReturnType<typeof openAccountAdmin>;

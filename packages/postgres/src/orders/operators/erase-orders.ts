@@ -64,6 +64,15 @@ export function eraseOrders(
   });
 }
 
+/** Counts the orders that {@link eraseOrders} would erase. The statement has no time limit. */
+export function countErasableOrders(url: string, target: ErasureTarget): Promise<number> {
+  const options = { url, applicationName: 'order-gateway erasure', statementTimeoutMs: noStatementTimeoutMs };
+  return withConnection(options, async ({ db, run }) => {
+    await run(() => db.execute(sql`select`));
+    return db.$count(orders, and(isNull(orders.erasedDigest), conditionOf(target)));
+  });
+}
+
 function findBatch(db: PostgresJsDatabase, target: ErasureTarget) {
   return db
     .select()

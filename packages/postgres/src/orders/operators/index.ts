@@ -1,4 +1,4 @@
-export { type ErasureTarget, eraseOrders } from './erase-orders.ts';
+export { countErasableOrders, type ErasureTarget, eraseOrders } from './erase-orders.ts';
 export { exportOrders, importOrders } from './order-archive.ts';
 export { findOrderHistories, type OrderHistory } from './order-history.ts';
 export { listRefusedPayments } from './refused-payments.ts';
