@@ -4,6 +4,7 @@ import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
+import { licenceTexts, reproducibleSbom } from './dist-files.ts';
 import { pnpm } from './pnpm.ts';
 import { findProgram } from './skip-if-missing.ts';
 
@@ -32,6 +33,10 @@ const runPnpm = (...args: string[]) => run('sh', ['-c', `${pnpm} "$@"`, 'sh', ..
 const commit = text('git', 'rev-parse', 'HEAD');
 const committedAt = text('git', 'log', '-1', '--format=%ct');
 
+const [, defaultBaseImage = ''] =
+  /^ARG BASE_IMAGE=(.+)$/m.exec(readFileSync(join(root, 'Containerfile'), 'utf8')) ?? [];
+const baseImage = process.env.BASE_IMAGE ?? defaultBaseImage;
+
 const digest = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
 
 /** Archives the commit. Returns a folder with the extracted files, as users get them. */
@@ -52,36 +57,18 @@ function buildImage(sources: string): void {
     process.stderr.write('SKIPPED: the image: buildah is not installed\n');
     return;
   }
-  const base = process.env.BASE_IMAGE === undefined ? [] : ['--build-arg', `BASE_IMAGE=${process.env.BASE_IMAGE}`];
   const certificates = process.env.NODE_EXTRA_CA_CERTS;
   const secret = certificates === undefined ? [] : ['--secret', `id=ca,src=${certificates}`];
   const tag = `${name}:${version}`;
   const build = ['build', '--timestamp', committedAt, '--build-arg', `VERSION=${version}`, '--tag', tag];
-  run('buildah', [...build, ...base, ...secret, sources]);
+  run('buildah', [...build, '--build-arg', `BASE_IMAGE=${baseImage}`, ...secret, sources]);
   run('buildah', ['push', tag, `oci-archive:${join(dist, `${name}-${version}.oci.tar`)}:${tag}`]);
-}
-
-interface Licensed {
-  readonly name: string;
-  readonly versions: readonly string[];
-  readonly paths: readonly string[];
 }
 
 /** Writes the licences of all packages in the image, with their texts. */
 function writeLicences(): void {
-  const byLicence: Record<string, Licensed[]> = JSON.parse(
-    runPnpm('--filter', 'gateway...', 'licenses', 'list', '--prod', '--json'),
-  );
-  const sections = Object.entries(byLicence).flatMap(([licence, packages]) =>
-    packages.flatMap(({ name, versions, paths }) =>
-      paths.map((path, index) => {
-        const file = readdirSync(path).find((file) => /^(licen[cs]e|copying)/i.test(file));
-        const content = file === undefined ? '' : `\n${readFileSync(join(path, file), 'utf8').trim()}\n`;
-        return `${name} ${versions[index] ?? ''}: ${licence}\n${content}`;
-      }),
-    ),
-  );
-  writeFileSync(join(dist, 'THIRD-PARTY-LICENCES.txt'), sections.toSorted().join(`\n${'-'.repeat(80)}\n\n`));
+  const byLicence = JSON.parse(runPnpm('--filter', 'gateway...', 'licenses', 'list', '--prod', '--json'));
+  writeFileSync(join(dist, 'THIRD-PARTY-LICENCES.txt'), licenceTexts(byLicence));
 }
 
 /**
@@ -91,6 +78,7 @@ function writeLicences(): void {
 function writeProvenance(): void {
   const files = readdirSync(dist).toSorted();
   const lockFile = digest(join(root, 'pnpm-lock.yaml'));
+  const [, baseImageDigest] = /@sha256:([\da-f]{64})$/.exec(baseImage) ?? [];
   const statement = {
     _type: 'https://in-toto.io/Statement/v1',
     subject: files.map((file) => ({ name: file, digest: { sha256: digest(join(dist, file)) } })),
@@ -103,6 +91,11 @@ function writeProvenance(): void {
         resolvedDependencies: [
           { name: 'sources', digest: { gitCommit: commit } },
           { name: 'pnpm-lock.yaml', digest: { sha256: lockFile } },
+          {
+            name: 'base image',
+            uri: baseImage,
+            ...(baseImageDigest !== undefined && { digest: { sha256: baseImageDigest } }),
+          },
         ],
       },
       runDetails: { builder: { id: process.env.GITHUB_WORKFLOW_REF ?? 'a local build' } },
@@ -116,6 +109,10 @@ mkdirSync(dist);
 const sources = exportSources();
 try {
   buildImage(sources);
+} catch (error) {
+  // For example, if the base image can't be pulled. The other artifacts don't need it.
+  process.stderr.write(`FAILED: the image: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
 } finally {
   rmSync(join(sources, '..'), { recursive: true });
 }
@@ -141,6 +138,7 @@ runPnpm(
   '--out',
   sbom,
 );
+writeFileSync(sbom, reproducibleSbom(readFileSync(sbom, 'utf8'), Number(committedAt)));
 writeLicences();
 writeProvenance();
 const sums = readdirSync(dist)
