@@ -44,7 +44,7 @@ CREATE TABLE "checkout"."calls" (
 	"attempt_id" text NOT NULL,
 	"purpose" text NOT NULL,
 	"key" text NOT NULL,
-	"request" jsonb NOT NULL,
+	"request" json NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"error" text
 );

@@ -11,6 +11,7 @@ import { hookRoutes } from './pages/hooks.ts';
 import { payRoutes } from './pages/pay.ts';
 import { accountReader } from './providers/accounts.ts';
 import { createProviders } from './providers/all.ts';
+import type { Fetch } from './providers/stripe/stripe.ts';
 import { openStore } from './store/store.ts';
 
 /** What a checkout needs. */
@@ -27,6 +28,8 @@ export interface CheckoutOptions {
   /** The checkout's account at the gateway. */
   readonly credentials: Credentials;
   readonly secretsKeys: SecretsKeys | undefined;
+  /** Replaces the network in tests. */
+  readonly send?: Fetch;
 }
 
 /** No form and no webhook of a provider is larger. */
@@ -36,7 +39,7 @@ const bodyBytesMax = 1_048_576;
 export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   const store = openStore({ url: options.databaseUrl });
   let baseUrl = options.baseUrl ?? '';
-  const providers = createProviders(store, () => baseUrl);
+  const providers = createProviders(store, { baseUrl: () => baseUrl, send: options.send });
   const deps: AdvanceDeps = {
     store,
     gateway: openGateway(options.gatewayGrpcUrl, options.credentials),

@@ -1,5 +1,5 @@
 import type { Logger } from '@order-gateway/runtime/logger';
-import type { Gateway } from '../gateway/gateway.ts';
+import type { Customer, Gateway } from '../gateway/gateway.ts';
 import { type Account, type Call, type Provider, ProviderError, type Seen } from '../providers/provider.ts';
 import type { Attempt, Store } from '../store/store.ts';
 import { type Actions, life, type Situation, type Step } from './life.ts';
@@ -43,7 +43,8 @@ export function createAdvance(deps: AdvanceDeps) {
     const provider = providers.get(attempt.provider);
     if (provider === undefined) throw new Error(`there is no provider ${attempt.provider}`);
     const account = attempt.connectionId === null ? undefined : await accountOf(attempt.connectionId);
-    const situation = { attempt, nowMs, isUnwanted, act: actionsOf(attempt, provider, account) };
+    const isListed = provider.recent !== undefined;
+    const situation = { attempt, nowMs, isUnwanted, isListed, act: actionsOf(attempt, provider, account) };
     if ('unseen' in rules) return rules.unseen({ ...situation, seen: undefined });
     const seen: Seen = await provider.look(account, attempt);
     const rule = rules[seen.is] as (situation: Situation) => Step | Promise<Step>;
@@ -52,10 +53,15 @@ export function createAdvance(deps: AdvanceDeps) {
 
   function actionsOf(attempt: Attempt, provider: Provider, account: Account | undefined): Actions {
     /** Stores a call, then sends it. */
-    const send = async <Input, Result>(purpose: string, { request, send }: Call<Input, Result>, input: Input) => {
+    const send = async <Input, Result>(
+      purpose: string,
+      { request, send }: Call<Input, Result>,
+      input: Input,
+      customer?: Customer,
+    ) => {
       const call = await store.prepareCall(attempt, purpose, request(attempt, input));
       try {
-        return await send(account, call.request, call.key);
+        return await send(account, call.request, call.key, customer);
       } catch (error) {
         if (error instanceof ProviderError && error.kind !== 'unanswered') await store.endCall(call.key, error.code);
         throw error;
@@ -66,7 +72,7 @@ export function createAdvance(deps: AdvanceDeps) {
       start: (leaseSeconds) => gateway.start(attempt, leaseSeconds),
       end: () => gateway.end(attempt),
       record: () => gateway.record(attempt),
-      open: () => send('open', provider.open, { backUrl }),
+      open: (customer) => send('open', provider.open, { backUrl }, customer),
       capture: () => send('capture', provider.capture, undefined),
       close: (seen) => send('close', provider.close, seen),
       refund: () => send('refund', provider.refund, undefined),

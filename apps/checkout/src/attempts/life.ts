@@ -1,4 +1,4 @@
-import type { Answer } from '../gateway/gateway.ts';
+import type { Answer, Customer } from '../gateway/gateway.ts';
 import { ProviderError, type Seen, type SeenPayment, type Session } from '../providers/provider.ts';
 import type { Attempt, AttemptState } from '../store/schema.ts';
 import type { AttemptChange } from '../store/store.ts';
@@ -13,7 +13,7 @@ export interface Actions {
   start(leaseSeconds: number): Promise<Answer>;
   end(): Promise<Answer>;
   record(): Promise<Answer>;
-  open(): Promise<Session>;
+  open(customer: Customer | undefined): Promise<Session>;
   capture(): Promise<void>;
   close(seen: Seen): Promise<void>;
   refund(): Promise<void>;
@@ -27,6 +27,8 @@ export interface Situation<Kind extends Seen | undefined = Seen | undefined> {
   readonly nowMs: number;
   /** Whether the customer wants to pay in another way. */
   readonly isUnwanted: boolean;
+  /** Whether the sweep reads a list of the provider's changes, so that single sessions need no look. */
+  readonly isListed: boolean;
 }
 
 type Rule<Kind extends Seen | undefined> = (situation: Situation<Kind>) => Step | Promise<Step>;
@@ -45,7 +47,7 @@ const day = 24 * hour;
 const openClaimSeconds = hour;
 
 /** The claim of authorised money: longer than any outage of the checkout is expected to last. */
-const moneyClaimSeconds = hour;
+const moneyClaimSeconds = 7 * day;
 
 /** A claim outlives its session by this, because a payment may be authorised in the last second. */
 const claimMarginSeconds = 10 * minute;
@@ -92,7 +94,7 @@ async function openSession({ attempt, act, nowMs }: Situation): Promise<Step> {
     return { next: 'ENDING', change: { reason: 'too_old' } };
   const claim = await act.start(openClaimSeconds);
   if (claim.refused !== undefined) return { next: 'ENDING', change: { reason: claim.refused } };
-  const opened = await unlessRefused(act.open());
+  const opened = await unlessRefused(act.open(claim.customer));
   if (opened.value === undefined) return { next: 'ENDING', change: { reason: opened.refused } };
   const session = opened.value;
   const leaseSeconds = Math.ceil((session.sessionEndsAt.getTime() - nowMs) / 1_000) + claimMarginSeconds;
@@ -124,8 +126,12 @@ async function capture({ act }: Situation): Promise<Step> {
 }
 
 /** Closes a session only if the customer wants to pay in another way. A payment may have been faster. */
-async function closeIfUnwanted({ seen, act, isUnwanted }: Situation<Extract<Seen, { is: 'open' }>>): Promise<Step> {
-  if (!isUnwanted) return { waitSeconds: openLookSeconds };
+async function closeIfUnwanted(situation: Situation<Extract<Seen, { is: 'open' }>>): Promise<Step> {
+  const { attempt, seen, act, nowMs, isUnwanted, isListed } = situation;
+  if (!isUnwanted) {
+    const secondsLeft = Math.ceil((attempt.sessionEndsAt.getTime() - nowMs) / 1_000);
+    return { waitSeconds: isListed && secondsLeft > openLookSeconds ? secondsLeft : openLookSeconds };
+  }
   await unlessRefused(act.close(seen));
   return { next: 'OPEN' };
 }

@@ -4,11 +4,39 @@ import type { Advance, AdvanceDeps } from './advance.ts';
 const sweepEveryMs = 1_000;
 const atOnce = 10;
 
-/** Continues due attempts until it is stopped. */
-export function startSweep({ store, advance, logger }: AdvanceDeps & { readonly advance: Advance }) {
+/** How much of a list is read again, because providers add events late. */
+const overlapMs = 3_600_000;
+
+/**
+ * Continues due attempts, and those that the providers' lists mention, until it is stopped. Without any webhook, every
+ * payment is recorded within about a minute.
+ */
+export function startSweep({
+  store,
+  providers,
+  accountOf,
+  advance,
+  logger,
+}: AdvanceDeps & { readonly advance: Advance }) {
   let running: Promise<void> = Promise.resolve();
+  const readList = async ({ connectionId, listedUntil }: { connectionId: string; listedUntil: Date }) => {
+    try {
+      const connection = await store.findConnection(connectionId);
+      const recent = connection && providers.get(connection.provider)?.recent;
+      if (recent === undefined) return;
+      const ids = new Set<string>();
+      const since = new Date(listedUntil.getTime() - overlapMs);
+      for await (const id of recent(await accountOf(connectionId), since)) ids.add(id);
+      const noticed = await store.findNoticed(connectionId, [...ids]);
+      for (const { attemptId, dueAt } of noticed) if (dueAt !== null) await advance(attemptId);
+    } catch (err) {
+      logger.warn({ err, connection_id: connectionId }, 'the list of a provider could not be read');
+      await store.resetListing(connectionId, listedUntil);
+    }
+  };
   const sweep = async () => {
     try {
+      await Promise.all((await store.takeListings()).map(readList));
       const due = await store.due(atOnce);
       await Promise.all(due.map(({ attemptId }) => advance(attemptId)));
     } catch (err) {
@@ -25,6 +53,8 @@ export function startSweep({ store, advance, logger }: AdvanceDeps & { readonly 
   };
   timer = setTimeout(next, sweepEveryMs);
   return {
+    /** Reads all lists that are due, and continues all due attempts. */
+    sweep,
     /** Stops it, after the attempts that it is working on. */
     async stop(): Promise<void> {
       isStopped = true;

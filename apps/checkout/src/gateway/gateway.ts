@@ -1,25 +1,27 @@
 import { ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import {
+  type CheckoutOrder,
   CheckoutService,
-  type CheckoutOrder as ContractOrder,
+  type Customer as ContractCustomer,
 } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
 import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { type AmountHundredths, digitsOfDouble, formatAmount, parseAmount } from '@order-gateway/domain/money';
 import type { Attempt } from '../store/store.ts';
 
+export type { CheckoutOrder } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
 export { OrderStatus } from '@order-gateway/contract/gateway/v1/order_pb';
 
-/** An order, as a checkout system sees it. */
-export type CheckoutOrder = ContractOrder & { readonly merchantId?: string; readonly customerLocale?: string };
+/** What the gateway knows of the customer. It is sent to providers, but never stored. */
+export type Customer = Pick<ContractCustomer, 'customerEmail'>;
 
 /** The gateway, as a checkout system sees it. */
 export type Gateway = ReturnType<typeof openGateway>;
 
 /** The gateway's answer to a call: an order, or an error code that repeating the call does not change. */
 export type Answer<Code extends string = string> =
-  | { readonly order: CheckoutOrder; readonly leaseEndsAt?: Date; readonly refused?: undefined }
+  | { readonly order: CheckoutOrder; readonly customer?: Customer | undefined; readonly refused?: undefined }
   | { readonly refused: Code };
 
 const callTimeoutMs = 5_000;
@@ -77,13 +79,13 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
 }
 
 async function answered(
-  call: Promise<{ readonly order?: CheckoutOrder | undefined; readonly leaseEndsAt?: string }>,
+  call: Promise<{ readonly order?: CheckoutOrder | undefined; readonly customer?: Customer | undefined }>,
   refusals: readonly string[],
 ): Promise<Answer> {
   try {
-    const { order, leaseEndsAt } = await call;
+    const { order, customer } = await call;
     if (order === undefined) throw new Error('the gateway returned no order');
-    return { order, ...(leaseEndsAt && { leaseEndsAt: new Date(leaseEndsAt) }) };
+    return { order, customer };
   } catch (error) {
     const code = ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.metadata.code ?? '';
     if (refusals.includes(code)) return { refused: code };

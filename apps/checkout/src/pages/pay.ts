@@ -168,7 +168,7 @@ async function startAttempt(deps: PageDeps, { orderToken, order, offer, locale }
     await advance(unfinished.attemptId, { isUnwanted: true });
   const started = await store.start({
     orderToken,
-    merchantId: order.merchantId ?? '',
+    merchantId: order.merchantId,
     orderId: order.orderId,
     serviceOrderId: Number(order.serviceOrderId),
     provider: offer.provider.name,

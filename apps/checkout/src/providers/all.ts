@@ -1,9 +1,13 @@
 import type { Store } from '../store/store.ts';
 import { createDemoProvider } from './demo/demo.ts';
 import type { Provider } from './provider.ts';
+import { createStripeProvider, type Fetch } from './stripe/stripe.ts';
 
-/** Creates all providers, in the order in which pages offer them. */
-export function createProviders(store: Store, baseUrl: () => string): ReadonlyMap<string, Provider> {
-  const providers = [createDemoProvider(store, baseUrl)];
+/** Creates all providers, in the order in which pages offer them. `send` replaces the network. */
+export function createProviders(
+  store: Store,
+  { baseUrl, send }: { readonly baseUrl: () => string; readonly send?: Fetch | undefined },
+): ReadonlyMap<string, Provider> {
+  const providers = [createStripeProvider(send), createDemoProvider(store, baseUrl)];
   return new Map(providers.map((provider) => [provider.name, provider]));
 }

@@ -22,7 +22,7 @@ interface OfferDeps {
  * pays a live order, and no live key a test order.
  */
 export async function offersFor({ store, providers }: OfferDeps, order: CheckoutOrder): Promise<readonly Offer[]> {
-  const connections = await store.connectionsOf(order.merchantId ?? '');
+  const connections = await store.connectionsOf(order.merchantId);
   const accounts = [
     ...connections.filter(({ mode }) => mode === order.mode),
     ...(order.mode === 'test'

@@ -1,5 +1,6 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
 import type { FastifyInstance } from 'fastify';
+import type { Customer } from '../gateway/gateway.ts';
 import type { Attempt, Connection } from '../store/store.ts';
 
 /** What an attempt's provider says about it. */
@@ -49,11 +50,6 @@ export interface Call<Input, Result> {
   request(attempt: Attempt, input: Input): object;
   /** Sends a request under an idempotency key. Rejects with a {@link ProviderError}. */
   send(account: Account | undefined, request: object, key: string, customer?: Customer): Promise<Result>;
-}
-
-/** What the gateway knows of the customer. It is sent, but never stored. */
-interface Customer {
-  readonly email: string;
 }
 
 /** A session in which a customer can pay. */

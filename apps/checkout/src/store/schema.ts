@@ -1,5 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { bigint, customType, index, integer, jsonb, pgSchema, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  customType,
+  index,
+  integer,
+  json,
+  jsonb,
+  pgSchema,
+  text,
+  timestamp,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
 
@@ -121,8 +132,11 @@ export const calls = checkout.table(
     purpose: text('purpose').notNull(),
     /** The idempotency key. */
     key: text('key').notNull(),
-    /** The exact request, which every call with this key repeats. */
-    request: jsonb('request').$type<object>().notNull(),
+    /**
+     * The exact request, which every call with this key repeats. `jsonb` would order its members differently, and
+     * providers reject another request under the same key.
+     */
+    request: json('request').$type<object>().notNull(),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
     /** The provider's error, after which the key is not used again. */
     error: text('error'),

@@ -1,9 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { randomBase62 } from '@order-gateway/domain/accounts';
 import { isDuplicate, openClient, redact } from '@order-gateway/postgres/connections';
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNull,
+  lte,
+  or,
+  type SQL,
+  type SQLWrapper,
+  sql,
+} from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type Attempt, attempts, calls, connections, demoPayments, unfinishedStates } from './schema.ts';
+import { type Attempt, attempts, auditLog, calls, connections, demoPayments, unfinishedStates } from './schema.ts';
 
 export type { Attempt } from './schema.ts';
 
@@ -26,7 +40,7 @@ const keyHours = 23;
 const leaseSeconds = 60;
 
 /** Returns an identifier with 131 random bits. */
-const newId = (prefix: string) => `${prefix}_${randomBase62(22, randomBytes)}`;
+export const newId = (prefix: string) => `${prefix}_${randomBase62(22, randomBytes)}`;
 
 const inSeconds = (seconds: number): SQL => sql`now() + make_interval(secs => ${seconds})`;
 
@@ -45,6 +59,18 @@ export function openStore({ url }: { readonly url: string }) {
   };
   const first = async <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>): Promise<Row | undefined> =>
     (await run(statement))[0];
+  /** Runs a change of a connection and records it in the audit log, in one statement. Returns whether it changed. */
+  const recorded = async (statement: (db: PostgresJsDatabase) => SQLWrapper, action: string, actor: string) => {
+    const rows = await run((db) =>
+      db.execute(sql`
+        with acted as (${statement(db).getSQL()})
+        insert into ${auditLog} (actor, action, merchant_id, details)
+        select ${actor}, ${action}, merchant_id,
+          jsonb_build_object('connection_id', connection_id, 'provider', provider, 'mode', mode, 'account', account)
+        from acted returning id`),
+    );
+    return rows.length > 0;
+  };
   const unfinishedOf = (orderToken: string) =>
     and(eq(attempts.orderToken, orderToken), inArray(attempts.state, [...unfinishedStates]));
 
@@ -76,7 +102,7 @@ export function openStore({ url }: { readonly url: string }) {
           .limit(1),
       ),
 
-    /** Returns the attempts that a provider's notice is about, by their ids or by the ids of their sessions. */
+    /** Returns the attempts that a notice is about, by their ids or those of their sessions or payments. */
     findNoticed: (connectionId: string, ids: readonly string[]) =>
       run((db) =>
         db
@@ -85,7 +111,11 @@ export function openStore({ url }: { readonly url: string }) {
           .where(
             and(
               eq(attempts.connectionId, connectionId),
-              or(inArray(attempts.attemptId, [...ids]), inArray(attempts.sessionId, [...ids])),
+              or(
+                ...[attempts.attemptId, attempts.sessionId, attempts.paymentId].map((column) =>
+                  inArray(column, [...ids]),
+                ),
+              ),
             ),
           ),
       ),
@@ -194,6 +224,73 @@ export function openStore({ url }: { readonly url: string }) {
           .where(and(eq(connections.merchantId, merchantId), isNull(connections.disconnectedAt)))
           .orderBy(asc(connections.createdAt)),
       ),
+
+    /** Returns all connections, or those of a merchant, oldest first. */
+    listConnections: (merchantId?: string): Promise<Connection[]> =>
+      run((db) =>
+        db
+          .select()
+          .from(connections)
+          .where(merchantId === undefined ? undefined : eq(connections.merchantId, merchantId))
+          .orderBy(asc(connections.createdAt)),
+      ),
+
+    /** Stores a connection. Returns `false` if the merchant already has one with the provider. */
+    connect: (connection: typeof connections.$inferInsert, actor: string) =>
+      recorded((db) => db.insert(connections).values(connection).onConflictDoNothing().returning(), 'connect', actor),
+
+    /** Replaces the secrets of a connection whose account is the same. */
+    replaceSecrets: ({ connectionId, account }: Connection, secrets: Uint8Array, actor: string) =>
+      recorded(
+        (db) =>
+          db
+            .update(connections)
+            .set({ secrets })
+            .where(and(eq(connections.connectionId, connectionId), eq(connections.account, account)))
+            .returning(),
+        'replace_key',
+        actor,
+      ),
+
+    /** Ends new attempts with a connection. Its secrets stay for the attempts and refunds that are not finished. */
+    disconnect: (connectionId: string, actor: string) =>
+      recorded(
+        (db) =>
+          db
+            .update(connections)
+            .set({ disconnectedAt: sql`now()` })
+            .where(and(eq(connections.connectionId, connectionId), isNull(connections.disconnectedAt)))
+            .returning(),
+        'disconnect',
+        actor,
+      ),
+
+    /**
+     * Returns the connections whose list of changes was not read for a minute, each with the time until which it was
+     * read, and marks them as read until now.
+     */
+    takeListings: () =>
+      run(async (db) => {
+        const rows = await db.execute<{ connection_id: string; listed_until: string }>(sql`
+          with due as (
+            select connection_id, listed_until from ${connections}
+            where listed_until < now() - interval '1 minute' and (
+              disconnected_at is null or exists (
+                select from ${attempts} where ${attempts.connectionId} = ${connections.connectionId}
+                and ${attempts.dueAt} is not null
+              )
+            )
+            for update skip locked
+          )
+          update ${connections} set listed_until = now() from due
+          where ${connections.connectionId} = due.connection_id
+          returning due.connection_id, due.listed_until`);
+        return rows.map((row) => ({ connectionId: row.connection_id, listedUntil: new Date(row.listed_until) }));
+      }),
+
+    /** Returns to the time until which a list was read, because reading it failed. */
+    resetListing: (connectionId: string, listedUntil: Date) =>
+      run((db) => db.update(connections).set({ listedUntil }).where(eq(connections.connectionId, connectionId))),
 
     /** Returns a connection, even if it was disconnected. */
     findConnection: (connectionId: string): Promise<Connection | undefined> =>

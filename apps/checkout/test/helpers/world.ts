@@ -24,10 +24,10 @@ export interface World extends Awaited<ReturnType<typeof openCheckout>> {
   get(path: string): Promise<Response>;
 }
 
-const testSecretsKey = new Uint8Array(32).fill(9);
+export const testSecretsKey = new Uint8Array(32).fill(9);
 
-/** Provides a world for the tests of one file. */
-export function useWorld(mode: 'live' | 'test' = 'test'): World {
+/** Provides a world for the tests of one file. `send` takes the place of a provider. */
+export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions['send']): World {
   const world = {} as World;
   const closing: (() => Promise<unknown>)[] = [];
   beforeAll(async () => {
@@ -48,6 +48,7 @@ export function useWorld(mode: 'live' | 'test' = 'test'): World {
       gatewayGrpcUrl: gateway.grpcUrl,
       credentials,
       secretsKeys: [testSecretsKey],
+      ...(send && { send }),
     };
     const checkout = await openCheckout(options, pino({ level: 'silent' }));
     closing.push(checkout.close);

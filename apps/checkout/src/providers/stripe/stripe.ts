@@ -1,0 +1,206 @@
+import Stripe from 'stripe';
+import { type Account, type Provider, ProviderError, type Seen } from '../provider.ts';
+import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
+
+/** Sends the requests to Stripe. Tests replace it. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+const timeoutMs = 20_000;
+
+/** Stripe signs the time of a webhook. */
+const toleranceSeconds = 300;
+
+/** The events after which an attempt may have changed. */
+const eventTypes = [
+  'checkout.session.completed',
+  'checkout.session.expired',
+  'payment_intent.amount_capturable_updated',
+  'payment_intent.canceled',
+  'payment_intent.succeeded',
+  'charge.refunded',
+];
+
+/** The page's locales, of which Stripe knows all but these; Stripe then chooses by the browser. */
+const unknownLocales = ['hi', 'ar'];
+
+type SessionParams = Stripe.Checkout.SessionCreateParams;
+
+/**
+ * Creates the provider Stripe, which takes cards on Stripe's own page. Cards are authorised first and captured under a
+ * claim, so that a refused payment is never charged. Redirects of Stripe's API are not followed.
+ */
+export function createStripeProvider(
+  send: Fetch = (url, init) => fetch(url, { ...init, redirect: 'error' }),
+): Provider {
+  const clients = new Map<string, Stripe>();
+  const clientOf = (account: Account | undefined): Stripe => {
+    const key = account?.secrets.key ?? '';
+    return clients.getOrInsertComputed(
+      key,
+      () =>
+        new Stripe(key, {
+          httpClient: Stripe.createFetchHttpClient(send as typeof fetch),
+          // Every call is repeated by the life of its attempt, after a look.
+          maxNetworkRetries: 0,
+          timeout: timeoutMs,
+          telemetry: false,
+        }),
+    );
+  };
+  return {
+    name: 'stripe',
+    hasAccounts: true,
+    methods: [{ name: 'card', decimals: stripeDecimals, range: stripeRange }],
+    open: {
+      request: (attempt, { backUrl }): SessionParams => {
+        const { attemptId, orderId, serviceOrderId, amountHundredths, currency, sessionEndsAt, locale } = attempt;
+        const metadata = { order_id: orderId, service_order_id: `${serviceOrderId}`, attempt_id: attemptId };
+        const [language = ''] = locale.split('-');
+        return {
+          mode: 'payment',
+          allowed_payment_method_types: ['card'],
+          line_items: [
+            {
+              quantity: 1,
+              price_data: {
+                currency: currency.toLowerCase(),
+                unit_amount: stripeUnits(amountHundredths, currency),
+                product_data: { name: orderId },
+              },
+            },
+          ],
+          payment_intent_data: { capture_method: 'manual', description: orderId, metadata },
+          metadata,
+          // Nothing that changes the amount or the currency is left to the settings of the account.
+          adaptive_pricing: { enabled: false },
+          automatic_tax: { enabled: false },
+          allow_promotion_codes: false,
+          locale: (unknownLocales.includes(language) ? 'auto' : language) as 'auto',
+          expires_at: Math.ceil(sessionEndsAt.getTime() / 1_000),
+          success_url: backUrl,
+          cancel_url: `${backUrl}?left=1`,
+        };
+      },
+      async send(account, request, key, customer) {
+        const { sessions } = clientOf(account).checkout;
+        const params = request as SessionParams;
+        const create = (data: SessionParams['payment_intent_data']) =>
+          sessions.create({ ...params, ...(data && { payment_intent_data: data }) }, { idempotencyKey: key });
+        const receipt = customer && { ...params.payment_intent_data, receipt_email: customer.customerEmail };
+        const session = await answered(
+          create(receipt).catch((error: unknown) => {
+            // Stripe keeps no key of a request that it rejects as invalid.
+            if (receipt && `${Object(error).param}`.includes('receipt_email')) return create(undefined);
+            throw error;
+          }),
+        );
+        const { id: sessionId, url: sessionUrl, expires_at: expiresAt } = session;
+        return { sessionId, sessionUrl: sessionUrl ?? '', sessionEndsAt: new Date(expiresAt * 1_000) };
+      },
+    },
+    capture: {
+      request: ({ paymentId }) => ({ paymentId }),
+      async send(account, request, idempotencyKey) {
+        await answered(clientOf(account).paymentIntents.capture(paymentIdOf(request), {}, { idempotencyKey }));
+      },
+    },
+    close: {
+      request: ({ sessionId, paymentId }, { is }) => (is === 'authorised' ? { paymentId } : { sessionId }),
+      async send(account, request, idempotencyKey) {
+        const stripe = clientOf(account);
+        const { sessionId } = request as { readonly sessionId?: string };
+        await answered<unknown>(
+          sessionId === undefined
+            ? stripe.paymentIntents.cancel(paymentIdOf(request), {}, { idempotencyKey })
+            : stripe.checkout.sessions.expire(sessionId, {}, { idempotencyKey }),
+        );
+      },
+    },
+    refund: {
+      request: ({ paymentId, attemptId }) => ({ payment_intent: paymentId, metadata: { attempt_id: attemptId } }),
+      async send(account, request, idempotencyKey) {
+        await answered(clientOf(account).refunds.create(request, { idempotencyKey }));
+      },
+    },
+    async look(account, { sessionId }) {
+      if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
+      const expand = ['payment_intent.latest_charge'];
+      const session = await answered(clientOf(account).checkout.sessions.retrieve(sessionId, { expand }));
+      return seenOf(session);
+    },
+    verify(account, headers, body) {
+      const { webhookSecret } = account.secrets;
+      if (!webhookSecret) return undefined;
+      try {
+        const signature = `${headers['stripe-signature']}`;
+        return idsOf(Stripe.webhooks.constructEvent(body, signature, webhookSecret, toleranceSeconds));
+      } catch {
+        return undefined;
+      }
+    },
+    async *recent(account, since) {
+      const created = { gte: Math.floor(since.getTime() / 1_000) };
+      const events = clientOf(account).events.list({ created, types: [...eventTypes], limit: 100 });
+      for await (const event of events) yield* idsOf(event);
+    },
+  };
+}
+
+const paymentIdOf = (request: object) => `${(request as { readonly paymentId: string }).paymentId}`;
+
+/** The payment intent decides: a complete session with a payment that was not captured counts as unpaid. */
+function seenOf({ status, payment_intent: intent }: Stripe.Checkout.Session): Seen {
+  // It is absent until the customer confirms the payment.
+  if (intent === null || typeof intent === 'string')
+    return status === 'expired' ? { is: 'gone', reason: 'expired' } : { is: 'open' };
+  const charge = typeof intent.latest_charge === 'string' ? null : intent.latest_charge;
+  const currency = intent.currency.toUpperCase();
+  const payment = {
+    paymentId: intent.id,
+    paidAt: new Date((charge?.created ?? intent.created) * 1_000),
+    currency,
+  };
+  if (intent.status === 'requires_capture') {
+    const captureBefore = charge?.payment_method_details?.card?.capture_before;
+    return {
+      is: 'authorised',
+      ...payment,
+      amount: fromStripeUnits(intent.amount, currency),
+      ...(captureBefore && { captureBefore: new Date(captureBefore * 1_000) }),
+    };
+  }
+  if (intent.status === 'succeeded') {
+    if (charge?.refunded) return { is: 'refunded' };
+    return { is: 'captured', ...payment, amount: fromStripeUnits(intent.amount_received, currency) };
+  }
+  if (intent.status === 'canceled') return { is: 'gone', reason: intent.cancellation_reason ?? 'canceled' };
+  return status === 'expired' && intent.status !== 'processing' ? { is: 'gone', reason: 'expired' } : { is: 'open' };
+}
+
+/** Returns what an event is about: an attempt, a session or a payment. */
+function idsOf({ data }: Stripe.Event): string[] {
+  const { id, metadata, payment_intent: intent } = Object(data.object);
+  return [metadata?.attempt_id, id, intent].filter((text) => typeof text === 'string');
+}
+
+/** Requests that Stripe rejects, now and whenever they are repeated. */
+const refusedTypes = ['StripeInvalidRequestError', 'StripeCardError'];
+
+/** Answers that Stripe stores under the key, or after which the key cannot be used. */
+const failedTypes = ['StripeAPIError', 'StripeIdempotencyError'];
+
+async function answered<Result>(call: Promise<Result>): Promise<Result> {
+  try {
+    return await call;
+  } catch (error) {
+    const { type = 'unknown', code, statusCode = 0 } = Object(error);
+    const isBusy = statusCode === 409 || statusCode === 429;
+    const kind =
+      !isBusy && refusedTypes.includes(type)
+        ? 'refused'
+        : !isBusy && failedTypes.includes(type)
+          ? 'failed'
+          : 'unanswered';
+    throw new ProviderError(kind, code ?? type);
+  }
+}

@@ -1,0 +1,142 @@
+import { createEncryption } from '@order-gateway/runtime/encryption';
+import { expect, test } from 'vitest';
+import { newId } from '../src/store/store.ts';
+import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
+import { testSecretsKey, useWorld } from './helpers/world.ts';
+
+const stripe = createStripeStandIn();
+const world = useWorld('live', stripe.send);
+
+/** Connects the merchant to the stand-in, once. */
+async function connect(): Promise<void> {
+  const connectionId = newId('con');
+  const secrets = createEncryption<string>([testSecretsKey]).encrypt(
+    connectionId,
+    Buffer.from(JSON.stringify(stripe.secrets)),
+  );
+  const { clientId: merchantId } = world.merchant;
+  const account = { provider: 'stripe', mode: 'live', account: 'acct_stand_in' } as const;
+  await world.store.connect({ connectionId, merchantId, ...account, secrets }, 'test');
+}
+
+/** Clicks Pay. Returns the attempt, and the id of its session. */
+async function pay(orderId: string, overrides?: Readonly<Record<string, unknown>>) {
+  await connect();
+  const orderToken = await world.createOrder(orderId, overrides);
+  const response = await world.post(`/pay/${orderToken}`);
+  const location = response.headers.get('location') ?? '';
+  const attempt = await world.store.newest(orderToken);
+  const sessionId = attempt?.sessionId ?? '';
+  const { attemptId = '', connectionId } = attempt ?? {};
+  return { orderToken, location, attempt, attemptId, connectionId: connectionId ?? '', sessionId };
+}
+
+const stateOf = async (attemptId: string) => (await world.store.find(attemptId))?.state;
+
+const intentOf = (sessionId: string) => stripe.sessions.get(sessionId)?.payment_intent;
+
+test('one click leads to Stripe, and a card that is authorised is captured and recorded', async () => {
+  const { location, attemptId, sessionId } = await pay('card');
+  expect(location).toBe(`https://checkout.stripe.example/${sessionId}`);
+  stripe.pay(sessionId);
+  const returned = await world.get(`/back/${attemptId}`);
+  expect(new URL(returned.headers.get('location') ?? '').searchParams.get('order_status')).toBe('PAID');
+  expect(intentOf(sessionId)).toMatchObject({ status: 'succeeded' });
+  expect(await world.findOrder('card')).toMatchObject({ payment_id: intentOf(sessionId)?.id });
+});
+
+test('a session allows one method, and nothing that changes the amount', async () => {
+  const { attempt } = await pay('fixed', { order_amount: 12.34, order_currency: 'EUR' });
+  const { body } = stripe.requests.findLast(({ route }) => route === 'POST /v1/checkout/sessions') ?? {};
+  expect(body).toMatchObject({
+    allowed_payment_method_types: ['card'],
+    adaptive_pricing: { enabled: 'false' },
+    automatic_tax: { enabled: 'false' },
+    allow_promotion_codes: 'false',
+    line_items: [{ quantity: '1', price_data: { currency: 'eur', unit_amount: '1234' } }],
+    payment_intent_data: { capture_method: 'manual' },
+    metadata: { order_id: 'fixed', attempt_id: attempt?.attemptId },
+  });
+  expect(JSON.stringify(body)).not.toContain(attempt?.orderToken);
+});
+
+test('a signed webhook continues the attempt; a forged, an old and a foreign one do not', async () => {
+  const { attemptId, sessionId, connectionId } = await pay('webhook');
+  stripe.pay(sessionId);
+  const send = async ({ body, headers }: ReturnType<typeof stripe.webhook>, to = connectionId) =>
+    (await fetch(`http://127.0.0.1:${world.port}/hooks/${to}`, { method: 'POST', body, headers })).status;
+  expect(await send(stripe.webhook({ secret: 'whsec_forged' }))).toBe(400);
+  expect(await send(stripe.webhook({ timestamp: Math.floor(Date.now() / 1_000) - 301 }))).toBe(400);
+  expect(await send(stripe.webhook(), 'con_unknown')).toBe(404);
+  expect(await stateOf(attemptId)).toBe('OPEN');
+  expect(await send(stripe.webhook())).toBe(204);
+  await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
+});
+
+test('without any webhook, the list of events is enough', async () => {
+  const { attemptId, sessionId, connectionId } = await pay('no-webhook');
+  stripe.pay(sessionId);
+  await world.store.resetListing(connectionId, new Date(Date.now() - 61_000));
+  await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
+});
+
+test.each([
+  ['effect without response', 'RECORDED'],
+  ['500', 'RECORDED'],
+  ['429', 'RECORDED'],
+] as const)('a capture that ends with %s is looked at again, and charged once', async (mishap, state) => {
+  const { attemptId, sessionId } = await pay(`capture-${mishap}`);
+  stripe.pay(sessionId);
+  const route = 'POST /v1/payment_intents/{intent}/capture';
+  stripe.misbehave(route, mishap);
+  await world.advance(attemptId);
+  await expect.poll(() => stateOf(attemptId)).toBe(state);
+  const keys = stripe.requests
+    .filter(({ route: sent, key }) => sent === route && key !== undefined)
+    .map(({ key }) => key)
+    .slice(mishap === '500' ? -2 : -1);
+  // A key whose stored answer is an error is not used again.
+  expect(new Set(keys).size).toBe(mishap === '500' ? 2 : 1);
+});
+
+test('a capture that is refused voids the payment, and the order can be paid again', async () => {
+  const { attemptId, sessionId, orderToken } = await pay('capture-refused');
+  stripe.pay(sessionId);
+  stripe.misbehave('POST /v1/payment_intents/{intent}/capture', 'refused');
+  await world.advance(attemptId);
+  expect([await stateOf(attemptId), intentOf(sessionId)?.status]).toEqual(['ENDED', 'canceled']);
+  const again = await world.post(`/pay/${orderToken}`);
+  expect(again.headers.get('location')).toMatch(/^https:\/\/checkout\.stripe\.example\//);
+});
+
+test('an authorisation of another amount is voided, and nobody is charged', async () => {
+  const { attemptId, sessionId } = await pay('wrong-amount');
+  stripe.pay(sessionId, { amount: 1 });
+  await world.advance(attemptId);
+  expect([await stateOf(attemptId), intentOf(sessionId)?.status]).toEqual(['ENDED', 'canceled']);
+  expect(await world.findOrder('wrong-amount')).toMatchObject({ order_status: 'UN_PAID' });
+});
+
+test('an opened session whose response was lost is opened once', async () => {
+  stripe.misbehave('POST /v1/checkout/sessions', 'effect without response');
+  const before = stripe.sessions.size;
+  const { location } = await pay('lost-session');
+  expect(location).toMatch(/^https:\/\/checkout\.stripe\.example\//);
+  expect(stripe.sessions.size).toBe(before + 1);
+});
+
+test('a session that expires ends the attempt, and its claim', async () => {
+  const { attemptId, sessionId } = await pay('expired');
+  stripe.expire(sessionId);
+  await world.advance(attemptId);
+  expect(await world.store.find(attemptId)).toMatchObject({ state: 'ENDED', reason: 'expired' });
+  expect(await world.findOrder('expired')).not.toHaveProperty('payment_in_progress_until');
+});
+
+test('a live order is not offered the test payment, and amounts that Stripe cannot take are not offered', async () => {
+  await connect();
+  const orderToken = await world.createOrder('too-small', { order_amount: 0.1, order_currency: 'EUR' });
+  const page = await (await world.get(`/pay/${orderToken}`)).text();
+  expect(page).not.toContain('<form');
+  expect(page).toContain('Online payment is not available');
+});
