@@ -234,6 +234,11 @@ export const orders = pgTable(
     index('orders_unpaid_expiry')
       .on(table.expiresAt)
       .where(sql`${table.orderStatus} = 'UN_PAID' and ${table.expiresAt} is not null`),
+    // The same orders by merchant: a list of expired orders also reads those whose expiry is not stored yet.
+    index('orders_unpaid_expiry_of_merchant')
+      .on(table.merchantId, table.expiresAt)
+      .where(sql`${table.orderStatus} = 'UN_PAID' and ${table.expiresAt} is not null`)
+      .concurrently(),
     // Contains only paid orders.
     index('orders_payment').on(table.merchantId, table.paymentId).where(isNotNull(table.paymentId)).concurrently(),
     check('orders_amount_positive', sql`${table.order_amount} > 0`),
@@ -391,6 +396,8 @@ export const events = pgTable(
   (table) => [
     primaryKey({ columns: [table.merchantId, table.eventId] }),
     uniqueIndex('events_position').on(table.merchantId, table.position).where(isNotNull(table.position)),
+    // Serves the feed and the deliveries of one order.
+    index('events_order').on(table.merchantId, table.order_id, table.position).concurrently(),
     index('events_without_position').on(table.merchantId, table.eventId).where(isNull(table.position)),
     // Serves the deletion of old events. A BRIN index does not fit, because its ranges keep the times of deleted rows.
     index('events_created_at').on(table.createdAt),

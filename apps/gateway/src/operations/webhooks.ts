@@ -116,9 +116,9 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
         const found = await findEndpoint(managed, account.id, id);
         if (!found.ok) return found;
         const limit = filter.limit + 1;
-        const { deliveries, scannedTo } = await managed.pageOfDeliveries(account.id, id, { ...filter, limit });
+        const deliveries = await managed.pageOfDeliveries(account.id, id, { ...filter, limit });
         const page = deliveries.slice(0, filter.limit);
-        const end = deliveries.length > filter.limit ? page.at(-1) : scannedTo;
+        const end = deliveries.length > filter.limit ? page.at(-1) : undefined;
         const body = { deliveries: page.map(deliveryResponse), next_cursor: end && cursorAfter(end) };
         return success({ body, outcome: 'ok' });
       });

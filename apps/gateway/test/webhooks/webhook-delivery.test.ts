@@ -78,7 +78,7 @@ async function storeEvent(merchantId: AccountId): Promise<string> {
 /** Returns the deliveries to a merchant's only endpoint, newest first. */
 async function deliveriesOf(merchantId: AccountId) {
   const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
-  return (await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 9 })).deliveries;
+  return endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 9 });
 }
 
 /** Returns the state of a merchant's only delivery. */

@@ -56,13 +56,6 @@ export interface WebhookDelivery {
   readonly lastResult: string | null;
 }
 
-/** A page of deliveries, which may be empty. */
-export interface DeliveryPage {
-  readonly deliveries: readonly WebhookDelivery[];
-  /** The event from which to continue, if the store stopped before the end of the list. */
-  readonly scannedTo?: Pick<WebhookDelivery, 'eventId'> | undefined;
-}
-
 /** Returns the status of a delivery. */
 export function deliveryStatusOf({
   deliveredAt,
@@ -111,15 +104,12 @@ export interface WebhookStore {
    */
   remove(merchantId: AccountId, endpointId: string): Promise<boolean>;
 
-  /**
-   * Returns a page of the deliveries to one endpoint, newest first. With a filter by order it reads a bounded number of
-   * events: if it stopped before the end of the list, `scannedTo` is the event from which to continue.
-   */
+  /** Returns the newest deliveries to one endpoint that match the filter, newest first. */
   pageOfDeliveries(
     merchantId: AccountId,
     endpointId: string,
     filter: Partial<DeliveryListFilter> & { readonly limit: number },
-  ): Promise<DeliveryPage>;
+  ): Promise<readonly WebhookDelivery[]>;
 
   /**
    * Queues an event again as if it were new, even if it is older than the endpoint. Returns whether the merchant has

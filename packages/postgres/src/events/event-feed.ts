@@ -1,6 +1,6 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventFeed, EventFilter, EventPage, FeedEvent } from '@order-gateway/domain/events';
-import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../batches/list-queue.ts';
 import { arrayLiteral, type Closable, type DatabaseClient, type DatabaseOptions } from '../connections/client.ts';
@@ -8,8 +8,8 @@ import { redact, statementFailure } from '../connections/errors.ts';
 import { orderOf, storedColumns } from '../orders/order-rows.ts';
 import { eventFeeds, events, orders } from '../schema.ts';
 
-/** The maximum number of events that one filtered page reads: a few milliseconds of work. */
-const scannedMax = 10_000;
+/** The maximum number of events that one page filtered by type reads: a few milliseconds of work. */
+const scannedMax = 5_000;
 
 /**
  * The maximum number of events that get their positions in one statement: about ten milliseconds of work. This is more
@@ -73,7 +73,7 @@ async function readPositioned(
       orderId: orderId ?? null,
       limit,
       types: types === undefined ? null : arrayLiteral(types, (type) => type),
-      scannedMax: types === undefined && orderId === undefined ? limit : scannedMax,
+      scannedMax: types === undefined ? limit : scannedMax,
     }),
   );
   const [{ feed } = {}] = rows;
@@ -120,7 +120,7 @@ function prepareEvents(db: PostgresJsDatabase) {
     db
       .select()
       .from(events)
-      .where(and(isOfMerchant, gt(events.position, position)))
+      .where(and(isOfMerchant, gt(events.position, position), sql`(${orderId} is null or order_id = ${orderId})`))
       .orderBy(asc(events.position))
       .limit(scannedMax),
   );
@@ -130,19 +130,24 @@ function prepareEvents(db: PostgresJsDatabase) {
       db
         .select()
         .from(scanned)
-        .where(sql`(${types} is null or type = any(${types})) and (${orderId} is null or order_id = ${orderId})`)
+        .where(sql`(${types} is null or type = any(${types}))`)
         .orderBy(asc(scanned.position))
         .limit(sql.placeholder('limit')),
     );
-  const last = (column: string) => sql.raw(`(select ${column} from scanned order by position desc limit 1)`);
+  const isFull = sql`(select count(*) from page) = ${sql.placeholder('limit')}::bigint`;
+  const isCut = sql`(select count(*) from scanned) = ${scannedMax}::bigint`;
+  // A full page ends with its last event, so that the rest of the scan is not read. Otherwise, all events of an order
+  // have been read from its index, and its page ends where the feed ends.
+  const last = (column: SQL) => sql`case when ${isFull} then null when ${orderId} is null or ${isCut}
+      then (select ${column} from scanned order by position desc limit 1)
+      else (select ${column} from ${events} where ${isOfMerchant} and ${isNotNull(events.position)} order by position desc limit 1) end`;
   // The event of the cursor must exist. Its existence shows that the cursor belongs to the current history of the
   // database, in which all later events have higher positions.
   const feed = sql`(
     select ${eventId} = '' or exists (
       select 1 from ${events} where ${isOfMerchant} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
     ) as is_known, exists (select 1 from ${events} where ${isOfMerchant} and ${isNull(events.position)}) as lacks_positions,
-      (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
-      ${last('position')} as last_position, ${last('event_id')} as last_event_id
+      not ${isFull} and ${isCut} as is_cut, ${last(sql`position`)} as last_position, ${last(sql`event_id`)} as last_event_id
   ) as feed`;
   // The ids are an array, because PostgreSQL then looks them up in the index of the events, regardless of the table's
   // statistics.

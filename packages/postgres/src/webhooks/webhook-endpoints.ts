@@ -1,6 +1,5 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventType } from '@order-gateway/domain/events';
-import { paidAtToleranceMs } from '@order-gateway/domain/orders';
 import {
   type DeliveryStatus,
   endpointsMax,
@@ -15,7 +14,6 @@ import {
   desc,
   eq,
   getTableColumns,
-  gte,
   isNotNull,
   isNull,
   lt,
@@ -28,20 +26,8 @@ import { findAccount } from '../accounts/account-directory.ts';
 import { type AdminOptions, openOperatorClient, type Run } from '../accounts/admin-connection.ts';
 import { type Action, type Actor, runRecorded, systemActor } from '../accounts/audit-log.ts';
 import { arrayLiteral } from '../connections/client.ts';
-import {
-  accounts,
-  eventIdAt,
-  events,
-  isEventOfDelivery,
-  livePreviousSecret,
-  orders,
-  webhookDeliveries,
-  webhookEndpoints,
-} from '../schema.ts';
+import { accounts, events, livePreviousSecret, webhookDeliveries, webhookEndpoints } from '../schema.ts';
 import { leaseSeconds } from './delivery-statements.ts';
-
-/** The maximum number of events that one page of an order's deliveries reads: a few milliseconds of work. */
-const scannedMax = 10_000;
 
 /** The secrets of an endpoint as they will be stored. `was` is the stored signing secret that they replace. */
 export interface ReencryptedSecrets {
@@ -258,28 +244,35 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
         { also: [handOverReturns(merchantId, endpointId)] },
       ),
 
-    async pageOfDeliveries(merchantId, endpointId, { status, orderId, after, limit }) {
-      const scanned =
-        orderId === undefined ? undefined : await run((db) => scanForOrder(db, merchantId, orderId, after));
-      const deliveries = await run((db) =>
-        db
-          .select(deliveryColumns)
+    pageOfDeliveries: (merchantId, endpointId, { status, orderId, after, limit }) =>
+      run((db) => {
+        const ofOrder = db
+          .select({ eventId: events.eventId })
+          .from(events)
+          .where(and(eq(events.merchantId, merchantId), eq(events.order_id, orderId ?? '')));
+        // The events are looked up for the deliveries of the page only, whatever PostgreSQL expects of the merchant.
+        const page = db
+          .select()
           .from(webhookDeliveries)
-          .innerJoin(events, isEventOfDelivery)
           .where(
             and(
               eq(webhookDeliveries.merchantId, merchantId),
               eq(webhookDeliveries.endpointId, endpointId),
               status && hasStatus[status],
               after === undefined ? undefined : lt(webhookDeliveries.eventId, after),
-              scanned && sql`${webhookDeliveries.eventId} = any(${scanned.eventIds}::text[])`,
+              orderId === undefined ? undefined : sql`${webhookDeliveries.eventId} = any(array(${ofOrder}))`,
             ),
           )
           .orderBy(desc(webhookDeliveries.eventId))
-          .limit(limit),
-      );
-      return { deliveries, scannedTo: scanned?.scannedTo };
-    },
+          .limit(limit)
+          .as('page');
+        const { merchantId: _, ...columns } = page._.selectedFields;
+        return db
+          .select({ ...columns, type: events.type, createdAt: events.createdAt })
+          .from(page)
+          .innerJoin(events, and(eq(events.merchantId, merchantId), eq(events.eventId, page.eventId)))
+          .orderBy(desc(page.eventId));
+      }),
 
     redeliver: (merchantId, endpointId, eventId) =>
       changeRow(
@@ -365,43 +358,6 @@ function handOverReturns(merchantId: AccountId, endpointId: string): SQL {
     ) as handed
     where ${webhookEndpoints.merchantId} = ${merchantId} and ${webhookEndpoints.endpointId} = handed.endpoint_id`;
 }
-
-/**
- * Finds the events of an order among the merchant's newest {@link scannedMax} events before `after`. Apart from a
- * difference between clocks, no event of the order is older than the order. The events have no index by order, because
- * each change of an order would have to write to it.
- */
-async function scanForOrder(db: PostgresJsDatabase, merchantId: AccountId, orderId: string, after?: string) {
-  const orderAt = sql`(${orders.createdAt} - ${paidAtToleranceMs / 1_000} * interval '1 second')`;
-  const firstId = sql`(
-    select ${eventIdAt(orderAt)} from ${orders} where ${eq(orders.merchantId, merchantId)} and ${eq(orders.order_id, orderId)}
-  )`;
-  const scanned = db
-    .select({ eventId: events.eventId, order_id: events.order_id })
-    .from(events)
-    .where(
-      and(
-        eq(events.merchantId, merchantId),
-        gte(events.eventId, firstId),
-        after === undefined ? undefined : lt(events.eventId, after),
-      ),
-    )
-    .orderBy(desc(events.eventId))
-    .limit(scannedMax)
-    .as('scanned');
-  const [found] = await db
-    .select({
-      // Returned as text, which the driver does not parse.
-      eventIds: sql<string>`coalesce(array_agg(${scanned.eventId}) filter (where ${scanned.order_id} = ${orderId}), '{}')::text`,
-      isCut: sql<boolean>`count(*) = ${scannedMax}`,
-      lastId: sql<string>`min(${scanned.eventId})`,
-    })
-    .from(scanned);
-  return { eventIds: found?.eventIds ?? '{}', scannedTo: found?.isCut ? { eventId: found.lastId } : undefined };
-}
-
-const { merchantId: _, ...columnsWithoutMerchant } = getTableColumns(webhookDeliveries);
-const deliveryColumns = { ...columnsWithoutMerchant, type: events.type, createdAt: events.createdAt };
 
 const hasStatus: Readonly<Record<DeliveryStatus, SQL | undefined>> = {
   pending: isNotNull(webhookDeliveries.nextAttemptAt),

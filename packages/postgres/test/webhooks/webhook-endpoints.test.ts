@@ -116,49 +116,32 @@ test("an endpoint's deliveries are filtered by status, and listed newest first a
   await database.sql`update webhook_deliveries set next_attempt_at = null where event_id in (${oldest}, ${newest})`;
   await database.sql`update webhook_deliveries set delivered_at = now() where event_id = ${oldest}`;
   const idsOf = async (filter: Partial<DeliveryListFilter>, limit = 10) =>
-    (await endpoints.pageOfDeliveries(merchantId, endpointId, { ...filter, limit })).deliveries.map(
-      ({ eventId }) => eventId,
-    );
+    (await endpoints.pageOfDeliveries(merchantId, endpointId, { ...filter, limit })).map(({ eventId }) => eventId);
   expect(await idsOf({})).toEqual([newest, middle, oldest]);
   expect(await idsOf({ status: 'delivered' })).toEqual([oldest]);
   expect(await idsOf({ status: 'pending' })).toEqual([middle]);
   expect(await idsOf({ status: 'failed' })).toEqual([newest]);
-  const [first] = (await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 1 })).deliveries;
+  const [first] = await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 1 });
   expect(await idsOf({ after: first?.eventId }, 1)).toEqual([middle]);
 });
 
-test("the deliveries of an order's events are listed, and each page reads a limited number of events", async () => {
+test("the deliveries of an order's events are listed", async () => {
   const { merchantId } = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
   const store = openOrderStore({ url: database.url });
-  onTestFinished(store.close);
-  const storeEvent = async (order_id: string) => {
+  for (const order_id of ['a', 'b', 'c']) {
     const order = await createOrder(store, { ...sampleOrder(merchantId, { order_id }), createdAtMs: Date.now() });
     expect(await store.expireNow(order, 20_000)).toEqual({ kind: 'changed' });
-  };
-  for (const orderId of ['a', 'b', 'c']) await storeEvent(orderId);
+  }
+  await store.close();
   const pageOf = (orderId: string, filter: Partial<DeliveryListFilter> = {}) =>
     endpoints.pageOfDeliveries(merchantId, endpointId, { orderId, limit: 10, ...filter });
-  const all = (await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 10 })).deliveries;
+  const all = await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 10 });
   expect(all).toHaveLength(3);
-  expect(await pageOf('b')).toEqual({ deliveries: [all[1]], scannedTo: undefined });
-  expect(await pageOf('b', { status: 'delivered' })).toEqual({ deliveries: [], scannedTo: undefined });
-  expect(await pageOf('b', { after: all[1]?.eventId })).toEqual({ deliveries: [], scannedTo: undefined });
-  expect(await pageOf('unknown')).toEqual({ deliveries: [], scannedTo: undefined });
-  await database.sql`
-    insert into events (merchant_id, event_id, type, created_at, order_id)
-    select ${merchantId}, 'evt_f' || lpad(n::text, 31, '0'), 'order.paid', now(), 'a' from generate_series(1, 10000) as n`;
-  const first = await pageOf('b');
-  expect(first).toEqual({ deliveries: [], scannedTo: { eventId: `evt_f${'1'.padStart(31, '0')}` } });
-  expect(await pageOf('b', { after: first.scannedTo?.eventId })).toEqual({
-    deliveries: [all[1]],
-    scannedTo: undefined,
-  });
-  await storeEvent('late');
-  // The scan goes back to a few minutes before the creation of the order, and no further.
-  await database.sql`update orders set created_at = now() + interval '1 hour' where order_id = 'late' and merchant_id = ${merchantId}`;
-  await database.sql`delete from events where event_id like 'evt_f%'`;
-  expect(await pageOf('late')).toEqual({ deliveries: [], scannedTo: undefined });
+  expect(await pageOf('b')).toEqual([all[1]]);
+  expect(await pageOf('b', { status: 'delivered' })).toEqual([]);
+  expect(await pageOf('b', { after: all[1]?.eventId })).toEqual([]);
+  expect(await pageOf('unknown')).toEqual([]);
 });
 
 test('deliveries that failed since the given time are queued again, but none that are delivered or in flight', async () => {

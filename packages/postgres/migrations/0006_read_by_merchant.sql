@@ -1,0 +1,2 @@
+CREATE INDEX CONCURRENTLY "events_order" ON "events" USING btree ("merchant_id","order_id","position");--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "orders_unpaid_expiry_of_merchant" ON "orders" USING btree ("merchant_id","order_expires_at") WHERE "orders"."order_status" = 'UN_PAID' and "orders"."order_expires_at" is not null;
