@@ -4,9 +4,15 @@ import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } 
 import { queueLimits } from '../queue-limits.ts';
 import { createBatchQueue } from './batch-queue.ts';
 
+/**
+ * Reads ranges in the order of their index. PostgreSQL underestimates the rows of a large merchant
+ * (docs/decisions/082-no-statistics-of-merchants.md), and would sometimes read all of them to sort them.
+ */
+const readsByIndex = { ...plansEveryRun, enable_seqscan: 'off', enable_bitmapscan: 'off' };
+
 /** Opens the client of one kind of list. */
 export function openListClient<Statements>(options: DatabaseOptions, prepare: (db: PostgresJsDatabase) => Statements) {
-  return openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare);
+  return openClient({ ...options, applicationName: 'order-gateway lists', settings: readsByIndex }, prepare);
 }
 
 /**

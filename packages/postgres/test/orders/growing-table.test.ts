@@ -1,7 +1,18 @@
-import { countedOrdersMax, type Order, type OrderPosition, transitions } from '@order-gateway/domain/orders';
+import type { AccountId } from '@order-gateway/domain/accounts';
+import type { EventFilter } from '@order-gateway/domain/events';
+import {
+  countedOrdersMax,
+  type Order,
+  type OrderFilter,
+  type OrderPosition,
+  orderStatuses,
+  transitions,
+} from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
-import { beforeAll, expect, test } from 'vitest';
-import { openOrderStore } from '../../src/order-store.ts';
+import type { DeliveryListFilter } from '@order-gateway/domain/webhooks';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { openWebhookEndpoints } from '../../src/webhooks/webhook-endpoints.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
@@ -181,6 +192,117 @@ test('old events are found by index, even if many were deleted and newer ones ar
   expect((await rowsRead('events')) - before).toBeLessThan(100);
 });
 
+describe('a merchant that is newer than the statistics of the tables', () => {
+  let merchantId: AccountId;
+  let checkoutId: AccountId;
+  let order: Order;
+  const count = 5_000;
+
+  /** Stores copies of an order with their metadata, events and deliveries. A tenth has an expiry that is not stored. */
+  const storeCopies = async (original: Order, copies: number) => {
+    await database.sql`
+      insert into orders select (jsonb_populate_record(orders, jsonb_build_object(
+        'service_order_id', service_order_id + n, 'order_id', 'copy-' || n, 'created_at', created_at - n * interval '1 s',
+        'order_token', left(order_token, 20) || n, 'order_status', status,
+        'paid_at', case status when 'PAID' then now() end, 'payment_id', case status when 'PAID' then 'p-' || n end,
+        'cancelled_at', case status when 'CANCELLED' then now() end,
+        'order_expires_at', case when n % 10 = 0 then now() - interval '1 hour' end))).*
+      from orders, generate_series(1, ${copies}::int) as n,
+        lateral (select case when n % 10 = 0 then 'UN_PAID' else (array['UN_PAID', 'PAID', 'CANCELLED'])[1 + n % 3] end as status) as state
+      where order_token = ${original.orderToken}`;
+    const ofMerchant = database.sql`merchant_id = ${original.merchantId}`;
+    await database.sql`
+      insert into order_metadata select merchant_id, sha256(convert_to(pair.key || '=' || pair.value, 'UTF8')), created_at, service_order_id
+      from orders, jsonb_each_text(metadata) as pair where ${ofMerchant} on conflict do nothing`;
+    await database.sql`
+      insert into events select merchant_id, 'evt_' || lpad(to_hex(position), 32, '0'), position, 'order.paid', now(), order_id
+      from (select *, row_number() over (order by service_order_id) as position from orders where ${ofMerchant}) as orders`;
+    await database.sql`insert into event_feeds select merchant_id, max(position) from events where ${ofMerchant} group by merchant_id`;
+    await database.sql`insert into webhook_deliveries select merchant_id, 'we_1', event_id, 1, null, now(), now() from events where ${ofMerchant}`;
+  };
+
+  beforeAll(async () => {
+    const store = openOrderStore({ url: database.url });
+    const merchants = [await createMerchantId(database.sql), await createMerchantId(database.sql)] as const;
+    checkoutId = await createMerchantId(database.sql);
+    const originals = merchants.map((id) =>
+      createOrder(store, sampleOrder(id, { order_id: 'original' }, { shop: 'a', desk: 'b' })),
+    );
+    const [older, newer] = (await Promise.all(originals)) as [Order, Order];
+    await store.close();
+    await storeCopies({ ...older, merchantId: merchants[0] }, 4 * count);
+    await database.sql`vacuum analyze`;
+    await storeCopies(newer, count);
+    await Promise.all([1, 2].map(() => database.sql`select pg_stat_force_next_flush(), pg_sleep(0.1)`));
+    [merchantId, order] = [merchants[1], newer];
+  });
+
+  // The rows of each page, and a few of each range and for other statements.
+  const page = 100;
+  // A page with filters scans 1,000 orders, and looks up as many.
+  const scan = 3_000;
+  const cancelled = () => ({ ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 }) as const;
+  const attempt = () => ({ checkoutId, attemptId: 'a-1' });
+  const payment = () => ({ checkoutId, paymentId: 'p-x', paidAtMs: 1 });
+  const list = (filter: Partial<OrderFilter>) => (store: PostgresOrderStore) =>
+    store.list(merchantId, { limit: 20, ...filter }, enoughMs);
+  const feed = (filter: Partial<EventFilter>) => (store: PostgresOrderStore) =>
+    store.listEvents(merchantId, { limit: 20, ...filter }, enoughMs);
+  const deliveries = (filter: Partial<DeliveryListFilter>) => async () => {
+    const endpoints = openWebhookEndpoints({ url: database.url });
+    const found = await endpoints.pageOfDeliveries(merchantId, 'we_1', { limit: 20, ...filter });
+    await endpoints.close();
+    return { kind: found.length > 0 ? 'found' : 'none' };
+  };
+  const calls: readonly [string, number, (store: PostgresOrderStore) => Promise<{ readonly kind: string }>][] = [
+    ['list', page, list({})],
+    ['list after a cursor', page, list({ after: { createdAtMs: Date.now() - 1_000_000, serviceOrderId: 1 } })],
+    ...orderStatuses
+      .filter((status) => status !== 'EXPIRED')
+      .map((status): (typeof calls)[number] => [`list of ${status}`, page, list({ status })]),
+    // Reads all of the merchant's own orders whose expiry is not stored, but none of another merchant.
+    ['list of EXPIRED', count / 10 + 2 * page, list({ status: 'EXPIRED' })],
+    ['list in a currency', scan, list({ currency: 'JPY' })],
+    ['list with metadata', page, list({ metadata: { shop: 'a' } })],
+    ['list with two pairs', scan, list({ metadata: { shop: 'a', desk: 'b' } })],
+    ['list with metadata and a status', scan, list({ metadata: { shop: 'a' }, status: 'PAID' })],
+    ['feed', page, feed({})],
+    ['feed of an order', page, feed({ orderId: 'copy-9' })],
+    ['feed of a type', page, feed({ types: ['order.paid'] })],
+    ['deliveries', page, deliveries({})],
+    ['deliveries of an order', page, deliveries({ orderId: 'copy-9' })],
+    ['findByOrderId', page, (store) => store.findByOrderId(merchantId, 'copy-9', enoughMs)],
+    ['findByServiceOrderId', page, (store) => store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs)],
+    ['findByPaymentId', page, (store) => store.findByPaymentId(merchantId, 'p-1', enoughMs)],
+    ['findByToken', page, (store) => store.findByToken(order.orderToken, enoughMs)],
+    ['findForPage', page, (store) => store.findForPage(order.orderToken, enoughMs)],
+    ['findForPayment', page, (store) => store.findForPayment(order.orderToken, payment(), enoughMs)],
+    [
+      'findByOrderId together',
+      page,
+      async (store) => {
+        const orderIds = ['copy-7', 'copy-8', 'copy-9'];
+        const found = await Promise.all(orderIds.map((id) => store.findByOrderId(merchantId, id, enoughMs)));
+        return found.find(({ kind }) => kind !== 'found') ?? { kind: 'found' };
+      },
+    ],
+    ['create', page, (store) => store.create(sampleOrder(merchantId, { order_id: 'original' }), enoughMs)],
+    ['startPayment', page, (store) => store.startPayment(order, attempt(), 60, enoughMs)],
+    ['endPayment', page, (store) => store.endPayment(order, attempt(), enoughMs)],
+    ['change', page, (store) => store.change({ transition: transitions.cancel, order: cancelled() }, enoughMs)],
+  ];
+
+  test.each(calls)('%s reads at most %i rows', async (_name, rowsMax, call) => {
+    const before = await rowsReadOfAll();
+    const store = openOrderStore({ url: database.url });
+    const { kind } = await call(store);
+    await store.close();
+    await expect.poll(connectionsOfStores).toBe(0);
+    expect(['found', 'exists', 'changed', 'unknown']).toContain(kind);
+    expect((await rowsReadOfAll()) - before).toBeLessThan(rowsMax);
+  });
+});
+
 async function connectionsOfStores(): Promise<number> {
   const rows = await database.sql`select 1 from pg_stat_activity 
     where application_name like 'order-gateway %' and datname = current_database()`;
@@ -191,6 +313,12 @@ async function connectionsOfStores(): Promise<number> {
 async function rowsRead(table: string): Promise<number> {
   const [row] = await database.sql`
     select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relname = ${table}`;
+  return row?.rows;
+}
+
+/** Returns the number of rows of all tables that were read, as reported by connections that have ended. */
+async function rowsReadOfAll(): Promise<number> {
+  const [row] = await database.sql`select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables`;
   return row?.rows;
 }
 

@@ -1,9 +1,15 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
-import { type OrderFilter, type OrderStore, orderStatuses, transitions } from '@order-gateway/domain/orders';
-import { and, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import {
+  type OrderFilter,
+  type OrderStatus,
+  type OrderStore,
+  orderStatuses,
+  transitions,
+} from '@order-gateway/domain/orders';
+import { and, desc, eq, getTableColumns, getTableName, type SQL, type SQLWrapper, Subquery, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../../batches/list-queue.ts';
-import { arrayLiteral, type Closable, type DatabaseOptions } from '../../connections/client.ts';
+import type { Closable, DatabaseOptions } from '../../connections/client.ts';
 import { isExpired, orderMetadata, orders, pairDigest } from '../../schema.ts';
 import { orderColumns, orderOf } from '../order-rows.ts';
 import { type ExpireOrder, unlessUnstored, withExpiryStored } from './expired-orders.ts';
@@ -36,16 +42,14 @@ export function openOrderLists(
         createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
         ...upperBoundOf(page),
       };
-      const statuses = arrayLiteral(status === undefined ? orderStatuses : [status], (name) => name);
       if (metadata === undefined && currency === undefined) {
-        const rows = await client.run(({ list }) => list.execute({ ...range, statuses }));
+        const rows = await client.run(({ list }) => list.execute(range));
         return unlessUnstored(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
       }
       const [[key, value] = ['', ''], [secondKey, secondValue] = [null, null]] = Object.entries(metadata ?? {});
       const rows = await client.run(({ listByCurrency, listByMetadata }) =>
         (metadata === undefined ? listByCurrency : listByMetadata).execute({
           ...range,
-          statuses,
           key,
           value,
           secondKey,
@@ -82,19 +86,11 @@ function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTim
   return { beforeTime: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(), beforeId: 0 };
 }
 
-/**
- * Reads one range of `orders_list` per status, so that the cost of a page depends neither on its position nor on how
- * rare the status is. Orders past their expiry that are still stored as unpaid are read from `orders_unpaid_expiry`;
- * `offset 0` makes PostgreSQL read them first.
- */
+/** Lists the orders of a page. `orders` stands for {@link newestOfStatuses}, so the table is not read again. */
 function prepareOrders(db: PostgresJsDatabase) {
   return db
     .select(orderColumns)
-    .from(orders)
-    .innerJoin(
-      newestOfStatuses(sql.placeholder('limit')),
-      and(eq(orders.merchantId, sql.placeholder('merchantId')), sql`page.order_id = ${orders.order_id}`),
-    )
+    .from(asOrders(newestOfStatuses(sql.placeholder('limit'))))
     .orderBy(...newestFirst)
     .limit(sql.placeholder('limit'))
     .prepare('list_orders');
@@ -102,7 +98,11 @@ function prepareOrders(db: PostgresJsDatabase) {
 
 const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
 
-/** The newest orders of each status, as `page`. */
+/**
+ * The newest orders of each status. Reads one range of `orders_list` per status, so that the cost of a page depends
+ * neither on its position nor on how rare the status is, and merges the ranges. Orders past their expiry that are still
+ * stored as unpaid are read from `orders_unpaid_expiry_of_merchant`; `offset 0` makes PostgreSQL read all of them first.
+ */
 function newestOfStatuses(limit: SQLWrapper): SQL {
   const status = sql`${sql.placeholder('status')}::text`;
   const isOfMerchant = eq(orders.merchantId, sql.placeholder('merchantId'));
@@ -111,18 +111,22 @@ function newestOfStatuses(limit: SQLWrapper): SQL {
     sql`${orders.createdAt} >= ${sql.placeholder('createdFrom')}::timestamptz`,
     sql`(${orders.createdAt}, ${orders.serviceOrderId}) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)`,
   );
-  const order = sql.join(newestFirst, sql`, `);
-  const columns = sql`order_id, created_at, service_order_id, order_currency`;
-  return sql`(
-    select listed.* from unnest(${sql.placeholder('statuses')}::text[]) as wanted(status) cross join lateral (
-      select ${columns} from ${orders}
-      where ${isOnPage} and ${orders.orderStatus} = wanted.status and (${status} is null or (${isExpired}) is not true)
-      order by ${order} limit ${limit}
-    ) as listed
-    union all
-    select ${columns} from (select * from ${orders} where ${isOfMerchant} and ${isExpired} offset 0) as ${orders}
-    where ${status} = 'EXPIRED' and ${isOnPage}
-  ) as page`;
+  const newest = sql`order by ${sql.join(newestFirst, sql`, `)} limit ${limit}`;
+  const rangeOf = (stored: OrderStatus) => sql`(
+    select * from ${orders}
+    where ${isOnPage} and ${orders.orderStatus} = ${sql.raw(`'${stored}'`)}
+      and (${status} is null or ${status} = ${sql.raw(`'${stored}'`)} and (${isExpired}) is not true) ${newest}
+  )`;
+  const unstored = sql`(
+    select * from (select * from ${orders} where ${isOfMerchant} and ${isExpired} offset 0) as ${orders}
+    where ${status} = ${sql.raw(`'${transitions.expire.to}'`)} and ${isOnPage} ${newest}
+  )`;
+  return sql.join([...orderStatuses.map(rangeOf), unstored], sql` union all `);
+}
+
+/** Lets a query that selects all columns of orders take the place of the table. */
+function asOrders(query: SQL) {
+  return new Subquery(query, getTableColumns(orders), getTableName(orders));
 }
 
 /**
@@ -131,22 +135,29 @@ function newestOfStatuses(limit: SQLWrapper): SQL {
  */
 function prepareOrdersByCurrency(db: PostgresJsDatabase) {
   const scannedMax = sql.placeholder('scannedMax');
-  const newest = sql.raw('order by created_at desc, service_order_id desc');
-  const scan = sql`(
-    select (array_agg(order_id ${newest}) filter (where order_currency = ${sql.placeholder('currency')}))[1:${sql.placeholder('limit')}::int] as ids,
-      count(*) = ${scannedMax}::int as is_cut,
-      (array_agg(created_at ${newest}))[count(*)::int] as last_created_at,
-      (array_agg(service_order_id ${newest}))[count(*)::int] as last_id
-    from (select * from ${newestOfStatuses(scannedMax)} ${newest} limit ${scannedMax}) as scanned
-  ) as scan`;
-  const isListed = and(eq(orders.merchantId, sql.placeholder('merchantId')), sql`${orders.order_id} = any(scan.ids)`);
+  const scanned = db.$with('scanned').as(
+    db
+      .select(getTableColumns(orders))
+      .from(asOrders(newestOfStatuses(scannedMax)))
+      .orderBy(...newestFirst)
+      .limit(scannedMax),
+  );
+  const scan = sql`(select count(*) = ${scannedMax}::int as is_cut, ${endOfScan} from scanned) as scan`;
+  const listed = asOrders(sql`
+    select * from scanned where order_currency = ${sql.placeholder('currency')}
+    order by created_at desc, service_order_id desc limit ${sql.placeholder('limit')}`);
   return db
+    .with(scanned)
     .select(scanColumns)
     .from(scan)
-    .leftJoin(orders, isListed)
+    .leftJoin(listed, sql`true`)
     .orderBy(...newestFirst)
     .prepare('list_orders_by_currency');
 }
+
+/** The position of the oldest row of `scanned`. */
+const endOfScan = sql.raw(`(array_agg(created_at order by created_at, service_order_id))[1] as last_created_at,
+      (array_agg(service_order_id order by created_at, service_order_id))[1] as last_id`);
 
 /** The result of a scan, repeated in each row, and the orders. */
 const scanColumns = {
@@ -175,12 +186,13 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
       and created_at >= ${sql.placeholder('createdFrom')}::timestamptz
       and (created_at, service_order_id) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)
     order by created_at desc, service_order_id desc limit ${scannedMax}`;
-  // The other pair is also looked up in its index. Without a filter by status or currency, a page reads no more orders
-  // than it shows.
+  // The other pair is also looked up in its index: `offset 0` keeps PostgreSQL from reading all rows of the pair into a
+  // hash table. Without a filter by status or currency, a page reads no more orders than it shows.
   const hasOther = sql`(${secondKey} is null or exists (
     select 1 from ${orderMetadata}
     where ${eq(orderMetadata.merchantId, merchantId)} and ${orderMetadata.pairDigest} = other
       and ${orderMetadata.createdAt} = scanned.created_at and ${orderMetadata.serviceOrderId} = scanned.service_order_id
+    offset 0
   ))`;
   const currency = sql`${sql.placeholder('currency')}::text`;
   const newest = sql`case when ${status} is null and ${currency} is null then ${limit}::int else ${scannedMax} end`;
@@ -197,9 +209,7 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
         select service_order_id from (select * from scanned order by created_at desc, service_order_id desc offset 0) as scanned
         where ${hasOther} order by created_at desc, service_order_id desc limit ${newest}
       ) as ids,
-      count(*) = ${scannedMax} as is_cut,
-      (array_agg(created_at order by created_at, service_order_id))[1] as last_created_at,
-      (array_agg(service_order_id order by created_at, service_order_id))[1] as last_id
+      count(*) = ${scannedMax} as is_cut, ${endOfScan}
     from scanned
   ) as scan`;
   const isOnPage = and(
