@@ -20,9 +20,17 @@ test.each([
   `http://localhost:8080/payment/${'0'.repeat(32)}`,
   `https://${'sub.'.repeat(50)}example.com/a/long/path/payment/${'Zz9'.repeat(11)}`,
 ])('the library jsQR reads the code of %s', (link) => {
-  const svg = qrCodeSvg(link);
+  readsAs(link, qrCodeSvg(link));
+});
+
+test('the library jsQR reads a code with medium error correction, outside ASCII', () => {
+  const text = 'BCD\n002\n1\nSCT\n\nKäse & Wein\nDE89370400440532013000\nEUR12.30\n\nRF18539007547034';
+  readsAs(text, qrCodeSvg(text, 'medium'));
+});
+
+function readsAs(text: string, svg: string): void {
   const { width, height, data } = pixelsOf(svg);
-  expect(jsqr.default(data, width, height)?.data).toBe(link);
+  expect(jsqr.default(data, width, height)?.data).toBe(text);
   // The first run is the top edge of a finder pattern, after the margin.
   expect(svg).toContain(' d="M4 4h7M');
-});
+}

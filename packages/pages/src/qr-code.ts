@@ -5,10 +5,11 @@ const quietZoneModules = 4;
 
 /**
  * Returns a QR code as SVG, black on white in every theme. The mask is fixed, because scanners read all eight masks,
- * and choosing the best one takes as long as the rest of the encoding.
+ * and choosing the best one takes as long as the rest of the encoding. `correction` is the part of the code that may be
+ * damaged: 7 or 15 percent.
  */
-export function qrCodeSvg(text: string): string {
-  const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietZoneModules, mask: 0 });
+export function qrCodeSvg(text: string, correction: 'low' | 'medium' = 'low'): string {
+  const modules = encodeQR(text, 'raw', { ecc: correction, border: quietZoneModules, mask: 0 });
   const size = modules.length;
   // A stroke is centred on its line, so the view box begins half a module above the first row. Each run of dark modules
   // is one stroke: a stroke for each module would triple the size of the image.
