@@ -14,6 +14,7 @@ export const optionalPrograms = [
   'pg_basebackup',
   'pg_config',
   'pgbench',
+  'pgbouncer',
   'php',
   'prometheus',
   'promtool',

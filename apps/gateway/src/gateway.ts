@@ -37,8 +37,6 @@ import { startTracing } from './telemetry/tracing.ts';
 import { createEventWatch } from './watches/event-watch.ts';
 import { createPageWatch } from './watches/page-watch.ts';
 
-const dayMs = 86_400_000;
-
 export type Gateway = Awaited<ReturnType<typeof openGateway>>;
 
 /** The configuration of a gateway whose database already runs, with HOST resolved to an address. */
@@ -192,13 +190,13 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
  * Returns the job that erases customers' data from orders older than RETENTION_DAYS; `undefined` if that variable or
  * the keys are not set.
  */
-function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKeys, logger, now }: GatewayDeps) {
+function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKeys, logger }: GatewayDeps) {
   if (retentionDays === undefined || erasureKeys === undefined) return undefined;
   const [key] = erasureKeys;
   return async (signal: AbortSignal) => {
-    const before = new Date(now() - retentionDays * dayMs);
-    const count = await eraseOrders({ url, key, actor: 'RETENTION_DAYS', signal }, { by: 'age', before });
-    if (count > 0) logger.info({ count, before }, 'erased old orders');
+    const target = { by: 'age', before: { daysAgo: retentionDays } } as const;
+    const count = await eraseOrders({ url, key, actor: 'RETENTION_DAYS', signal }, target);
+    if (count > 0) logger.info({ count, days: retentionDays }, 'erased old orders');
     return { isDone: true };
   };
 }

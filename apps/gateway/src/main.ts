@@ -101,13 +101,16 @@ async function startAll(
   const metrics = createMetrics(workers?.collect);
   const admin = createAdminServer(metrics);
   try {
-    const { losesOrdersBy, hasCitus } = await announceWait(database.awaited, inspectServer(database.url)).catch(
-      (error) => {
-        throw unusable(database.url, error);
-      },
-    );
+    const { losesOrdersBy, withheldSettings, hasCitus } = await announceWait(
+      database.awaited,
+      inspectServer(database.url),
+    ).catch((error) => {
+      throw unusable(database.url, error);
+    });
     if (losesOrdersBy.length > 0)
       logger.warn({ off: losesOrdersBy }, 'the database server can lose acknowledged orders');
+    if (Object.keys(withheldSettings).length > 0)
+      logger.warn({ settings: withheldSettings }, 'the pooler ignores settings: set them with ALTER ROLE');
     const secretsKeys = await findSecretsKeys(config);
     // The merchant is created before the ports are opened, because an error must not end a gateway that is ready.
     const demoMerchant =

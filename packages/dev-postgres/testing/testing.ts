@@ -9,6 +9,8 @@ import postgres from 'postgres';
 import { prepareCluster, runningServer } from '../src/cluster.ts';
 import { startDevPostgres } from '../src/dev-postgres.ts';
 
+export { chooseServerUser } from '../src/programs.ts';
+
 /** The environment variable with the URL of the server that all test files of a run share. */
 export const testServerVariable = 'TEST_POSTGRES_URL';
 

@@ -6,6 +6,7 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { buildIndex, type Execute, isConcurrent } from './concurrent-index.ts';
 import { noStatementTimeoutMs, withConnection } from './connections/client.ts';
 import { DatabaseError, isLockTimeout, lockTimeoutMessage } from './connections/errors.ts';
+import { requireOwnSession } from './connections/inspect-server.ts';
 
 /** The migrations of one schema, and where a database records those that it has. */
 export interface Migrations {
@@ -49,16 +50,16 @@ const retryPauseMs = 500;
  * waiting for a lock has one. Each migration is applied completely or not at all. Then the roles of `roles.sql` get
  * their privileges. Rejects with an error that contains no values.
  */
-export function migrateDatabase(
+export async function migrateDatabase(
   url: string,
   lockTimeoutMs = lockTimeoutMaxMs,
   { folder: migrationsFolder, table, grantsFile }: Migrations = gatewayMigrations,
 ): Promise<void> {
+  await requireOwnSession(url);
   const options = { url, applicationName: 'order-gateway migration', statementTimeoutMs: noStatementTimeoutMs };
-  return withConnection(options, async ({ db, run }) => {
+  await withConnection(options, async ({ db }) => {
     const execute: Execute = (query) => db.execute(query);
-    // `run` gives the first statement, which opens the connection, a deadline.
-    await run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
+    await execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`));
     await lockMigrations(execute, lockTimeoutMs);
     const migrations = readMigrationFiles({ migrationsFolder });
     const applied = (await appliedMigrations(execute, table)) ?? [];

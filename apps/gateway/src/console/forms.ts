@@ -45,6 +45,11 @@ export function timeOfField(text: string): string {
   return /T[\d:.]+$/.test(text) ? `${text}Z` : text;
 }
 
+/** Reads the id of a row from an address; `undefined` if the text is not an id that PostgreSQL can compare. */
+export function readRowId(text: string | null | undefined): number | undefined {
+  return /^\d{1,15}$/.test(text ?? '') ? Number(text) : undefined;
+}
+
 /** A submitted form, with its files by the names of their fields. A field without a chosen file is absent. */
 export interface SentForm {
   readonly form: URLSearchParams;

@@ -13,7 +13,7 @@ import { type FieldError, textError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
-import { fieldOf } from './forms.ts';
+import { fieldOf, readRowId } from './forms.ts';
 import { filled, timeOf } from './layout.ts';
 import { failurePage, type Page, page, type Response, redirect, storedResult, type Visit } from './visit.ts';
 
@@ -25,7 +25,7 @@ export const sessionPages: readonly Page[] = [
   {
     method: 'POST',
     path: '/sessions/:id/end',
-    respond: (visit) => endSession(visit, { other: Number(visit.params.id) }, redirect('/sessions')),
+    respond: (visit) => endSession(visit, { other: readRowId(visit.params.id) ?? 0 }, redirect('/sessions')),
   },
   {
     method: 'POST',

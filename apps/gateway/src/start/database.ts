@@ -1,5 +1,5 @@
 import { startDevPostgres } from '@order-gateway/dev-postgres';
-import { parseConnectionUrl } from '@order-gateway/postgres/connections';
+import { awaitRecovery, parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
 import type { Logger } from '@order-gateway/runtime/logger';
 import { messageOf, StartError } from '@order-gateway/runtime/process';
@@ -26,6 +26,7 @@ export async function openDatabase(
         throw new StartError(`The embedded PostgreSQL did not start: ${messageOf(error)}`);
       });
   try {
+    await announceWait(awaited, awaitRecovery(database.url));
     if (migrate) await announceWait(`the migration of ${awaited}`, migrateDatabase(database.url));
     else await announceWait(awaited, requireSchema(database.url));
     return { url: database.url, name, awaited, embedded: !isExternal, close: database.stop };

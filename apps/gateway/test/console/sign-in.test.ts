@@ -77,7 +77,8 @@ test('a manager invites a colleague, ends a session, and signs everyone out', as
   expect((await request(`${gateway.url}/console/sign-in/${token}`, { form: {} })).status).toBe(303);
   const [, id] = /sessions\/(\d+)\/end"><input[^>]+><button class="button plain">Sign <bdi>Bob/.exec(page.text) ?? [];
   const otherVisitor = await signIn(gateway);
-  expect((await otherVisitor.post(`/sessions/${id}/end`)).status).toBe(404);
+  for (const unknown of [id, 'x', '9'.repeat(30)])
+    expect((await otherVisitor.post(`/sessions/${unknown}/end`)).status).toBe(404);
   expect((await clerk.get('/sessions')).status).toBe(200);
   expect((await manager.post(`/sessions/${id}/end`)).status).toBe(303);
   expect((await clerk.get('/sessions')).status).toBe(401);

@@ -72,6 +72,8 @@ interface RunOptions {
   readonly trustProxy?: string | undefined;
   /** The server that holds the gateway's database, in place of the shared test server. */
   readonly server?: TestServer;
+  /** Returns the URL with which the gateway, its accounts and `databaseUrl` reach the database, such as that of a pooler. */
+  readonly through?: ((databaseUrl: string) => Promise<string>) | undefined;
 }
 
 /** Returns a gateway that runs during all tests of a file or a `describe`. */
@@ -92,16 +94,17 @@ export async function runGateway(options?: RunOptions): Promise<RunningGateway> 
 /** Starts a gateway that runs until it is closed. Closing it twice has no further effect. */
 export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
-  const accounts = openAccountAdmin({ url: postgres.url });
+  const databaseUrl = (await options.through?.(postgres.url)) ?? postgres.url;
+  const accounts = openAccountAdmin({ url: databaseUrl });
   const credentials = await accounts.create('Test Shop', options.mode);
   const checkoutCredentials = await accounts.create('Checkout Service', 'checkout');
-  const demo = options.hasDemo ? await createDemoMerchant(postgres.url) : undefined;
+  const demo = options.hasDemo ? await createDemoMerchant(databaseUrl) : undefined;
   const { logger, calls, errors, warnings, outages } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const metrics = createMetrics();
   const admin = createAdminServer(metrics);
   if (options.hasOperatorView) {
-    const deps = { databaseUrl: postgres.url, secretsKeys: [testSecretsKey], metrics, logger } as const;
+    const deps = { databaseUrl, secretsKeys: [testSecretsKey], metrics, logger } as const;
     admin.add(openOperatorView(deps));
   }
   const gateway = await openGateway(
@@ -110,7 +113,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       httpPort: 0,
       grpcPort: 0,
       baseUrl,
-      databaseUrl: postgres.url,
+      databaseUrl,
       rateLimit: options.rateLimit,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
       securityContact: options.securityContact,
@@ -146,7 +149,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const url = `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
   return {
     ...gateway,
-    databaseUrl: postgres.url,
+    databaseUrl,
     demo,
     credentials,
     headers: credentialHeaders(credentials),

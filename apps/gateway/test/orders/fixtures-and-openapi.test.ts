@@ -1,13 +1,11 @@
-import { type Credentials, liveSecretsMax } from '@order-gateway/domain/accounts';
-import { endpointsMax } from '@order-gateway/domain/webhooks';
 import { carrierOf, type FixtureCall, loadFixtures, operations } from '@order-gateway/fixtures';
 import { differences, isCarried, type Merchants, sendFixture, waitsForTime } from '@order-gateway/fixtures/replay';
 import { type CallResponse, openClients } from '@order-gateway/fixtures/wire';
-import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { exampleOrder } from '../../src/reference/example-order.ts';
 import { openApi } from '../../src/reference/openapi.ts';
+import { createFixtureMerchants } from '../helpers/fixture-merchants.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 
 // Sends the fixtures, and compares them and the responses with the OpenAPI document.
@@ -30,40 +28,12 @@ const gateway = useGateway({ webhookAddresses: 'public' });
 let merchants: Merchants;
 let clients: ReturnType<typeof openClients>;
 beforeAll(async () => {
-  const { accounts, credentials, checkout } = gateway;
-  const [strict, expiring] = [await accounts.create('Strict Shop'), await accounts.create('Expiring Shop')];
-  await accounts.setChecksumMode(strict.clientId, 'required');
-  await accounts.setDefaultLifetime(expiring.clientId, 60);
-  const full = await accounts.create('Full Shop');
-  await fill(full);
-  merchants = {
-    first: credentials,
-    second: await accounts.create('Second Shop'),
-    strict,
-    test: await accounts.create('Test Shop', 'test'),
-    expiring,
-    managed: await accounts.create('Managed Shop'),
-    notified: await accounts.create('Notified Shop'),
-    full,
-    checkout: checkout.credentials,
-    second_checkout: await accounts.create('Second Checkout', 'checkout', { getsCustomerData: true }),
-  };
+  merchants = await createFixtureMerchants(gateway);
   clients = openClients({ httpUrl: gateway.url, grpcAddress: new URL(gateway.grpcUrl).host });
   return () => {
     for (const client of Object.values(clients)) client.close();
   };
 });
-
-/** Gives a merchant the maximum number of endpoints and secrets. */
-async function fill({ clientId }: Credentials): Promise<void> {
-  const endpoint = { url: 'https://shop.invalid', signingSecret: new Uint8Array(61), disabledAt: new Date() };
-  const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
-  const merchant = await endpoints.find(clientId);
-  for (let count = 0; merchant !== undefined && count < endpointsMax; count += 1)
-    await endpoints.create(merchant.merchantId, endpoint);
-  await endpoints.close();
-  for (let count = 1; count < liveSecretsMax; count += 1) await gateway.accounts.addSecret(clientId, null);
-}
 
 const compiled = new Map<string, ValidateFunction>();
 

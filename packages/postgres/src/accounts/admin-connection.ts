@@ -3,16 +3,17 @@ import {
   type Closable,
   type ConnectionOptions,
   type DatabaseClient,
+  inTransaction,
   openClient,
   patientConnectTimeoutMs,
 } from '../connections/client.ts';
 import { isConcurrencyFailure, redact } from '../connections/errors.ts';
 
 /**
- * A single serializable statement counts a merchant's secrets or endpoints and adds one. If two callers try to add the
- * last one that is allowed, PostgreSQL fails one of the statements, which is then run again.
+ * Serializable, because one statement counts a merchant's secrets or endpoints and adds one. If two callers try to add
+ * the last one that is allowed, PostgreSQL fails one of the statements, which is then run again.
  */
-const settings = { default_transaction_isolation: 'serializable' };
+const begin = 'begin isolation level serializable';
 const attemptsMax = 10;
 
 /** The options of an operator's connection. */
@@ -25,12 +26,24 @@ export interface AdminOptions {
 /** Runs one administrative statement. */
 export type Run = <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>) => Promise<Result>;
 
-/** Opens an administrative client, which connects with the first statement. */
+/**
+ * Opens an administrative client, which connects with the first statement. It runs statements one after the other, each
+ * in a serializable transaction.
+ */
 export function openAdministration(
   options: Omit<ConnectionOptions, 'applicationName' | 'settings'>,
   name: string,
 ): DatabaseClient<PostgresJsDatabase> {
-  return openClient({ ...options, applicationName: `order-gateway ${name}`, settings }, (db) => db);
+  const { run, close } = openClient({ ...options, applicationName: `order-gateway ${name}` }, (db) => db);
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    run(statement) {
+      const result = last.then(() => run((db) => inTransaction(db, begin, () => statement(db))));
+      last = result.catch(() => {});
+      return result;
+    },
+    close,
+  };
 }
 
 /** Runs statements on a connection, and repeats those that fail because of a concurrent statement. */

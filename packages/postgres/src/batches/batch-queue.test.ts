@@ -31,7 +31,7 @@ function createTestQueue(options: {
       new Promise((resolve, reject) => {
         const finish = () => {
           if (items.includes('lost')) reject(new ConnectionLost());
-          else if (items.includes('no table')) reject(Object.assign(new Error(), { code: '42P01' }));
+          else if (items.includes('bad syntax')) reject(Object.assign(new Error(), { code: '42601' }));
           else if (items.includes('bad')) reject(new Error('syntax error at bad'));
           else resolve(items.map(done));
         };
@@ -146,7 +146,7 @@ test('an item that the database rejects is found by halving its batch, and fails
 
 test('a batch that fails regardless of its items is not retried in parts', async () => {
   const { queue, batches } = createTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
-  const outcomes = Promise.allSettled(['a', 'no table'].map((item) => queue.add(item, enoughMs)));
+  const outcomes = Promise.allSettled(['a', 'bad syntax'].map((item) => queue.add(item, enoughMs)));
   await endOfTurn();
   batches[0]?.finish();
   expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);

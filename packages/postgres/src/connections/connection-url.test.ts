@@ -52,15 +52,20 @@ test('the driver gets the URL without sslrootcert, and the name contains no cred
   expect(parseConnectionUrl('postgres://db.example.com/orders').name).toBe('db.example.com:5432/orders');
 });
 
+test('the driver does not send the parameters of libpq that are ignored', () => {
+  const url = 'postgres://db.example.com/orders?sslmode=verify-full&channel_binding=require&connect_timeout=10&jit=on';
+  expect(parseConnectionUrl(url).driverUrl).toBe('postgres://db.example.com/orders?sslmode=verify-full&jit=on');
+});
+
 test('a password may contain an unescaped @', () => {
   const { name } = parseConnectionUrl('postgres://user:hid@den@db.example.com/orders');
   expect(name).toBe('db.example.com:5432/orders');
 });
 
 test.each([
-  ['mysql://user:hidden@db.example.com/orders', 'must be a URL such as postgres://'],
-  ['user:hidden@db.example.com', 'must be a URL such as postgres://'],
-  ['postgres://user:hidden@db.example.com:port/orders', 'must be a URL such as postgres://'],
+  ['mysql://user:hidden@db.example.com/orders', 'a URL such as postgres://'],
+  ['user:hidden@db.example.com', 'a URL such as postgres://'],
+  ['postgres://user:hidden@db.example.com:port/orders', 'a URL such as postgres://'],
   [
     'postgres://user:hidden@db.example.com/orders?sslmode=verify',
     'has sslmode "verify", which must be one of disable,',
@@ -69,6 +74,14 @@ test.each([
   [
     `postgres://user:hidden@db.example.com/orders?sslrootcert=${invalidCertificateFile}`,
     'must hold a certificate in PEM',
+  ],
+  ['postgres://user:hidden#1@db.example.com/orders', 'such as # as %23 and % as %25'],
+  ['postgres://user:hidden%@db.example.com/orders', 'such as # as %23 and % as %25'],
+  ['postgres://user:hidden@db.example.com/orders?sslcert=a.crt', 'has the parameter sslcert, which is not supported'],
+  ['postgres://db.example.com/orders?user=me&password=hidden', 'has the parameter password, which is not supported'],
+  [
+    'postgres://user:hidden@db.example.com/orders?sslmode=require&channel_binding=require',
+    'has channel_binding=require, which needs sslmode=verify-full instead',
   ],
 ])('parsing %s reports %j without the password', (url, message) => {
   expect(() => parseConnectionUrl(url)).toThrow(InvalidValue);

@@ -9,6 +9,55 @@ const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-
 
 type TlsMode = (typeof tlsModes)[number];
 
+/**
+ * The parameters of libpq that change neither the security nor the server of a connection, and that have no use here:
+ * the gateway sets its own time limits, name, encoding and keepalives.
+ */
+const ignoredParameters = [
+  'client_encoding',
+  'connect_timeout',
+  'fallback_application_name',
+  'gsslib',
+  'keepalives',
+  'keepalives_count',
+  'keepalives_idle',
+  'keepalives_interval',
+  'krbsrvname',
+  'sslcompression',
+  'sslsni',
+  'tcp_user_timeout',
+] as const;
+
+/** The parameters of libpq that the gateway does not support. The server would reject them as unknown settings. */
+const refusedParameters = [
+  'dbname',
+  'gssdelegation',
+  'gssencmode',
+  'host',
+  'hostaddr',
+  'load_balance_hosts',
+  'max_protocol_version',
+  'min_protocol_version',
+  'passfile',
+  'password',
+  'port',
+  'replication',
+  'require_auth',
+  'requirepeer',
+  'requiressl',
+  'service',
+  'servicefile',
+  'ssl_max_protocol_version',
+  'ssl_min_protocol_version',
+  'sslcert',
+  'sslcertmode',
+  'sslcrl',
+  'sslcrldir',
+  'sslkey',
+  'sslpassword',
+  'user',
+] as const;
+
 /** A connection URL as the driver and this package understand it. */
 export interface ConnectionUrl {
   /** The URL for the driver. It lacks `sslrootcert`, which the driver would send to the server. */
@@ -42,13 +91,18 @@ const urlParts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([
 export function parseConnectionUrl(text: string): ConnectionUrl {
   const [, hosts = '', path = '', query = ''] = urlParts.exec(text) ?? [];
   // Only the driver can parse several hosts, so only the first host of a list is checked.
-  if (!(urlParts.test(text) && URL.canParse(text.replace(hosts, hosts.split(',')[0] ?? ''))))
-    throw new InvalidValue('must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE');
+  const isUrl = urlParts.test(text) && URL.canParse(text.replace(hosts, hosts.split(',')[0] ?? ''));
+  if (!(isUrl && isDecodable(text.split('?')[0] ?? '')))
+    throw new InvalidValue(
+      'must percent-encode special characters in the user and the password, such as # as %23 and % as %25, and be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE',
+    );
   const parameters = new URLSearchParams(query);
   const rootFile = parameters.get('sslrootcert') || undefined;
   const mode = modeOf(parameters.get('sslmode') || parameters.get('ssl') || undefined, hosts, rootFile);
   const root = rootFile === undefined || rootFile === 'system' ? undefined : readRootCertificate(rootFile);
   parameters.delete('sslrootcert');
+  requireSupported(parameters, mode);
+  for (const name of ['channel_binding', ...ignoredParameters]) parameters.delete(name);
   return {
     driverUrl: `${text.split('?')[0]}?${parameters}`,
     name: `${hosts.includes(':') || hosts.includes(',') ? hosts : `${hosts}:5432`}${path}`,
@@ -61,6 +115,26 @@ export function parseConnectionUrl(text: string): ConnectionUrl {
             optionsFor: (host) => tlsOptions(mode, host, root),
           },
   };
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Channel binding proves that the server has the certificate of the connection. The driver lacks it, but a connection
+ * with `verify-full` only accepts the server's own certificate.
+ */
+function requireSupported(parameters: URLSearchParams, mode: TlsMode): void {
+  if (parameters.get('channel_binding') === 'require' && mode !== 'verify-full')
+    throw new InvalidValue('has channel_binding=require, which needs sslmode=verify-full instead');
+  const refused = refusedParameters.find((name) => parameters.has(name));
+  if (refused !== undefined) throw new InvalidValue(`has the parameter ${refused}, which is not supported`);
 }
 
 function tlsOptions(mode: TlsMode, host: string, root: string | undefined): ConnectionOptions {

@@ -80,6 +80,12 @@ const tlsClosedMessage = 'before secure TLS connection was established';
 const temporaryStates = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58030)$/;
 
 /**
+ * SQLSTATEs of a database that is not set up for the gateway: its role may not connect or lacks a privilege, or the
+ * database, a table, a column or a function is missing. Only an operator can repair it, and then the call succeeds.
+ */
+const unpreparedStates = /^(28...|3D000|3F000|42501|42703|42883|42P01)$/;
+
+/**
  * SQLSTATEs after which a connection is replaced: connection exceptions, shutdowns, timeouts that end the
  * session, and a read-only session, because a new session may reach the primary.
  */
@@ -99,7 +105,11 @@ const rejectedConnectionStates = /^(08P01|28...|3D000|42704)$/;
 
 const readOnly = '25006';
 const insufficientPrivilege = '42501';
+/** SQLSTATEs of a missing schema, column, function or table. */
+const missingObjectStates = ['3F000', '42703', '42883', '42P01'];
+const missingObjectMessage = 'the database lacks a table, column or function of this version: run `pnpm migrate`';
 const tooManyConnections = '53300';
+const cannotConnectNow = '57P03';
 const lockNotAvailable = '55P03';
 /** The message used when a lock was not granted in time. */
 export const lockTimeoutMessage = 'timed out waiting for a lock that another database session holds';
@@ -112,7 +122,13 @@ const notNullViolation = '23502';
 export function statementFailure(error: unknown): StatementFailure | undefined {
   const cause = rootCause(error);
   if (codeOf(cause) === tooManyConnections) return 'overloaded';
-  return hasNoConnection(cause) || temporaryStates.test(codeOf(cause)) ? 'unavailable' : undefined;
+  const isUnavailable = hasNoConnection(cause) || temporaryStates.test(codeOf(cause)) || isUnprepared(cause);
+  return isUnavailable ? 'unavailable' : undefined;
+}
+
+/** Whether a statement failed because the database is not set up for the gateway. */
+export function isUnprepared(error: unknown): boolean {
+  return unpreparedStates.test(codeOf(rootCause(error)));
 }
 
 /** Whether a statement failed because its connection is lost or may be lost. */
@@ -125,6 +141,11 @@ export function isConnectionLost(error: unknown): boolean {
 /** Whether a statement failed only because of a concurrent one, so that it can be run again. */
 export function isConcurrencyFailure(error: unknown): boolean {
   return concurrencyStates.includes(codeOf(rootCause(error)));
+}
+
+/** Whether a server rejected a connection only because it is still starting, such as while it recovers from a crash. */
+export function isStarting(error: unknown): boolean {
+  return codeOf(rootCause(error)) === cannotConnectNow;
 }
 
 /** Whether a statement failed because a lock was not granted in time. */
@@ -171,6 +192,7 @@ function messageFor(cause: Error): string {
   // The message names only the object to which access is denied.
   if (code === insufficientPrivilege)
     return `the database rejected a statement: ${cause.message}; migrations and commands need the role order_gateway_owner`;
+  if (missingObjectStates.includes(code)) return missingObjectMessage;
   if (code === readOnly) return 'the database is read-only';
   if (code === lockNotAvailable) return lockTimeoutMessage;
   const names = ['constraint_name', 'table_name', 'column_name']

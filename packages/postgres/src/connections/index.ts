@@ -1,6 +1,6 @@
 export { createConnectionEvents, type DatabaseClient, openClient } from './client.ts';
 export { parseConnectionUrl } from './connection-url.ts';
 export { ConnectionLost, isDuplicate, redact } from './errors.ts';
-export { inspectServer } from './inspect-server.ts';
+export { awaitRecovery, inspectServer } from './inspect-server.ts';
 export * from './server-probe.ts';
 export { openWriteCheck } from './write-check.ts';

@@ -1,28 +1,101 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { withConnection } from './client.ts';
+import {
+  type Connection,
+  openConnection,
+  patientConnectTimeoutMs,
+  pinnedSettings,
+  plansEveryRun,
+  serverStatementTimeoutMs,
+  withConnection,
+} from './client.ts';
+import { DatabaseError, isStarting, redact } from './errors.ts';
+
+const applicationName = 'order-gateway start';
+
+/** How often a start looks for the end of the server's recovery. */
+const recoveryPollMs = 500;
+
+type Settings = Readonly<Record<string, string>>;
+
+/**
+ * Waits until the server accepts connections, if it only rejects them while it starts or recovers. How long that takes
+ * depends on the write-ahead log since its last checkpoint. Rejects with any other error, without values.
+ */
+export async function awaitRecovery(url: string): Promise<void> {
+  for (;;) {
+    await using connection = openConnection({ url, applicationName, connectTimeoutMs: patientConnectTimeoutMs });
+    try {
+      return await connection.open();
+    } catch (error) {
+      if (!isStarting(error)) throw redact(error);
+    }
+    await sleep(recoveryPollMs);
+  }
+}
 
 /**
  * Queries what the gateway must know about its database server when it starts. Rejects with an error without values.
  */
-export function inspectServer(url: string) {
-  return withConnection({ url, applicationName: 'order-gateway start' }, async ({ db, run }) => {
-    const [row] = await run(() =>
-      db.execute<{ off: string[]; hasCitus: boolean }>(sql`
-        select
-          array_to_json(array(
-            select name from pg_settings
-            where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off' order by name
-          )) as off,
-          exists (select from pg_extension where extname = 'citus') as "hasCitus"`),
+export async function inspectServer(url: string) {
+  const { session, isShared } = await inspectSessions(url);
+  // Settings of a shared session that were not made for it may be those of another connection.
+  const settings = isShared ? session.defaults : session.settings;
+  const wanted: Settings = { ...pinnedSettings, ...plansEveryRun };
+  const differing = Object.entries(wanted).filter(([name, value]) => settings[name] !== value);
+  if (settings.statement_timeout === '0') differing.push(['statement_timeout', `${serverStatementTimeoutMs}`]);
+  return {
+    /**
+     * Which of `fsync`, `full_page_writes` and `synchronous_commit` are off. If any of them is off, the server can
+     * lose acknowledged orders (PostgreSQL 18, 19.5.1).
+     */
+    losesOrdersBy: ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
+      (name) => session.settings[name] === 'off',
+    ),
+    /** The settings that a pooler withholds from the gateway's sessions, with the values that the gateway needs. */
+    withheldSettings: Object.fromEntries(differing),
+    /** Whether the database may be distributed over several servers. */
+    hasCitus: session.hasCitus,
+  };
+}
+
+/**
+ * Rejects if a pooler lets several connections share a session, as with `pool_mode = transaction`. Then a lock that a
+ * session holds does not belong to one connection.
+ */
+export async function requireOwnSession(url: string): Promise<void> {
+  const { isShared } = await inspectSessions(url);
+  if (isShared)
+    throw new DatabaseError(
+      'its pooler shares sessions, so it could not lock the schema: migrate with a direct connection, or set pool_mode = session',
     );
-    return {
-      /**
-       * Which of `fsync`, `full_page_writes` and `synchronous_commit` are off. If any of them is off, the server can
-       * lose acknowledged orders (PostgreSQL 18, 19.5.1).
-       */
-      losesOrdersBy: row?.off ?? [],
-      /** Whether the database may be distributed over several servers. */
-      hasCitus: row?.hasCitus === true,
-    };
+}
+
+/**
+ * Inspects the session of one connection, and compares it with that of a second connection. A pooler that shares
+ * sessions gives the second connection the session that was used last, unless another process is using that session.
+ */
+function inspectSessions(url: string) {
+  const options = { url, applicationName, settings: plansEveryRun };
+  return withConnection(options, async (first) => {
+    const session = await inspect(first);
+    const other = await withConnection(options, inspect);
+    return { session, isShared: session.pid === other.pid };
   });
+}
+
+async function inspect({ db, run }: Connection) {
+  const settingsBy = (column: 'setting' | 'reset_val') => sql<Settings>`
+    (select json_object_agg(name, ${sql.identifier(column)}) from pg_settings)`;
+  const query = db
+    .select({
+      pid: sql<number>`pg_backend_pid()`,
+      settings: settingsBy('setting').as('settings'),
+      defaults: settingsBy('reset_val').as('defaults'),
+      hasCitus: sql<boolean>`exists (select from pg_extension where extname = 'citus')`,
+    })
+    .from(sql`(select) nothing`);
+  const [session] = await run(() => query.execute());
+  if (session === undefined) throw new Error('the database did not describe its session');
+  return session;
 }

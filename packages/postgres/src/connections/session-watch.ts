@@ -63,24 +63,12 @@ export interface WatchedConnection {
  */
 export function watchSession(connection: WatchedConnection, probe: ServerProbe) {
   let session: Session | undefined;
-  let identifying: Promise<void> | undefined;
   let state: SessionState = 'running';
   let isStuck = false;
   let isWatching = false;
   const silent = new Set<Promise<unknown>>();
   const { isOver, onLost } = connection;
   probe.register({ isOver, onLost, server: () => session?.server });
-
-  async function identify(): Promise<void> {
-    try {
-      [session] = await connection.db.execute<{ server: string; pid: string }>(
-        sql`select ${serverStart} as server, pg_backend_pid()::text as pid`,
-      );
-    } catch (error) {
-      // If a server lacks these functions, its sessions are watched without being identified.
-      if (isConnectionLost(error)) throw error;
-    }
-  }
 
   async function watch(): Promise<void> {
     isWatching = true;
@@ -101,12 +89,18 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
 
   return {
     /**
-     * Resolves when the session is identified. The identifying query is sent before the session's first statement,
-     * because it would otherwise have to wait for that statement.
+     * Identifies the session. Must be called before the session's first statement, because the query would have to wait
+     * for that statement.
      */
-    identified(): Promise<void> {
-      identifying ??= identify();
-      return identifying;
+    async identify(): Promise<void> {
+      try {
+        [session] = await connection.db.execute<{ server: string; pid: string }>(
+          sql`select ${serverStart} as server, pg_backend_pid()::text as pid`,
+        );
+      } catch (error) {
+        // If a server lacks these functions, its sessions are watched without being identified.
+        if (isConnectionLost(error)) throw error;
+      }
     },
     /** Watches a silent statement until its response or the end of the connection. */
     watch(response: Promise<unknown>): void {

@@ -10,7 +10,7 @@ import {
   transitions,
 } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { type ErasureTarget, eraseOrders } from '../../src/orders/operators/erase-orders.ts';
@@ -142,6 +142,18 @@ test('orders created before a given time are erased in batches and counted once,
   expect(counts[0] + counts[1]).toBe(1_100);
   expect((await stored(young)).erasedDigest).toBeNull();
   expect(await erase(target)).toBe(0);
+});
+
+test('the database decides how many days old an order is, although the clock of this process is wrong', async () => {
+  const { merchantId } = await newMerchant();
+  const daysAgo = (days: number) => Date.now() - days * 86_400_000;
+  const old = await create(merchantId, { order_id: 'days-31' }, daysAgo(31));
+  const young = await create(merchantId, { order_id: 'days-29' }, daysAgo(29));
+  vi.useFakeTimers({ now: daysAgo(-365), toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await erase({ by: 'age', before: { daysAgo: 30 } });
+  expect((await stored(old)).erasedDigest).not.toBeNull();
+  expect((await stored(young)).erasedDigest).toBeNull();
 });
 
 test.each<ErasureTarget>([

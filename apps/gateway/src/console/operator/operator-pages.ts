@@ -3,6 +3,7 @@ import type { Html } from '@order-gateway/pages/html-page';
 import { schemaVersion } from '@order-gateway/postgres/schema-version';
 import { html } from 'hono/html';
 import { commit, version } from '../../telemetry/version.ts';
+import { readRowId } from '../forms.ts';
 import { timeOf } from '../layout.ts';
 import { operatorPath } from './operator-access.ts';
 import type { OperatorReads } from './operator-reads.ts';
@@ -94,7 +95,7 @@ ${nextPageLink(listed.length > pageLimit, '/accounts', { after: shown.at(-1)?.cl
 
 async function auditLogPage({ accounts }: OperatorReads, query: URLSearchParams): Promise<Html> {
   const clientId = clientIdIn(query, 'client_id');
-  const before = Number.parseInt(query.get('before') ?? '', 10) || Number.MAX_SAFE_INTEGER;
+  const before = readRowId(query.get('before')) ?? Number.MAX_SAFE_INTEGER;
   const found = await accounts.log({ clientId, before, limit: pageLimit + 1 });
   const shown = found.slice(0, pageLimit);
   const rows = shown.map(({ createdAt, action, actor, clientId: account, details }) => [

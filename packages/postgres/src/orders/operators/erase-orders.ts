@@ -16,8 +16,11 @@ export type ErasureTarget =
   | { readonly by: 'order'; readonly clientId: string; readonly orderId: string }
   /** All orders with this customer_email, ignoring case. The column has no index, so every order is read. */
   | { readonly by: 'email'; readonly email: string }
-  /** All orders created before this time. */
-  | { readonly by: 'age'; readonly before: Date };
+  /** All orders created before this time, or more than so many days ago by the database's clock. */
+  | { readonly by: 'age'; readonly before: Date | { readonly daysAgo: number } };
+
+/** A target whose time is known. */
+type ResolvedTarget = Exclude<ErasureTarget, { readonly by: 'age' }> | { readonly by: 'age'; readonly before: Date };
 
 /** The options of an erasure. */
 export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
@@ -48,13 +51,13 @@ export function eraseOrders(
   return withConnection(options, async (connection) => {
     const { db } = connection;
     const run = <Rows>(statement: () => Promise<Rows>) => (isSlow ? statement() : connection.run(statement));
-    // `run` gives the first statement, which opens the connection, a deadline.
-    await connection.run(() => db.execute(sql`select`));
+    const resolved = await run(() => resolve(db, target));
     let count = 0;
     for (;;) {
-      const found = await run(() => findBatch(db, target));
+      const found = await run(() => findBatch(db, resolved));
       try {
-        if (found.length > 0) count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target }));
+        if (found.length > 0)
+          count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target: resolved }));
         if (found.length < batchMax || signal?.aborted) return count;
       } catch (error) {
         // The sweep of expired orders locks the same orders in a different sequence, so the two can deadlock.
@@ -67,13 +70,24 @@ export function eraseOrders(
 /** Counts the orders that {@link eraseOrders} would erase. The statement has no time limit. */
 export function countErasableOrders(url: string, target: ErasureTarget): Promise<number> {
   const options = { url, applicationName: 'order-gateway erasure', statementTimeoutMs: noStatementTimeoutMs };
-  return withConnection(options, async ({ db, run }) => {
-    await run(() => db.execute(sql`select`));
-    return db.$count(orders, and(isNull(orders.erasedDigest), conditionOf(target)));
+  return withConnection(options, async ({ db }) => {
+    const resolved = await resolve(db, target);
+    return db.$count(orders, and(isNull(orders.erasedDigest), conditionOf(resolved)));
   });
 }
 
-function findBatch(db: PostgresJsDatabase, target: ErasureTarget) {
+/** The clock of a gateway may be wrong, so the database decides how old an order is. */
+async function resolve(db: PostgresJsDatabase, target: ErasureTarget): Promise<ResolvedTarget> {
+  if (target.by !== 'age') return target;
+  const { before } = target;
+  if (before instanceof Date) return { by: 'age', before };
+  const [row] = await db.execute<{ before: string }>(
+    sql`select now() - make_interval(days => ${before.daysAgo}) as before`,
+  );
+  return { by: 'age', before: new Date(row?.before ?? Number.NaN) };
+}
+
+function findBatch(db: PostgresJsDatabase, target: ResolvedTarget) {
   return db
     .select()
     .from(orders)
@@ -86,7 +100,7 @@ function findBatch(db: PostgresJsDatabase, target: ErasureTarget) {
 async function eraseBatch(
   db: PostgresJsDatabase,
   found: readonly Order[],
-  { key, actor, target }: { readonly key: Uint8Array; readonly actor: string; readonly target: ErasureTarget },
+  { key, actor, target }: { readonly key: Uint8Array; readonly actor: string; readonly target: ResolvedTarget },
 ): Promise<number> {
   const erasures = found.map(({ merchantId, fields }) => ({
     merchantId,
@@ -132,7 +146,7 @@ const emptied = sql.join(
   sql`, `,
 );
 
-function conditionOf(target: ErasureTarget): SQL | undefined {
+function conditionOf(target: ResolvedTarget): SQL | undefined {
   switch (target.by) {
     case 'order': {
       const merchantId = sql`(select ${accounts.id} from ${accounts} where ${accounts.clientId} = ${target.clientId})`;
@@ -146,7 +160,7 @@ function conditionOf(target: ErasureTarget): SQL | undefined {
 }
 
 /** Returns what the audit log records about a target, which is never the e-mail address. */
-function recordOf(target: ErasureTarget) {
+function recordOf(target: ResolvedTarget) {
   switch (target.by) {
     case 'order':
       return { clientId: target.clientId, details: { by: target.by, order_id: target.orderId } };

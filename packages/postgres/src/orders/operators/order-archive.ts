@@ -80,6 +80,11 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
         insert into ${orderMetadata} select merchant_id, ${pairDigest(sql`pair.key`, sql`pair.value`)}, created_at, service_order_id
         from restored, jsonb_each_text(metadata) as pair on conflict do nothing
       ) select 1 from restored`);
+  try {
+    await connection.open();
+  } catch (error) {
+    throw redact(error);
+  }
   const store = async (page: readonly string[]): Promise<void> => {
     try {
       const rows = await insert(page);

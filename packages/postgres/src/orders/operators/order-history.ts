@@ -37,9 +37,7 @@ export type OrderHistory = Awaited<ReturnType<typeof findOrderHistories>>[number
  */
 export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: string) {
   const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
-  return withConnection(options, async ({ db, run }) => {
-    // `run` gives the first statement, which opens the connection, a deadline.
-    await run(() => db.execute(sql`select`));
+  return withConnection(options, async ({ db }) => {
     const keyConditions: (SQL | undefined)[] = [
       // Lists all merchants, because the primary key begins with the merchant.
       sql`(${orders.merchantId}, ${orders.order_id}) in (select id, ${key}::text from ${accounts})`,

@@ -1,4 +1,4 @@
-import { desc, eq, sql } from 'drizzle-orm';
+import { desc, eq } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { type DatabaseOptions, withConnection } from '../../connections/client.ts';
 import { accounts, refusedPayments } from '../../schema.ts';
@@ -7,9 +7,7 @@ import { accounts, refusedPayments } from '../../schema.ts';
 export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number) {
   const options = { url, applicationName: 'order-gateway orders' };
   const checkouts = alias(accounts, 'checkouts');
-  return withConnection(options, async ({ db, run }) => {
-    // `run` gives the first statement, which opens the connection, a deadline.
-    await run(() => db.execute(sql`select`));
+  return withConnection(options, async ({ db }) => {
     return db
       .select({
         refusedAt: refusedPayments.refusedAt,

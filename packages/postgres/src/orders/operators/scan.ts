@@ -53,6 +53,7 @@ export async function* readPages<Row>(
     connectTimeoutMs: patientConnectTimeoutMs,
   });
   try {
+    await connection.open();
     let after: Row | undefined;
     for (;;) {
       const page = await read(connection.db, after);
