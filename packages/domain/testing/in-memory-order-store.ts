@@ -53,7 +53,7 @@ export function createInMemoryOrderStore(
   execute: ExecuteStatement = async (_, statement) => statement(),
 ): InMemoryOrderStore {
   const ordersByMerchant = new Map<AccountId, Map<string, Order>>();
-  const payments = new Map<string, Order>();
+  const payments = new Map<string, { readonly order: Order; readonly paidOn: string | undefined }>();
   const events: FeedEvent[] = [];
   // The ids above this value have the same length, both as a varint and as digits.
   let lastServiceOrderId = 2 ** 40;
@@ -83,8 +83,8 @@ export function createInMemoryOrderStore(
 
   const keyOf = ({ checkoutId, paymentId }: PaymentId) => `${checkoutId} ${paymentId}`;
   const isPaymentStored = (payment: PaymentId) => payment.checkoutId !== null && payments.has(keyOf(payment));
-  const storePayment = (payment: PaymentId, order: Order) => {
-    if (payment.checkoutId !== null) payments.set(keyOf(payment), order);
+  const storePayment = (payment: PaymentId, order: Order, paidOn: string | undefined) => {
+    if (payment.checkoutId !== null) payments.set(keyOf(payment), { order, paidOn });
   };
 
   /** Stores the expiry of each order that had expired when it was read. Reads again if another change came first. */
@@ -162,7 +162,9 @@ export function createInMemoryOrderStore(
     findForPage: findByToken,
     findForPayment: (token, payment) =>
       withExpiryStored<PaymentLookup>(async () => {
-        const paid = await execute('find payment', () => payments.get(keyOf(payment)));
+        const known = await execute('find payment', () => payments.get(keyOf(payment)));
+        const paid = known?.order;
+        const storedPaidOn = known?.paidOn ?? null;
         const found = await execute('find order', () => {
           const order = allOrders().find(({ orderToken }) => orderToken === token);
           return order && { row: read(order), nowMs: now() };
@@ -179,9 +181,9 @@ export function createInMemoryOrderStore(
             ? await execute('find refused payment', () => stored(order)?.refusedPayments.find(isSame) ?? null)
             : null;
         const isKnown = isOfOrder ? hasPaid || refused !== null : paid !== undefined;
-        return { rows: [row], outcome: { ...linkOf(order), isKnown, refused, nowMs } };
+        return { rows: [row], outcome: { ...linkOf(order), isKnown, storedPaidOn, refused, nowMs } };
       }),
-    change: ({ transition, order }) =>
+    change: ({ transition, order, paidOn }) =>
       execute('change', () => {
         const current = stored(order);
         if (current?.orderStatus !== transition.from || isExpired(current)) return { kind: 'conflict' };
@@ -193,7 +195,7 @@ export function createInMemoryOrderStore(
           { ...current, orderStatus, payment, cancelledAtMs, lease: null, endedAttempts },
           transition.event,
         );
-        if (payment !== null) storePayment(payment, order);
+        if (payment !== null) storePayment(payment, order, paidOn);
         return { kind: 'changed' };
       }),
     refusePayment: ({ order, payment }) =>
@@ -202,9 +204,10 @@ export function createInMemoryOrderStore(
         if (current?.orderStatus !== order.orderStatus || isPaymentStored(payment)) return { kind: 'conflict' };
         const previousMs = current.refusedPayments.at(-1)?.refusedAtMs ?? 0;
         const refusedAtMs = Math.max(now(), previousMs + 1);
-        const refusedPayments = [...current.refusedPayments, { ...payment, refusedAtMs }];
+        const { paidOn, ...refused } = payment;
+        const refusedPayments = [...current.refusedPayments, { ...refused, refusedAtMs }];
         replaceWithEvent({ ...current, refusedPayments }, 'order.payment_refused', refusedAtMs);
-        storePayment(payment, order);
+        storePayment(payment, order, paidOn);
         return { kind: 'changed' };
       }),
     startPayment: (order, attempt, leaseSeconds) =>

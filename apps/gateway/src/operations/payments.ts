@@ -67,7 +67,7 @@ export function paymentOperations(
       return success({ body: { order: checkoutOrder(deps, ended.value.found) }, outcome: outcomeOf(ended.value) });
     },
 
-    async recordPayment(members, caller) {
+    async recordPayment(members, caller: Caller<CheckoutSystem>) {
       const recorded = await recordPayment(deps, caller, members);
       if (!recorded.ok) return recorded;
       const order = checkoutOrder(deps, recorded.value.found);
@@ -134,7 +134,7 @@ async function endPayment(
  */
 export async function recordPayment(
   deps: RecordPaymentDeps,
-  caller: Caller,
+  caller: Caller<CheckoutSystem>,
   input: PaymentInput,
 ): Promise<Result<ChangedOrder<LinkedOrder>, Failure>> {
   const parsed = parsePayment(input);
@@ -142,13 +142,14 @@ export async function recordPayment(
   const { orderToken, attemptId, ...fields } = parsed.value;
   const token = parseOrderToken(orderToken);
   if (token === undefined) return failed(linkNotFound);
-  const reported = { ...fields, checkoutId: caller.account.id };
+  const { id: checkoutId, lateDays } = caller.account;
+  const reported = { ...fields, checkoutId, lateDays };
   const recorded = await changeOrder(
     deps,
     caller,
     async () => resultOf(caller, await deps.store.findForPayment(token, reported, caller.timeLeftMs()), linkNotFound),
-    ({ order, isKnown, refused, nowMs }) =>
-      decide(order, { kind: 'pay', payment: { ...reported, isKnown, refused } }, nowMs),
+    ({ order, isKnown, storedPaidOn, refused, nowMs }) =>
+      decide(order, { kind: 'pay', payment: { ...reported, isKnown, storedPaidOn, refused } }, nowMs),
     ({ merchant }, code) => deps.countRefusal({ code, mode: merchant.mode }),
   );
   const isRefused = !recorded.ok && refusalCodes.some((code) => code === recorded.failure.kind);

@@ -180,7 +180,16 @@ async function send(
         payment_id: `payment-${planned.variant}`,
         paid_at: formatTime(knownOrder?.createdAtMs ?? 0),
       };
-      return changed(await call.run(() => recordPayment(deps, caller, { ...payment, order_amount, order_currency })));
+      const account = {
+        kind: 'checkout',
+        id: merchant.id,
+        name: 'Checkout',
+        lateDays: 1,
+        getsCustomerData: false,
+      } as const;
+      return changed(
+        await call.run(() => recordPayment(deps, { ...caller, account }, { ...payment, order_amount, order_currency })),
+      );
     }
     case 'find': {
       const found = await call.run(() => findOrder(deps, caller, { by: 'order_id', orderId }));

@@ -1,10 +1,9 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { errorCatalogue } from '@order-gateway/contract/errors';
-import { liveSecretsMax } from '@order-gateway/domain/accounts';
+import { lateDays, liveSecretsMax } from '@order-gateway/domain/accounts';
 import { amountHundredthsMax, formatAmount, orderCurrencyCodes } from '@order-gateway/domain/money';
 import {
   fieldRules,
-  latePaymentMaxMs,
   lifetimeMs,
   orderFieldNames,
   orderStatuses,
@@ -95,7 +94,7 @@ test('limits, defaults and lists that the docs state match the code', async () =
   const amountMax = Number(formatAmount(amountHundredthsMax)).toLocaleString('en');
   expect(orders).toContain(`at most ${amountMax}, `);
   expect(orders).toContain(`: ${orderCurrencyCodes.length} codes`);
-  expect(states).toContain(`at most ${latePaymentMaxMs / 3_600_000} hours after it`);
+  expect(states).toContain(`at most ${lateDays.byDefault * 24} hours after it`);
   expect(orders).toContain(`at most \`limit\` items: 1 to ${pageLimit.max}, ${pageLimit.byDefault} by default`);
   expect(operations).toContain(`An account has up to ${liveSecretsMax} secrets that work`);
   expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in total`);

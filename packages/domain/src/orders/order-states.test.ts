@@ -7,7 +7,6 @@ import type { Order, OrderStatus, PaymentLease, RefusedPayment } from './order.t
 import {
   decide,
   isHeldBy,
-  latePaymentMaxMs,
   mayChange,
   type OrderAction,
   paidAtToleranceMs,
@@ -26,6 +25,9 @@ function orderExpiringAt(expiresAtMs: number | null): Order {
 }
 
 const attempt = { checkoutId, attemptId: 'a-1' };
+
+/** How long after its expiry an order accepts a payment that was made in time, unless the account has another limit. */
+const latePaymentMaxMs = 86_400_000;
 
 /** Returns an order that is leased to a payment attempt until a second before {@link expiryMs}. */
 function leased(expiresAtMs: number | null, changes: Partial<PaymentLease> = {}): Order {
@@ -164,7 +166,7 @@ describe('decide', () => {
   it('a refusal contains the payment as it was reported, and the unchanged order', () => {
     const order = orderWithStatus('CANCELLED');
     const { refusedAtMs, ...payment } = refusedPayment(expiryMs);
-    expect(decide(order, pay(order), expiryMs - 10)).toStrictEqual({
+    expect(decide(order, pay(order), expiryMs - 10)).toEqual({
       ok: true,
       value: { kind: 'refuse', refusal: { order, payment } },
     });
@@ -209,8 +211,8 @@ describe('decide', () => {
       ok: true,
       value: { kind: 'change', change: { transition, order: { ...order, ...members, orderStatus: transition.to } } },
     });
-    expect(paid).toStrictEqual(changeTo(transitions.pay, statuses.PAID));
-    expect(cancelled).toStrictEqual(changeTo(transitions.cancel, { cancelledAtMs: expiryMs - 10 }));
+    expect(paid).toEqual(changeTo(transitions.pay, statuses.PAID));
+    expect(cancelled).toEqual(changeTo(transitions.cancel, { cancelledAtMs: expiryMs - 10 }));
   });
 });
 
@@ -328,7 +330,7 @@ describe('mayChange', () => {
   it('allows changes while the order is unpaid, and after its expiry as long as a payment made in time can be reported', () => {
     const mayChangeAt = (orderStatus: OrderStatus, nowMs: number) =>
       mayChange({ ...orderExpiringAt(expiryMs), orderStatus }, nowMs);
-    const lastMs = expiryMs + latePaymentMaxMs;
+    const lastMs = expiryMs + 30 * latePaymentMaxMs;
     expect([
       mayChangeAt('UN_PAID', expiryMs),
       mayChangeAt('EXPIRED', expiryMs),
@@ -362,5 +364,52 @@ describe('statusAsOf', () => {
     ]);
     expect([statusAt(expiryMs - 5, expiryMs - 1), statusAt(expiryMs - 5, expiryMs)]).toEqual(['UN_PAID', 'EXPIRED']);
     expect(statusAsOf(leased(null), expiryMs)).toBe('UN_PAID');
+  });
+});
+
+describe('a payment with a date instead of a time', () => {
+  const dayMs = 86_400_000;
+  const createdAtMs = Date.UTC(2026, 10, 20, 21);
+  const order = { ...orderExpiringAt(createdAtMs + 2 * dayMs), createdAtMs };
+  const onDate = (day: number, changes: Partial<ReportedPayment> = {}) =>
+    pay(order, { paidAtMs: Date.UTC(2026, 10, day), paidOn: `2026-11-${day}`, ...changes });
+
+  it.each([
+    ['the day before the creation', 19, createdAtMs + 1, createdAtMs],
+    ['the day of the creation', 20, createdAtMs + 1, createdAtMs],
+    ['a later day', 21, createdAtMs + dayMs, Date.UTC(2026, 10, 21)],
+    ['a day that has not begun', 24, createdAtMs + 1, createdAtMs + 1],
+  ])('has the time of its beginning, but not before the creation or after now: %s', (_, day, nowMs, paidAtMs) => {
+    expect(decide(order, onDate(day), nowMs)).toMatchObject({
+      value: { change: { paidOn: `2026-11-${day}`, order: { payment: { paidAtMs } } } },
+    });
+  });
+
+  it.each([18, 25])('is out of range on the %ith', (day) => {
+    expect(decide(order, onDate(day), createdAtMs + 1)).toMatchObject({
+      failure: { kind: 'invalid_request', errors: [{ field: 'paid_on', code: 'out_of_range' }] },
+    });
+  });
+
+  it('is the same payment only with the same date', () => {
+    const paid: Order = {
+      ...order,
+      orderStatus: 'PAID',
+      payment: { checkoutId, paymentId: 'p-1', paidAtMs: createdAtMs },
+    };
+    const again = (action: OrderAction) => resultOf(paid, action, createdAtMs + dayMs);
+    const storedPaidOn = '2026-11-20';
+    expect(again(onDate(20, { storedPaidOn }))).toBe('replayed');
+    expect(again(onDate(19, { storedPaidOn }))).toBe('payment_id_conflict');
+    expect(again(onDate(20))).toBe('payment_id_conflict');
+    expect(again(pay(order, { paidAtMs: createdAtMs, storedPaidOn }))).toBe('payment_id_conflict');
+  });
+
+  it('can be reported for as many days after the expiry as the account may', () => {
+    const expired: Order = { ...order, orderStatus: 'EXPIRED' };
+    const lastMs = (order.expiresAtMs ?? 0) + 7 * dayMs;
+    expect(resultOf(expired, onDate(21, { lateDays: 7 }), lastMs)).toBe('PAID');
+    expect(resultOf(expired, onDate(21, { lateDays: 7 }), lastMs + 1)).toBe('order_expired');
+    expect(resultOf(expired, onDate(21), lastMs)).toBe('order_expired');
   });
 });

@@ -1,5 +1,7 @@
+import { lateDays } from '../accounts/account.ts';
 import type { Failure } from '../failure.ts';
 import type { AmountHundredths } from '../money/money.ts';
+import type { FieldError } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 import type {
   Order,
@@ -17,11 +19,22 @@ export const eventTypes = ['order.paid', 'order.expired', 'order.cancelled', 'or
 /** One of {@link eventTypes}. */
 export type EventType = (typeof eventTypes)[number];
 
-/** How long after an order's expiry a payment that was made in time can be reported: 24 hours. */
-export const latePaymentMaxMs = 86_400_000;
+const dayMs = 86_400_000;
+
+/** For how many days from now a date of payment can be ahead: banks book a payment of Saturday on Monday. */
+const paidOnAheadDays = 4;
 
 /** A payment as a checkout system reports it. */
 export interface ReportedPayment extends OrderPayment {
+  /**
+   * The date of the payment, if no time was reported: `2026-11-20`. Then `paidAtMs` is the beginning of that date in UTC,
+   * and the time of the payment follows from it.
+   */
+  readonly paidOn?: string | undefined;
+  /** The date with which this payment was reported before; `null` if there is none. */
+  readonly storedPaidOn?: string | null;
+  /** For how many days after the order's expiry the account can report a payment that was made in time. */
+  readonly lateDays?: number;
   readonly amount: AmountHundredths;
   readonly currency: string;
   /** Whether the checkout system has reported its payment_id before, for any order. */
@@ -33,7 +46,8 @@ export interface ReportedPayment extends OrderPayment {
 /** A payment to be stored as refused, but only if the order still has the state that `order` shows. */
 export interface PaymentRefusal {
   readonly order: Order;
-  readonly payment: Pick<RefusedPayment, 'checkoutId' | 'paymentId' | 'paidAtMs' | 'amount' | 'currency' | 'code'>;
+  readonly payment: Pick<RefusedPayment, 'checkoutId' | 'paymentId' | 'paidAtMs' | 'amount' | 'currency' | 'code'> &
+    Pick<ReportedPayment, 'paidOn'>;
 }
 
 /** How far the clocks of checkout systems may differ from the gateway's: 5 minutes. */
@@ -64,6 +78,8 @@ export interface OrderChange {
   readonly transition: (typeof transitions)[Exclude<keyof typeof transitions, 'expire'>];
   /** The order after the change. */
   readonly order: Order;
+  /** The date that was reported instead of the time of the payment. */
+  readonly paidOn?: string | undefined;
 }
 
 /**
@@ -97,13 +113,15 @@ export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | '
  * can be reported after the expiry.
  */
 export function mayChange(order: Order, nowMs: number): boolean {
-  return order.orderStatus === 'UN_PAID' || (order.orderStatus === 'EXPIRED' && isReportedInTime(order, nowMs));
+  return (
+    order.orderStatus === 'UN_PAID' || (order.orderStatus === 'EXPIRED' && isReportedInTime(order, lateDays.max, nowMs))
+  );
 }
 
 /** Whether a payment made before an order expired may still be reported. */
-function isReportedInTime(order: Order, nowMs: number): boolean {
+function isReportedInTime(order: Order, days: number, nowMs: number): boolean {
   const expiryMs = expiryOf(order);
-  return expiryMs !== null && nowMs <= expiryMs + latePaymentMaxMs;
+  return expiryMs !== null && nowMs <= expiryMs + days * dayMs;
 }
 
 /** Decides what an action does with an order, given its status at `nowMs`. */
@@ -172,26 +190,25 @@ export function inProgress({ lease }: Order, nowMs: number): Failure | undefined
 function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): Result<Decision, Failure> {
   const { fields, createdAtMs } = order;
   const expiryMs = expiryOf(order);
-  const { checkoutId, paymentId, paidAtMs, amount, currency, refused } = payment;
+  const { checkoutId, paymentId, paidOn, amount, currency, refused, lateDays: days = lateDays.byDefault } = payment;
   const isExact = payment.amount === fields.order_amount && payment.currency === fields.order_currency;
   if (order.payment !== null && isSamePayment(order.payment, payment)) {
-    return isExact && order.payment.paidAtMs === paidAtMs
+    return isExact && isSameTime(payment, order.payment)
       ? success({ kind: 'replayed' })
       : failed({ kind: 'payment_id_conflict' });
   }
   if (refused !== null) {
-    const isSame = amount === refused.amount && currency === refused.currency && paidAtMs === refused.paidAtMs;
+    const isSame = amount === refused.amount && currency === refused.currency && isSameTime(payment, refused);
     return failed({ kind: isSame ? refused.code : 'payment_id_conflict' });
   }
   // Takes precedence over every error that requires a refund, because this payment was reported for another order.
   if (payment.isKnown) return failed({ kind: 'payment_id_conflict' });
-  if (paidAtMs < createdAtMs - paidAtToleranceMs || paidAtMs > nowMs + paidAtToleranceMs) {
-    const message =
-      'must be at the earliest 5 minutes before the creation of the order and at the latest 5 minutes from now';
-    return failed({ kind: 'invalid_request', errors: [{ field: 'paid_at', code: 'out_of_range', message }] });
-  }
+  const rangeError = paidRangeError(payment, createdAtMs, nowMs);
+  if (rangeError !== undefined) return failed({ kind: 'invalid_request', errors: [rangeError] });
+  // A date says nothing about the time of the day. A payment can't be older than its order, nor be in the future.
+  const paidAtMs = paidOn === undefined ? payment.paidAtMs : clamp(payment.paidAtMs, createdAtMs, nowMs);
   const refuse = (code: RefusalCode): Result<Decision, Failure> => {
-    const refusal = { order, payment: { checkoutId, paymentId, paidAtMs, amount, currency, code } };
+    const refusal = { order, payment: { checkoutId, paymentId, paidAtMs, paidOn, amount, currency, code } };
     return success({ kind: 'refuse', refusal });
   };
   const pay = (transition: OrderChange['transition']): Result<Decision, Failure> => {
@@ -202,19 +219,52 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
       orderStatus: transition.to,
       payment: { checkoutId, paymentId, paidAtMs },
     };
-    return success({ kind: 'change', change: { transition, order: changed } });
+    return success({ kind: 'change', change: { transition, order: changed, paidOn } });
   };
   const wasPaidInTime = expiryMs === null || paidAtMs < expiryMs;
   switch (order.orderStatus) {
     case 'UN_PAID':
       return wasPaidInTime ? pay(transitions.pay) : refuse('order_expired');
     case 'EXPIRED':
-      return wasPaidInTime && isReportedInTime(order, nowMs) ? pay(transitions.payLate) : refuse('order_expired');
+      return wasPaidInTime && isReportedInTime(order, days, nowMs) ? pay(transitions.payLate) : refuse('order_expired');
     case 'PAID':
       return refuse('order_already_paid');
     case 'CANCELLED':
       return refuse('order_cancelled');
   }
+}
+
+/** Returns the error of a time or date of payment that the order can't have. */
+function paidRangeError(
+  { paidAtMs, paidOn }: ReportedPayment,
+  createdAtMs: number,
+  nowMs: number,
+): FieldError<'paid_at' | 'paid_on'> | undefined {
+  if (paidOn !== undefined) {
+    const [earliestMs, latestMs] = [startOfDay(createdAtMs) - dayMs, startOfDay(nowMs) + paidOnAheadDays * dayMs];
+    if (paidAtMs >= earliestMs && paidAtMs <= latestMs) return undefined;
+    const message = `must be from the day before the creation of the order to ${paidOnAheadDays} days from now`;
+    return { field: 'paid_on', code: 'out_of_range', message };
+  }
+  if (paidAtMs >= createdAtMs - paidAtToleranceMs && paidAtMs <= nowMs + paidAtToleranceMs) return undefined;
+  const message =
+    'must be at the earliest 5 minutes before the creation of the order and at the latest 5 minutes from now';
+  return { field: 'paid_at', code: 'out_of_range', message };
+}
+
+/** Whether a payment is reported again with the same date, or with the same time if it was reported with one. */
+function isSameTime({ paidAtMs, paidOn, storedPaidOn = null }: ReportedPayment, stored: OrderPayment): boolean {
+  return (paidOn ?? null) === storedPaidOn && (paidOn !== undefined || paidAtMs === stored.paidAtMs);
+}
+
+function startOfDay(ms: number): number {
+  return ms - (ms % dayMs);
+}
+
+/** Returns the nearest value that is at least `min` and, unless that is less, at most `max`. */
+function clamp(value: number, min: number, max: number): number {
+  // biome-ignore lint/style/noRestrictedGlobals: no randomness
+  return Math.max(min, Math.min(value, max));
 }
 
 /** The attempts of an order that has reached a final status. */

@@ -55,6 +55,8 @@ export type PaymentLookup = FindOutcome<
   LinkedOrder & {
     /** Whether the checkout system has reported the payment_id for any order. The payment may have been refused. */
     readonly isKnown: boolean;
+    /** The date with which the payment was reported, if it is known and was reported without a time. */
+    readonly storedPaidOn: string | null;
     /** The refused payment of this order; `null` if there is none. */
     readonly refused: RefusedPayment | null;
     /** The current time of the store, in milliseconds since 1970-01-01 UTC. */

@@ -32,6 +32,7 @@ describe('parsePayment', () => {
         orderToken: 'a token',
         paymentId: 'p-1',
         paidAtMs: 1_795_208_502_172,
+        paidOn: undefined,
         amount: 1_000n,
         currency: 'EUR',
         attemptId: undefined,

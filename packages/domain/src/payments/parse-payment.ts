@@ -2,7 +2,7 @@ import type { AmountHundredths } from '../money/money.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
 import { absentIfEmpty, checkField, checkPrecision, errorsIn, missing } from '../requests/check-field.ts';
 import type { BrokenRule, FieldError, TextRule } from '../requests/field-rules.ts';
-import { checkTime } from '../requests/iso-time.ts';
+import { checkDate, checkTime } from '../requests/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /**
@@ -10,7 +10,12 @@ import { failed, type Result, success } from '../result.ts';
  * describes.
  */
 export type PaymentInput = Readonly<
-  Partial<Record<'order_token' | 'payment_id' | 'paid_at' | 'order_amount' | 'order_currency' | 'attempt_id', unknown>>
+  Partial<
+    Record<
+      'order_token' | 'payment_id' | 'paid_at' | 'paid_on' | 'order_amount' | 'order_currency' | 'attempt_id',
+      unknown
+    >
+  >
 >;
 
 /** How long a payment attempt claims an order, in seconds: at most 7 days. */
@@ -31,7 +36,7 @@ export function parsePayment(input: PaymentInput) {
   const values = {
     order_token: checkToken(input.order_token),
     payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
-    paid_at: checkRequiredTime(absentIfEmpty(input.paid_at)),
+    ...checkPaid(absentIfEmpty(input.paid_at), absentIfEmpty(input.paid_on)),
     order_amount: checkField(fieldRules.order_amount, input.order_amount),
     order_currency: checkField(fieldRules.order_currency, absentIfEmpty(input.order_currency)),
     attempt_id: checkField({ ...paymentIdRule, required: false }, input.attempt_id),
@@ -48,7 +53,9 @@ export function parsePayment(input: PaymentInput) {
      * When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see
      * `order-states.ts`.
      */
-    paidAtMs: checked.paid_at as number,
+    paidAtMs: (checked.paid_on ?? checked.paid_at) as number,
+    /** The date that was sent instead of a time. `paidAtMs` is its beginning in UTC. */
+    paidOn: checked.paid_on === undefined ? undefined : (input.paid_on as string),
     amount: checked.order_amount as AmountHundredths,
     currency: checked.order_currency as string,
     /** The attempt that took the payment; absent if the payment was not started by StartPayment. */
@@ -93,6 +100,11 @@ function checkToken(value: unknown) {
   return typeof token === 'string' ? token : ({ code: 'wrong_type', message: 'must be a string' } as const);
 }
 
-function checkRequiredTime(value: unknown) {
-  return value === undefined || value === null ? missing : checkTime(value);
+/** Checks the time and the date of a payment, exactly one of which must be sent. */
+function checkPaid(at: unknown, on: unknown) {
+  const isAbsent = (value: unknown) => value === undefined || value === null;
+  if (isAbsent(on)) return { paid_at: isAbsent(at) ? missing : checkTime(at), paid_on: undefined };
+  if (isAbsent(at)) return { paid_at: undefined, paid_on: checkDate(on) };
+  const message = 'must not be sent together with paid_at';
+  return { paid_at: undefined, paid_on: { code: 'not_allowed', message } as const };
 }

@@ -53,3 +53,10 @@ export function checkTime(value: unknown): number | BrokenRule {
   if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
   return parseTime(value) ?? { code: 'bad_format', message: timeMessage };
 }
+
+/** Returns the beginning of a date such as `2026-11-20` in UTC, as {@link checkTime} does. */
+export function checkDate(value: unknown): number | BrokenRule {
+  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(value) ? parseTime(`${value}T00:00Z`) : undefined;
+  return ms ?? { code: 'bad_format', message: 'must be a date, such as 2026-11-20' };
+}

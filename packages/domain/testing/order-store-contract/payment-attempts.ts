@@ -128,6 +128,24 @@ export function describePaymentAttempts({
     await expectEvents(sampleOrder(merchantId), ['order.expired without an expiry', 'order.expired with an expiry']);
   });
 
+  it('the date of a payment is stored with the payment that paid the order or was refused', async () => {
+    const order = await created(sampleOrder(await newMerchant()));
+    const onDate = (paymentId: string, changes = {}) => {
+      const { kind, payment } = paymentOf(order, paymentId);
+      return { kind, payment: { ...payment, paidOn: '2026-11-20', ...changes } };
+    };
+    expect(await act(order, onDate('p-1', { currency: 'JPY' }))).toBe('payment_mismatch');
+    expect(await act(order, onDate('p-2'))).toBe('changed');
+    for (const [paymentId, storedPaidOn] of [
+      ['p-1', '2026-11-20'],
+      ['p-2', '2026-11-20'],
+      ['p-3', null],
+    ] as const) {
+      const key = { checkoutId: attemptOf(order, '').checkoutId, paymentId };
+      expect(await opened().store.findForPayment(order.orderToken, key, timeoutMs)).toMatchObject({ storedPaidOn });
+    }
+  });
+
   it('a payment ends the lease of any attempt', async () => {
     const order = await created(sampleOrder(await newMerchant()));
     expect(await start(order, 'a-1')).toBe('changed');

@@ -209,7 +209,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
       .prepare('find_merchants'),
     returnSecrets: prepareReturnSecrets(db),
     payment: db
-      .select({ merchantId: payments.merchantId, orderId: payments.order_id })
+      .select({ merchantId: payments.merchantId, orderId: payments.order_id, paidOn: payments.paidOn })
       .from(payments)
       .where(
         and(
@@ -262,7 +262,10 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
     isOfOrder && !hasPaid ? await client.run(({ refused }) => refused.execute({ ...key, merchantId, orderId })) : [];
   const refused = stored === undefined ? null : refusedPaymentOf(stored.refused);
   const isKnown = isOfOrder ? hasPaid || refused !== null : payment !== undefined;
-  return unlessUnstored<PaymentLookup>([row], { ...linkOf(row, merchant), isKnown, refused, nowMs: merchant.nowMs });
+  return unlessUnstored<PaymentLookup>([row], {
+    ...linkOf(row, merchant),
+    ...{ isKnown, storedPaidOn: payment?.paidOn ?? null, refused, nowMs: merchant.nowMs },
+  });
 }
 
 /**

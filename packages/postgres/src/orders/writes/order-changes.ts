@@ -91,25 +91,26 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       if (isReported && !(await storePayment(statements, values))) return [];
       return rowsOf(await withoutPayment.execute(values));
     };
-  const stateChange = ({ from, to, event }: Transition, order: Order): Change => {
+  const stateChange = ({ from, to, event }: Transition, order: Order, paidOn?: string): Change => {
     const { payment, cancelledAtMs } = order;
     return withPayment('change', payment, {
       ...keyOf(order),
       from_status: from,
       to_status: to,
       event_type: event,
-      ...paymentValues(payment),
+      ...paymentValues(payment, paidOn),
       cancelled_at: cancelledAtMs === null ? null : new Date(cancelledAtMs).toISOString(),
     });
   };
   return {
-    change: ({ transition, order }, timeoutMs) => changes.add(stateChange(transition, order), timeoutMs),
+    change: ({ transition, order, paidOn }, timeoutMs) =>
+      changes.add(stateChange(transition, order, paidOn), timeoutMs),
     refusePayment({ order, payment }, timeoutMs) {
       const { amount, currency, code } = payment;
       const values = {
         ...keyOf(order),
         from_status: order.orderStatus,
-        ...paymentValues(payment),
+        ...paymentValues(payment, payment.paidOn),
         amount: formatAmount(amount),
         currency,
         code,
@@ -140,12 +141,12 @@ function keyOf({ merchantId, fields }: Order) {
   return { merchant_id: merchantId, order_id: fields.order_id };
 }
 
-function paymentValues(payment: OrderPayment | null) {
+function paymentValues(payment: OrderPayment | null, paidOn?: string) {
   return {
     checkout_id: payment?.checkoutId ?? null,
     payment_id: payment?.paymentId ?? null,
     paid_at: payment === null ? null : new Date(payment.paidAtMs).toISOString(),
-    paid_on: null,
+    paid_on: paidOn ?? null,
     note: null,
   };
 }
