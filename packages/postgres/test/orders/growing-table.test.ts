@@ -288,7 +288,14 @@ describe('a merchant that is newer than the statistics of the tables', () => {
     ],
     ['create', page, (store) => store.create(sampleOrder(merchantId, { order_id: 'original' }), enoughMs)],
     ['startPayment', page, (store) => store.startPayment(order, attempt(), 60, enoughMs)],
-    ['endPayment', page, (store) => store.endPayment(order, attempt(), enoughMs)],
+    [
+      'endPayment',
+      page,
+      async (store) => {
+        const found = await store.findByOrderId(merchantId, 'original', enoughMs);
+        return found.kind === 'found' ? store.endPayment(found.order, attempt(), enoughMs) : found;
+      },
+    ],
     ['change', page, (store) => store.change({ transition: transitions.cancel, order: cancelled() }, enoughMs)],
   ];
 
