@@ -9,7 +9,7 @@ import { orderOf, storedColumns } from '../orders/order-rows.ts';
 import { eventFeeds, events, orders } from '../schema.ts';
 
 /** The maximum number of events that one page filtered by type reads: a few milliseconds of work. */
-const scannedMax = 5_000;
+const scannedMax = 2_000;
 
 /**
  * The maximum number of events that get their positions in one statement: about ten milliseconds of work. This is more
