@@ -65,6 +65,10 @@ export interface Provider {
   /** Whether the provider needs a connected account. One without takes only the payments of test orders. */
   readonly hasAccounts: boolean;
   readonly methods: readonly Method[];
+  /** The names of the secrets of an account, in the order in which they are asked for. Only the first one is required. */
+  readonly secretNames?: readonly string[];
+  /** Finds out which account secrets belong to. Rejects with a {@link ProviderError}. */
+  identify?(secrets: Account['secrets']): Promise<Pick<Account, 'account' | 'mode'>>;
   /** Opens a session from which the customer returns to `backUrl`. */
   readonly open: Call<{ readonly backUrl: string }, Session>;
   /** Captures an authorised payment. */

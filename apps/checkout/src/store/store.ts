@@ -265,6 +265,9 @@ export function openStore({ url }: { readonly url: string }) {
         actor,
       ),
 
+    /** Returns the audit log, oldest first. */
+    actions: () => run((db) => db.select().from(auditLog).orderBy(asc(auditLog.id))),
+
     /**
      * Returns the connections whose list of changes was not read for a minute, each with the time until which it was
      * read, and marks them as read until now.

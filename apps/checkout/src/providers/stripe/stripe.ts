@@ -33,7 +33,7 @@ export function createStripeProvider(
   send: Fetch = (url, init) => fetch(url, { ...init, redirect: 'error' }),
 ): Provider {
   const clients = new Map<string, Stripe>();
-  const clientOf = (account: Account | undefined): Stripe => {
+  const clientOf = (account: Pick<Account, 'secrets'> | undefined): Stripe => {
     const key = account?.secrets.key ?? '';
     return clients.getOrInsertComputed(
       key,
@@ -51,6 +51,13 @@ export function createStripeProvider(
     name: 'stripe',
     hasAccounts: true,
     methods: [{ name: 'card', decimals: stripeDecimals, range: stripeRange }],
+    secretNames: ['key', 'webhookSecret'],
+    async identify(secrets) {
+      const [, mode] = /^[rs]k_(live|test)_\w+$/.exec(secrets.key ?? '') ?? [];
+      if (mode === undefined) throw new ProviderError('refused', 'not_a_stripe_key');
+      const { id } = await answered(clientOf({ secrets }).accounts.retrieveCurrent());
+      return { account: id, mode: mode as Account['mode'] };
+    },
     open: {
       request: (attempt, { backUrl }): SessionParams => {
         const { attemptId, orderId, serviceOrderId, amountHundredths, currency, sessionEndsAt, locale } = attempt;

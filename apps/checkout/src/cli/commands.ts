@@ -1,0 +1,170 @@
+import { createCommand } from '@order-gateway/command';
+import { isClientId } from '@order-gateway/domain/accounts';
+import type { createEncryption } from '@order-gateway/runtime/encryption';
+import { displayTime, startList } from '@order-gateway/runtime/output';
+import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway/runtime/process';
+import type { Command } from 'commander';
+import { accountReader } from '../providers/accounts.ts';
+import type { Account, Provider } from '../providers/provider.ts';
+import { type Connection, newId, type Store } from '../store/store.ts';
+
+/** What the commands work on. */
+interface PaymentsDeps {
+  readonly store: Store;
+  readonly providers: ReadonlyMap<string, Provider>;
+  /** Absent without SECRETS_KEY. */
+  readonly encryption: ReturnType<typeof createEncryption<string>> | undefined;
+}
+
+/** Opens the database for a command, and closes it afterwards. */
+export type WithPayments = (work: (deps: PaymentsDeps) => Promise<void>) => Promise<void>;
+
+/** Reads the named secrets from a file, from standard input, or from a prompt that shows nothing. */
+export type ReadSecrets = (names: readonly string[], file: string | undefined) => Promise<readonly string[]>;
+
+interface Output {
+  readonly print: (line: string) => void;
+  readonly readSecrets: ReadSecrets;
+  /** The actor in the audit log. */
+  readonly actor: string;
+}
+
+const environmentHelp = `
+Environment: DATABASE_URL or DATA_DIR, and SECRETS_KEY, as for the checkout.
+Exit codes: 0 done; 1 it failed; 2 an argument is wrong, and nothing was done.`;
+
+const jsonHelp = 'print JSON, one object per line';
+
+/** Creates the commands of `pnpm payments`. No command accepts a key as an argument, which others can see. */
+export function paymentsCommands(withPayments: WithPayments, { print, readSecrets, actor }: Output): Command {
+  const program = createCommand('pnpm payments', "Connects merchants' own accounts at payment providers.")
+    .showHelpAfterError()
+    .addHelpText('after', environmentHelp)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));
+  const accountCommand = (name: string, description: string) =>
+    program
+      .command(name)
+      .description(description)
+      .argument('<CLIENT_ID>', "the merchant's client id", parseClientId)
+      .argument('<PROVIDER>', 'the provider, such as stripe');
+
+  accountCommand('connect', "Connects a merchant's account, or replaces the key of a connected one.")
+    .option('--key-file <FILE>', 'the key, and on the next line the webhook secret (default: asks for them)')
+    .action((merchantId: string, name: string, { keyFile }: { keyFile?: string }) =>
+      withPayments(async ({ store, providers, encryption }) => {
+        const { identify, secretNames = [] } = providerOf(providers, name);
+        if (encryption === undefined) throw new StartError('Set SECRETS_KEY, which encrypts the keys of providers.');
+        const values = await readSecrets(secretNames, keyFile);
+        const secrets = Object.fromEntries(secretNames.map((secret, index) => [secret, values[index] ?? '']));
+        const { account, mode } = await tried(identify(secrets));
+        if (mode !== modeOf(merchantId))
+          throw new StartError(`This is a ${mode} key, but ${merchantId} is a ${modeOf(merchantId)} merchant.`);
+        const encrypt = (id: string) => encryption.encrypt(id, Buffer.from(JSON.stringify(secrets)));
+        const connectionId = newId('con');
+        const connection = { connectionId, merchantId, provider: name, mode, account, secrets: encrypt(connectionId) };
+        if (await store.connect(connection, actor)) {
+          print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
+          return print(`  webhook path: /hooks/${connectionId}`);
+        }
+        const current = await currentOf(store, merchantId, name);
+        if (current.account !== account)
+          throw new StartError(
+            `${merchantId} is connected with another account, ${current.account}. Disconnect it first.`,
+          );
+        await store.replaceSecrets(current, encrypt(current.connectionId), actor);
+        print(`Replaced the key of ${name} account ${account}.`);
+      }),
+    );
+
+  program
+    .command('list')
+    .description('Lists the connected accounts. Keys are never shown.')
+    .argument('[CLIENT_ID]', 'only those of this merchant', parseClientId)
+    .option('--json', jsonHelp)
+    .action((merchantId: string | undefined, { json }: { json?: true }) =>
+      withPayments(async ({ store }) => {
+        const columns = { MERCHANT: 33, PROVIDER: 8, MODE: 4, ACCOUNT: 24, STATE: 0 };
+        const { printRow, end } = startList(columns, json, print);
+        for (const connection of await store.listConnections(merchantId)) {
+          const { connectionId, merchantId: clientId, provider, mode, account, createdAt, disconnectedAt } = connection;
+          const state = disconnectedAt ? `disconnected ${displayTime(disconnectedAt)}` : 'connected';
+          const times = { createdAt: createdAt.toISOString(), disconnectedAt: disconnectedAt?.toISOString() };
+          printRow(
+            { connectionId, clientId, provider, mode, account, ...times },
+            clientId,
+            provider,
+            mode,
+            account,
+            state,
+          );
+        }
+        end('No account is connected.');
+      }),
+    );
+
+  accountCommand('test', 'Tries the key of a connected account.').action((merchantId: string, name: string) =>
+    withPayments(async ({ store, providers, encryption }) => {
+      const { identify } = providerOf(providers, name);
+      const { connectionId, account } = await currentOf(store, merchantId, name);
+      const { secrets } = await accountReader(store, encryption)(connectionId);
+      const found = await tried(identify(secrets));
+      if (found.account !== account) throw new StartError(`The key is that of another account, ${found.account}.`);
+      print(`The key of ${name} account ${account} works.`);
+    }),
+  );
+
+  accountCommand('disconnect', 'Ends new payments. The key stays until open payments have ended.').action(
+    (merchantId: string, name: string) =>
+      withPayments(async ({ store }) => {
+        const { connectionId, account } = await currentOf(store, merchantId, name);
+        await store.disconnect(connectionId, actor);
+        print(`Disconnected ${merchantId} from ${name} account ${account}.`);
+      }),
+  );
+
+  program
+    .command('log')
+    .description('Shows who connected and disconnected which accounts, oldest first.')
+    .option('--json', jsonHelp)
+    .action(({ json }: { json?: true }) =>
+      withPayments(async ({ store }) => {
+        const { printRow, end } = startList({ TIME: 23, ACTOR: 20, ACTION: 11, MERCHANT: 0 }, json, print);
+        for (const { at, actor: by, action, merchantId, details } of await store.actions())
+          printRow({ at: at.toISOString(), actor: by, action, details }, displayTime(at), by, action, `${merchantId}`);
+        end('Nothing was connected yet.');
+      }),
+    );
+  return program;
+}
+
+function parseClientId(text: string): string {
+  if (isClientId(text)) return text;
+  throw new UsageError('CLIENT_ID must be a client id shown by `merchant list`.');
+}
+
+/** A merchant's mode never changes, and its client id begins with it. */
+function modeOf(clientId: string): Account['mode'] {
+  return clientId.startsWith('app_test_') ? 'test' : 'live';
+}
+
+function providerOf(providers: PaymentsDeps['providers'], name: string) {
+  const provider = providers.get(name);
+  const names = [...providers.values()].filter(({ hasAccounts }) => hasAccounts).map((known) => known.name);
+  if (provider?.identify === undefined) throw new UsageError(`PROVIDER must be one of: ${names.join(', ')}.`);
+  return { ...provider, identify: provider.identify };
+}
+
+async function currentOf(store: Store, merchantId: string, provider: string): Promise<Connection> {
+  const connections = await store.connectionsOf(merchantId);
+  const current = connections.find((connection) => connection.provider === provider);
+  if (current === undefined) throw new StartError(`${merchantId} is not connected with ${provider}.`);
+  return current;
+}
+
+async function tried<Value>(call: Promise<Value>): Promise<Value> {
+  try {
+    return await call;
+  } catch (error) {
+    throw new StartError(`The provider does not accept the key: ${messageOf(error)}.`);
+  }
+}

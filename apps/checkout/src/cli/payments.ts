@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { hostname, userInfo } from 'node:os';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { createEncryption } from '@order-gateway/runtime/encryption';
+import { print } from '@order-gateway/runtime/output';
+import { messageOf, run, StartError } from '@order-gateway/runtime/process';
+import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import { readConfig } from '../config.ts';
+import { createProviders } from '../providers/all.ts';
+import { openDatabase } from '../store/database.ts';
+import { openStore } from '../store/store.ts';
+import { paymentsCommands, type ReadSecrets, type WithPayments } from './commands.ts';
+
+const withPayments: WithPayments = async (work) => {
+  const config = readConfig(process.env);
+  const keys = await findSecretsKeys(config);
+  const database = await openDatabase(config);
+  const store = openStore(database);
+  try {
+    const providers = createProviders(store, { baseUrl: () => config.baseUrl ?? '' });
+    await work({ store, providers, encryption: keys && createEncryption<string>(keys) });
+  } catch (error) {
+    throw error instanceof StartError ? error : new StartError(`The command failed: ${messageOf(error)}`);
+  } finally {
+    await store.close();
+    await database.close();
+  }
+};
+
+const readSecrets: ReadSecrets = async (names, file) => {
+  if (file !== undefined) return linesOf(await readFile(file, 'utf8'));
+  if (!process.stdin.isTTY) return linesOf(await text(process.stdin));
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: silent, terminal: true });
+  const values: string[] = [];
+  for (const name of names) {
+    process.stderr.write(`${name}: `);
+    values.push((await terminal.question('')).trim());
+    process.stderr.write('\n');
+  }
+  terminal.close();
+  return values;
+};
+
+const linesOf = (content: string) => content.split('\n').map((line) => line.trim());
+
+const actor = `${userInfo().username}@${hostname()}`;
+
+/** `pnpm payments`. */
+export const program = paymentsCommands(withPayments, { print, readSecrets, actor });
+if (import.meta.main) await run(() => program.parseAsync());

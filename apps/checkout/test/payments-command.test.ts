@@ -1,0 +1,53 @@
+import { createEncryption } from '@order-gateway/runtime/encryption';
+import { expect, test } from 'vitest';
+import { paymentsCommands } from '../src/cli/commands.ts';
+import { createProviders } from '../src/providers/all.ts';
+import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
+import { testSecretsKey, useWorld } from './helpers/world.ts';
+
+const key = 'rk_live_standIn';
+const stripe = createStripeStandIn({ key });
+const world = useWorld('live', stripe.send);
+
+/** Runs a command with lines as its secrets. Returns what it prints. */
+async function run(args: readonly string[], secrets: readonly string[] = []): Promise<string> {
+  const lines: string[] = [];
+  const providers = createProviders(world.store, { baseUrl: () => world.baseUrl, send: stripe.send });
+  const encryption = createEncryption<string>([testSecretsKey]);
+  const program = paymentsCommands((work) => work({ store: world.store, providers, encryption }), {
+    print: (line) => void lines.push(line),
+    readSecrets: async () => secrets,
+    actor: 'tester',
+  });
+  await program.parseAsync([...args], { from: 'user' });
+  return lines.join('\n');
+}
+
+test('payments connect, list, test and disconnect manage an account without showing its key', async () => {
+  const { clientId } = world.merchant;
+  expect(await run(['list'])).toBe('No account is connected.');
+  await expect(run(['test', clientId, 'stripe'])).rejects.toThrow('is not connected with stripe');
+  await expect(run(['connect', clientId, 'paypal'])).rejects.toThrow('PROVIDER must be one of: stripe.');
+  await expect(run(['connect', clientId, 'stripe'], ['rk_live_wrong'])).rejects.toThrow('does not accept the key');
+  await expect(run(['connect', clientId, 'stripe'], ['4242'])).rejects.toThrow('not_a_stripe_key');
+  expect(await run(['connect', clientId, 'stripe'], [key, 'whsec_x'])).toContain('account acct_stand_in (live)');
+  expect(await run(['connect', clientId, 'stripe'], [key])).toBe('Replaced the key of stripe account acct_stand_in.');
+  expect(await run(['test', clientId, 'stripe'])).toBe('The key of stripe account acct_stand_in works.');
+  const [listed] = await world.store.listConnections(clientId);
+  expect(JSON.parse(await run(['list', clientId, '--json']))).toMatchObject({ client_id: clientId, mode: 'live' });
+  expect(Buffer.from(listed?.secrets ?? []).toString('latin1')).not.toContain(key);
+  expect(await run(['list'])).not.toContain(key);
+  expect(await run(['disconnect', clientId, 'stripe'])).toContain('Disconnected');
+  expect(await run(['list'])).toContain('disconnected 20');
+  const log = (await run(['log', '--json'])).split('\n').map((line) => JSON.parse(line));
+  expect(log.map(({ actor, action }) => [actor, action])).toEqual([
+    ['tester', 'connect'],
+    ['tester', 'replace_key'],
+    ['tester', 'disconnect'],
+  ]);
+});
+
+test('a live key is never connected with a test merchant', async () => {
+  const testMerchant = `app_test_${'a'.repeat(24)}`;
+  await expect(run(['connect', testMerchant, 'stripe'], [key])).rejects.toThrow('This is a live key');
+});
