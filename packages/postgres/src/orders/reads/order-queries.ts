@@ -23,10 +23,10 @@ import {
 } from '../../connections/client.ts';
 import { queueLimits } from '../../queue-limits.ts';
 import { accounts, brands, orders, payments, type RefusedPaymentJson, refusedPayments } from '../../schema.ts';
-import { prepareReturnSecrets, returnSecretsByMerchant } from '../../webhooks/return-secrets.ts';
 import { orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
 import { type ExpireOrder, type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import { prepareFind, prepareFindBy } from './order-keys.ts';
+import { prepareReturnSecrets, returnSecretsByMerchant } from './return-secrets.ts';
 
 /** How long a page may show cached data of its merchant. Reading the data takes a fifth of the time of a page. */
 const merchantCachedMs = 500;

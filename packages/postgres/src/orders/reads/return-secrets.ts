@@ -1,7 +1,7 @@
 import { secretOverlapHours } from '@order-gateway/domain/webhooks';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { livePreviousSecret, webhookEndpoints } from '../schema.ts';
+import { livePreviousSecret, webhookEndpoints } from '../../schema.ts';
 
 /**
  * Selects the endpoints of merchants, those of each beginning with the one that signs its return links (`returnSigner`
