@@ -82,6 +82,12 @@ const variables = {
     'must be an absolute http or https URL with {order_token} once in its path or query',
     parseCheckoutTemplate,
   ),
+  checkoutMethod: withDefault(
+    'CHECKOUT_METHOD',
+    'get',
+    'post: the Pay button sends a form to CHECKOUT_URL, as apps/checkout needs it',
+    ...choice({ get: 'get', post: 'post' }),
+  ),
   securityContact: optional(
     'SECURITY_CONTACT',
     'no such file',

@@ -19,6 +19,8 @@ export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly readBody: ReadBody;
   /** The template for the address of the payment page's Pay button; absent: the page has no button. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
+  /** How the Pay button opens the address: `get` is a link, `post` a form. */
+  readonly checkoutMethod: 'get' | 'post';
   readonly pageWatch: PageWatch;
   /** Finds a logo by its digest. */
   readonly findLogo: PostgresOrderStore['findLogo'];

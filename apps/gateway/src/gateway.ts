@@ -109,6 +109,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
+    checkoutMethod: config.checkoutMethod,
     securityContact: config.securityContact,
     demo: config.demo,
     trustProxy: config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy),

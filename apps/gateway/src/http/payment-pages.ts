@@ -14,7 +14,7 @@ import { returnLink } from '../operations/payments.ts';
 import { findPaymentLink } from '../operations/stored-orders.ts';
 import {
   failurePage,
-  mayHaveForm,
+  formTargets,
   pagePath,
   pageScript,
   paymentJson,
@@ -46,17 +46,13 @@ export const pageHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-/**
- * Returns the Content-Security-Policy of an order's page. Its form may lead to any site, because Chromium applies
- * `form-action` to every redirect that follows a form: to the return link, and to every redirect of the merchant's
- * site, which the gateway can't know.
- */
-function pagePolicy(link: LinkedOrder): string {
+/** Returns the Content-Security-Policy of an order's page. */
+function pagePolicy(deps: GatewayDeps, link: LinkedOrder): string {
   const [, ...brandStyles] = stylesOf(link);
   return contentSecurityPolicy({
     styles: [styleSource, ...brandStyles.map(hashSource)],
     script: scriptSource,
-    formAction: mayHaveForm(link) ? "'self' http: https:" : undefined,
+    formAction: formTargets(deps, link),
   });
 }
 
@@ -169,7 +165,7 @@ async function sendPayment(
   });
   reply.headers({ ...pageHeaders, etag: pageVersion(link) });
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
-  reply.header('content-security-policy', pagePolicy(link));
+  reply.header('content-security-policy', pagePolicy(deps, link));
   // The page's links to itself are relative. After the customer has sent a form, the browser's address is that of the
   // form, so the links need the path.
   const path = reply.request.method === 'POST' ? pagePath(deps, link) : '';

@@ -6,7 +6,7 @@ import { localAmount, type PageTexts, pageLanguages, pageTexts } from '@order-ga
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
-import { mayHaveForm, pagePath, paymentJson, paymentPage } from './payment-page.ts';
+import { formTargets, pagePath, paymentJson, paymentPage } from './payment-page.ts';
 
 test.each([
   [
@@ -101,7 +101,8 @@ describe.each(cases)('the page of a %s order in %s mode, in the language %s', (s
       expect(page.includes(`>${texts.simulate}</`)).toBe(hasForm);
       expect(page.includes(`>${texts.simulateDecline}</`)).toBe(hasForm);
       expect(page.includes('https://checkout.test/')).toBe(hasCheckout);
-      expect(mayHaveForm(link)).toBe(hasForm);
+      expect(formTargets(pageDeps, link)).toBe(hasForm ? "'self' http: https:" : undefined);
+      expect(page.includes('<meta name="referrer" content="same-origin">')).toBe(hasForm);
       expect(page.includes(orderToken)).toBe(hasCheckout || hasForm);
       expect([...page.matchAll(/<form[^>]*>|<button class="button[^>]*>/g)].map(([tag]) => tag)).toEqual(
         hasForm
@@ -137,6 +138,33 @@ describe.each(cases)('the page of a %s order in %s mode, in the language %s', (s
       shown.map((part) => page.indexOf(part)).toSorted((a, b) => a - b),
     );
     expect(page).toContain(texts.back.replace('{host}', '<bdi>shop.example.com</bdi>'));
+  });
+});
+
+describe('with CHECKOUT_METHOD=post', () => {
+  const posting = { ...withCheckout, checkoutMethod: 'post' } as const;
+
+  test.each(merchantModes)('the Pay button of a %s order sends a form to the checkout', async (mode) => {
+    const link = linkTo('UN_PAID', mode);
+    const page = await paymentPage(posting, link, 'en');
+    const label = mode === 'test' ? 'Open the checkout' : 'Pay <bdi>€1,249.50</bdi>';
+    expect(page).toContain(
+      `<form method="post" action="https://checkout.test/${link.order.orderToken}"><button class="button main">${label}</button></form>`,
+    );
+    expect(page).not.toContain('href="https://checkout.test/');
+    expect(page).toContain('<meta name="referrer" content="strict-origin">');
+    expect([...page.matchAll(/class="button main"/g)]).toHaveLength(1);
+  });
+
+  test.each([
+    ['https://checkout.test/{order_token}', 'https://checkout.test'],
+    ['http://localhost:8081/pay?token={order_token}', 'http://localhost:8081'],
+  ])('the form of a live order may lead to the checkout %s and from there to https', (template, origin) => {
+    const checkoutTemplate = parseCheckoutTemplate(template);
+    const link = linkTo('UN_PAID', 'live');
+    expect(formTargets({ ...posting, checkoutTemplate }, link)).toBe(`'self' ${origin} https:`);
+    expect(formTargets({ ...posting, checkoutTemplate: undefined }, link)).toBeUndefined();
+    expect(formTargets({ ...posting, checkoutTemplate }, linkTo('PAID', 'live'))).toBeUndefined();
   });
 });
 

@@ -54,11 +54,14 @@ const noteBeginningMax = 60;
 const graphemes = new Intl.Segmenter();
 
 /**
- * Makes browsers send the real Origin with the form, but only to the gateway. With the policy in the response header,
- * no-referrer, they would send `null`. Over http on a local network, only Origin shows that the form belongs to the
- * page.
+ * Makes browsers send the real Origin with the page's forms. With the policy in the response header, no-referrer, they
+ * would send `null`. Over http on a local network, only Origin shows that a form belongs to the page. The form of the
+ * Pay button leads to another site, which gets only the origin and never the address.
  */
-const formHead = html`<meta name="referrer" content="same-origin">`;
+const formHeads = {
+  get: html`<meta name="referrer" content="same-origin">`,
+  post: html`<meta name="referrer" content="strict-origin">`,
+} as const;
 
 const expiresAt = ({ expiresAtMs }: Order) => expiresAtMs;
 const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
@@ -79,9 +82,20 @@ function hasPaymentForm(link: LinkedOrder): boolean {
   return mayBePaid(link) && link.merchant.mode === 'test';
 }
 
-/** Whether the page has a form, or can get one while it is open. */
-export function mayHaveForm({ order, merchant }: LinkedOrder): boolean {
-  return order.orderStatus === 'UN_PAID' && merchant.mode === 'test';
+/**
+ * Returns where the forms of the page lead, including those that it can get while it is open, as sources of
+ * `form-action`; `undefined` if it can have no form. Chromium applies `form-action` to every redirect that follows a
+ * form. The form of a test order leads to the return link and to every redirect of the merchant's site, which the
+ * gateway can't know. The form of the Pay button leads to the checkout, and from there to the provider's page.
+ */
+export function formTargets(
+  { checkoutTemplate, checkoutMethod }: GatewayDeps,
+  { order, merchant }: LinkedOrder,
+): string | undefined {
+  if (order.orderStatus !== 'UN_PAID') return undefined;
+  if (merchant.mode === 'test') return "'self' http: https:";
+  if (checkoutTemplate === undefined || checkoutMethod === 'get') return undefined;
+  return `'self' ${new URL(checkoutLink(checkoutTemplate, order.orderToken)).origin} https:`;
 }
 
 /** Returns the checkout's URL for an order, or `null` if no payment may start or there is no checkout. */
@@ -154,7 +168,7 @@ ${languageSwitchOf(language, path)}`;
   const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
   const head = html`${previewOf(deps, brand.logo, payTitle, merchant.name)}
 ${iconOf(deps, brand, merchant.name)}
-${mayHaveForm(link) ? formHead : ''}`;
+${formTargets(deps, link) === undefined ? '' : formHeads[deps.checkoutMethod]}`;
   const version = mayChange(order, deps.now()) ? html` data-version="${pageVersion(link)}"` : '';
   const attributes = html` tabindex="-1" data-locale="${locale}" data-page="${path}"${version}`;
   return htmlPage({ language, title, styles: stylesOf(link), script: pageScript, head, attributes, body });
@@ -255,10 +269,8 @@ function payActionOf(
   chosen: PageLocale | undefined,
 ): Html | undefined {
   const url = checkoutUrl(deps, link);
-  const checkout =
-    url === null
-      ? undefined
-      : html`<a class="button main" href="${url}">${link.merchant.mode === 'test' ? texts.openCheckout : withValue(texts.pay, amount)}</a>`;
+  const label = link.merchant.mode === 'test' ? texts.openCheckout : withValue(texts.pay, amount);
+  const checkout = url === null ? undefined : checkoutButton(deps, url, label);
   if (hasPaymentForm(link)) {
     const action = `${pagePath(deps, link)}/simulate${chosen === undefined ? '' : `?lang=${chosen}`}`;
     return html`${checkout ?? ''}
@@ -268,6 +280,12 @@ function payActionOf(
 </form>`;
   }
   return checkout;
+}
+
+function checkoutButton({ checkoutMethod }: GatewayDeps, url: string, label: string | Html): Html {
+  return checkoutMethod === 'get'
+    ? html`<a class="button main" href="${url}">${label}</a>`
+    : html`<form method="post" action="${url}"><button class="button main">${label}</button></form>`;
 }
 
 /**

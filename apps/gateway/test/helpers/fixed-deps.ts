@@ -61,6 +61,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     baseUrl: () => 'http://localhost' as BaseUrl,
     countRefusal: () => {},
     checkoutTemplate: undefined,
+    checkoutMethod: 'get',
     signingSecrets: undefined,
     trustProxy: undefined,
     erasureKeys: undefined,

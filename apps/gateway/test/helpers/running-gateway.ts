@@ -58,6 +58,7 @@ interface RunOptions {
   readonly ordersWaitingMax?: number;
   readonly unauthenticatedLimits?: typeof unauthenticatedLimits;
   readonly checkoutUrl?: string;
+  readonly checkoutMethod?: 'get' | 'post';
   readonly securityContact?: string;
   readonly mode?: MerchantMode;
   readonly hasSecretsKey?: boolean;
@@ -116,6 +117,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       databaseUrl,
       rateLimit: options.rateLimit,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
+      checkoutMethod: options.checkoutMethod ?? 'get',
       securityContact: options.securityContact,
       demo,
       drainDelayMs: 0,

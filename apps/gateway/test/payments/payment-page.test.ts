@@ -202,6 +202,13 @@ describe('GET /payment/{order_token}: headers and outages', () => {
     }
   });
 
+  test('with CHECKOUT_METHOD=post, the form may lead to the checkout, which may redirect to https', async () => {
+    const posting = await runGateway({ checkoutUrl: 'http://127.0.0.1:8081/{order_token}', checkoutMethod: 'post' });
+    const { headers, text } = await getPage(posting, await newToken(posting));
+    expect(text).toContain('<form method="post" action="http://127.0.0.1:8081/');
+    expect(headers.get('content-security-policy')).toContain("form-action 'self' http://127.0.0.1:8081 https:;");
+  });
+
   test('503 while the database is unavailable: a page that says to try again', async () => {
     const server = await startTestServer();
     const withoutDatabase = await runGateway({ server });
