@@ -3,8 +3,7 @@ import {
   type Closable,
   type ConnectionOptions,
   type DatabaseClient,
-  inTransaction,
-  openClient,
+  openTransactionClient,
   patientConnectTimeoutMs,
 } from '../connections/client.ts';
 import { isConcurrencyFailure, redact } from '../connections/errors.ts';
@@ -34,16 +33,7 @@ export function openAdministration(
   options: Omit<ConnectionOptions, 'applicationName' | 'settings'>,
   name: string,
 ): DatabaseClient<PostgresJsDatabase> {
-  const { run, close } = openClient({ ...options, applicationName: `order-gateway ${name}` }, (db) => db);
-  let last: Promise<unknown> = Promise.resolve();
-  return {
-    run(statement) {
-      const result = last.then(() => run((db) => inTransaction(db, begin, () => statement(db))));
-      last = result.catch(() => {});
-      return result;
-    },
-    close,
-  };
+  return openTransactionClient({ ...options, applicationName: `order-gateway ${name}` }, begin, (db) => db);
 }
 
 /** Runs statements on a connection, and repeats those that fail because of a concurrent statement. */

@@ -1,18 +1,25 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type DatabaseClient, type DatabaseOptions, openClient, plansEveryRun } from '../connections/client.ts';
+import {
+  type DatabaseClient,
+  type DatabaseOptions,
+  openTransactionClient,
+  plansEveryRun,
+} from '../connections/client.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { createBatchQueue } from './batch-queue.ts';
 
 /**
- * Reads ranges in the order of their index. PostgreSQL underestimates the rows of a large merchant
- * (docs/decisions/082-no-statistics-of-merchants.md), and would sometimes read all of them to sort them.
+ * Opens the transaction of a page, which reads ranges in the order of their index. PostgreSQL underestimates the rows
+ * of a large merchant (docs/decisions/082-no-statistics-of-merchants.md), and would sometimes read all of them to sort
+ * them.
  */
-const readsByIndex = { ...plansEveryRun, enable_seqscan: 'off', enable_bitmapscan: 'off' };
+const begin = 'begin; set local enable_seqscan = off; set local enable_bitmapscan = off';
 
 /** Opens the client of one kind of list. */
 export function openListClient<Statements>(options: DatabaseOptions, prepare: (db: PostgresJsDatabase) => Statements) {
-  return openClient({ ...options, applicationName: 'order-gateway lists', settings: readsByIndex }, prepare);
+  const connection = { ...options, applicationName: 'order-gateway lists', settings: plansEveryRun };
+  return openTransactionClient(connection, begin, prepare);
 }
 
 /**

@@ -82,10 +82,10 @@ export interface ConnectionOptions extends DatabaseOptions {
   /** Time limit for opening the connection. Default: {@link connectTimeoutMs}. */
   readonly connectTimeoutMs?: number;
   /**
-   * Whether PostgreSQL plans prepared statements for each run. A pooler rejects connections with a startup parameter
-   * that its configuration does not name, so no other setting is allowed.
+   * A setting with which the connection starts. A pooler rejects a startup parameter that its configuration does not
+   * name, so other settings belong in {@link pinnedSettings} or in a transaction ({@link openTransactionClient}).
    */
-  readonly settings?: typeof plansEveryRun;
+  readonly settings?: typeof plansEveryRun & { readonly [name in `${'default' | 'enable'}_${string}`]?: never };
 }
 
 /** An object with connections to the database, which it closes. */
@@ -304,11 +304,30 @@ const pinSettings = sql`select ${sql.join(
 )}`;
 
 /**
- * Runs statements in the transaction that `begin` opens, such as `begin isolation level serializable`. Settings of a
- * transaction also hold behind a pooler. No other statement may run on the connection meanwhile. The driver's own
- * transactions end the process if a backend is killed (postgres.js 3.4.9, issue 1066).
+ * Opens a client that runs statements one after the other, each in the transaction that `begin` opens, such as `begin
+ * isolation level serializable`. Settings of a transaction also hold behind a pooler. The driver's own transactions end
+ * the process if a backend is killed (postgres.js 3.4.9, issue 1066).
  */
-export async function inTransaction<Result>(
+export function openTransactionClient<Statements>(
+  options: ConnectionOptions,
+  begin: string,
+  prepare: (db: PostgresJsDatabase) => Statements,
+): DatabaseClient<Statements> {
+  const { run, close } = openClient(options, (db) => ({ db, statements: prepare(db) }));
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    run(statement) {
+      const result = last.then(() =>
+        run(({ db, statements }) => inTransaction(db, begin, () => statement(statements))),
+      );
+      last = result.catch(() => {});
+      return result;
+    },
+    close,
+  };
+}
+
+async function inTransaction<Result>(
   db: PostgresJsDatabase,
   begin: string,
   work: () => Promise<Result>,

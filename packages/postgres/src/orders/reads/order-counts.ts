@@ -9,19 +9,13 @@ import {
 import { eq, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListQueue } from '../../batches/list-queue.ts';
-import {
-  type Closable,
-  type DatabaseOptions,
-  inTransaction,
-  openClient,
-  plansEveryRun,
-} from '../../connections/client.ts';
+import { type Closable, type DatabaseOptions, openTransactionClient, plansEveryRun } from '../../connections/client.ts';
 import { isExpired, orders } from '../../schema.ts';
 
 /**
- * Opens the transaction of a count. Without sorts, PostgreSQL must use the index in which the orders of a range are already sorted. Otherwise, for a
- * merchant that is newer than the statistics of the table, it would expect only a few orders, read all of them through
- * another index, and sort them.
+ * Opens the transaction of a count. Without sorts, PostgreSQL must use the index in which the orders of a range are
+ * already sorted. Otherwise, for a merchant that is newer than the statistics of the table, it would expect only a few
+ * orders, read all of them through another index, and sort them.
  */
 const begin = 'begin; set local enable_sort = off';
 
@@ -32,14 +26,15 @@ const begin = 'begin; set local enable_sort = off';
 export function openOrderCounts(options: DatabaseOptions): Pick<OrderStore, 'countByDay'> & Closable {
   const counts = openListQueue(
     { ...options, name: 'order counts' },
-    openClient({ ...options, applicationName: 'order-gateway counts', settings: plansEveryRun }, (db) => {
-      const count = prepareCount(db);
-      return {
-        count: (values: Parameters<typeof count.execute>[0]) => inTransaction(db, begin, () => count.execute(values)),
-      };
-    }),
+    openTransactionClient(
+      { ...options, applicationName: 'order-gateway counts', settings: plansEveryRun },
+      begin,
+      (db) => ({ count: prepareCount(db) }),
+    ),
     async (client, { merchantId, sinceMs }: { readonly merchantId: AccountId; readonly sinceMs: number }) => {
-      const rows = await client.run(({ count }) => count({ merchantId, since: new Date(sinceMs).toISOString() }));
+      const rows = await client.run(({ count }) =>
+        count.execute({ merchantId, since: new Date(sinceMs).toISOString() }),
+      );
       const isCut = rows.reduce((sum, { created }) => sum + created, 0) === countedOrdersMax;
       const days = rows.map(({ oldestMs, paidHundredths, ...day }) => ({
         ...day,
