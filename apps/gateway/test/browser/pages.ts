@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { MerchantMode } from '@order-gateway/domain/accounts';
 import type { AmountHundredths } from '@order-gateway/domain/money';
 import type { OrderStatus } from '@order-gateway/domain/orders';
-import { localAmount, type PageLanguage, pageLanguages } from '@order-gateway/pages/localization';
+import { localAmount, type PageLanguage, pageLanguages, pageTexts } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -151,6 +151,9 @@ function usePages(browser: Browser) {
 
   const amountText = (language: PageLanguage) => localAmount(sampleAmount, 'EUR', language);
 
+  /** The text of the Pay button. */
+  const payText = (language: PageLanguage) => pageTexts[language].pay.replace('{amount}', amountText(language));
+
   /**
    * Opens an address, and calls `look` with the page. Returns the URLs that the page loads, except its own and its QR
    * code. Fails if the page reports errors.
@@ -211,6 +214,7 @@ function usePages(browser: Browser) {
     moveTo,
     findOrder,
     amountText,
+    payText,
     visit,
     signingSecret: () => signingSecret,
   };

@@ -17,7 +17,7 @@ import {
 } from './pages.ts';
 
 await describePages('GET /payment/{order_token}', (pages) => {
-  const { gateway, newLink, newTestLink, newPublicLink, moveTo, amountText, visit } = pages;
+  const { gateway, newLink, newTestLink, newPublicLink, moveTo, amountText, payText, visit } = pages;
 
   test.each(visitedLanguages)(
     '200 in %s: the page is complete, fits and is accessible in every size and colour scheme',
@@ -25,13 +25,12 @@ await describePages('GET /payment/{order_token}', (pages) => {
       const texts = pageTexts[language];
       const { payment_link } = await newLink({ order_note: hostileNote });
       const amount = amountText(language);
-      const pay = texts.pay.replace('{amount}', amount);
       const loaded = await visit(payment_link, { language }, async (page) => {
         expect(await page.getAttribute('html', 'lang')).toBe(language);
         expect(await page.getAttribute('html', 'dir')).toBe(language === 'ar' ? 'rtl' : 'ltr');
         for (const view of views) {
           await showIn(page, view);
-          for (const text of [texts.payTo, 'Test Shop', amount, pay, 'shop.example.com']) {
+          for (const text of [texts.payTo, 'Test Shop', amount, payText(language), 'shop.example.com']) {
             expect(await page.getByText(text, { exact: true }).first().isVisible(), text).toBe(true);
           }
           await expectFits(page);
@@ -276,7 +275,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
       await page.locator('.back').click();
       await page.waitForURL(/shop\.example\.com/);
       await page.goBack();
-      await page.getByText(pageTexts.en.pay, { exact: true }).click();
+      await page.getByText(payText('en'), { exact: true }).click();
       await page.waitForURL(/checkout\.example\.com/);
     });
     const returnUrlWithStatus = `https://shop.example.com/back?cart=5&order_id=back&service_order_id=${service_order_id}&order_status=UN_PAID`;
@@ -290,7 +289,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
   test('works with the keyboard alone and shows the focus', async () => {
     const { payment_link } = await newLink();
     await visit(payment_link, { viewport: desktop }, async (page) => {
-      for (const text of [pageTexts.en.pay, 'Back to shop.example.com']) {
+      for (const text of [payText('en'), 'Back to shop.example.com']) {
         await page.keyboard.press('Tab');
         expect(await page.evaluate('document.activeElement.textContent')).toBe(text);
         expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid');
