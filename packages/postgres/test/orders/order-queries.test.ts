@@ -13,16 +13,17 @@ const database = useTestDatabase();
 const openStore = useOrderStores(database);
 let store: PostgresOrderStore;
 const merchantId = 1 as AccountId;
+const clientId = 'app_000000000000000000000001';
 
 const stored = sampleOrder(merchantId, { order_id: 'stored' });
 const found = {
   kind: 'found',
   order: { ...stored, serviceOrderId: expect.any(Number) },
-  merchant: { name: 'Shop', mode: 'live', isDisabled: false, returnSecrets: [], brand: null },
+  merchant: { clientId, name: 'Shop', mode: 'live', isDisabled: false, returnSecrets: [], brand: null },
 };
 
 beforeAll(async () => {
-  await database.sql`insert into accounts (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
+  await database.sql`insert into accounts (name, client_id) values ('Shop', ${clientId})`;
   store = openStore();
   await store.create(stored, enoughMs);
 });
