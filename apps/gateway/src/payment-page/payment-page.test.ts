@@ -224,7 +224,7 @@ describe('a note', () => {
 });
 
 test.each(pageLanguages)(
-  'the page in %s says that a payment is in progress, and offers no way to pay',
+  'the page in %s says until when a payment is in progress, and offers only to continue it',
   async (language) => {
     const texts = pageTexts[language];
     for (const mode of merchantModes) {
@@ -232,10 +232,19 @@ test.each(pageLanguages)(
       const lease = { checkoutId: 2 as AccountId, attemptId: 'a-1', endsAtMs: expiresAtMs, isLive: true };
       const inProgress = { ...link, order: { ...link.order, lease } };
       const page = await paymentPage(withCheckout, inProgress, language);
+      const url = `https://checkout.test/${link.order.orderToken}`;
       expect(page).toContain(texts.inProgressText);
-      expect(page).not.toMatch(/<form|<button|checkout\.test/);
+      expect(page).toContain(`${texts.waitsUntil}</span> <bdi><time datetime="2026-12-01T12:00:00.000+00:00"`);
+      expect(page).toContain(`<a class="button main" href="${url}">${texts.continue}</a>`);
+      expect(page).not.toMatch(/<form|<button class="button/);
+      expect(page).not.toContain(texts.finishText);
+      const posted = await paymentPage({ ...withCheckout, checkoutMethod: 'post' }, inProgress, language);
+      expect(posted).toContain(`action="${url}"><button class="button main">${texts.continue}</button>`);
+      const without = await paymentPage(deps, inProgress, language);
+      expect(without).toContain(texts.finishText);
+      expect(without).not.toMatch(/<form|<button|class="button/);
       expect(JSON.parse(paymentJson(withCheckout, inProgress))).toMatchObject({
-        checkout_url: null,
+        checkout_url: url,
         payment_in_progress_until: '2026-12-01T12:00:00.000+00:00',
       });
       const ended = { ...link, order: { ...link.order, lease: { ...lease, isLive: false } } };

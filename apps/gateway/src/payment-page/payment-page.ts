@@ -98,10 +98,16 @@ export function formTargets(
   return `'self' ${new URL(checkoutLink(checkoutTemplate, order.orderToken)).origin} https:`;
 }
 
-/** Returns the checkout's URL for an order, or `null` if no payment may start or there is no checkout. */
+/**
+ * Returns the checkout's URL for an order, or `null` if there is no checkout, or no payment may start or be continued.
+ */
 function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): string | null {
-  const isPayable = mayBePaid(link) && checkoutTemplate !== undefined;
-  return isPayable ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
+  const isOffered = (mayBePaid(link) || isInProgress(link)) && checkoutTemplate !== undefined;
+  return isOffered ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
+}
+
+function isInProgress({ order }: LinkedOrder): boolean {
+  return order.lease?.isLive === true;
 }
 
 interface LanguageSwitch {
@@ -132,10 +138,10 @@ export function paymentPage(
   const amount = localAmount(order_amount, order_currency, locale);
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
-  const isInProgress = order.lease?.isLive === true;
-  // The order does not expire before the payment ends.
-  const timeMs = isInProgress ? null : state.timeOf(order);
-  const inProgress = isInProgress ? html`<p>${texts.inProgressText}</p>` : undefined;
+  // The order does not expire before a payment in progress ends.
+  const [timeLabel, timeMs] = order.lease?.isLive
+    ? [texts.waitsUntil, order.lease.endsAtMs]
+    : [texts[state.timeLabel], state.timeOf(order)];
   const payAction = payActionOf(deps, link, texts, amount, chosen);
   const brand = merchant.brand ?? noBrand;
   const back = returnLink(deps, link);
@@ -150,10 +156,11 @@ ${pictureOf(deps, brand.logo, merchant.name)}
 ${state.status === null ? '' : html`<p class="status ${state.status}">${texts[state.status]}</p>`}
 <p class="amount${amount.length >= longAmountMin ? ' long' : ''}"><bdi>${amount}</bdi> ${code}</p>
 ${noteOf(order_note, texts)}
-${timeMs === null ? '' : timeLine(texts[state.timeLabel], timeMs, deps.now(), locale)}
+${timeMs === null ? '' : timeLine(timeLabel, timeMs, deps.now(), locale)}
 </div>
 <div class="actions">
-${payAction ?? inProgress ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
+${isInProgress(link) ? html`<p>${texts.inProgressText}</p>` : ''}
+${payAction ?? html`<p>${isInProgress(link) ? texts.finishText : withValue(texts[state.sentence], merchant.name)}</p>`}
 <a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
 </div>
 ${payAction === undefined ? '' : scanBlock(deps, link, texts)}
@@ -260,7 +267,7 @@ function beginningOf(note: string): string {
   return beginning.replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Renders the link to the checkout and, for a test order, the form that simulates a payment. */
+/** Renders the button that opens the checkout and, for a test order, the form that simulates a payment. */
 function payActionOf(
   deps: GatewayDeps,
   link: LinkedOrder,
@@ -269,7 +276,8 @@ function payActionOf(
   chosen: PageLocale | undefined,
 ): Html | undefined {
   const url = checkoutUrl(deps, link);
-  const label = link.merchant.mode === 'test' ? texts.openCheckout : withValue(texts.pay, amount);
+  const payLabel = link.merchant.mode === 'test' ? texts.openCheckout : withValue(texts.pay, amount);
+  const label = isInProgress(link) ? texts.continue : payLabel;
   const checkout = url === null ? undefined : checkoutButton(deps, url, label);
   if (hasPaymentForm(link)) {
     const action = `${pagePath(deps, link)}/simulate${chosen === undefined ? '' : `?lang=${chosen}`}`;

@@ -10,10 +10,10 @@ export type PageWatch = ReturnType<typeof createPageWatch>;
 
 /**
  * Returns the version of an order's page as an entity tag (RFC 9110, 8.8.3). The version changes with the status of the
- * order, and when a payment starts or ends.
+ * order, and when a payment starts, is extended or ends.
  */
 export function pageVersion({ order }: LinkedOrder): string {
-  return `W/"${order.orderStatus}${order.lease?.isLive ? '-in-progress' : ''}"`;
+  return `W/"${order.orderStatus}${order.lease?.isLive ? `-in-progress-until-${order.lease.endsAtMs}` : ''}"`;
 }
 
 interface Subject {

@@ -104,7 +104,7 @@ describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
     const token = await newToken('declined');
     const { status, text } = await simulate(token, 'outcome=decline', { 'accept-language': 'fr' });
     expect(status).toBe(200);
-    for (const shown of [pageTexts.fr.declined, pageTexts.fr.pay, `action="/eu/payment/${token}/simulate"`]) {
+    for (const shown of [pageTexts.fr.declined, pageTexts.fr.simulate, `action="/eu/payment/${token}/simulate"`]) {
       expect(text).toContain(shown);
     }
     const asJson = await simulateInJson(token, 'outcome=decline');
