@@ -166,7 +166,7 @@ describe('decide', () => {
   it('a refusal contains the payment as it was reported, and the unchanged order', () => {
     const order = orderWithStatus('CANCELLED');
     const { refusedAtMs, ...payment } = refusedPayment(expiryMs);
-    expect(decide(order, pay(order), expiryMs - 10)).toEqual({
+    expect(decide(order, pay(order), expiryMs - 10)).toStrictEqual({
       ok: true,
       value: { kind: 'refuse', refusal: { order, payment } },
     });
@@ -211,8 +211,8 @@ describe('decide', () => {
       ok: true,
       value: { kind: 'change', change: { transition, order: { ...order, ...members, orderStatus: transition.to } } },
     });
-    expect(paid).toEqual(changeTo(transitions.pay, statuses.PAID));
-    expect(cancelled).toEqual(changeTo(transitions.cancel, { cancelledAtMs: expiryMs - 10 }));
+    expect(paid).toStrictEqual(changeTo(transitions.pay, statuses.PAID));
+    expect(cancelled).toStrictEqual(changeTo(transitions.cancel, { cancelledAtMs: expiryMs - 10 }));
   });
 });
 

@@ -207,8 +207,9 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   if (rangeError !== undefined) return failed({ kind: 'invalid_request', errors: [rangeError] });
   // A date says nothing about the time of the day. A payment can't be older than its order, nor be in the future.
   const paidAtMs = paidOn === undefined ? payment.paidAtMs : clamp(payment.paidAtMs, createdAtMs, nowMs);
+  const date = paidOn === undefined ? {} : { paidOn };
   const refuse = (code: RefusalCode): Result<Decision, Failure> => {
-    const refusal = { order, payment: { checkoutId, paymentId, paidAtMs, paidOn, amount, currency, code } };
+    const refusal = { order, payment: { checkoutId, paymentId, paidAtMs, ...date, amount, currency, code } };
     return success({ kind: 'refuse', refusal });
   };
   const pay = (transition: OrderChange['transition']): Result<Decision, Failure> => {
@@ -219,7 +220,7 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
       orderStatus: transition.to,
       payment: { checkoutId, paymentId, paidAtMs },
     };
-    return success({ kind: 'change', change: { transition, order: changed, paidOn } });
+    return success({ kind: 'change', change: { transition, order: changed, ...date } });
   };
   const wasPaidInTime = expiryMs === null || paidAtMs < expiryMs;
   switch (order.orderStatus) {

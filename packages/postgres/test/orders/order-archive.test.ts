@@ -87,9 +87,14 @@ describe.each([
       amount: order.fields.order_amount,
     };
     const refused = { ...payment, currency: 'JPY', code: 'payment_mismatch' as const };
-    await store.refusePayment({ order, payment: refused }, enoughMs);
+    await store.refusePayment({ order, payment: { ...refused, paidOn: '2024-01-02' } }, enoughMs);
     const before = await store.findForPayment(order.orderToken, payment, enoughMs);
-    expect(before).toMatchObject({ isKnown: true, refused, order: { refusedPayments: [refused] } });
+    expect(before).toMatchObject({
+      isKnown: true,
+      storedPaidOn: '2024-01-02',
+      refused,
+      order: { refusedPayments: [refused] },
+    });
     const listed = () => database.sql`select refused_payments::text from refused_payments`;
     const rows = await listed();
 

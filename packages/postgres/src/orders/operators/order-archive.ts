@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import {
   arrayLiteral,
   noStatementTimeoutMs,
@@ -36,14 +37,50 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
   const [from, before] = [fromMs, beforeMs].map((ms) => new Date(ms).toISOString());
   const pages = readPages<{ id: string; merchant: string; line: string }>(
     { url, applicationName, pageMax: pageOrders },
-    (db, after) =>
-      db.execute(sql`
-        select service_order_id as id, merchant_id as merchant, to_jsonb(${orders})::text as line from ${orders}
+    async (db, after) => {
+      const rows = await db.execute<{ id: string; merchant: string; line: string; keys: PaymentKey[] }>(sql`
+        select service_order_id as id, merchant_id as merchant, to_jsonb(${orders})::text as line,
+          jsonb_build_array(jsonb_build_object('checkout_id', checkout_id, 'payment_id', payment_id)) || coalesce(refused_payments, '[]') as keys
+        from ${orders}
         where (service_order_id, merchant_id) > (${after?.id ?? '0'}::bigint, ${after?.merchant ?? '0'}::bigint)
           and created_at >= ${from}::timestamptz and created_at < ${before}::timestamptz
-        order by service_order_id, merchant_id limit ${pageOrders}`),
+        order by service_order_id, merchant_id limit ${pageOrders}`);
+      const details = await findDetails(
+        db,
+        rows.flatMap(({ keys }) => keys),
+      );
+      return rows.map(({ keys, line, ...row }) => ({ ...row, line: withDetails(line, keys.flatMap(details)) }));
+    },
   );
   for await (const page of pages) yield page.map(({ line }) => line);
+}
+
+interface PaymentKey {
+  readonly checkout_id: number | null;
+  readonly payment_id: string | null;
+}
+
+/**
+ * Finds the dates and notes of payments of checkout systems. Returns a function that lists those of one payment as
+ * JSON. A join would not run on Citus.
+ */
+async function findDetails(db: PostgresJsDatabase, keys: readonly PaymentKey[]) {
+  const reported = keys.filter(({ checkout_id }) => checkout_id !== null);
+  const ids = arrayLiteral(reported, ({ checkout_id }) => checkout_id);
+  const paymentIds = arrayLiteral(reported, ({ payment_id }) => payment_id);
+  const found = await db.execute<{ checkout_id: string; payment_id: string; detail: string }>(sql`
+    select checkout_id, payment_id, jsonb_build_object('checkout_id', checkout_id, 'payment_id', payment_id,
+      'paid_on', paid_on, 'note', note)::text as detail from ${payments}
+    where (checkout_id, payment_id) in (select * from unnest(${ids}::bigint[], ${paymentIds}::text[]))
+      and coalesce(paid_on::text, note) is not null`);
+  const keyOf = ({ checkout_id, payment_id }: PaymentKey | (typeof found)[number]) => `${checkout_id} ${payment_id}`;
+  const details = new Map(found.map((row) => [keyOf(row), row.detail]));
+  return (key: PaymentKey) => details.get(keyOf(key)) ?? [];
+}
+
+/** Adds a member to a line. The line is not parsed, because its amount must stay exact. */
+function withDetails(line: string, details: readonly string[]): string {
+  return details.length === 0 ? line : `${line.slice(0, -1)}, "payment_details": [${details}]}`;
 }
 
 /**
@@ -62,17 +99,22 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
   const counts = { restored: 0, existing: 0 };
   const insert = (page: readonly string[]) =>
     connection.db.execute(sql`
-      with restored as (
-        insert into ${orders} select row.* from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line,
-          jsonb_populate_record(null::${orders}, line::jsonb) as row
+      with lines as (
+        select line::jsonb as line from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line
+      ), details as (
+        select detail.* from lines, jsonb_to_recordset(line -> 'payment_details') as detail (
+          checkout_id bigint, payment_id text, paid_on date, note text)
+      ), restored as (
+        insert into ${orders} select row.* from lines, jsonb_populate_record(null::${orders}, line) as row
         on conflict (merchant_id, order_id) do nothing returning *
       ), refused as (
         select merchant_id, order_id, payment.* from restored, jsonb_to_recordset(refused_payments) as payment (
           checkout_id bigint, payment_id text, amount numeric, currency text, paid_at timestamptz, code text, refused_at timestamptz)
       ), paid as (
-        insert into ${payments}
+        insert into ${payments} select checkout_id, payment_id, merchant_id, order_id, paid_on, note from (
           select checkout_id, payment_id, merchant_id, order_id from restored where checkout_id is not null
           union all select checkout_id, payment_id, merchant_id, order_id from refused where checkout_id is not null
+        ) as reported left join details using (checkout_id, payment_id)
         on conflict do nothing
       ), owed as (
         insert into ${refusedPayments} select * from refused on conflict do nothing
