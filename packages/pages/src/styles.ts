@@ -78,6 +78,7 @@ header div { flex: 1 1 8rem; }
 .amount { font-size: clamp(2rem, 10vw, 2.75rem); line-height: 1.15; font-weight: 700; font-variant-numeric: tabular-nums; }
 .amount.long { font-size: clamp(1.375rem, 7vw, 2rem); }
 .code { color: var(--soft); font-size: 1rem; font-weight: 400; white-space: nowrap; }
+.owed { background: var(--warn); color: var(--on-warn); border-radius: 0.625rem; padding: 0.75rem 1rem; }
 .block { border-block-start: 1px solid var(--line); padding-block-start: 1.25rem; }
 .note { white-space: pre-wrap; overflow: clip; }
 .more, .back, dd a, .legal a { color: var(--link); text-decoration: underline; }
@@ -114,7 +115,7 @@ main:focus { outline: none; }
   }
   body { display: block; min-height: 0; }
   main { border: none; padding: 0; }
-  .monogram, .status, .test { border: 1px solid; }
+  .monogram, .status, .test, .owed { border: 1px solid; }
   .notice, .actions, .scan, .languages, .legal, .beginning, .more { display: none; }
   .logo { padding: 0; }
   .links a[href^="http"]::after { content: ": " attr(href); }

@@ -1,5 +1,6 @@
 import { type AccountId, type MerchantMode, merchantModes } from '@order-gateway/domain/accounts';
 import { type BaseUrl, parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
+import type { AmountHundredths } from '@order-gateway/domain/money';
 import { type LinkedOrder, type Order, type OrderStatus, orderStatuses } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { localAmount, type PageTexts, pageLanguages, pageTexts } from '@order-gateway/pages/localization';
@@ -252,6 +253,40 @@ test.each(pageLanguages)(
     }
   },
 );
+
+describe.each(pageLanguages)('the page in %s of an order with a refused payment', (language) => {
+  const texts = pageTexts[language];
+  const owed = texts.owedText.replace('{merchant}', '<bdi>Shop</bdi>');
+  const refused = { checkoutId: 2 as AccountId, paymentId: 'less', paidAtMs, amount: 124949n as AmountHundredths };
+  const refusedPayments = [{ ...refused, currency: 'EUR', code: 'payment_mismatch', refusedAtMs: paidAtMs }] as const;
+  const refusedLink = (status: OrderStatus) => {
+    const link = linkTo(status, 'live');
+    return { ...link, order: { ...link.order, refusedPayments } };
+  };
+
+  test.each(orderStatuses)('says that its money is owed back, after the status %s', async (status) => {
+    const page = await paymentPage(withCheckout, refusedLink(status), language);
+    expect(page).toContain(`<p class="owed">${owed}</p>`);
+    const { texts: shown } = shownFor[status];
+    for (const name of shown) {
+      const at = page.indexOf(texts[name].replace('{merchant}', '<bdi>Shop</bdi>'));
+      if (name === 'expiredText') expect(at).toBe(-1);
+      else expect(at).toBeGreaterThan(-1);
+    }
+    if (status === 'PAID') expect(page.indexOf(`>${texts.paid}<`)).toBeLessThan(page.indexOf(owed));
+  });
+
+  test('leaves an unpaid order payable below the notice', async () => {
+    const page = await paymentPage(withCheckout, refusedLink('UN_PAID'), language);
+    const button = page.indexOf('class="button main"');
+    expect(button).toBeGreaterThan(page.indexOf(owed));
+    expect(JSON.parse(paymentJson(withCheckout, refusedLink('UN_PAID')))).toMatchObject({
+      checkout_url: expect.any(String),
+      refused_payments: [{ payment_id: 'less', amount: 1249.49, code: 'payment_mismatch' }],
+    });
+    expect(await paymentPage(withCheckout, linkTo('UN_PAID', 'live'), language)).not.toContain('class="owed"');
+  });
+});
 
 test.each(orderStatuses)(
   'the JSON of an order that is %s contains its times and, if it can be paid, the URL of the checkout',

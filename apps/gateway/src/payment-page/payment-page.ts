@@ -142,6 +142,10 @@ export function paymentPage(
   const [timeLabel, timeMs] = order.lease?.isLive
     ? [texts.waitsUntil, order.lease.endsAtMs]
     : [texts[state.timeLabel], state.timeOf(order)];
+  const isOwed = order.refusedPayments.length > 0;
+  // The sentence about an expired order asks for another payment.
+  const isSentenceShown = !isOwed || order.orderStatus !== 'EXPIRED';
+  const sentence = isSentenceShown ? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>` : '';
   const payAction = payActionOf(deps, link, texts, amount, chosen);
   const brand = merchant.brand ?? noBrand;
   const back = returnLink(deps, link);
@@ -158,9 +162,10 @@ ${state.status === null ? '' : html`<p class="status ${state.status}">${texts[st
 ${noteOf(order_note, texts)}
 ${timeMs === null ? '' : timeLine(timeLabel, timeMs, deps.now(), locale)}
 </div>
+${isOwed ? html`<p class="owed">${withValue(texts.owedText, merchant.name)}</p>` : ''}
 <div class="actions">
 ${isInProgress(link) ? html`<p>${texts.inProgressText}</p>` : ''}
-${payAction ?? html`<p>${isInProgress(link) ? texts.finishText : withValue(texts[state.sentence], merchant.name)}</p>`}
+${payAction ?? (isInProgress(link) ? html`<p>${texts.finishText}</p>` : sentence)}
 <a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
 </div>
 ${payAction === undefined ? '' : scanBlock(deps, link, texts)}
@@ -391,6 +396,7 @@ export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
     payment_id: record.payment_id,
     cancelled_at: record.cancelled_at,
     payment_in_progress_until: record.payment_in_progress_until,
+    refused_payments: record.refused_payments,
     return_url: returnLink(deps, link),
     checkout_url: checkoutUrl(deps, link),
     brand: merchant.brand === null ? undefined : brandResponse(merchant.brand, deps.baseUrl()),

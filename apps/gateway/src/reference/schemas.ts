@@ -233,7 +233,14 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
       },
     },
     {
-      ...orderProperties('order_expires_at', 'paid_at', 'payment_id', 'cancelled_at', 'payment_in_progress_until'),
+      ...orderProperties(
+        'order_expires_at',
+        'paid_at',
+        'payment_id',
+        'cancelled_at',
+        'payment_in_progress_until',
+        'refused_payments',
+      ),
       brand: refTo('Brand'),
     },
   ),

@@ -10,10 +10,12 @@ export type PageWatch = ReturnType<typeof createPageWatch>;
 
 /**
  * Returns the version of an order's page as an entity tag (RFC 9110, 8.8.3). The version changes with the status of the
- * order, and when a payment starts, is extended or ends.
+ * order, when a payment starts, is extended or ends, and when a payment is refused.
  */
 export function pageVersion({ order }: LinkedOrder): string {
-  return `W/"${order.orderStatus}${order.lease?.isLive ? `-in-progress-until-${order.lease.endsAtMs}` : ''}"`;
+  const inProgress = order.lease?.isLive ? `-in-progress-until-${order.lease.endsAtMs}` : '';
+  const refusedAtMs = order.refusedPayments.at(-1)?.refusedAtMs;
+  return `W/"${order.orderStatus}${inProgress}${refusedAtMs === undefined ? '' : `-refused-${refusedAtMs}`}"`;
 }
 
 interface Subject {
