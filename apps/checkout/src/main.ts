@@ -17,10 +17,12 @@ await run(async () => {
   const secretsKeys = await findSecretsKeys(config);
   const database = await openDatabase(config);
   const checkout = await openCheckout({ ...config, credentials, secretsKeys, databaseUrl: database.url }, logger);
-  onStopSignal(async () => {
+  const stop = onStopSignal(async () => {
     await checkout.close();
     await database.close();
     await flushLogger(logger);
   });
+  // A gateway that started this process has ended.
+  if (process.connected) process.once('disconnect', stop);
   logger.info({ version: manifest.version, base_url: checkout.baseUrl, port: checkout.port }, 'checkout ready');
 });

@@ -88,6 +88,13 @@ const variables = {
     'post: the Pay button sends a form to CHECKOUT_URL, as apps/checkout needs it',
     ...choice({ get: 'get', post: 'post' }),
   ),
+  checkoutPort: withDefault(
+    'CHECKOUT_PORT',
+    '8081',
+    'without DATABASE_URL and CHECKOUT_URL, the port of the checkout that starts too; 0 selects a free one; off: none',
+    'must be off or a port from 0 to 65535',
+    (text) => (text === 'off' ? ('off' as const) : port[1](text)),
+  ),
   securityContact: optional(
     'SECURITY_CONTACT',
     'no such file',

@@ -42,7 +42,14 @@ export type Gateway = Awaited<ReturnType<typeof openGateway>>;
 /** The configuration of a gateway whose database already runs, with HOST resolved to an address. */
 export type GatewayConfig = Omit<
   Config,
-  'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel' | 'operatorConsole' | 'operatorDatabaseUrl'
+  | 'adminPort'
+  | 'checkoutPort'
+  | 'workers'
+  | 'dataDir'
+  | 'migrate'
+  | 'logLevel'
+  | 'operatorConsole'
+  | 'operatorDatabaseUrl'
 > & {
   readonly databaseUrl: string;
   readonly demo?: Demo | undefined;

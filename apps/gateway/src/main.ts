@@ -1,4 +1,4 @@
-import { pathPrefixOf } from '@order-gateway/domain/links';
+import { parseCheckoutTemplate, pathPrefixOf } from '@order-gateway/domain/links';
 import { inspectServer } from '@order-gateway/postgres/connections';
 import { createLogger, flushLogger, type Logger, standardOutput } from '@order-gateway/runtime/logger';
 import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
@@ -10,6 +10,7 @@ import { createAdminServer } from './http/admin-server.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
 import { isLoopbackUrl } from './network/ip-address.ts';
 import { addressOf, listenOn, requireFreePorts } from './network/listen.ts';
+import { freePort, startCheckoutProcess } from './start/checkout-process.ts';
 import { announceWait, openDatabase, unusable } from './start/database.ts';
 import { watchPackageManager } from './start/package-manager.ts';
 import { isUnderSystemd, notifySystemd } from './start/systemd.ts';
@@ -46,8 +47,8 @@ await run(async () => {
     isStopping = true;
     logger.info('stopping');
     const notified = notifySystemd('STOPPING=1', logger);
-    const { database, gateway, admin } = await opening;
-    await gateway.close();
+    const { database, gateway, admin, stopCheckout } = await opening;
+    await Promise.all([gateway.close(), stopCheckout?.()]);
     await Promise.all([admin.close(), database.close(), notified]);
     await flushLogger(logger);
   };
@@ -61,7 +62,7 @@ await run(async () => {
     logger.info('the package manager that started the gateway has ended');
     stopOnce();
   });
-  const { database, gateway, adminPort, demoMerchant } = await opening;
+  const { database, gateway, adminPort, demoMerchant, stopCheckout } = await opening;
   if (isStopping) return;
   logger.info(
     {
@@ -82,7 +83,7 @@ await run(async () => {
   const consoleLink = config.console
     ? await createDemoConsoleLink(database.url, demoMerchant, gateway.baseUrl)
     : undefined;
-  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, order, consoleLink));
+  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, order, consoleLink, stopCheckout !== undefined));
 });
 
 /** Opens everything that the gateway needs, and closes it again if a part fails. */
@@ -130,7 +131,23 @@ async function startAll(
       admin.add(openOperatorView({ databaseUrl, secretsKeys, metrics, logger }));
     }
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
-    const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus, demo: demoMerchant };
+    const checkoutPort =
+      demoMerchant && config.checkoutPort !== 'off' && !config.checkoutTemplate && !config.tls
+        ? await freePort(host, config.checkoutPort)
+        : undefined;
+    const gatewayConfig = {
+      ...config,
+      host,
+      secretsKeys,
+      databaseUrl: database.url,
+      hasCitus,
+      demo: demoMerchant,
+      checkoutMethod: checkoutPort === undefined ? config.checkoutMethod : ('post' as const),
+      checkoutTemplate:
+        checkoutPort === undefined
+          ? config.checkoutTemplate
+          : parseCheckoutTemplate(`http://localhost:${checkoutPort}/pay/{order_token}`),
+    };
     // Only processes that serve requests load gateway.ts. With workers, this process serves none and saves 28 MiB.
     const opening = workers
       ? workers.open(gatewayConfig)
@@ -142,7 +159,23 @@ async function startAll(
         { baseUrl: gateway.baseUrl },
         "merchants can't sign in to the console without TLS: set BASE_URL to an https address, or CONSOLE=off",
       );
-    return { database, demoMerchant, admin, adminPort, gateway };
+    const stopCheckout =
+      checkoutPort === undefined
+        ? undefined
+        : await announceWait(
+            'the checkout',
+            startCheckoutProcess(
+              {
+                databaseUrl: database.url,
+                dataDir: config.dataDir,
+                port: checkoutPort,
+                gatewayUrl: gateway.baseUrl,
+                grpcUrl: `http://${gateway.host}:${gateway.grpcPort}`,
+              },
+              logger,
+            ),
+          );
+    return { database, demoMerchant, admin, adminPort, gateway, stopCheckout };
   } catch (error) {
     await Promise.all([admin.close(), database.close()]);
     throw error;

@@ -135,8 +135,10 @@ export function demoBanner(
   baseUrl: BaseUrl,
   order: Awaited<ReturnType<typeof createDemoOrder>>,
   consoleLink: string | undefined,
+  hasCheckout = false,
 ): string {
-  const payStep = `Pay the order ${order?.orderId}: open its payment link and click "Simulate a payment".
+  const buttons = hasCheckout ? '"Open the checkout",\n     "Test payment" and "It succeeds"' : '"Simulate a payment"';
+  const payStep = `Pay the order ${order?.orderId}: open its payment link and click ${buttons}.
      No money moves, and the page that stands in for a shop shows what a shop receives:
 
      ${order?.paymentLink}`;

@@ -50,12 +50,15 @@ export function defaultBaseUrl(scheme: 'http' | 'https', host: string, httpPort:
   ) as BaseUrl;
 }
 
-type PortVariable = 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT';
+type PortVariable = 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT' | 'CHECKOUT_PORT';
 
 /**
  * Binds all ports briefly, before anything is started. Throws an error with one line for each port that can't be used.
  */
-export async function requireFreePorts(address: string, ports: Readonly<Record<PortVariable, number>>): Promise<void> {
+export async function requireFreePorts(
+  address: string,
+  ports: Readonly<Record<Exclude<PortVariable, 'CHECKOUT_PORT'>, number>>,
+): Promise<void> {
   const problems = new Set<string>();
   for (const variable of ['HTTP_PORT', 'GRPC_PORT', 'ADMIN_PORT'] as const) {
     const server = createServer();

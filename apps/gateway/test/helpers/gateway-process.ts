@@ -98,7 +98,7 @@ type Variables = Readonly<Record<string, string>> & ({ readonly DATA_DIR: string
 
 export function environment(variables: Variables): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+  const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', CHECKOUT_PORT: 'off' };
   return { PATH, NODE_COMPILE_CACHE, ...ports, DRAIN_DELAY_MS: '0', ...variables };
 }
 
