@@ -12,6 +12,7 @@ import {
   importOrders,
   listRefusedPayments,
   type OrderHistory,
+  releasePayment,
 } from '@order-gateway/postgres/orders/operators';
 import { displayTime, print, snakeCased, startList } from '@order-gateway/runtime/output';
 import { run, StartError, UsageError } from '@order-gateway/runtime/process';
@@ -40,7 +41,7 @@ const fileHelp = 'one order per line, as JSON; compressed with gzip if its name 
 /** `pnpm orders`. */
 export const program = createProgram(
   'pnpm orders',
-  'Shows, archives, restores and erases orders, and lists refused payments.',
+  'Shows, archives, restores and erases orders, lists refused payments, and releases claimed orders.',
 );
 
 program
@@ -76,8 +77,7 @@ program
   .option('--json', jsonHelp)
   .action((text: string, { json }: { json?: true }) =>
     withDatabase(async (url) => {
-      // The database stores only the token of a payment link.
-      const histories = await findOrderHistories({ url }, text.replace(/^.*\/payment\//, ''));
+      const histories = await findOrderHistories({ url }, tokenIn(text));
       if (histories.length === 0) throw new StartError('There is no such order.');
       for (const history of histories) print(json ? snakeCased(history) : describeOrder(history));
     }),
@@ -118,6 +118,22 @@ program
     }),
   );
 
+program
+  .command('release')
+  .description('Ends the claim of a payment attempt on an order. Does not undo a payment that the attempt took.')
+  .argument('<ORDER_TOKEN>', 'the payment link of the order, or its order_token')
+  .addOption(actorOption())
+  .action((text: string, { as: actor }: { as?: string }) =>
+    withDatabase(async (url) => {
+      const outcome = await releasePayment({ url, actor }, tokenIn(text));
+      if (outcome.kind === 'unknown') throw new StartError('There is no such order.');
+      if (outcome.kind === 'unclaimed') throw new StartError('No payment is in progress for this order.');
+      const { attemptId, orderId } = outcome;
+      print(`Ended the payment attempt ${attemptId}. The order ${orderId} is no longer claimed.`);
+      print('If the attempt took money, the checkout system must still record it, or refund it.');
+    }),
+  );
+
 interface EraseFlags {
   readonly email?: string;
   readonly before?: Date;
@@ -154,6 +170,11 @@ program
   });
 
 if (import.meta.main) await run(() => program.parseAsync());
+
+/** Returns the token in a payment link, and any other text unchanged. The database stores only the tokens. */
+function tokenIn(text: string): string {
+  return text.replace(/^.*\/payment\//, '');
+}
 
 /**
  * Writes the lines to a file and returns their number. The file has a temporary name until it is complete and on disk,

@@ -113,6 +113,27 @@ test('show prints that a payment is in progress', async () => {
   expect((await orders('show', 'claimed')).stdout).toMatch(/^in progress until \d{4}-.* UTC$/m);
 });
 
+test('release ends a claim, so that the order can be cancelled and the attempt cannot claim it again', async () => {
+  const { order_token, payment_link } = await createOrder(gateway, 'released');
+  const start = () =>
+    postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', { order_token, attempt_id: 'a-1' });
+  expect((await start()).status).toBe(200);
+  expect((await orders('release', payment_link, '--as', 'alice')).stdout).toMatch(/attempt a-1\b.* order released\b/);
+  expect(await (await start()).json()).toMatchObject({ message: expect.stringMatching(/ended/) });
+  expect((await callJson(gateway, 'POST', '/order/released/cancel')).status).toBe(200);
+  const entries = "select actor, client_id, details from audit_log where action = 'orders.release'";
+  const details = { order_id: 'released', attempt_id: 'a-1', checkout: gateway.checkout.credentials.clientId };
+  const entry = { actor: 'alice', client_id: gateway.credentials.clientId, details };
+  expect(await runQuery(gateway.databaseUrl, entries)).toEqual([entry]);
+  for (const [token, reason] of [
+    [order_token, 'No payment is in progress for this order.'],
+    ['0'.repeat(32), 'There is no such order.'],
+  ] as const) {
+    expect(await orders('release', token)).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });
+  }
+  expect(await runQuery(gateway.databaseUrl, entries)).toEqual([entry]);
+});
+
 test('export writes an empty file for a range without orders', async () => {
   const file = join(await temporaryFolder(), 'none.ndjson');
   const range = ['--from', '2019-01-01T00:00:00Z', '--before', '2020-01-01T00:00:00Z'];

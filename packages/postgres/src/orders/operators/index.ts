@@ -2,4 +2,5 @@ export { countErasableOrders, type ErasureTarget, eraseOrders } from './erase-or
 export { exportOrders, importOrders } from './order-archive.ts';
 export { findOrderHistories, type OrderHistory } from './order-history.ts';
 export { listRefusedPayments } from './refused-payments.ts';
+export { releasePayment } from './release-payment.ts';
 export { type ScannedOrder, type StoredEvent, scanEvents, scanOrders } from './scan.ts';

@@ -1,0 +1,46 @@
+import { transitions } from '@order-gateway/domain/orders';
+import { and, eq, sql } from 'drizzle-orm';
+import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
+import { type DatabaseOptions, withConnection } from '../../connections/client.ts';
+import { accounts, endedNow, isLeaseLive, orders } from '../../schema.ts';
+
+/**
+ * Ends the claim of the payment attempt that holds the order of a payment link, so that the attempt can't claim it
+ * again, and records this in the audit log. Returns `unknown` if there is no such order, and `unclaimed` if no attempt
+ * holds it. Rejects with an error that contains no values.
+ */
+export function releasePayment(
+  { url, actor = systemActor() }: Pick<DatabaseOptions, 'url'> & { readonly actor?: string | undefined },
+  orderToken: string,
+) {
+  return withConnection({ url, applicationName: 'order-gateway orders' }, async ({ db, run }) => {
+    const [order] = await run(() =>
+      db
+        .select({ merchantId: orders.merchantId, orderId: orders.order_id, clientId: accounts.clientId })
+        .from(orders)
+        .innerJoin(accounts, eq(accounts.id, orders.merchantId))
+        .where(eq(orders.orderToken, orderToken))
+        .execute(),
+    );
+    if (order === undefined) return { kind: 'unknown' } as const;
+    const { merchantId, orderId, clientId } = order;
+    const release = db
+      .update(orders)
+      .set(endedNow)
+      .where(
+        and(
+          eq(orders.merchantId, merchantId),
+          eq(orders.order_id, orderId),
+          eq(orders.orderStatus, transitions.pay.from),
+          isLeaseLive,
+        ),
+      )
+      .returning({ attempt_id: orders.leaseAttemptId, checkout_id: orders.leaseCheckoutId });
+    const action = { name: 'orders.release', actor, clientId, details: { order_id: orderId } };
+    const details = sql`(select jsonb_build_object('attempt_id', lease_attempt_id,
+      'checkout', (select client_id from ${accounts} where id = lease_checkout_id)) from acted)`;
+    const [released] = await run(() => runRecorded<{ lease_attempt_id: string }>(db, release, action, { details }));
+    if (released === undefined) return { kind: 'unclaimed' } as const;
+    return { kind: 'released', orderId, attemptId: released.lease_attempt_id } as const;
+  });
+}
