@@ -167,7 +167,8 @@ test('an order is created even if an existing order in its batch cannot be read'
     store.create(sampleOrder(merchantId, { order_id: 'there' }), enoughMs),
     store.create(sampleOrder(merchantId, { order_id: 'new' }), enoughMs),
   ]);
-  expect(outcomes).toEqual([expect.stringContaining('permission denied for table orders'), 'created']);
+  // A missing privilege is the operator's to grant: the order can be sent again.
+  expect(outcomes).toEqual(['unavailable', 'created']);
 });
 
 test('an order counts as created only if its own row is returned, even if the database sends an extra response', async () => {
