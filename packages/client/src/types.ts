@@ -259,6 +259,8 @@ interface BrandTexts {
   readonly support_url?: string | undefined;
   readonly terms_url?: string | undefined;
   readonly privacy_url?: string | undefined;
+  /** How customers can pay without the Pay button: text with line breaks, at most 1,000 characters. */
+  readonly payment_instructions?: string | undefined;
 }
 
 /** An invalid field of an order, or an invalid parameter. */

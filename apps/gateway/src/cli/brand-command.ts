@@ -13,6 +13,7 @@ const textOptions = {
   support_url: 'where customers find help',
   terms_url: 'the terms of the merchant',
   privacy_url: 'the privacy policy of the merchant',
+  payment_instructions: 'how to pay without a checkout, such as a bank account',
 } as const;
 
 type BrandOptions = { readonly logo?: string; readonly json?: true } & Readonly<Record<string, string | undefined>>;
@@ -41,7 +42,7 @@ export function addBrandCommand(program: Command, openOperator: OpenOperator, pr
         : await operator.call<BrandResponse>(BrandService.method.getBrand, clientId);
       if (json) return print(JSON.stringify(brand));
       for (const [name, value] of Object.entries(brand)) {
-        print(`${name.replace('_', ' ').toUpperCase().padEnd(15)}${value ?? 'none'}`);
+        print(`${name.replace('_', ' ').toUpperCase().padEnd(22)}${value ?? 'none'}`);
       }
     }, actorOf(program));
   });

@@ -34,7 +34,10 @@ async function brandPage(visit: Visit, failure?: Failure): Promise<Response> {
 ${problem === '' ? '' : html`<p class="error" role="alert">${problem}</p>`}
 <form class="card" method="post" enctype="multipart/form-data" action="${link(path)}">${formToken}
 <div class="fields">
-${brandFieldNames.map((name) => fieldOf({ name, label: texts[name], value: form.get(name) ?? brand[name], errors }))}
+${brandFieldNames.map((name) => {
+  const look = name === 'payment_instructions' ? ({ type: 'multiline', isWide: true } as const) : undefined;
+  return fieldOf({ name, label: texts[name], value: form.get(name) ?? brand[name], errors, ...look });
+})}
 ${fieldOf({ name: 'logo', label: logoLabel, type: 'file', errors, isWide: true })}
 <div class="wide">${logo}</div>
 </div>
@@ -45,7 +48,8 @@ ${fieldOf({ name: 'logo', label: logoLabel, type: 'file', errors, isWide: true }
 
 async function updateBrand(visit: Visit): Promise<Response> {
   const { form, files } = visit;
-  const fields = Object.fromEntries(brandFieldNames.map((name) => [name, form.get(name) ?? undefined]));
+  // Browsers send line breaks as CR LF, which would count twice.
+  const fields = Object.fromEntries(brandFieldNames.map((name) => [name, form.get(name)?.replaceAll('\r\n', '\n')]));
   const logo = form.has('remove_logo') ? '' : files.get('logo');
   const updated = await visit.perform(method.updateBrand, { ...fields, logo });
   return updated.ok ? redirect(path) : brandPage(visit, updated.failure);

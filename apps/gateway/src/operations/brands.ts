@@ -76,5 +76,6 @@ export function brandResponse({ logo, color, ...texts }: Brand, baseUrl: BaseUrl
     support_url: texts.support_url ?? undefined,
     terms_url: texts.terms_url ?? undefined,
     privacy_url: texts.privacy_url ?? undefined,
+    payment_instructions: texts.payment_instructions ?? undefined,
   };
 }

@@ -109,7 +109,8 @@ test('no name changes the structure of the icon', async () => {
 
 test('no text of a brand changes the structure of the page', async () => {
   const skeletonOfBrand = async (text: string) => {
-    const brand = { ...noBrand, support_email: text, support_url: text, terms_url: text, privacy_url: text };
+    const links = { support_email: text, support_url: text, terms_url: text, privacy_url: text };
+    const brand = { ...noBrand, ...links, payment_instructions: text };
     return skeletonOf(
       await paymentPage(fixed, { order: orderWith({}), merchant: { ...merchantNamed('x'), brand } }, 'en'),
     );

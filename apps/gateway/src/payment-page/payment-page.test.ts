@@ -1,4 +1,4 @@
-import { type AccountId, type MerchantMode, merchantModes } from '@order-gateway/domain/accounts';
+import { type AccountId, type MerchantMode, merchantModes, noBrand } from '@order-gateway/domain/accounts';
 import { type BaseUrl, parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
 import type { AmountHundredths } from '@order-gateway/domain/money';
 import { type LinkedOrder, type Order, type OrderStatus, orderStatuses } from '@order-gateway/domain/orders';
@@ -285,6 +285,46 @@ describe.each(pageLanguages)('the page in %s of an order with a refused payment'
       refused_payments: [{ payment_id: 'less', amount: 1249.49, code: 'payment_mismatch' }],
     });
     expect(await paymentPage(withCheckout, linkTo('UN_PAID', 'live'), language)).not.toContain('class="owed"');
+  });
+});
+
+describe.each(pageLanguages)('the page in %s of a merchant with payment instructions', (language) => {
+  const texts = pageTexts[language];
+  const payment_instructions = 'Transfer to\nDE75 5121 0800 1245 1261 99';
+  const shown = `<p class="note"><bdi>${payment_instructions}</bdi></p>`;
+  const linkWith = (status: OrderStatus, mode: MerchantMode, order: Partial<Order> = {}): LinkedOrder => {
+    const link = linkTo(status, mode);
+    const brand = { ...noBrand, payment_instructions };
+    return { order: { ...link.order, ...order }, merchant: { ...link.merchant, brand } };
+  };
+
+  test('shows them in place of a Pay button, and otherwise folded', async () => {
+    const unfolded = await paymentPage(deps, linkWith('UN_PAID', 'live'), language);
+    expect(unfolded).toContain(`<div><p class="label">${texts.howToPay}</p>${shown}</div>`);
+    expect(unfolded).not.toContain(texts.notPayableHere.replace('{merchant}', '<bdi>Shop</bdi>'));
+    for (const [pageDeps, mode] of [
+      [withCheckout, 'live'],
+      [deps, 'test'],
+    ] as const) {
+      const page = await paymentPage(pageDeps, linkWith('UN_PAID', mode), language);
+      expect(page).toContain(`<details><summary>${texts.otherWays}</summary>${shown}</details>`);
+      expect(page).not.toContain(`>${texts.howToPay}<`);
+    }
+  });
+
+  test('shows them only while a payment may start', async () => {
+    const lease = { checkoutId: 2 as AccountId, attemptId: 'a-1', endsAtMs: expiresAtMs, isLive: true };
+    const { order, merchant } = linkWith('UN_PAID', 'live');
+    const closed = [
+      ...(['PAID', 'EXPIRED', 'CANCELLED'] as const).map((status) => linkWith(status, 'live')),
+      linkWith('UN_PAID', 'live', { lease }),
+      { order, merchant: { ...merchant, isDisabled: true } },
+    ];
+    for (const link of closed) {
+      for (const pageDeps of [deps, withCheckout]) {
+        expect(await paymentPage(pageDeps, link, language)).not.toContain('DE75');
+      }
+    }
   });
 });
 

@@ -148,6 +148,7 @@ export function paymentPage(
   const sentence = isSentenceShown ? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>` : '';
   const payAction = payActionOf(deps, link, texts, amount, chosen);
   const brand = merchant.brand ?? noBrand;
+  const instructions = mayBePaid(link) ? brand.payment_instructions : null;
   const back = returnLink(deps, link);
   // What the customer needs in order to pay comes first, so that a small phone shows the button without scrolling.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
@@ -165,7 +166,8 @@ ${timeMs === null ? '' : timeLine(timeLabel, timeMs, deps.now(), locale)}
 ${isOwed ? html`<p class="owed">${withValue(texts.owedText, merchant.name)}</p>` : ''}
 <div class="actions">
 ${isInProgress(link) ? html`<p>${texts.inProgressText}</p>` : ''}
-${payAction ?? (isInProgress(link) ? html`<p>${texts.finishText}</p>` : sentence)}
+${payAction ?? (isInProgress(link) ? html`<p>${texts.finishText}</p>` : (instructionsOf(instructions, texts) ?? sentence))}
+${payAction === undefined ? '' : otherWaysOf(instructions, texts)}
 <a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
 </div>
 ${payAction === undefined ? '' : scanBlock(deps, link, texts)}
@@ -248,6 +250,18 @@ function legalLinks({ terms_url, privacy_url }: Brand, texts: PageTexts): Html |
 function monogramOf(name: string): string {
   const [letter = [...name][0]] = /[\p{L}\p{N}]/u.exec(name) ?? [];
   return letter?.toUpperCase() ?? '';
+}
+
+/** Renders how to pay, on a page without a Pay button. */
+function instructionsOf(instructions: string | null, texts: PageTexts): Html | undefined {
+  if (instructions === null) return undefined;
+  return html`<div><p class="label">${texts.howToPay}</p><p class="note"><bdi>${instructions}</bdi></p></div>`;
+}
+
+/** Renders how to pay without the Pay button, folded below it. */
+function otherWaysOf(instructions: string | null, texts: PageTexts): Html | '' {
+  if (instructions === null) return '';
+  return html`<details><summary>${texts.otherWays}</summary><p class="note"><bdi>${instructions}</bdi></p></details>`;
 }
 
 /** Renders the note. A long note is folded after its beginning, so that the button stays on the screen. */

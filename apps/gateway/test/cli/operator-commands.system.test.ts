@@ -240,8 +240,8 @@ test('brand prints the brand as the API returns it, and the audit log names the 
   const logo = join(folder.path, 'logo.png');
   await writeFile(logo, pngOf(8, 4));
   const changed = await merchant(['brand', clientId, '--color', '#0b5fff', '--logo', logo, '--as', 'Ann']);
-  expect(changed.output).toMatch(/^LOGO URL {7}https:\/\/pay\.example\/logos\/[\w-]{43}\.png\nCOLOR {10}#0b5fff\n/);
-  expect(changed.output).toContain('\nSUPPORT EMAIL  none\n');
+  expect(changed.output).toMatch(/^LOGO URL {14}https:\/\/pay\.example\/logos\/[\w-]{43}\.png\nCOLOR {17}#0b5fff\n/);
+  expect(changed.output).toContain('\nSUPPORT EMAIL         none\n');
   const removed = await merchant(['brand', clientId, '--logo', 'none', '--json']);
   expect(JSON.parse(removed.output)).toEqual({ color: '#0b5fff' });
   expect(await merchant(['brand', clientId, '--json'])).toEqual(removed);

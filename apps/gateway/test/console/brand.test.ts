@@ -42,8 +42,11 @@ test('the form changes the brand and its logo, and removes the logo', async () =
   expect(await brand()).toEqual({ color: '#0b5fff', logo_url: expect.any(String) });
   expect((await send(visitor, { color: '#0b5fff', remove_logo: '1' })).status).toBe(303);
   expect(await brand()).toEqual({ color: '#0b5fff' });
+  expect((await send(visitor, { payment_instructions: 'Pay at\r\nthe counter' })).status).toBe(303);
+  expect(await brand()).toMatchObject({ payment_instructions: 'Pay at\nthe counter' });
+  expect((await visitor.get('/brand')).text).toContain('>\nPay at\nthe counter</textarea>');
   const entries = await auditLogOf(shop, 'brand');
-  expect(entries).toHaveLength(3);
+  expect(entries).toHaveLength(4);
   for (const { actor, details } of entries) {
     expect([actor, details]).toEqual(['console:Ada', expect.objectContaining({ role: 'manage' })]);
   }

@@ -16,6 +16,7 @@ const links = {
   support_url: 'https://shop.example/help',
   terms_url: 'https://shop.example/terms',
   privacy_url: 'https://shop.example/privacy',
+  payment_instructions: 'Transfer to\nDE75 5121 0800 1245 1261 99',
 };
 
 test('the payment page shows the brand: logo, colour, icon, support and legal links, and no amount in its preview', async () => {
@@ -35,6 +36,7 @@ test('the payment page shows the brand: logo, colour, icon, support and legal li
     `<meta property="og:image" content="${logo_url}">`,
     '--accent:#0b5fff',
     'href="mailto:help@shop.example"',
+    `<bdi>${links.payment_instructions}</bdi>`,
     ...[links.support_url, links.terms_url, links.privacy_url].map((url) => `href="${url}"`),
   ]) {
     expect(page).toContain(part);

@@ -8,6 +8,18 @@ test('parseBrand returns the texts that were sent, including empty ones', () => 
   });
 });
 
+test('payment instructions are a text with line breaks of up to 1,000 characters', () => {
+  const payment_instructions = `Transfer to\n${'😀'.repeat(988)}`;
+  expect(parseBrand({ payment_instructions })).toEqual({ ok: true, value: { payment_instructions } });
+  for (const [text, code] of [
+    [`${payment_instructions}x`, 'too_long'],
+    ['\u0000', 'bad_characters'],
+  ]) {
+    const failure = [{ field: 'payment_instructions', code }];
+    expect(parseBrand({ payment_instructions: text })).toMatchObject({ failure });
+  }
+});
+
 test('parseBrand returns an error for every invalid text', () => {
   const failure = [
     { field: 'color', code: 'wrong_type' },

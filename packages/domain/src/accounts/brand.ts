@@ -1,5 +1,12 @@
 import { checkField } from '../requests/check-field.ts';
-import { emailRule, type FieldError, patternFormat, type TextRule, urlRule } from '../requests/field-rules.ts';
+import {
+  emailRule,
+  type FieldError,
+  patternFormat,
+  type TextRule,
+  textRule,
+  urlRule,
+} from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** The formats of a logo. */
@@ -22,7 +29,14 @@ export interface Logo {
 export const logoLimits = { bytes: 262_144, pixels: 2_000 } as const;
 
 /** The names of the texts of a brand. */
-export const brandFieldNames = ['color', 'support_email', 'support_url', 'terms_url', 'privacy_url'] as const;
+export const brandFieldNames = [
+  'color',
+  'support_email',
+  'support_url',
+  'terms_url',
+  'privacy_url',
+  'payment_instructions',
+] as const;
 
 /** One of {@link brandFieldNames}. */
 export type BrandFieldName = (typeof brandFieldNames)[number];
@@ -40,6 +54,7 @@ export const noBrand: Brand = {
   support_url: null,
   terms_url: null,
   privacy_url: null,
+  payment_instructions: null,
 };
 
 /** The texts to change. An empty text removes the stored one, and an absent text leaves it unchanged. */
@@ -85,6 +100,7 @@ export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
   support_url: optionalUrl,
   terms_url: optionalUrl,
   privacy_url: optionalUrl,
+  payment_instructions: textRule(1_000, { required: false, multiline: true }),
 };
 
 /** Checks the texts of a brand. Returns the texts that were sent, or an error for each invalid one. */
