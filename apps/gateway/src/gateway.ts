@@ -136,6 +136,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const deliveries = openWebhookDeliveries(database);
   observeHealth(metrics.meter, {
     isReady: deps.readiness.isReady,
+    clockOffsetMs: deps.readiness.clockOffsetMs,
     webhookHealth: deliveries.readHealth,
     certificateExpiry: tls?.expiry,
   });
@@ -174,6 +175,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
         meter: metrics.meter,
       });
     }
+    // Logs a wrong clock now, even if nothing requests health checks.
+    await deps.readiness.isReady();
     /**
      * Fails health checks and continues to accept requests for the drain delay. Then stops listening, lets calls in
      * flight finish, and closes the connections to the database.

@@ -180,6 +180,12 @@ export const readinessCheckEveryMs = 1_000;
 export const readinessCheckTimeoutMs = 2_000;
 
 /**
+ * The clock of a process is wrong if it differs from the database's by more than this. Clocks that are synchronized
+ * differ by milliseconds, and a leap second that only one of them applies makes one second.
+ */
+export const clockToleranceMs = 2_000;
+
+/**
  * How often the files of the TLS certificate are read again. Certificates are renewed weeks before they expire, so a
  * shorter interval would gain nothing. A longer one would delay the error for an invalid file.
  */

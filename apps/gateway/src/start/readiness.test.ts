@@ -1,29 +1,32 @@
+import type { WriteCheckResult } from '@order-gateway/postgres/connections';
 import { afterEach, expect, test, vi } from 'vitest';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
-import { readinessCheckEveryMs, readinessCheckTimeoutMs } from '../limits.ts';
+import { clockToleranceMs, readinessCheckEveryMs, readinessCheckTimeoutMs } from '../limits.ts';
 import { createReadiness } from './readiness.ts';
+
+const rightClock = { clockOffsetMs: 0 };
 
 afterEach(() => void vi.useRealTimers());
 
 /** Creates a readiness check. The test settles its database checks and advances its timers. */
 function setUp() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const checks: PromiseWithResolvers<void>[] = [];
-  const { logger, outages } = createMemoryLogger();
+  const checks: PromiseWithResolvers<WriteCheckResult>[] = [];
+  const { logger, outages, errors } = createMemoryLogger();
   const check = () => {
-    const running = Promise.withResolvers<void>();
+    const running = Promise.withResolvers<WriteCheckResult>();
     checks.push(running);
     return running.promise;
   };
   const lines = () => outages.map(({ msg, reason }) => [msg, reason]);
-  return { ...createReadiness({ check, logger }), checks, lines };
+  return { ...createReadiness({ check, logger }), checks, lines, errors };
 }
 
 test('calls at the same time or shortly afterwards share one check, and a later call starts another', async () => {
   const { isReady, checks } = setUp();
   const first = Promise.all(Array.from({ length: 50 }, isReady));
   expect(checks).toHaveLength(1);
-  checks[0]?.resolve();
+  checks[0]?.resolve(rightClock);
   expect(new Set(await first)).toEqual(new Set([true]));
   await vi.advanceTimersByTimeAsync(readinessCheckEveryMs - 1);
   expect(await isReady()).toBe(true);
@@ -38,11 +41,29 @@ test('each loss of readiness is logged once, with its first reason', async () =>
   const { isReady, checks, lines } = setUp();
   for (const reason of [undefined, 'locked', 'locked', 'read-only', undefined, undefined]) {
     const ready = isReady();
-    if (reason === undefined) checks.at(-1)?.resolve();
+    if (reason === undefined) checks.at(-1)?.resolve(rightClock);
     else checks.at(-1)?.reject(new Error(reason));
     expect(await ready).toBe(reason === undefined);
     await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
   }
+  expect(lines()).toEqual([['not ready for orders', 'locked']]);
+});
+
+test('a wrong clock is logged once and shown, but the process stays ready', async () => {
+  const { isReady, clockOffsetMs, checks, errors, lines } = setUp();
+  const behind = -clockToleranceMs - 1;
+  for (const offset of [clockToleranceMs, behind, behind, 0, undefined, 3_600_000]) {
+    const ready = isReady();
+    if (offset === undefined) checks.at(-1)?.reject(new Error('locked'));
+    else checks.at(-1)?.resolve({ clockOffsetMs: offset });
+    expect([await ready, await clockOffsetMs()]).toEqual([offset !== undefined, offset]);
+    await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
+  }
+  const line = { level: 'error', msg: 'the clock is wrong' };
+  expect(errors).toMatchObject([
+    { ...line, clock_offset_ms: behind },
+    { ...line, clock_offset_ms: 3_600_000 },
+  ]);
   expect(lines()).toEqual([['not ready for orders', 'locked']]);
 });
 
@@ -57,7 +78,7 @@ test('a check that exceeds its time limit means not ready, and no second check s
   expect(checks).toHaveLength(1);
   expect(lines()).toEqual([['not ready for orders', 'no response in 2000 ms']]);
   const ready = isReady();
-  checks[0]?.resolve();
+  checks[0]?.resolve(rightClock);
   expect(await ready).toBe(true);
 });
 
@@ -65,7 +86,7 @@ test('after a drain, the process is not ready, even for a call that was waiting 
   const { isReady, drain, checks } = setUp();
   const waiting = isReady();
   drain();
-  checks[0]?.resolve();
+  checks[0]?.resolve(rightClock);
   expect([await waiting, await isReady()]).toEqual([false, false]);
 });
 
@@ -73,6 +94,7 @@ test('a watch yields each change once, including a drain, and ends with its sign
   const results = [true, true, false, true];
   const check = async () => {
     if (results.shift() === false) throw new Error('locked');
+    return rightClock;
   };
   const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 5);
   const watching = new AbortController();
@@ -88,7 +110,7 @@ test('a watch yields each change once, including a drain, and ends with its sign
 });
 
 test('a watch yields a drain that begins between two of its reads', async () => {
-  const readiness = createReadiness({ check: async () => {}, logger: createMemoryLogger().logger });
+  const readiness = createReadiness({ check: async () => rightClock, logger: createMemoryLogger().logger });
   const watching = new AbortController();
   const watch = readiness.watch(watching.signal);
   expect(await watch.next()).toEqual({ done: false, value: true });

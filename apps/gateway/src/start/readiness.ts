@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { WriteCheckResult } from '@order-gateway/postgres/connections';
 import type { Logger } from '@order-gateway/runtime/logger';
-import { readinessCheckEveryMs, readinessCheckTimeoutMs } from '../limits.ts';
+import { clockToleranceMs, readinessCheckEveryMs, readinessCheckTimeoutMs } from '../limits.ts';
 import { settledWithin } from '../settled-within.ts';
 
 export type Readiness = ReturnType<typeof createReadiness>;
@@ -8,22 +9,39 @@ export type Readiness = ReturnType<typeof createReadiness>;
 /**
  * Creates the readiness check, which the health checks of both ports share. It decides whether this process should get
  * new calls. `check` rejects with the reason if orders can't be stored now. Only one check runs at a time, and at most
- * one every `checkEveryMs`. Each change is logged.
+ * one every `checkEveryMs`. Each change is logged, and so is each change between a right and a wrong clock. A wrong clock
+ * does not make the process unready, because the clocks of all processes may be wrong together.
  */
 export function createReadiness(
-  { check, logger }: { readonly check: () => Promise<void>; readonly logger: Logger },
+  { check, logger }: { readonly check: () => Promise<WriteCheckResult>; readonly logger: Logger },
   checkEveryMs = readinessCheckEveryMs,
 ) {
   const draining = new AbortController();
   let shared: Promise<boolean> | undefined;
   let running: Promise<string | undefined> | undefined;
   let wasReady = true;
+  let clockOffsetMs: number | undefined;
+  let wasClockRight = true;
+
+  const compareClock = (result: WriteCheckResult) => {
+    clockOffsetMs = Math.round(result.clockOffsetMs);
+    const isRight = Math.abs(clockOffsetMs) <= clockToleranceMs;
+    if (isRight && !wasClockRight) logger.info('the clock agrees with the database again');
+    if (!isRight && wasClockRight) logger.error({ clock_offset_ms: clockOffsetMs }, 'the clock is wrong');
+    wasClockRight = isRight;
+  };
 
   /** Resolves with the reason why orders can't be stored; `undefined` if they can. */
   const runCheck = () => {
     running ??= check()
-      .then(() => undefined)
-      .catch((error: Error) => error.message)
+      .then((result) => {
+        compareClock(result);
+        return undefined;
+      })
+      .catch((error: Error) => {
+        clockOffsetMs = undefined;
+        return error.message;
+      })
       .finally(() => {
         running = undefined;
       });
@@ -53,6 +71,14 @@ export function createReadiness(
 
   return {
     isReady,
+    /**
+     * Resolves to how far the clock of this process is ahead of the database's, in milliseconds; negative if it is
+     * behind, `undefined` if the latest check failed.
+     */
+    async clockOffsetMs(): Promise<number | undefined> {
+      await isReady();
+      return clockOffsetMs;
+    },
     /** Yields the current result of `isReady` and then each change, until the signal aborts. */
     async *watch(signal: AbortSignal): AsyncGenerator<boolean, void> {
       const changing = AbortSignal.any([signal, draining.signal]);

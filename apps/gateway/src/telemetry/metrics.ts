@@ -125,6 +125,8 @@ function recordEventLoopDelay(meter: Meter): void {
 /** The health of a gateway, which each scrape reads. */
 interface Health {
   isReady(): Promise<boolean>;
+  /** How far the clock of the process is ahead of the database's; `undefined` if that is not known. */
+  clockOffsetMs(): Promise<number | undefined>;
   /** The state of all webhooks; `undefined` if the database does not respond. */
   webhookHealth(): Promise<WebhookHealth | undefined>;
   /** When the certificate of both ports expires; absent without TLS. */
@@ -135,13 +137,24 @@ interface Health {
  * Adds gauges of the gateway's health. They are read at each scrape, because a gateway that is not ready gets no calls
  * that could update them.
  */
-export function observeHealth(meter: Meter, { isReady, webhookHealth, certificateExpiry }: Health): void {
+export function observeHealth(
+  meter: Meter,
+  { isReady, clockOffsetMs, webhookHealth, certificateExpiry }: Health,
+): void {
   const addGauge = (name: string, description: string, read: () => Promise<number | undefined>) =>
     meter.createObservableGauge(name, { description }).addCallback(async (result) => {
       const value = await settledWithin(readinessCheckTimeoutMs, read());
       if (typeof value === 'number') result.observe(value);
     });
   addGauge('order_gateway.ready', '1 if orders can be stored now, else 0', async () => Number(await isReady()));
+  addGauge(
+    'order_gateway.clock.offset.seconds',
+    "How far the clock of the process is ahead of the database's; negative: behind",
+    async () => {
+      const offsetMs = await clockOffsetMs();
+      return offsetMs && offsetMs / 1_000;
+    },
+  );
   const overdue = meter.createObservableGauge('order_gateway.webhook.overdue.seconds', {
     description: 'How long the oldest webhook to a working endpoint has been due',
   });

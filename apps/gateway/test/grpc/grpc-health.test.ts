@@ -38,6 +38,7 @@ beforeEach(() => {
 async function serve(options: ServerOptions = {}) {
   const check = async () => {
     if (!isReachable) throw new Error('the database is unavailable');
+    return { clockOffsetMs: 0 };
   };
   const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 10);
   const running = await runGrpcServer({ readiness, ...options });

@@ -72,7 +72,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     findLogo: async () => ({ kind: 'unknown' }),
     pageWatch: createPageWatch(store.findForPage, logger),
     eventWatch: createEventWatch(async () => new Set(), logger),
-    readiness: createReadiness({ check: async () => {}, logger }),
+    readiness: createReadiness({ check: async () => ({ clockOffsetMs: 0 }), logger }),
     logger,
     recordCall: () => {},
     callLog: createCallLog(logger),

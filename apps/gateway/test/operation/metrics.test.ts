@@ -33,6 +33,7 @@ test('exports metrics of readiness, overdue webhooks, database connections, back
   const scraped = await scrape(gateway);
   const value = (series: string) => Number(scraped.match(new RegExp(`^${series} (\\S+)$`, 'm'))?.[1]);
   expect(value('order_gateway_ready')).toBe(1);
+  expect(value('order_gateway_clock_offset_seconds')).toBe(0);
   expect(value('order_gateway_webhook_overdue_seconds')).toBe(0);
   expect(value('order_gateway_webhook_endpoints{state="working"}')).toBe(0);
   expect(value('order_gateway_webhook_endpoints{state="failing"}')).toBe(0);

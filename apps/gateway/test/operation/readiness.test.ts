@@ -1,6 +1,6 @@
 import postgres from 'postgres';
-import { expect, onTestFinished, test } from 'vitest';
-import { runGateway } from '../helpers/running-gateway.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { runGateway, scrape } from '../helpers/running-gateway.ts';
 
 test('the gateway is not ready while the table of orders is locked, and logs this once, with the reason', async () => {
   const gateway = await runGateway();
@@ -17,4 +17,16 @@ test('the gateway is not ready while the table of orders is locked, and logs thi
   // Becoming ready again is not an error. A background job that waited for the lock may have logged a separate error.
   const notReady = gateway.outages.filter(({ msg }) => msg === 'not ready for orders');
   expect(notReady).toMatchObject([{ level: 'error', reason }]);
+});
+
+test('a gateway whose clock is an hour ahead logs it at its start and shows it in its metrics, but is ready', async () => {
+  const { now } = Date;
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const gateway = await runGateway();
+  expect(gateway.errors).toMatchObject([{ level: 'error', msg: 'the clock is wrong' }]);
+  expect(gateway.errors[0]?.clock_offset_ms).toBeGreaterThan(3_500_000);
+  const offset = /^order_gateway_clock_offset_seconds (\S+)$/m.exec(await scrape(gateway))?.[1];
+  expect(Number(offset)).toBeGreaterThan(3_500);
+  expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
 });

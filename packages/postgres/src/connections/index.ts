@@ -3,4 +3,4 @@ export { parseConnectionUrl } from './connection-url.ts';
 export { ConnectionLost, isDuplicate, redact } from './errors.ts';
 export { awaitRecovery, inspectServer } from './inspect-server.ts';
 export * from './server-probe.ts';
-export { openWriteCheck } from './write-check.ts';
+export { openWriteCheck, type WriteCheckResult } from './write-check.ts';

@@ -26,6 +26,17 @@ const storeNothing = sql.raw(`
   ) select count(*) from filler;
   select pg_logical_emit_message(true, 'order-gateway', 'ready')`);
 
+const readClock = sql`select extract(epoch from clock_timestamp())::float8 * 1000 as now`;
+
+/** What a check of a database that can store orders found. */
+export interface WriteCheckResult {
+  /**
+   * How far this process's clock is ahead of the database's, in milliseconds; negative if it is behind. The time that
+   * the check takes never counts: 0 means that the database's clock was between the start and the end of the check.
+   */
+  readonly clockOffsetMs: number;
+}
+
 /**
  * Opens a check of whether the database can store orders now. It has a separate connection, so that it delays no order.
  */
@@ -36,13 +47,23 @@ export function openWriteCheck(database: DatabaseOptions) {
      * Rejects with the reason, without SQL and values, if the database can't store orders. Completes within the
      * deadline of a statement.
      */
-    async run(): Promise<void> {
+    async run(): Promise<WriteCheckResult> {
+      const sentAt = Date.now();
       try {
-        await client.run((db) => db.execute(storeNothing));
+        const [, [clock]] = await client.run((db) =>
+          Promise.all([db.execute(storeNothing), db.execute<{ now: number }>(readClock)]),
+        );
+        // `Date.now` rounds down.
+        return { clockOffsetMs: distanceTo(clock?.now ?? sentAt, sentAt, Date.now() + 1) };
       } catch (error) {
         throw redact(error);
       }
     },
     close: client.close,
   };
+}
+
+/** Returns how far the interval from `start` to `end` is above a time; negative if it is below, 0 if it contains it. */
+function distanceTo(time: number, start: number, end: number): number {
+  return Math.max(0, start - time) + Math.min(0, end - time);
 }

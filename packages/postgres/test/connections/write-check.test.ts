@@ -1,6 +1,6 @@
 import { startTestServer } from '@order-gateway/dev-postgres/testing';
 import postgres from 'postgres';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openWriteCheck } from '../../src/connections/write-check.ts';
 import { migrateDatabase } from '../../src/migrate.ts';
 import { runQuery } from '../../testing/run-query.ts';
@@ -33,6 +33,22 @@ test('the check needs only the privileges of an insert, passes if the database c
   expect(await check(url)).toBeUndefined();
   expect(await database.sql`select from orders`).toHaveLength(0);
 });
+
+test.each([-3_600_000, 0, 3_600_000])(
+  'a clock that is %d ms ahead is reported, within the time the check takes',
+  async (aheadMs) => {
+    const { now } = Date;
+    vi.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const writeCheck = openWriteCheck({ url: database.url });
+    onTestFinished(() => writeCheck.close());
+    const startedAt = performance.now();
+    const { clockOffsetMs } = await writeCheck.run();
+    const durationMs = performance.now() - startedAt + 1;
+    expect(Math.abs(clockOffsetMs)).toBeLessThanOrEqual(Math.abs(aheadMs));
+    expect(Math.abs(clockOffsetMs - aheadMs)).toBeLessThanOrEqual(aheadMs === 0 ? 0 : durationMs);
+  },
+);
 
 test.each(['access exclusive', 'share'])('the check fails if the table is locked in %s mode', async (mode) => {
   const locking = postgres(database.url, { max: 1 });
