@@ -9,9 +9,11 @@ import { openGateway } from './gateway/gateway.ts';
 import { sendMessage } from './html/layout.ts';
 import { hookRoutes } from './pages/hooks.ts';
 import { payRoutes } from './pages/pay.ts';
+import { transferRoutes } from './pages/transfer.ts';
 import { accountReader } from './providers/accounts.ts';
 import { createProviders } from './providers/all.ts';
 import type { Fetch } from './providers/stripe/stripe.ts';
+import { openImport } from './statements/import.ts';
 import { openStore } from './store/store.ts';
 
 /** What a checkout needs. */
@@ -34,6 +36,9 @@ export interface CheckoutOptions {
 
 /** No form and no webhook of a provider is larger. */
 const bodyBytesMax = 1_048_576;
+
+/** How often transfers are reported that waited for the end of another payment. */
+const waitingEveryMs = 60_000;
 
 /** Opens a checkout, which serves its pages and continues attempts until it is closed. */
 export async function openCheckout(options: CheckoutOptions, logger: Logger) {
@@ -75,8 +80,15 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   payRoutes(app, { ...deps, advance, gatewayUrl: options.gatewayUrl });
   hookRoutes(app, { ...deps, advance });
   for (const provider of providers.values()) provider.routes?.(app, advance);
+  transferRoutes(app, deps);
   const sweep = startSweep({ ...deps, advance });
+  const statements = openImport(deps);
+  const waitingTimer = setInterval(
+    () => void statements.reportWaiting().catch((err: unknown) => logger.warn({ err }, 'transfers still wait')),
+    waitingEveryMs,
+  );
   const close = async () => {
+    clearInterval(waitingTimer);
     await Promise.all([app.close(), sweep.stop()]);
     await store.close();
   };

@@ -5,13 +5,13 @@ import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import { accountReader } from '../providers/accounts.ts';
-import type { Account, Provider } from '../providers/provider.ts';
+import type { Account, Offering } from '../providers/provider.ts';
 import { type Connection, newId, type Store } from '../store/store.ts';
 
 /** What the commands work on. */
 interface PaymentsDeps {
   readonly store: Store;
-  readonly providers: ReadonlyMap<string, Provider>;
+  readonly providers: ReadonlyMap<string, Offering>;
   /** Absent without SECRETS_KEY. */
   readonly encryption: ReturnType<typeof createEncryption<string>> | undefined;
 }

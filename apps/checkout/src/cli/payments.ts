@@ -7,27 +7,37 @@ import { createEncryption } from '@order-gateway/runtime/encryption';
 import { print } from '@order-gateway/runtime/output';
 import { messageOf, run, StartError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
-import { readConfig } from '../config.ts';
-import { createProviders } from '../providers/all.ts';
+import { type Config, credentialsOf, readConfig } from '../config.ts';
+import { openGateway } from '../gateway/gateway.ts';
+import { createProviders, offeringsOf } from '../providers/all.ts';
 import { openDatabase } from '../store/database.ts';
-import { openStore } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
 import { paymentsCommands, type ReadSecrets, type WithPayments } from './commands.ts';
+import { addStatementCommands, type WithImport } from './statement.ts';
 
-const withPayments: WithPayments = async (work) => {
+async function withStore(work: (store: Store, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
-  const keys = await findSecretsKeys(config);
   const database = await openDatabase(config);
   const store = openStore(database);
   try {
-    const providers = createProviders(store, { baseUrl: () => config.baseUrl ?? '' });
-    await work({ store, providers, encryption: keys && createEncryption<string>(keys) });
+    await work(store, config);
   } catch (error) {
     throw error instanceof StartError ? error : new StartError(`The command failed: ${messageOf(error)}`);
   } finally {
     await store.close();
     await database.close();
   }
-};
+}
+
+const withPayments: WithPayments = (work) =>
+  withStore(async (store, config) => {
+    const keys = await findSecretsKeys(config);
+    const providers = offeringsOf(createProviders(store, { baseUrl: () => config.baseUrl ?? '' }));
+    await work({ store, providers, encryption: keys && createEncryption<string>(keys) });
+  });
+
+const withImport: WithImport = (work) =>
+  withStore((store, config) => work({ store, gateway: openGateway(config.gatewayGrpcUrl, credentialsOf(config)) }));
 
 const readSecrets: ReadSecrets = async (names, file) => {
   if (file !== undefined) return linesOf(await readFile(file, 'utf8'));
@@ -50,4 +60,5 @@ const actor = `${userInfo().username}@${hostname()}`;
 
 /** `pnpm payments`. */
 export const program = paymentsCommands(withPayments, { print, readSecrets, actor });
+addStatementCommands(program, withImport, { print, actor });
 if (import.meta.main) await run(() => program.parseAsync());

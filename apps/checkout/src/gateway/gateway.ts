@@ -37,7 +37,19 @@ const startRefusals = [
 ];
 
 /** The only reasons for which a payment is given back. */
-const paymentRefusals = ['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'];
+export const paymentRefusals: readonly string[] = [
+  'order_already_paid',
+  'order_cancelled',
+  'order_expired',
+  'payment_mismatch',
+];
+
+/** A payment, with the time or the date on which the customer paid. */
+export interface Payment extends Pick<Attempt, 'orderToken' | 'attemptId' | 'amountHundredths' | 'currency'> {
+  readonly paymentId: string;
+  readonly paidAt: Date | null;
+  readonly paidOn?: string;
+}
 
 /** Opens a client of the gateway's gRPC port, which connects with the first call. */
 export function openGateway(baseUrl: string, { clientId, clientSecret }: Credentials) {
@@ -48,6 +60,16 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
   };
   const transport = createGrpcTransport({ baseUrl, interceptors: [authenticate], defaultTimeoutMs: callTimeoutMs });
   const client = createClient(CheckoutService, transport);
+  const record = ({ paidAt, paidOn, amountHundredths, currency, ...payment }: Payment, refusals: readonly string[]) =>
+    answered(
+      client.recordPayment({
+        ...payment,
+        ...(paidAt ? { paidAt: paidAt.toISOString() } : { paidOn: paidOn ?? '' }),
+        orderAmount: Number(formatAmount(amountHundredths as AmountHundredths)),
+        orderCurrency: currency,
+      }),
+      refusals,
+    );
   return {
     /** Returns the order behind a payment link; `undefined` if there is none. */
     async resolve(orderToken: string): Promise<CheckoutOrder | undefined> {
@@ -56,25 +78,32 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
     },
 
     /** Claims the order of an attempt, or extends the claim, until a number of seconds from now. */
-    start: ({ orderToken, attemptId }: Attempt, leaseSeconds: number): Promise<Answer> =>
-      answered(client.startPayment({ orderToken, attemptId, leaseSeconds }), startRefusals),
+    start: (
+      { orderToken, attemptId }: Pick<Attempt, 'orderToken' | 'attemptId'>,
+      leaseSeconds: number,
+    ): Promise<Answer> => answered(client.startPayment({ orderToken, attemptId, leaseSeconds }), startRefusals),
 
     /** Ends the claim of an attempt. An order that is gone has no claims. */
     end: ({ orderToken, attemptId }: Attempt): Promise<Answer> =>
       answered(client.endPayment({ orderToken, attemptId }), ['not_found']),
 
     /** Records the payment of an attempt, with what the provider said. */
-    record({ orderToken, attemptId, paymentId, paidAt, paidHundredths, paidCurrency }: Attempt): Promise<Answer> {
-      const payment = {
-        orderToken,
-        attemptId,
-        paymentId: paymentId ?? '',
-        paidAt: paidAt?.toISOString() ?? '',
-        orderAmount: Number(formatAmount((paidHundredths ?? 0n) as AmountHundredths)),
-        orderCurrency: paidCurrency ?? '',
-      };
-      return answered(client.recordPayment(payment), paymentRefusals);
-    },
+    record: ({ orderToken, attemptId, paymentId, paidAt, paidHundredths, paidCurrency }: Attempt): Promise<Answer> =>
+      record(
+        {
+          orderToken,
+          attemptId,
+          paymentId: paymentId ?? '',
+          paidAt,
+          amountHundredths: paidHundredths ?? 0n,
+          currency: paidCurrency ?? '',
+        },
+        paymentRefusals,
+      ),
+
+    /** Records a transfer. Codes outside {@link paymentRefusals} are for a person: the gateway stored nothing. */
+    recordTransfer: (payment: Payment): Promise<Answer> =>
+      record(payment, [...paymentRefusals, 'not_found', 'invalid_request', 'payment_id_conflict']),
   };
 }
 

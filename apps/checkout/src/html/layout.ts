@@ -25,12 +25,11 @@ export const textsOf = (locale: PageLocale): CheckoutTexts => {
 };
 
 /** A provider's page may redirect again, and Chromium checks each redirect of a form against `form-action`. */
-const policy = contentSecurityPolicy({ styles: [hashSource(paymentPageStyle)], formAction: "'self' https:" });
+const allowed = { styles: [hashSource(paymentPageStyle)], formAction: "'self' https:" };
 
 const headers = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
-  'content-security-policy': policy,
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex, nofollow',
@@ -42,16 +41,22 @@ interface Page {
   readonly body: Html;
   /** If given, the browser loads this address after so many seconds. */
   readonly refresh?: { readonly seconds: number; readonly url: string };
+  readonly script?: string;
 }
 
 /** Sends a page. */
-export async function sendPage(reply: FastifyReply, { locale, title, body, refresh }: Page): Promise<FastifyReply> {
+export async function sendPage(
+  reply: FastifyReply,
+  { locale, title, body, refresh, script }: Page,
+): Promise<FastifyReply> {
   // Without the referrer, browsers would send forms with the Origin `null`.
   const head = html`<meta name="referrer" content="same-origin">
 ${refresh === undefined ? '' : html`<meta http-equiv="refresh" content="${refresh.seconds};url=${refresh.url}">`}`;
   const language = languageOf(locale);
-  const page = await htmlPage({ language, title, styles: [paymentPageStyle], head, body });
-  return reply.headers({ ...headers, 'content-language': language }).send(page);
+  const parts = { language, title, styles: [paymentPageStyle], head, body };
+  const page = await htmlPage(script === undefined ? parts : { ...parts, script });
+  const policy = contentSecurityPolicy(script === undefined ? allowed : { ...allowed, script: hashSource(script) });
+  return reply.headers({ ...headers, 'content-security-policy': policy, 'content-language': language }).send(page);
 }
 
 /** Sends a page with a title and a sentence: an address without a payment, or an outage. */

@@ -8,6 +8,9 @@ import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
 import { orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { type Offer, offersFor } from '../providers/offers.ts';
+import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
+import { transfer } from '../providers/transfer/transfer.ts';
+import { openTransfers } from '../providers/transfer/transfers.ts';
 import type { Attempt } from '../store/store.ts';
 
 /** What the pages of customers need. */
@@ -55,6 +58,12 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       const unfinished = await store.unfinished(orderToken);
       if (offer === undefined && !chosen && unfinished?.sessionUrl) return reply.redirect(unfinished.sessionUrl, 303);
       if (offer === undefined) return reply.redirect(`/pay/${orderToken}`, 303);
+      if (offer.provider === transfer) {
+        const { merchantId, serviceOrderId } = order;
+        const reference = creditorReferenceOf(Number(serviceOrderId));
+        await openTransfers(store).choose({ reference, orderToken, merchantId });
+        return reply.redirect(`/transfer/${orderToken}`, 303);
+      }
       const attempt = await startAttempt(deps, { orderToken, order, offer, locale });
       if (attempt?.state === 'OPEN' && attempt.sessionUrl) return reply.redirect(attempt.sessionUrl, 303);
       return reply.redirect(`/pay/${orderToken}`, 303);

@@ -1,7 +1,8 @@
 import type { Store } from '../store/store.ts';
 import { createDemoProvider } from './demo/demo.ts';
-import type { Provider } from './provider.ts';
+import type { Offering, Provider } from './provider.ts';
 import { createStripeProvider, type Fetch } from './stripe/stripe.ts';
+import { transfer } from './transfer/transfer.ts';
 
 /** Creates all providers, in the order in which pages offer them. `send` replaces the network. */
 export function createProviders(
@@ -10,4 +11,9 @@ export function createProviders(
 ): ReadonlyMap<string, Provider> {
   const providers = [createStripeProvider(send), createDemoProvider(store, baseUrl)];
   return new Map(providers.map((provider) => [provider.name, provider]));
+}
+
+/** Returns all ways to pay: those with a provider, and transfers, which have none. */
+export function offeringsOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string, Offering> {
+  return new Map([...providers, [transfer.name, transfer]]);
 }

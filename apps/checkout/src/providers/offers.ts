@@ -1,13 +1,14 @@
 import { fitsMinorUnit } from '@order-gateway/domain/money';
 import { amountOf, type CheckoutOrder } from '../gateway/gateway.ts';
 import type { Store } from '../store/store.ts';
-import type { Method, Provider } from './provider.ts';
+import { offeringsOf } from './all.ts';
+import type { Method, Offering, Provider } from './provider.ts';
 
 /** A method with which an order can be paid. */
 export interface Offer {
   /** Identifies the offer in the form of the page. */
   readonly id: string;
-  readonly provider: Provider;
+  readonly provider: Offering;
   readonly connectionId: string | null;
   readonly method: Method;
 }
@@ -22,6 +23,7 @@ interface OfferDeps {
  * pays a live order, and no live key a test order.
  */
 export async function offersFor({ store, providers }: OfferDeps, order: CheckoutOrder): Promise<readonly Offer[]> {
+  const offerings = offeringsOf(providers);
   const connections = await store.connectionsOf(order.merchantId);
   const accounts = [
     ...connections.filter(({ mode }) => mode === order.mode),
@@ -32,12 +34,12 @@ export async function offersFor({ store, providers }: OfferDeps, order: Checkout
       : []),
   ];
   return accounts.flatMap(({ connectionId, provider: name }) => {
-    const provider = providers.get(name);
+    const provider = offerings.get(name);
     return (provider?.methods ?? [])
       .filter((method) => canTake(method, order))
       .map((method) => ({
         id: `${connectionId ?? name}.${method.name}`,
-        provider: provider as Provider,
+        provider: provider as Offering,
         connectionId,
         method,
       }));

@@ -59,8 +59,8 @@ export interface Session {
   readonly sessionEndsAt: Date;
 }
 
-/** A provider of payments. Each one is a folder, and a line in `all.ts`. */
-export interface Provider {
+/** A way to pay that merchants connect and customers choose. */
+export interface Offering {
   readonly name: string;
   /** Whether the provider needs a connected account. One without takes only the payments of test orders. */
   readonly hasAccounts: boolean;
@@ -69,6 +69,10 @@ export interface Provider {
   readonly secretNames?: readonly string[];
   /** Finds out which account secrets belong to. Rejects with a {@link ProviderError}. */
   identify?(secrets: Account['secrets']): Promise<Pick<Account, 'account' | 'mode'>>;
+}
+
+/** A provider of payments. Each one is a folder, and a line in `all.ts`. */
+export interface Provider extends Offering {
   /** Opens a session from which the customer returns to `backUrl`. */
   readonly open: Call<{ readonly backUrl: string }, Session>;
   /** Captures an authorised payment. */

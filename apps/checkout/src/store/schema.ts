@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import {
   bigint,
   customType,
+  date,
   index,
   integer,
   json,
@@ -9,6 +10,7 @@ import {
   pgSchema,
   text,
   timestamp,
+  unique,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 
@@ -157,6 +159,58 @@ export const demoPayments = checkout.table('demo_payments', {
   /** When the payment was, or in a few seconds will be, authorised. */
   authorisedAt: timestamptz('authorised_at'),
 });
+
+/** The orders whose customers chose a transfer. */
+export const transfers = checkout.table('transfers', {
+  /** The creditor reference, which is made from the order's service_order_id. */
+  reference: text('reference').primaryKey(),
+  orderToken: text('order_token').notNull(),
+  merchantId: text('merchant_id').notNull(),
+  createdAt: timestamptz('created_at').notNull().defaultNow(),
+});
+
+/** The statements of accounts that were read, to notice a missing one. */
+export const statements = checkout.table(
+  'statements',
+  {
+    statementId: bigint('statement_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    account: text('account').notNull(),
+    kind: text('kind', { enum: ['camt.053', 'camt.054', 'csv'] }).notNull(),
+    number: bigint('number', { mode: 'number' }),
+    writtenOn: date('written_on'),
+    readAt: timestamptz('read_at').notNull().defaultNow(),
+  },
+  (table) => [
+    unique('statements_once').on(table.account, table.kind, table.number, table.writtenOn).nullsNotDistinct(),
+  ],
+);
+
+/** The credits of statements. Names and texts of payers are not stored. */
+export const credits = checkout.table(
+  'credits',
+  {
+    creditId: bigint('credit_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    account: text('account').notNull(),
+    paymentId: text('payment_id').notNull().unique(),
+    amountHundredths: bigint('amount_hundredths', { mode: 'bigint' }).notNull(),
+    currency: text('currency').notNull(),
+    payerDigest: text('payer_digest').notNull(),
+    /** The only creditor reference in the texts. */
+    reference: text('reference'),
+    paidAt: timestamptz('paid_at'),
+    paidOn: date('paid_on').notNull(),
+    /** The order for which the credit was, or will be, reported. */
+    orderToken: text('order_token'),
+    /** LISTED is for a person, WAITING for the end of another payment, and OWED must be transferred back. */
+    state: text('state', { enum: ['LISTED', 'WAITING', 'RECORDED', 'OWED'] }).notNull(),
+    reason: text('reason'),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+  },
+  (table) => [
+    index('credits_of_account').on(table.account, table.amountHundredths, table.paidOn),
+    index('credits_waiting').on(table.creditId).where(sql`${table.state} = 'WAITING'`),
+  ],
+);
 
 /** What operators did, like the gateway's audit log. */
 export const auditLog = checkout.table('audit_log', {

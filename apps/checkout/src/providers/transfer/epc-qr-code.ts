@@ -32,7 +32,7 @@ export function epcQrContent({ name, iban, amount, reference }: TransferDetails)
 }
 
 /** Whether a transfer can be made to this name: one line, without blanks around it. */
-function isTransferName(name: string): boolean {
+export function isTransferName(name: string): boolean {
   const isLine = name === name.trim() && !/\p{C}/u.test(name);
   return isLine && name.length > 0 && Array.from(name).length <= nameLengthMax;
 }

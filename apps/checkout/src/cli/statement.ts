@@ -1,0 +1,79 @@
+import { formatAmount } from '@order-gateway/domain/money';
+import { startList } from '@order-gateway/runtime/output';
+import { StartError, UsageError } from '@order-gateway/runtime/process';
+import { type Command, Option } from 'commander';
+import { type ImportDeps, openImport } from '../statements/import.ts';
+import { StatementError } from '../statements/statement.ts';
+
+/** Opens what the import needs for a command, and closes it afterwards. */
+export type WithImport = (work: (deps: ImportDeps) => Promise<void>) => Promise<void>;
+
+interface Output {
+  readonly print: (line: string) => void;
+  readonly actor: string;
+}
+
+const reasonsHelp = `
+RECORDED: the order is paid. WAITING: another payment of the order is in
+progress, or the gateway can't be reached; the checkout tries again each minute.
+OWED: the order can't be paid by it, so the merchant owes the money. LISTED: a
+person must look at it. KNOWN: an earlier file had it. MATCHED: it would be
+recorded.`;
+
+/** Adds the commands for statements of bank accounts to `pnpm payments`. */
+export function addStatementCommands(program: Command, withImport: WithImport, { print, actor }: Output): void {
+  program
+    .command('statement')
+    .description('Reads camt.053, camt.054 or CSV files of a bank, and records the transfers that pay orders.')
+    .argument('<FILE...>', 'the files, in any order')
+    .option('--dry-run', 'change nothing, and show what would be done')
+    .addOption(new Option('--json', 'print JSON, one object per line'))
+    .addHelpText('after', reasonsHelp)
+    .action((files: readonly string[], { dryRun = false, json }: { dryRun?: boolean; json?: true }) =>
+      withImport(async (deps) => {
+        const statements = openImport(deps);
+        const columns = { STATE: 8, ENTRY: 8, DATE: 10, AMOUNT: 16, ORDER: 20, REASON: 20, PAYER: 0 };
+        const { printRow, end } = startList(columns, json, print);
+        const rejected: string[] = [];
+        const missing: string[] = [];
+        for (const file of files)
+          try {
+            for await (const item of statements.importFile(file, dryRun)) {
+              if (item.is === 'statement') {
+                missing.push(`Statement ${Number(item.number) - 1} of the account ${item.account} is missing.`);
+                continue;
+              }
+              const { credit, creditId, state, reason = '', orderId = '' } = item;
+              const amount = credit.amount === undefined ? '' : `${formatAmount(credit.amount)} ${credit.currency}`;
+              const entry = `${creditId ?? ''}`;
+              const fields = { file, state, entry, date: credit.date, amount, orderId, reason, payer: credit.payer };
+              printRow(fields, state, entry, credit.date, amount, orderId, reason, credit.payer);
+            }
+          } catch (error) {
+            if (!(error instanceof StatementError)) throw error;
+            rejected.push(`${file}: ${error.message} Nothing of this file was used.`);
+          }
+        end('The files contain no credits.');
+        if (rejected.length + missing.length > 0) throw new StartError([...rejected, ...missing].join('\n'));
+      }),
+    );
+
+  program
+    .command('assign')
+    .description('Records a listed entry of a statement as the payment of an order.')
+    .argument('<ENTRY>', 'its number in the output of `payments statement`', parseEntry)
+    .argument('<ORDER_TOKEN>', 'the last part of the payment link of the order')
+    .action((creditId: number, orderToken: string) =>
+      withImport(async (deps) => {
+        const { state, reason, orderId } = await openImport(deps).assign(creditId, orderToken, actor);
+        if (state !== 'RECORDED')
+          throw new StartError(`The entry ${creditId} was not recorded: ${state === 'OWED' ? 'owed, ' : ''}${reason}.`);
+        print(`Recorded the entry ${creditId} as the payment of the order ${orderId}.`);
+      }),
+    );
+}
+
+function parseEntry(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new UsageError('ENTRY must be a number shown by `payments statement`.');
+}

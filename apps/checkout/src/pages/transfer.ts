@@ -1,0 +1,74 @@
+import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
+import type { Html } from '@order-gateway/pages/html-page';
+import { localAmount, localDeadline } from '@order-gateway/pages/localization';
+import { negotiate } from '@order-gateway/pages/negotiate';
+import { qrCodeSvg } from '@order-gateway/pages/qr-code';
+import type { FastifyInstance } from 'fastify';
+import { html, raw } from 'hono/html';
+import type { AdvanceDeps } from '../attempts/advance.ts';
+import { amountOf, OrderStatus } from '../gateway/gateway.ts';
+import { orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
+import { epcQrContent } from '../providers/transfer/epc-qr-code.ts';
+import { inGroups } from '../providers/transfer/mod97.ts';
+import { transfer, transferAccountOf } from '../providers/transfer/transfer.ts';
+import { openTransfers } from '../providers/transfer/transfers.ts';
+
+/** Without the script, the values are selected by hand. */
+const copyScript = `for (const button of document.querySelectorAll('.copy')) {
+  if (!navigator.clipboard) continue;
+  button.hidden = false;
+  button.onclick = async () => {
+    await navigator.clipboard.writeText(button.value);
+    button.textContent = button.dataset.copied;
+  };
+}`;
+
+/** Adds the page that says how to transfer the amount of an order. */
+export function transferRoutes(app: FastifyInstance, { store, gateway, accountOf }: AdvanceDeps): void {
+  app.get<{ Params: { orderToken: string } }>('/transfer/:orderToken', async (request, reply) => {
+    const { orderToken } = request.params;
+    const order = await gateway.resolve(orderToken);
+    const { locale } = negotiate(request.headers, {
+      query: request.query,
+      customerLocale: order?.customerLocale ?? '',
+    });
+    if (order === undefined) return sendMessage(reply, locale, 'unknown');
+    if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
+    const reference = creditorReferenceOf(Number(order.serviceOrderId));
+    const connections = await store.connectionsOf(order.merchantId);
+    const connection = connections.find(({ provider }) => provider === transfer.name);
+    const chosen = await openTransfers(store).find(reference);
+    if (connection === undefined || chosen?.orderToken !== orderToken) return reply.redirect(`/pay/${orderToken}`, 303);
+    const { iban = '', name } = transferAccountOf((await accountOf(connection.connectionId)).secrets);
+    const amount: AmountHundredths = amountOf(order);
+    const texts = textsOf(locale);
+    const row = (label: string, value: string, shown: Html | string = value) =>
+      html`<div><dt>${label}</dt><dd><bdi>${shown}</bdi> <button type="button" class="copy" value="${value}" data-copied="${texts.copied}" hidden>${texts.copy}</button></dd></div>`;
+    const qr = epcQrContent({ name, iban, amount, reference });
+    const code =
+      qr === undefined
+        ? ''
+        : html`<div class="scan block"><div class="qr">${raw(qrCodeSvg(qr, 'medium'))}</div><p>${texts.transferScan}</p></div>`;
+    const expiresAtMs = order.orderExpiresAt === undefined ? undefined : Date.parse(order.orderExpiresAt);
+    const within = expiresAtMs === undefined ? undefined : localDeadline(expiresAtMs, Date.now(), locale);
+    const deadline =
+      within === undefined
+        ? ''
+        : html`<p>${texts.payWithin.replace('{duration}', () => within.duration).replace('{time}', () => within.time)}</p>`;
+    const content = html`<h2>${texts.transfer}</h2>
+<dl>
+${row(texts.accountHolder, name)}
+${row('IBAN', iban, inGroups(iban))}
+${row(texts.amount, formatAmount(amount), localAmount(amount, order.orderCurrency, locale))}
+${row(texts.reference, reference, inGroups(reference))}
+</dl>
+${code}
+${deadline}
+<p>${texts.transferTime}</p>
+<p>${texts.transferEnd.replace('{merchant}', () => order.merchantName)}</p>
+<a class="back" href="${order.returnUrl}">${texts.back.replace('{host}', () => new URL(order.returnUrl).host)}</a>`;
+    const title = texts.title.replace('{merchant}', () => order.merchantName);
+    return sendPage(reply, { locale, title, body: orderBody(order, locale, content), script: copyScript });
+  });
+}

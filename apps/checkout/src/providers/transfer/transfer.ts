@@ -1,0 +1,27 @@
+import type { Offering } from '../provider.ts';
+import { isTransferName, transferRange } from './epc-qr-code.ts';
+import { parseIban } from './iban.ts';
+
+/**
+ * SEPA transfers to a merchant's own account. The checkout cannot look at them: their payments arrive with a statement,
+ * so there is no attempt. A test order is not offered a real account.
+ */
+export const transfer: Offering = {
+  name: 'transfer',
+  hasAccounts: true,
+  methods: [
+    { name: 'transfer', decimals: (currency) => (currency === 'EUR' ? 2 : undefined), range: () => transferRange },
+  ],
+  secretNames: ['IBAN', 'Account holder'],
+  async identify(secrets) {
+    const { iban, name } = transferAccountOf(secrets);
+    if (iban === undefined) throw new Error('the IBAN is not that of an account in a SEPA country');
+    if (!isTransferName(name)) throw new Error('the name must have 1 to 70 characters, and no blanks around it');
+    return { account: iban, mode: 'live' };
+  },
+};
+
+/** Returns the account of a merchant, as it was connected. */
+export function transferAccountOf(secrets: Readonly<Record<string, string>>) {
+  return { iban: parseIban(secrets.IBAN ?? ''), name: secrets['Account holder'] ?? '' };
+}

@@ -1,0 +1,125 @@
+import { and, asc, eq, gt, gte, inArray, max, ne, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { auditLog, connections, credits, statements } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
+import type { Statement } from './statement.ts';
+
+/** A credit of a statement, as it is stored. */
+export type StoredCredit = typeof credits.$inferSelect;
+
+/** A credit that is stored if it is not known yet. */
+export type NewCredit = typeof credits.$inferInsert;
+
+/** How far apart banks write the same booking in two files. */
+const duplicateDays = 5;
+
+/** A statement before this many days has a number of an earlier year. */
+const numberDays = 100;
+
+/** Opens what the checkout stores of statements. */
+export function openCredits({ run }: Pick<Store, 'run'>) {
+  const first = async <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>) => (await run(statement))[0];
+  return {
+    /** Returns the kind of the statements that were read since the account was last connected. */
+    kindOf: async (account: string) => {
+      const connectedAt = sql`(select ${max(connections.createdAt)} from ${connections} where ${connections.account} = ${account})`;
+      const row = await first((db) =>
+        db
+          .select({ kind: statements.kind })
+          .from(statements)
+          .where(and(eq(statements.account, account), gte(statements.readAt, connectedAt)))
+          .limit(1),
+      );
+      return row?.kind;
+    },
+
+    /** Stores that a statement was read. */
+    addStatement: ({ account, kind, number, writtenOn }: Statement) =>
+      run((db) =>
+        db
+          .insert(statements)
+          .values({ account, kind, number: number ?? null, writtenOn: writtenOn ?? null })
+          .onConflictDoNothing(),
+      ),
+
+    /** Whether the statement before this one was never read, although an earlier one was. */
+    isGap: async ({ account, kind, number, writtenOn }: Statement): Promise<boolean> => {
+      if (number === undefined || number <= 1 || writtenOn === undefined) return false;
+      const row = await first((db) =>
+        db
+          .select({
+            earlier: sql<number>`count(*) filter (where ${statements.writtenOn} < ${writtenOn})`.mapWith(Number),
+            previous: sql<number>`count(*) filter (where ${statements.number} = ${number - 1})`.mapWith(Number),
+          })
+          .from(statements)
+          .where(
+            and(
+              eq(statements.account, account),
+              eq(statements.kind, kind),
+              sql`abs(${statements.writtenOn} - ${writtenOn}::date) < ${numberDays}`,
+            ),
+          ),
+      );
+      return row !== undefined && row.earlier > 0 && row.previous === 0;
+    },
+
+    /** Stores a credit unless it is known. Returns it as it is stored. */
+    async add(credit: NewCredit): Promise<StoredCredit | undefined> {
+      const added = await first((db) => db.insert(credits).values(credit).onConflictDoNothing().returning());
+      return added ?? (await this.findPayment(credit.paymentId));
+    },
+
+    /** Returns a credit by its payment_id. */
+    findPayment: (paymentId: string) =>
+      first((db) => db.select().from(credits).where(eq(credits.paymentId, paymentId))),
+
+    /** Returns a credit by its number. */
+    find: (creditId: number) => first((db) => db.select().from(credits).where(eq(credits.creditId, creditId))),
+
+    /** Whether a payment that equals a credit was reported under another payment_id. */
+    isDuplicate: async ({ account, paymentId, amountHundredths, payerDigest, reference, paidOn }: NewCredit) => {
+      const row = await first((db) =>
+        db
+          .select({ creditId: credits.creditId })
+          .from(credits)
+          .where(
+            and(
+              eq(credits.account, account),
+              eq(credits.amountHundredths, amountHundredths),
+              eq(credits.payerDigest, payerDigest),
+              eq(credits.reference, reference ?? ''),
+              sql`abs(${credits.paidOn} - ${paidOn}::date) <= ${duplicateDays}`,
+              inArray(credits.state, ['WAITING', 'RECORDED', 'OWED']),
+              ne(credits.paymentId, paymentId),
+            ),
+          )
+          .limit(1),
+      );
+      return row !== undefined;
+    },
+
+    /** Changes a credit that was not reported yet. */
+    change: (creditId: number, change: Partial<Pick<StoredCredit, 'state' | 'reason' | 'orderToken'>>) =>
+      run((db) =>
+        db
+          .update(credits)
+          .set(change)
+          .where(and(eq(credits.creditId, creditId), inArray(credits.state, ['LISTED', 'WAITING']))),
+      ),
+
+    /** Returns credits that wait for the end of another payment, oldest first. */
+    waiting: (limit: number, after = 0) =>
+      run((db) =>
+        db
+          .select()
+          .from(credits)
+          .where(and(eq(credits.state, 'WAITING'), gt(credits.creditId, after)))
+          .orderBy(asc(credits.creditId))
+          .limit(limit),
+      ),
+
+    /** Stores that a person assigned a credit to an order. */
+    logAssignment: (actor: string, merchantId: string, details: Readonly<Record<string, string>>) =>
+      run((db) => db.insert(auditLog).values({ actor, action: 'assign', merchantId, details })),
+  };
+}

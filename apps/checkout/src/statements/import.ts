@@ -1,0 +1,171 @@
+import { open } from 'node:fs/promises';
+import { messageOf } from '@order-gateway/runtime/process';
+import { amountOf, type Gateway, OrderStatus, paymentRefusals } from '../gateway/gateway.ts';
+import { openTransfers } from '../providers/transfer/transfers.ts';
+import type { Store } from '../store/store.ts';
+import { openCredits, type StoredCredit } from './credits.ts';
+import { readStatements } from './read-statements.ts';
+import { type Credit, type Statement, StatementError } from './statement.ts';
+
+/** What became of a credit: RECORDED, WAITING, OWED and LISTED as stored, KNOWN before, or MATCHED in a dry run. */
+export interface Outcome {
+  readonly is: 'outcome';
+  readonly credit: Pick<Credit, 'amount' | 'currency' | 'date' | 'payer'>;
+  /** The number of the stored credit. */
+  readonly creditId?: number | undefined;
+  readonly state: StoredCredit['state'] | 'KNOWN' | 'MATCHED';
+  readonly reason?: string | undefined;
+  readonly orderId?: string | undefined;
+}
+
+/** The state of a credit after a report, with the reason. */
+type Report = Pick<Outcome, 'state' | 'reason' | 'orderId'>;
+
+/** What the import needs. */
+export interface ImportDeps {
+  readonly store: Pick<Store, 'run'>;
+  readonly gateway: Pick<Gateway, 'resolve' | 'start' | 'recordTransfer'>;
+}
+
+/** How long an order is claimed while its transfer is recorded. */
+const claimSeconds = 60;
+
+const waitingAtOnce = 100;
+
+/** Opens the import of statements. */
+export function openImport({ store, gateway }: ImportDeps) {
+  const credits = openCredits(store);
+  const transfers = openTransfers(store);
+
+  /**
+   * Reports a credit for an order, unless the order's amount differs. The claim keeps other payments away, and shows
+   * whether one is in progress, which may still pay the order. A refusal of the claim decides nothing: whether the
+   * payer paid in time is decided by RecordPayment.
+   */
+  async function report(credit: StoredCredit, orderToken: string, isDryRun: boolean): Promise<Report> {
+    const order = await gateway.resolve(orderToken);
+    if (order === undefined) return { state: 'LISTED', reason: 'unknown_order' };
+    const { orderId } = order;
+    const { creditId, paymentId, amountHundredths, currency, paidAt, paidOn } = credit;
+    if (amountOf(order) !== amountHundredths || order.orderCurrency !== currency)
+      return { state: 'LISTED', reason: 'another_amount', orderId };
+    if (isDryRun) return { state: 'MATCHED', orderId };
+    const attempt = { orderToken, attemptId: `transfer_${creditId}` };
+    const claim = await gateway.start(attempt, claimSeconds);
+    if (claim.refused === 'payment_in_progress') return { state: 'WAITING', reason: claim.refused, orderId };
+    const answer = await gateway.recordTransfer({ ...attempt, paymentId, paidAt, paidOn, amountHundredths, currency });
+    if (answer.refused === undefined) return { state: 'RECORDED', orderId };
+    return { state: paymentRefusals.includes(answer.refused) ? 'OWED' : 'LISTED', reason: answer.refused, orderId };
+  }
+
+  /**
+   * Reports a credit and stores the outcome. That it may have been reported is stored before, so that after a crash no
+   * duplicate is reported. If the gateway can't be reached, the credit waits.
+   */
+  async function reportAndStore(credit: StoredCredit, orderToken: string): Promise<Report> {
+    await credits.change(credit.creditId, { state: 'WAITING', reason: null, orderToken });
+    const outcome = await report(credit, orderToken, false).catch(
+      (error: unknown): Report => ({ state: 'WAITING', reason: messageOf(error) }),
+    );
+    const state = outcome.state as StoredCredit['state'];
+    await credits.change(credit.creditId, { state, reason: outcome.reason ?? null });
+    return outcome;
+  }
+
+  /** Finds the order of a credit and reports it. A known credit changes nothing, unless it was not reported. */
+  async function take(credit: Credit, isDryRun: boolean): Promise<Outcome> {
+    const { account, paymentId, amount, currency, payerDigest, acceptedAt, date: paidOn, problem } = credit;
+    if (problem !== undefined || amount === undefined)
+      return { is: 'outcome', credit, state: 'LISTED', reason: problem };
+    const found = await transfers.findTo(account, credit.references);
+    const [transfer] = found;
+    const reason =
+      found.length > 1 ? 'several_orders' : credit.references.length > 0 ? 'unknown_order' : 'no_reference';
+    const fields = {
+      account,
+      paymentId,
+      amountHundredths: amount,
+      currency,
+      payerDigest,
+      reference: found.length === 1 ? (transfer?.reference ?? null) : null,
+      paidAt: acceptedAt ?? null,
+      paidOn,
+      state: 'LISTED' as const,
+      reason,
+    };
+    const dry = { ...fields, creditId: 0, orderToken: null, createdAt: new Date() };
+    const stored = isDryRun ? ((await credits.findPayment(paymentId)) ?? dry) : await credits.add(fields);
+    if (stored === undefined) throw new Error('a stored credit disappeared');
+    const outcome = { is: 'outcome', credit, creditId: stored.creditId || undefined } as const;
+    const isSame =
+      stored.amountHundredths === amount && stored.currency === currency && stored.payerDigest === payerDigest;
+    if (!isSame) return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
+    if (stored.state === 'RECORDED' || stored.state === 'OWED') return { ...outcome, state: 'KNOWN' };
+    if (transfer === undefined || found.length > 1) return { ...outcome, state: 'LISTED', reason };
+    if (await credits.isDuplicate(fields)) {
+      if (!isDryRun) await credits.change(stored.creditId, { state: 'LISTED', reason: 'possible_duplicate' });
+      return { ...outcome, state: 'LISTED', reason: 'possible_duplicate' };
+    }
+    const { orderToken } = transfer;
+    return {
+      ...outcome,
+      ...(isDryRun ? await report(stored, orderToken, true) : await reportAndStore(stored, orderToken)),
+    };
+  }
+
+  /** Checks that a statement is one of a connected account, and of the kind that was read before. */
+  async function check({ account, kind }: Statement): Promise<void> {
+    if ((await transfers.merchantsOf(account)).length === 0)
+      throw new StatementError(`No merchant has connected the account ${account}.`);
+    const known = (await credits.kindOf(account)) ?? kind;
+    if (known !== kind)
+      throw new StatementError(
+        `The account ${account} has statements of the kind ${known}, not ${kind}. In another kind, the same payment has another reference. To change the kind, connect the account again.`,
+      );
+  }
+
+  return {
+    /**
+     * Reads a file to its end, and then reports its credits. Yields what became of each, and the statements before which
+     * one is missing. Rejects with a {@link StatementError} before anything was done.
+     */
+    async *importFile(path: string, isDryRun: boolean): AsyncGenerator<Outcome | Statement> {
+      await using file = await open(path).catch((error: unknown) => {
+        throw new StatementError(`The file can't be opened: ${messageOf(error)}`);
+      });
+      const read: Statement[] = [];
+      for await (const item of readStatements(file)) if (item.is === 'statement') read.push(item);
+      for (const statement of read) await check(statement);
+      if (!isDryRun) for (const statement of read) await credits.addStatement(statement);
+      for await (const item of readStatements(file)) if (item.is === 'credit') yield await take(item, isDryRun);
+      for (const statement of read) if (await credits.isGap(statement)) yield statement;
+    },
+
+    /** Reports a listed credit for an order that a person chose, and stores who did. */
+    async assign(creditId: number, orderToken: string, actor: string): Promise<Report> {
+      const credit = await credits.find(creditId);
+      if (credit === undefined) return { state: 'LISTED', reason: 'unknown_entry' };
+      if (credit.state !== 'LISTED') return { state: 'KNOWN', reason: credit.state };
+      const order = await gateway.resolve(orderToken);
+      const isTheirs = order !== undefined && (await transfers.merchantsOf(credit.account)).includes(order.merchantId);
+      if (!isTheirs) return { state: 'LISTED', reason: 'unknown_order' };
+      // A wrong ENTRY or ORDER_TOKEN must not make the merchant owe money.
+      if (order.orderStatus === OrderStatus.PAID || order.orderStatus === OrderStatus.CANCELLED)
+        return { state: 'LISTED', reason: 'order_not_payable' };
+      const { paymentId } = credit;
+      await credits.logAssignment(actor, order.merchantId, { payment_id: paymentId, order_id: order.orderId });
+      return reportAndStore(credit, orderToken);
+    },
+
+    /** Reports the credits that wait for the end of another payment. */
+    async reportWaiting(): Promise<void> {
+      let after = 0;
+      for (;;) {
+        const waiting = await credits.waiting(waitingAtOnce, after);
+        for (const credit of waiting) if (credit.orderToken !== null) await reportAndStore(credit, credit.orderToken);
+        after = waiting.at(-1)?.creditId ?? after;
+        if (waiting.length < waitingAtOnce) return;
+      }
+    },
+  };
+}

@@ -1,0 +1,267 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrateDatabase } from '@order-gateway/postgres/migrate';
+import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { CheckoutOrder, Payment } from '../src/gateway/gateway.ts';
+import { creditorReferenceOf } from '../src/providers/transfer/creditor-reference.ts';
+import { openTransfers } from '../src/providers/transfer/transfers.ts';
+import { type ImportDeps, openImport } from '../src/statements/import.ts';
+import { checkoutMigrations } from '../src/store/migrate.ts';
+import { openStore, type Store } from '../src/store/store.ts';
+import { statementXml, type TestEntry, transaction } from '../testing/statements.ts';
+
+let store: Store;
+let folder: string;
+const closing: (() => Promise<unknown>)[] = [];
+beforeAll(async () => {
+  const database = await createMigratedDatabase();
+  closing.push(database.drop);
+  await migrateDatabase(database.url, undefined, checkoutMigrations);
+  store = openStore({ url: database.url });
+  closing.push(store.close);
+  folder = await mkdtemp(join(tmpdir(), 'statements-'));
+  closing.push(() => rm(folder, { recursive: true }));
+});
+afterAll(async () => {
+  for (const close of closing.toReversed()) await close();
+});
+
+// Every test has an account, a merchant and orders of its own, and a gateway that says what the test wants.
+let number = 0;
+let account: string;
+let merchantId: string;
+let recorded: Payment[];
+let answers: { start?: string; record?: string; crash?: boolean };
+const orders = new Map<string, Partial<CheckoutOrder>>();
+
+const gateway = {
+  async resolve(orderToken: string) {
+    return orders.get(orderToken) as CheckoutOrder | undefined;
+  },
+  async start({ orderToken }: { readonly orderToken: string }) {
+    return answers.start === undefined
+      ? { order: orders.get(orderToken) as CheckoutOrder }
+      : { refused: answers.start };
+  },
+  async recordTransfer(payment: Payment) {
+    const isReplay = recorded.some(({ paymentId }) => paymentId === payment.paymentId);
+    if (!isReplay) recorded.push(payment);
+    if (answers.crash) throw new Error('the response was lost');
+    const refused = answers.record ?? (!isReplay && recorded.length > 1 ? 'order_already_paid' : undefined);
+    return refused === undefined ? { order: orders.get(payment.orderToken) as CheckoutOrder } : { refused };
+  },
+} satisfies ImportDeps['gateway'];
+
+async function connect(): Promise<void> {
+  const secrets = new Uint8Array();
+  const connection = { merchantId, provider: 'transfer', mode: 'live' as const, account, secrets };
+  await store.connect({ ...connection, connectionId: `con_${++number}` }, 'tester');
+}
+
+beforeEach(async () => {
+  number += 1;
+  account = `DE00TEST${number}`;
+  merchantId = `app_live_${number}`;
+  recorded = [];
+  answers = {};
+  await connect();
+});
+
+/** Stores an order whose customer chose a transfer. Returns its reference. */
+async function createOrder(amount = 10): Promise<string> {
+  number += 1;
+  const orderToken = `token${number}`;
+  const reference = creditorReferenceOf(number);
+  orders.set(orderToken, { orderId: `order${number}`, orderAmount: amount, orderCurrency: 'EUR', merchantId });
+  await openTransfers(store).choose({ reference, orderToken, merchantId });
+  return reference;
+}
+
+/** Imports a file. Returns the state and the reason of each credit, and the missing statements. */
+async function importContent(content: string, { isDryRun = false } = {}): Promise<unknown[]> {
+  const path = join(folder, 'statement.xml');
+  await writeFile(path, content);
+  const items = await Array.fromAsync(openImport({ store, gateway }).importFile(path, isDryRun));
+  return items.map((item) =>
+    item.is === 'statement' ? `missing before ${item.number}` : [item.state, item.reason].filter(Boolean).join(' '),
+  );
+}
+
+const importEntries = (
+  entries: readonly TestEntry[],
+  { isDryRun = false, ...statement }: Parameters<typeof statementXml>[1] & { readonly isDryRun?: boolean } = {},
+) => importContent(statementXml(entries, { account, ...statement }), { isDryRun });
+
+const payBy = (text: string, entry: TestEntry = {}) => ({ ...entry, transactions: [transaction(text)] });
+
+test('a transfer with the exact reference and amount is recorded once, with its date, however often it is read', async () => {
+  const reference = await createOrder();
+  const entry = payBy(reference, { reference: 'B1' });
+  expect(await importEntries([entry])).toEqual(['RECORDED']);
+  expect(recorded).toMatchObject([
+    { paymentId: `${account}/B1/1`, paidOn: '2027-01-31', paidAt: null, amountHundredths: 1000n, currency: 'EUR' },
+  ]);
+  expect(await importEntries([entry])).toEqual(['KNOWN']);
+  expect(recorded).toHaveLength(1);
+});
+
+test('an acceptance time is the time of the payment', async () => {
+  const extra = '<RltdDts><AccptncDtTm>2027-01-29T23:30:00+01:00</AccptncDtTm></RltdDts>';
+  const entry = { transactions: [transaction(await createOrder(), { extra })] };
+  expect(await importEntries([entry])).toEqual(['RECORDED']);
+  expect(recorded[0]?.paidAt?.toISOString()).toBe('2027-01-29T22:30:00.000Z');
+});
+
+test('files that overlap record each payment once, without references of the bank', async () => {
+  const first = payBy(await createOrder(), { date: '2027-01-30' });
+  const second = payBy('Rent', { date: '2027-01-31' });
+  const twice = [second, second];
+  expect(await importEntries([first, ...twice])).toEqual(['RECORDED', 'LISTED no_reference', 'LISTED no_reference']);
+  expect(await importEntries([...twice, first], { number: 2 })).toEqual([
+    'LISTED no_reference',
+    'LISTED no_reference',
+    'KNOWN',
+  ]);
+  expect(recorded).toHaveLength(1);
+});
+
+test('everything else is listed with a reason, and nothing is reported', async () => {
+  const [first, second] = [await createOrder(), await createOrder()];
+  const foreign = await createOrder();
+  orders.delete(`token${number}`);
+  expect(
+    await importEntries([
+      payBy('Thanks'),
+      payBy(creditorReferenceOf(999_999_999)),
+      payBy(foreign),
+      payBy(first, { amount: '9.99' }),
+      payBy(`${first} ${second}`),
+      payBy(first, { currency: 'CHF' }),
+      payBy(first, { extra: '<RvslInd>true</RvslInd>' }),
+    ]),
+  ).toEqual([
+    'LISTED no_reference',
+    'LISTED unknown_order',
+    'LISTED unknown_order',
+    'LISTED another_amount',
+    'LISTED several_orders',
+    'LISTED other_currency',
+    'LISTED reversal',
+  ]);
+  expect(recorded).toEqual([]);
+});
+
+test('a reference of a merchant with another account pays nothing', async () => {
+  const reference = await createOrder();
+  account = `${account}X`;
+  merchantId = `${merchantId}x`;
+  await connect();
+  expect(await importEntries([payBy(reference)])).toEqual(['LISTED unknown_order']);
+});
+
+test('a payment that the gateway refuses is owed, and reported once', async () => {
+  answers = { start: 'order_expired', record: 'order_expired' };
+  const entry = payBy(await createOrder());
+  expect(await importEntries([entry])).toEqual(['OWED order_expired']);
+  expect(await importEntries([entry])).toEqual(['KNOWN']);
+});
+
+test('a payment that the gateway rejects without storing it is for a person, and is not owed', async () => {
+  answers = { record: 'invalid_request' };
+  expect(await importEntries([payBy(await createOrder())])).toEqual(['LISTED invalid_request']);
+});
+
+test('while another payment is in progress, a transfer waits, and is then reported', async () => {
+  answers = { start: 'payment_in_progress' };
+  expect(await importEntries([payBy(await createOrder())])).toEqual(['WAITING payment_in_progress']);
+  await openImport({ store, gateway }).reportWaiting();
+  expect(recorded).toEqual([]);
+  answers = {};
+  await openImport({ store, gateway }).reportWaiting();
+  await openImport({ store, gateway }).reportWaiting();
+  expect(recorded).toHaveLength(1);
+});
+
+test('after a lost response, a payment is reported again under the same id, and a duplicate never', async () => {
+  answers = { crash: true };
+  const reference = await createOrder();
+  const entries = [payBy(reference, { reference: 'A' }), payBy(reference, { reference: 'B', date: '2027-02-02' })];
+  expect(await importEntries(entries)).toEqual(['WAITING the response was lost', 'LISTED possible_duplicate']);
+  answers = {};
+  expect(await importEntries(entries)).toEqual(['RECORDED', 'LISTED possible_duplicate']);
+  expect(recorded).toHaveLength(1);
+});
+
+test('camt.053 after camt.054 is rejected, and after the account is connected again, equal payments are listed', async () => {
+  const entry = payBy(await createOrder());
+  expect(await importEntries([{ ...entry, reference: 'N1' }], { namespace: 'camt.054.001.08' })).toEqual(['RECORDED']);
+  await expect(importEntries([{ ...entry, reference: 'S1' }])).rejects.toThrow('statements of the kind camt.054');
+  const [connection] = await store.listConnections(merchantId);
+  await store.disconnect(connection?.connectionId ?? '', 'tester');
+  await connect();
+  expect(await importEntries([{ ...entry, reference: 'S1' }])).toEqual(['LISTED possible_duplicate']);
+  expect(recorded).toHaveLength(1);
+});
+
+test('a reference of the bank with another amount is listed', async () => {
+  await importEntries([payBy(await createOrder(), { reference: 'B1' })]);
+  expect(await importEntries([payBy(await createOrder(20), { reference: 'B1', amount: '20' })])).toEqual([
+    'LISTED reference_reused',
+  ]);
+  expect(recorded).toHaveLength(1);
+});
+
+test('a file of another account, or one that is not complete, changes nothing', async () => {
+  const entry = payBy(await createOrder());
+  await expect(importEntries([entry], { account: 'DE00OTHER' })).rejects.toThrow('No merchant has connected');
+  const content = statementXml([entry], { account });
+  await expect(importContent(content.slice(0, -1))).rejects.toThrow('not well-formed');
+  await expect(openImport({ store, gateway }).importFile(join(folder, 'none'), false).next()).rejects.toThrow(
+    "can't be opened",
+  );
+  expect(recorded).toEqual([]);
+  expect(await importContent(content)).toEqual(['RECORDED']);
+});
+
+test('a dry run shows what would be recorded, and stores nothing', async () => {
+  const entries = [payBy(await createOrder()), payBy('Thanks')];
+  expect(await importEntries(entries, { isDryRun: true })).toEqual(['MATCHED', 'LISTED no_reference']);
+  expect(recorded).toEqual([]);
+  expect(await importEntries(entries, { namespace: 'camt.054.001.08' })).toEqual(['RECORDED', 'LISTED no_reference']);
+  expect(await importEntries(entries, { namespace: 'camt.054.001.08', isDryRun: true })).toEqual([
+    'KNOWN',
+    'LISTED no_reference',
+  ]);
+});
+
+test('a missing statement is reported, and no longer when it was read', async () => {
+  const importNumber = async (of: number, day: string) => {
+    const content = statementXml([], { account, number: of }).replace('2027-02-01', `2027-02-${day}`);
+    return importContent(content);
+  };
+  expect(await importNumber(7, '01')).toEqual([]);
+  expect(await importNumber(8, '02')).toEqual([]);
+  expect(await importNumber(10, '04')).toEqual(['missing before 10']);
+  expect(await importNumber(9, '03')).toEqual([]);
+  expect(await importNumber(10, '04')).toEqual([]);
+});
+
+test('a person assigns a listed entry to an order of the same merchant, once, and the log says who', async () => {
+  await createOrder();
+  const orderToken = `token${number}`;
+  expect(await importEntries([payBy('Thanks', { reference: 'B1' })])).toEqual(['LISTED no_reference']);
+  const statements = openImport({ store, gateway });
+  const path = join(folder, 'statement.xml');
+  const [listed] = await Array.fromAsync(statements.importFile(path, false));
+  const creditId = listed?.is === 'outcome' ? Number(listed.creditId) : 0;
+  orders.set('foreign', { ...orders.get(orderToken), merchantId: 'app_live_other' });
+  expect(await statements.assign(creditId, 'foreign', 'tester')).toMatchObject({ reason: 'unknown_order' });
+  expect(await statements.assign(creditId, orderToken, 'tester')).toMatchObject({ state: 'RECORDED' });
+  expect(await statements.assign(creditId, orderToken, 'tester')).toMatchObject({ state: 'KNOWN' });
+  expect(await statements.assign(999_999, orderToken, 'tester')).toMatchObject({ reason: 'unknown_entry' });
+  expect(recorded).toMatchObject([{ orderToken, paymentId: `${account}/B1/1` }]);
+  const assigned = (await store.actions()).filter(({ action }) => action === 'assign');
+  expect(assigned.at(-1)).toMatchObject({ actor: 'tester', merchantId, details: { payment_id: `${account}/B1/1` } });
+});

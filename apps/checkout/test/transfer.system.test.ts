@@ -1,0 +1,115 @@
+// The gateway is a process, because apps do not import each other.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createEncryption } from '@order-gateway/runtime/encryption';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { paymentsCommands } from '../src/cli/commands.ts';
+import { addStatementCommands } from '../src/cli/statement.ts';
+import { openGateway } from '../src/gateway/gateway.ts';
+import { createProviders, offeringsOf } from '../src/providers/all.ts';
+import { creditorReferenceOf } from '../src/providers/transfer/creditor-reference.ts';
+import { inGroups } from '../src/providers/transfer/mod97.ts';
+import { statementXml, testIban, transaction } from '../testing/statements.ts';
+import { testSecretsKey, useWorld } from './helpers/world.ts';
+
+const world = useWorld('live');
+const name = 'Käse & Wein e. K.';
+const today = new Date().toISOString().slice(0, 10);
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'transfer-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Runs a command of `pnpm payments`. Returns what it prints. */
+async function run(args: readonly string[], secrets: readonly string[] = []): Promise<string> {
+  const lines: string[] = [];
+  const print = (line: string) => void lines.push(line);
+  const providers = offeringsOf(createProviders(world.store, { baseUrl: () => world.baseUrl }));
+  const encryption = createEncryption<string>([testSecretsKey]);
+  const program = paymentsCommands((work) => work({ store: world.store, providers, encryption }), {
+    print,
+    readSecrets: async () => secrets,
+    actor: 'tester',
+  });
+  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);
+  addStatementCommands(program, (work) => work({ store: world.store, gateway }), { print, actor: 'tester' });
+  await program.parseAsync([...args], { from: 'user' });
+  return lines.join('\n');
+}
+
+async function statement(...texts: readonly string[]): Promise<string> {
+  const path = join(folder, 'statement.xml');
+  const entries = texts.map((text) => ({ date: today, amount: '25.50', transactions: [transaction(text)] }));
+  await writeFile(path, statementXml(entries));
+  return path;
+}
+
+const order = { order_amount: 25.5, order_currency: 'EUR' };
+const locationOf = (response: Response) => response.headers.get('location') ?? '';
+
+test('an order is paid by transfer: the page shows the details, and a statement records the payment', async () => {
+  const { clientId } = world.merchant;
+  await expect(run(['connect', clientId, 'transfer'], ['DE89370400440532013001', name])).rejects.toThrow('the IBAN');
+  await expect(run(['connect', clientId, 'transfer'], [testIban, ' '])).rejects.toThrow('the name');
+  expect(await run(['connect', clientId, 'transfer'], [testIban, name])).toContain(`transfer account ${testIban}`);
+
+  const token = await world.createOrder('transferred', order);
+  expect(locationOf(await world.get(`/transfer/${token}`))).toBe(`/pay/${token}`);
+  const chosen = await world.post(`/pay/${token}`);
+  expect([chosen.status, locationOf(chosen)]).toEqual([303, `/transfer/${token}`]);
+  const { service_order_id } = await world.findOrder('transferred');
+  const reference = creditorReferenceOf(Number(service_order_id));
+  const response = await world.get(`/transfer/${token}`);
+  const page = await response.text();
+  for (const text of [
+    'Käse &amp; Wein e. K.',
+    inGroups(testIban),
+    inGroups(reference),
+    '€25.50',
+    'value="25.50"',
+    '<svg',
+  ])
+    expect(page).toContain(text);
+  expect(response.headers.get('content-security-policy')).toMatch(/script-src 'sha256-/);
+  expect(await (await world.get(`/transfer/${token}?lang=de`)).text()).toContain('Kontoinhaber');
+
+  const path = await statement(reference, 'Thanks');
+  expect(await run(['statement', '--dry-run', path])).toContain('MATCHED');
+  expect(await run(['statement', path])).toMatch(/RECORDED.*transferred.*\nLISTED.*no_reference.*Erika Mustermann/);
+  expect(await world.findOrder('transferred')).toMatchObject({ order_status: 'PAID' });
+  expect(new URL(locationOf(await world.get(`/transfer/${token}`))).searchParams.get('order_status')).toBe('PAID');
+  expect(await run(['statement', '--json', path])).toContain('"state":"KNOWN"');
+});
+
+test('a listed entry is assigned to an order, and no other one to the paid order', async () => {
+  const token = await world.createOrder('assigned', order);
+  const listed = JSON.parse(
+    (await run(['statement', '--json', await statement('Order 7', 'Order 8')])).split('\n')[0] ?? '',
+  );
+  expect(await run(['assign', listed.entry, token])).toContain('payment of the order assigned');
+  expect(await world.findOrder('assigned')).toMatchObject({ order_status: 'PAID' });
+  const second = `${Number(listed.entry) + 1}`;
+  await expect(run(['assign', second, token])).rejects.toThrow('order_not_payable');
+});
+
+test('a transfer of an order with a payment in progress waits', async () => {
+  const token = await world.createOrder('claimed', order);
+  await world.post(`/pay/${token}`);
+  const { service_order_id } = await world.findOrder('claimed');
+  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);
+  await gateway.start({ orderToken: token, attemptId: 'other' }, 600);
+  const path = await statement(creditorReferenceOf(Number(service_order_id)));
+  expect(await run(['statement', path])).toMatch(/WAITING.*payment_in_progress/);
+  expect(await world.findOrder('claimed')).toMatchObject({ order_status: 'UN_PAID' });
+});
+
+test('a file that is rejected is named, and other files are read', async () => {
+  const path = join(folder, 'page.html');
+  await writeFile(path, '<!doctype html>');
+  await expect(run(['statement', path, await statement('Thanks')])).rejects.toThrow(
+    `${path}: Line 1: The file is not well-formed XML`,
+  );
+});
