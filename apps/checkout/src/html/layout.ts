@@ -24,8 +24,11 @@ export const textsOf = (locale: PageLocale): CheckoutTexts => {
   return { ...pageTexts[language], ...ownTexts[language] };
 };
 
-/** A provider's page may redirect again, and Chromium checks each redirect of a form against `form-action`. */
-const allowed = { styles: [hashSource(paymentPageStyle)], formAction: "'self' https:" };
+/**
+ * Chromium checks each redirect of a form against `form-action`. A provider's page may redirect again, and a test payment
+ * redirects to the merchant, whose return URL may have http.
+ */
+const allowed = { styles: [hashSource(paymentPageStyle)], formAction: "'self' https: http:" };
 
 const headers = {
   'content-type': 'text/html; charset=utf-8',

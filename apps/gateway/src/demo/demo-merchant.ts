@@ -137,7 +137,7 @@ export function demoBanner(
   consoleLink: string | undefined,
   hasCheckout = false,
 ): string {
-  const buttons = hasCheckout ? '"Open the checkout",\n     "Test payment" and "It succeeds"' : '"Simulate a payment"';
+  const buttons = hasCheckout ? '"Open the checkout"\n     and "It succeeds"' : '"Simulate a payment"';
   const payStep = `Pay the order ${order?.orderId}: open its payment link and click ${buttons}.
      No money moves, and the page that stands in for a shop shows what a shop receives:
 
