@@ -23,6 +23,7 @@ import {
   numeric,
   pgSequence,
   pgTable,
+  pgView,
   primaryKey,
   text,
   timestamp,
@@ -89,6 +90,24 @@ export const auditLog = pgTable(
   },
   (table) => [index('audit_log_client').on(table.clientId, table.id)],
 );
+
+/**
+ * The changes of merchants' payment instructions, from the audit log, which the gateway's own role can't read. A
+ * change of the brand that repeats the text is not one of them.
+ */
+export const instructionChanges = pgView('instruction_changes', {
+  id: bigint('id', { mode: 'number' }).notNull(),
+  createdAt: timestamptz('created_at').notNull(),
+  actor: text('actor').notNull(),
+  clientId: text('client_id').notNull(),
+  /** Empty: removed. */
+  instructions: text('instructions').notNull(),
+}).as(sql`
+  select id, created_at, actor, client_id, instructions from (
+    select id, created_at, actor, client_id, details->>'payment_instructions' as instructions,
+      lag(details->>'payment_instructions', 1, '') over (partition by client_id order by id) as previous
+    from audit_log where action = 'brand' and details ? 'payment_instructions'
+  ) as sent where instructions <> previous`);
 
 /** A column with the id of an account. */
 const ofAccount = (name: string) => bigint(name, { mode: 'number' }).references(() => accounts.id);

@@ -51,7 +51,9 @@ async function openDatabase(max: number) {
 }
 
 async function tablesOf(sql: postgres.Sql): Promise<string[]> {
-  const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
+  const tables = await sql`
+    select table_name as name from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE'`;
   return tables.map(({ name }) => name).sort();
 }
 
@@ -145,6 +147,7 @@ test('the error names a connection parameter that the server rejects', async () 
  * concurrently, and deletes their records.
  */
 async function undoLaterMigrations(url: string): Promise<void> {
+  await runQuery(url, 'drop view instruction_changes');
   await runQuery(url, 'drop table console_links, console_sessions');
   await runQuery(url, 'drop index orders_payment, refused_payments_payment_id');
   await runQuery(url, 'alter table accounts drop late_days, drop gets_customer_data');

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type AccountId, type Brand, noBrand } from '@order-gateway/domain/accounts';
 import { parseCheckoutTemplate } from '@order-gateway/domain/links';
+import type { AmountHundredths } from '@order-gateway/domain/money';
 import type { LinkedOrder, Order } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { pageLanguages } from '@order-gateway/pages/localization';
@@ -34,6 +35,8 @@ const merchant = {
   brand: null,
 } as const;
 const lease = { checkoutId: 2 as AccountId, attemptId: 'a-1', endsAtMs: nowMs + 600_000, isLive: true };
+const refused = { checkoutId: 2 as AccountId, paymentId: 'pay_1', amount: 4849n as AmountHundredths, currency: 'USD' };
+const refusedPayments = [{ ...refused, paidAtMs: nowMs, code: 'payment_mismatch', refusedAtMs: nowMs }] as const;
 const payment = { checkoutId: null, paymentId: 'pay_7Yh2LqXw90', paidAtMs: nowMs };
 
 const logo = { digest: 'x'.repeat(43), type: 'png', width: 320, height: 96 } as const;
@@ -46,6 +49,7 @@ const brand: Brand = {
   support_url: 'https://bluebottle.example/help',
   terms_url: 'https://bluebottle.example/terms',
   privacy_url: 'https://bluebottle.example/privacy',
+  payment_instructions: 'Transfer to Blue Bottle Roasters\nIBAN DE75 5121 0800 1245 1261 99\nor pay at the counter.',
 };
 
 function linkTo(order: Partial<Order>, merchantOverrides: Partial<LinkedOrder['merchant']> = {}): LinkedOrder {
@@ -66,6 +70,8 @@ const states: Readonly<Record<string, LinkedOrder>> = {
   unpaid: linkTo({}),
   'unpaid-long-note': linkTo({ fields: { ...linkTo({}).order.fields, order_note: 'Two bags of coffee. '.repeat(40) } }),
   'in-progress': linkTo({ lease }),
+  refused: linkTo({ refusedPayments }),
+  'expired-refused': linkTo({ orderStatus: 'EXPIRED', expiresAtMs: nowMs, refusedPayments }),
   paid: linkTo({ orderStatus: 'PAID', payment }),
   expired: linkTo({ orderStatus: 'EXPIRED', expiresAtMs: nowMs }),
   cancelled: linkTo({ orderStatus: 'CANCELLED', cancelledAtMs: nowMs }),
@@ -132,7 +138,8 @@ const findFaults = `(isPhone) => {
     const widths = [...lines.values()].map((parts) => Math.max(...parts.map(({ right }) => right)) - Math.min(...parts.map(({ left }) => left)));
     if (widths.length > 1 && widths.at(-1) < Math.max(...widths) / 4) found.push('orphan in ' + heading.textContent);
   }
-  const pay = document.querySelector('.button.main');
+  // A notice comes before the button.
+  const pay = document.querySelector('main:not(:has(.owed)) .button.main');
   if (isPhone && pay?.getBoundingClientRect().bottom > clientHeight) found.push('Pay is not on the first screen');
   return found;
 }`;

@@ -1,3 +1,4 @@
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { auditLogOf, signIn } from '../helpers/console-visitor.ts';
 import { pngOf } from '../helpers/images.ts';
@@ -50,6 +51,28 @@ test('the form changes the brand and its logo, and removes the logo', async () =
   for (const { actor, details } of entries) {
     expect([actor, details]).toEqual(['console:Ada', expect.objectContaining({ role: 'manage' })]);
   }
+});
+
+test('the page lists who changed the payment instructions, without repetitions', async () => {
+  const [shop, other] = [await gateway.newMerchant(), await gateway.newMerchant()];
+  const visitor = await signIn(shop);
+  const { clientId } = shop.credentials;
+  expect((await visitor.get('/brand')).text).not.toContain('Changes of how customers pay');
+  await callJson(shop, 'PATCH', '/brand', { payment_instructions: 'IBAN <1>' });
+  await send(visitor, { payment_instructions: 'IBAN <1>', color: '#0b5fff' });
+  await send(visitor, { payment_instructions: 'IBAN 2' });
+  await callJson(other, 'PATCH', '/brand', { payment_instructions: 'IBAN of another shop' });
+  await runQuery(
+    gateway.databaseUrl,
+    `insert into audit_log (actor, action, client_id, details)
+     values ('ann@ops-1', 'brand', '${clientId}', '{"payment_instructions": ""}')`,
+  );
+  const { text } = await visitor.get('/brand');
+  const [, list = ''] = /Changes of how customers pay<\/h2>\n<ul>(.*)<\/ul>/s.exec(text) ?? [];
+  expect([...list.matchAll(/<bdi>([^<]*)<\/bdi>/g)].map(([, shown]) => shown)).toEqual([
+    ...['The operator of the gateway', 'Removed', 'Ada', 'IBAN 2'],
+    ...['Your server, with a client secret', 'IBAN &lt;1&gt;'],
+  ]);
 });
 
 test('an invalid form shows errors beside their fields, keeps the values that were typed, and changes nothing', async () => {

@@ -12,7 +12,13 @@ export const consoleRoles = ['read', 'manage'] as const;
 export type ConsoleRole = (typeof consoleRoles)[number];
 
 /** The limits of the console's sign-in links and sessions, in milliseconds and sessions per merchant. */
-export const consoleLimits = { linkMs: 900_000, sessionMs: 28_800_000, idleMs: 3_600_000, sessionsMax: 20 } as const;
+export const consoleLimits = {
+  linkMs: 900_000,
+  sessionMs: 28_800_000,
+  idleMs: 3_600_000,
+  sessionsMax: 20,
+  instructionChangesMax: 10,
+} as const;
 
 /** 32 base62 characters are 190 bits, too many to guess. */
 const tokenLength = 32;
@@ -62,12 +68,25 @@ export interface ConsoleAction {
   readonly details: Readonly<Record<string, string>>;
 }
 
+/** A change of a merchant's payment instructions, from the audit log. */
+export interface InstructionChange {
+  readonly createdAtMs: number;
+  /** Who changed them: a person in the console (`console:` and the name), the merchant's client id, or an operator. */
+  readonly actor: string;
+  /** Empty if they were removed. */
+  readonly instructions: string;
+}
+
 /**
  * Stores the sessions and one-time links of the console. Its methods receive digests of tokens, and complete within
  * `timeoutMs`. Their value is `undefined` if the link or the session does not exist, has ended, or does not have the
  * required role.
  */
 export interface ConsoleSessionStore {
+  /**
+   * Lists the latest changes of a merchant's payment instructions, newest first. The caller has found its session.
+   */
+  listInstructionChanges(clientId: string, timeoutMs: number): Promise<FoundOutcome<readonly InstructionChange[]>>;
   /**
    * Starts a session for a one-time link, which then no longer works, or for a person. Ends the session that it replaces
    * in the browser. Also ends sessions of the merchant so that at most `sessionsMax` remain: a person's older sessions

@@ -13,7 +13,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
 import type { Closable, DatabaseOptions } from '../connections/client.ts';
 import { queueLimits } from '../queue-limits.ts';
-import { accounts, consoleLinks, consoleSessions } from '../schema.ts';
+import { accounts, consoleLinks, consoleSessions, instructionChanges } from '../schema.ts';
 import { accountColumns, accountOf } from './account-directory.ts';
 import { openAdministration, type Run, runOn } from './admin-connection.ts';
 import { runRecorded } from './audit-log.ts';
@@ -119,6 +119,21 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
           .where(and(inArray(consoleSessions.accountId, accountOfSession), isLive))
           .orderBy(desc(consoleSessions.id));
         return rows.map(sessionOf);
+      }),
+
+    listInstructionChanges: (clientId, timeoutMs) =>
+      perform(timeoutMs, async (db) => {
+        const rows = await db
+          .select({
+            createdAt: instructionChanges.createdAt,
+            actor: instructionChanges.actor,
+            instructions: instructionChanges.instructions,
+          })
+          .from(instructionChanges)
+          .where(eq(instructionChanges.clientId, clientId))
+          .orderBy(desc(instructionChanges.id))
+          .limit(consoleLimits.instructionChangesMax);
+        return rows.map(({ createdAt, ...change }) => ({ createdAtMs: createdAt.getTime(), ...change }));
       }),
 
     end: (sessionDigest, which, timeoutMs) =>
