@@ -22,6 +22,7 @@ begin
       customer_address_line2, customer_address_city, customer_address_state, customer_address_country,
       customer_address_postal_code, order_checksum, return_url, metadata
     ) on orders to order_gateway;
+    grant update (note) on payments to order_gateway;
     -- A read of the feed assigns positions to events.
     grant update (position) on events to order_gateway;
     grant update (last_position) on event_feeds to order_gateway;
@@ -46,8 +47,9 @@ begin
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on accounts, brands, payments, refused_payments, events, event_feeds, webhook_deliveries, audit_log
+    grant select on accounts, brands, refused_payments, events, event_feeds, webhook_deliveries, audit_log
       to order_gateway_reader;
+    grant select (checkout_id, payment_id, merchant_id, order_id, paid_on) on payments to order_gateway_reader;
     grant select (id, account_id, created_at, ends_at) on client_secrets to order_gateway_reader;
     grant select (account_id, id, name, role, created_at, last_seen_at) on console_sessions to order_gateway_reader;
     grant select (

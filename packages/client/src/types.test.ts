@@ -17,6 +17,7 @@ import type {
   ErrorCode,
   EventType,
   FieldErrorCode,
+  ManualPayment,
   Mode,
   NewClientSecret,
   NewOrder,
@@ -52,6 +53,7 @@ test('orders and brands have the members that the contract has as fields', () =>
   expectTypeOf<keyof RefusedPayment>().toEqualTypeOf<FieldsOf<orders.RefusedPayment>>();
   expectTypeOf<keyof NewOrder>().toEqualTypeOf<FieldsOf<orderService.CreateOrderRequest, 'order_checksum'>>();
   expectTypeOf<SnakeCase<keyof OrderFilter>>().toEqualTypeOf<FieldsOf<orderService.ListOrdersRequest, 'cursor'>>();
+  expectTypeOf<keyof ManualPayment>().toEqualTypeOf<FieldsOf<orderService.RecordManualPaymentRequest, 'order'>>();
   expectTypeOf<keyof Brand>().toEqualTypeOf<FieldsOf<brands.Brand>>();
   expectTypeOf<keyof BrandChange>().toEqualTypeOf<FieldsOf<brands.UpdateBrandRequest>>();
   expectTypeOf<RefusalCode>().toEqualTypeOf<domainOrders.RefusalCode>();
@@ -76,7 +78,7 @@ test('statuses and service types have the values of the contract', () => {
 
 test('codes and other enumerations have the values of the domain', () => {
   // Only CheckoutService returns the codes that are excluded.
-  type CheckoutCode = 'payment_mismatch' | 'payment_id_conflict' | 'payment_attempt_ended';
+  type CheckoutCode = 'payment_mismatch' | 'payment_attempt_ended';
   expectTypeOf<ErrorCode>().toEqualTypeOf<Exclude<FailureCode, CheckoutCode>>();
   expectTypeOf<FieldErrorCode>().toEqualTypeOf<fieldRules.FieldErrorCode>();
   expectTypeOf<OrderStatus>().toEqualTypeOf<domainOrders.OrderStatus>();

@@ -81,6 +81,20 @@ export interface Order extends CreatedOrder {
   /** The latest 20 refused payments, oldest first. Absent if there are none. */
   readonly refused_payments?: readonly RefusedPayment[];
   readonly metadata?: Readonly<Record<string, string>>;
+  /** `manual` if you recorded the payment yourself. A newer gateway may send other values. */
+  readonly payment_method?: string;
+}
+
+/** A payment that reached you outside any checkout system. Send either paid_at or paid_on. */
+export interface ManualPayment {
+  /** Your identifier of the payment: 1 to 128 characters. A payment pays one order. */
+  readonly payment_id: string;
+  /** When the customer paid: a Date, or an RFC 3339 time (seconds optional), before the order's expiry. */
+  readonly paid_at?: string | Date | undefined;
+  /** The date on which the customer paid, `YYYY-MM-DD`, if you know no time. */
+  readonly paid_on?: string | undefined;
+  /** Your own note: up to 1,000 characters. The console shows it. */
+  readonly payment_note?: string | undefined;
 }
 
 /** A payment that a customer made but that was refused. The checkout system must refund it. */
@@ -297,6 +311,7 @@ export type ErrorCode =
   | 'method_not_allowed'
   | 'request_timeout'
   | 'order_id_conflict'
+  | 'payment_id_conflict'
   | 'payment_in_progress'
   | 'order_already_paid'
   | 'order_cancelled'

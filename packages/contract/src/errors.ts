@@ -100,7 +100,7 @@ export const errorCatalogue = {
     title: 'A payment is in progress',
     httpStatus: 409,
     grpcStatus: 'ABORTED',
-    when: 'A payment of the order is in progress, so the order can neither be cancelled nor claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again. By then, the order may be paid.',
+    when: 'A payment of the order is in progress, so the order cannot be cancelled, claimed by another payment attempt, or marked as paid by the merchant. Wait for the time in Retry-After or RetryInfo, and send the request again. By then, the order may be paid.',
   },
   payment_attempt_ended: {
     title: 'The payment attempt has ended',

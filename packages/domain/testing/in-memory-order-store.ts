@@ -8,6 +8,7 @@ import {
   isHeldBy,
   isManual,
   mayBeEnded,
+  type OrderChange,
   statusAsOf,
   transitions,
 } from '../src/orders/order-states.ts';
@@ -53,7 +54,7 @@ export function createInMemoryOrderStore(
   execute: ExecuteStatement = async (_, statement) => statement(),
 ): InMemoryOrderStore {
   const ordersByMerchant = new Map<AccountId, Map<string, Order>>();
-  const payments = new Map<string, { readonly order: Order; readonly paidOn: string | undefined }>();
+  const payments = new Map<string, { readonly order: Order } & Pick<OrderChange, 'paidOn' | 'note'>>();
   const events: FeedEvent[] = [];
   // The ids above this value have the same length, both as a varint and as digits.
   let lastServiceOrderId = 2 ** 40;
@@ -83,8 +84,8 @@ export function createInMemoryOrderStore(
 
   const keyOf = ({ checkoutId, paymentId }: PaymentId) => `${checkoutId} ${paymentId}`;
   const isPaymentStored = (payment: PaymentId) => payment.checkoutId !== null && payments.has(keyOf(payment));
-  const storePayment = (payment: PaymentId, order: Order, paidOn: string | undefined) => {
-    if (payment.checkoutId !== null) payments.set(keyOf(payment), { order, paidOn });
+  const storePayment = (payment: PaymentId, order: Order, paidOn?: string, note?: string) => {
+    if (payment.checkoutId !== null) payments.set(keyOf(payment), { order, paidOn, note });
   };
 
   /** Stores the expiry of each order that had expired when it was read. Reads again if another change came first. */
@@ -164,7 +165,7 @@ export function createInMemoryOrderStore(
       withExpiryStored<PaymentLookup>(async () => {
         const known = await execute('find payment', () => payments.get(keyOf(payment)));
         const paid = known?.order;
-        const storedPaidOn = known?.paidOn ?? null;
+        const { paidOn: storedPaidOn = null, note: storedNote = null } = known ?? {};
         const found = await execute('find order', () => {
           const order = allOrders().find(({ orderToken }) => orderToken === token);
           return order && { row: read(order), nowMs: now() };
@@ -181,9 +182,9 @@ export function createInMemoryOrderStore(
             ? await execute('find refused payment', () => stored(order)?.refusedPayments.find(isSame) ?? null)
             : null;
         const isKnown = isOfOrder ? hasPaid || refused !== null : paid !== undefined;
-        return { rows: [row], outcome: { ...linkOf(order), isKnown, storedPaidOn, refused, nowMs } };
+        return { rows: [row], outcome: { ...linkOf(order), isKnown, storedPaidOn, storedNote, refused, nowMs } };
       }),
-    change: ({ transition, order, paidOn }) =>
+    change: ({ transition, order, paidOn, note }) =>
       execute('change', () => {
         const current = stored(order);
         if (current?.orderStatus !== transition.from || isExpired(current)) return { kind: 'conflict' };
@@ -195,7 +196,7 @@ export function createInMemoryOrderStore(
           { ...current, orderStatus, payment, cancelledAtMs, lease: null, endedAttempts },
           transition.event,
         );
-        if (payment !== null) storePayment(payment, order, paidOn);
+        if (payment !== null) storePayment(payment, order, paidOn, note);
         return { kind: 'changed' };
       }),
     refusePayment: ({ order, payment }) =>

@@ -30,12 +30,22 @@ export interface RefusedPayment extends Payment {
 export type Request =
   | { readonly kind: 'create'; readonly content: string; readonly expiresAtMs?: number | null }
   | { readonly kind: 'read' }
-  | { readonly kind: 'pay'; readonly payment: Payment; readonly attempt?: string | undefined }
+  | PayRequest
   | { readonly kind: 'cancel' }
   | { readonly kind: 'start'; readonly attempt: string; readonly leaseMs: number }
   | { readonly kind: 'end'; readonly attempt: string }
   /** Makes a test order expire early. */
   | { readonly kind: 'expire' };
+
+/** The report of a payment. The merchant reports a manual one itself. `lateDays` is 1 by default. */
+export interface PayRequest {
+  readonly kind: 'pay';
+  readonly payment: Payment;
+  readonly attempt?: string | undefined;
+  readonly isManual?: boolean;
+  /** For how many days after the expiry the account can report a payment that was made before the expiry. */
+  readonly lateDays?: number;
+}
 
 /** The values of the order that a response contains. */
 export interface Shown {
@@ -124,8 +134,7 @@ export const noOrder: State = {
   events: [],
 };
 
-/** How long after its expiry an order accepts a payment that was made before the expiry: a day. */
-const lateReportMaxMs = 86_400_000;
+const dayMs = 86_400_000;
 
 /** A new order expires at least a minute after its creation. */
 const shortestLifetimeMs = 60_000;
@@ -254,7 +263,7 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
     case 'read':
       return [{ state, outcome: 'ok' }];
     case 'pay':
-      return paid(state, request.payment, during, stored);
+      return request.isManual ? paidManually(state, request, during, stored) : paid(state, request, during, stored);
     case 'cancel': {
       if (status === 'CANCELLED') return [{ state, outcome: 'replayed' }];
       if (status !== 'UN_PAID') return [{ state, outcome: closedCodes[status] }];
@@ -298,8 +307,14 @@ const closedCodes = { PAID: 'order_already_paid', CANCELLED: 'order_cancelled', 
  * Returns how the report of a payment can end. One payment pays the order. Every other payment whose time is in range
  * is stored as refused and gets an event. A payment that is reported again gets the same response.
  */
-function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: StoredOrder): Ending[] {
+function paid(
+  state: State,
+  { payment, lateDays = 1 }: PayRequest,
+  { fromMs, toMs }: Period,
+  stored: StoredOrder,
+): Ending[] {
   const { status } = state;
+  const lateReportMaxMs = lateDays * dayMs;
   const isReported = ({ checkout, paymentId }: Payment) =>
     checkout === payment.checkout && paymentId === payment.paymentId;
   const reported = state.payment && isReported(state.payment) ? state.payment : state.refused.find(isReported);
@@ -325,6 +340,15 @@ function paid(state: State, payment: Payment, { fromMs, toMs }: Period, stored: 
     ? { state: changed({ ...state, payment, lease: null, ended: [] }, 'PAID', 'order.paid'), outcome: 'ok' }
     : refusal('payment_mismatch');
   return [...maybeFuture, ...(mayBeInTime ? [inTime] : []), ...(mayBeLate ? [refusal('order_expired')] : [])];
+}
+
+/** A payment that the merchant reports waits for the end of a lease, and is never stored as refused. */
+function paidManually(state: State, request: PayRequest, during: Period, stored: StoredOrder): Ending[] {
+  return paid(state, request, during, stored).map((ending) => {
+    const waits = ending.outcome === 'ok' && state.lease?.isLive === true;
+    if (waits) return { state, outcome: 'payment_in_progress' };
+    return ending.state.refused.length > state.refused.length ? { state, outcome: ending.outcome } : ending;
+  });
 }
 
 function changed(state: State, status: OrderStatus, event: EventType): State {

@@ -5,9 +5,11 @@ import { type BaseUrl, createOrderToken, paymentLink } from '@order-gateway/doma
 import { formatAmount } from '@order-gateway/domain/money';
 import {
   decide,
+  decideManualPayment,
   expiryOfNewOrder,
   expiryRangeError,
   formatTime,
+  isManual,
   newOrder,
   type Order,
   type OrderInput,
@@ -20,6 +22,7 @@ import {
   parseOrderLookupKey,
   type RefusedPayment,
 } from '@order-gateway/domain/orders';
+import { type ManualPaymentInput, parseManualPayment } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing';
 import {
@@ -31,7 +34,7 @@ import {
   outcomeOf,
 } from './operation.ts';
 import { storageFailure } from './retry-after.ts';
-import { type ChangedOrder, changeOrder, type FoundOrder, findOrder } from './stored-orders.ts';
+import { type ChangedOrder, changeOrder, type FoundOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
 
 type CreateOrderDeps = Pick<OperationDeps, 'store' | 'randomBytes' | 'now' | 'erasureKeys'>;
 
@@ -67,6 +70,15 @@ export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'bas
       if (!cancelled.ok) return cancelled;
       const { order } = cancelled.value.found;
       return success({ body: { order: recordOf(order, caller) }, outcome: outcomeOf(cancelled.value) });
+    },
+
+    async recordManualPayment(members, caller: Caller<Merchant>) {
+      const key = parseOrderKey(members);
+      if (!key.ok) return key;
+      const recorded = await recordManualPayment(deps, caller, key.value, members);
+      if (!recorded.ok) return recorded;
+      const { order } = recorded.value.found;
+      return success({ body: { order: recordOf(order, caller) }, outcome: outcomeOf(recorded.value) });
     },
 
     /**
@@ -159,6 +171,29 @@ export function cancelOrder(
   );
 }
 
+/** Records a payment of one of the merchant's own orders that reached the merchant outside any checkout system. */
+export async function recordManualPayment(
+  deps: Pick<OperationDeps, 'store'>,
+  caller: Caller<Merchant>,
+  key: OrderKey,
+  input: ManualPaymentInput,
+): Promise<Result<ChangedOrder<FoundOrder>, Failure>> {
+  const parsed = parseManualPayment(input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const payment = { ...parsed.value, checkoutId: caller.account.id };
+  const found = await findOrder(deps, caller, key);
+  if (!found.ok) return found;
+  const { orderToken } = found.value.order;
+  return changeOrder(
+    deps,
+    caller,
+    async () =>
+      resultOf(caller, await deps.store.findForPayment(orderToken, payment, caller.timeLeftMs()), linkNotFound),
+    ({ order, isKnown, storedPaidOn, nowMs }) =>
+      decideManualPayment(order, { ...payment, isKnown, storedPaidOn }, nowMs),
+  );
+}
+
 export type OrderResponse = ReturnType<typeof orderResponse>;
 export type OrderRecord = ReturnType<typeof orderRecord>;
 
@@ -191,6 +226,7 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) 
     order_expires_at: formatOptional(order.expiresAtMs),
     paid_at: formatOptional(payment?.paidAtMs ?? null),
     payment_id: payment?.paymentId,
+    payment_method: isManual(order) ? 'manual' : undefined,
     cancelled_at: formatOptional(order.cancelledAtMs),
     payment_in_progress_until: formatOptional(lease?.isLive ? lease.endsAtMs : null),
     refused_payments: refusedPayments.length === 0 ? undefined : refusedPayments.map(refusedPaymentRecord),

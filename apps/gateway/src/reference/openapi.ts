@@ -231,6 +231,10 @@ function examplesOf(
     CreateOrder: { request: exampleOrder, response: exampleResponse(baseUrl) },
     GetOrder: { response: paid.data },
     CancelOrder: { response: exampleEvent(baseUrl, 'order.cancelled').data },
+    RecordManualPayment: {
+      request: { payment_id: 'receipt-204', paid_on: '2026-11-20', payment_note: 'Cash, at the counter' },
+      response: { ...paid.data, payment_id: 'receipt-204', payment_method: 'manual' },
+    },
     ListOrders: { response: { orders: [paid.data], next_cursor: exampleCursor } },
     ListEvents: { response: { events: [paid], next_cursor: exampleCursor } },
     CreateWebhookEndpoint: {

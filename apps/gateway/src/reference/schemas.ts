@@ -104,6 +104,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   'CreateOrderRequest.order_expires_at': { ...requestTime, type: ['string', 'null'] },
   'GetOrderRequest.order_id': lengthOf(fieldRules.order_id),
   'CancelOrderRequest.order_id': lengthOf(fieldRules.order_id),
+  'RecordManualPaymentRequest.order_id': lengthOf(fieldRules.order_id),
 };
 
 /** Returns the schema that a field of the contract has in the JSON API. */

@@ -11,6 +11,11 @@ console.log(payment_link);`,
   getOrder: `console.log(await client.getOrder(${orderId}));`,
   getOrderByQuery: "console.log(await client.getOrder({ paymentId: 'pay_83b1f0' }));",
   cancelOrder: `console.log(await client.cancelOrder(${orderId}));`,
+  recordManualPayment: `const order = await client.recordManualPayment(${orderId}, {
+  payment_id: 'receipt-204',
+  paid_on: '2026-11-20',
+});
+console.log(order.order_status);`,
   listOrders: `for await (const order of client.listOrders({ status: 'PAID' })) {
   console.log(order.order_id, order.paid_at);
 }`,

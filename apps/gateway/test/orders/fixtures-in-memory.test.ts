@@ -48,7 +48,7 @@ const { fixtures, validOrder } = await loadFixtures();
 
 /** The operations whose data is in the order store. */
 const folders =
-  /^(?:(?:create|get|cancel)-order|list-(?:orders|events)|(?:start|end|record)-payment|resolve-payment-link)$/;
+  /^(?:(?:create|get|cancel)-order|list-(?:orders|events)|(?:start|end|record)-payment|record-manual-payment|resolve-payment-link)$/;
 
 const supported = fixtures.filter(
   ({ folder, calls, merchants: needed }) =>

@@ -1,5 +1,5 @@
 import { formatAmount, orderChecksum } from '../signatures/order-checksum.ts';
-import type { CreatedOrder, EventFilter, EventPage, NewOrder, Order, OrderFilter } from '../types.ts';
+import type { CreatedOrder, EventFilter, EventPage, ManualPayment, NewOrder, Order, OrderFilter } from '../types.ts';
 import { bodyOf, requirePlain } from './json.ts';
 import { createManagement, type Management } from './management.ts';
 import { type ClientOptions, createSend, itemsOf, queryOf } from './request.ts';
@@ -27,6 +27,12 @@ export interface GatewayClient extends Management {
    * `payment_in_progress`, `order_already_paid` or `order_expired` if the order cannot be cancelled.
    */
   cancelOrder(orderId: string): Promise<Order>;
+  /**
+   * Marks an order as paid with money that reached you outside any checkout system, such as cash, and returns it. Sending
+   * the same payment again returns the order unchanged. Rejects with `payment_in_progress`, `order_already_paid`,
+   * `order_cancelled`, `order_expired` or `payment_id_conflict` if the order cannot be marked as paid.
+   */
+  recordManualPayment(orderId: string, payment: ManualPayment): Promise<Order>;
   /**
    * Returns one page of the event feed: at most `limit` events (1 to 100; 20 by default) after the cursor, or the
    * oldest events if there is no cursor. Events are stored for 30 days. `events` is empty at the end of the feed, and
@@ -72,6 +78,9 @@ export function createClient(options: ClientOptions): GatewayClient {
     },
     async cancelOrder(orderId) {
       return send('POST', `${pathOf(orderId)}/cancel`);
+    },
+    async recordManualPayment(orderId, payment) {
+      return send('POST', `${pathOf(orderId)}/payments`, bodyOf(requirePlain(payment, 'The payment')));
     },
     async listEvents({ cursor, limit, types, orderId, waitSeconds } = {}) {
       // A program that has stored no cursor yet may pass an empty text.

@@ -6,6 +6,7 @@ import type { AmountHundredths } from '../money/money.ts';
 import type { Order, OrderStatus, PaymentLease, RefusedPayment } from './order.ts';
 import {
   decide,
+  decideManualPayment,
   isHeldBy,
   mayChange,
   type OrderAction,
@@ -411,5 +412,54 @@ describe('a payment with a date instead of a time', () => {
     expect(resultOf(expired, onDate(21, { lateDays: 7 }), lastMs)).toBe('PAID');
     expect(resultOf(expired, onDate(21, { lateDays: 7 }), lastMs + 1)).toBe('order_expired');
     expect(resultOf(expired, onDate(21), lastMs)).toBe('order_expired');
+  });
+});
+
+describe('a payment that the merchant records', () => {
+  const dayMs = 86_400_000;
+  const order = orderExpiringAt(expiryMs);
+  const manual = { checkoutId: order.merchantId, paymentId: 'p-1', paidAtMs: expiryMs - 1, isKnown: false };
+  const recorded = (found: Order, nowMs: number, changes = {}) =>
+    decideManualPayment(found, { ...manual, ...changes }, nowMs);
+
+  it('pays the full amount, and keeps the note', () => {
+    expect(recorded(order, expiryMs - 1, { note: 'Cash' })).toMatchObject({
+      value: {
+        kind: 'change',
+        change: { note: 'Cash', order: { orderStatus: 'PAID', payment: { paymentId: 'p-1' } } },
+      },
+    });
+  });
+
+  it('waits while a payment is in progress, unless it was recorded before', () => {
+    expect(recorded(leased(expiryMs), expiryMs - 5_000)).toMatchObject({ failure: { kind: 'payment_in_progress' } });
+    const { checkoutId, paymentId, paidAtMs } = manual;
+    const paid: Order = { ...order, orderStatus: 'PAID', payment: { checkoutId, paymentId, paidAtMs } };
+    expect(recorded(paid, expiryMs - 5_000, { isKnown: true })).toStrictEqual({
+      ok: true,
+      value: { kind: 'replayed' },
+    });
+  });
+
+  it.each([
+    ['CANCELLED', 'order_cancelled'],
+    ['PAID', 'order_already_paid'],
+  ] as const)('is an error and not a refused payment if the order is %s', (status, kind) => {
+    expect(recorded(orderWithStatus(status), expiryMs - 1, { paymentId: 'p-2' })).toStrictEqual({
+      ok: false,
+      failure: { kind },
+    });
+  });
+
+  it('can be recorded for 30 days after the expiry, if the customer paid before it', () => {
+    const expired: Order = { ...order, orderStatus: 'EXPIRED' };
+    const lastMs = expiryMs + 30 * dayMs;
+    expect(recorded(expired, lastMs)).toMatchObject({ value: { change: { order: { orderStatus: 'PAID' } } } });
+    for (const [nowMs, paidAtMs] of [
+      [lastMs + 1, expiryMs - 1],
+      [lastMs, expiryMs],
+    ] as const) {
+      expect(recorded(expired, nowMs, { paidAtMs })).toMatchObject({ failure: { kind: 'order_expired' } });
+    }
   });
 });

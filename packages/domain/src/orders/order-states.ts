@@ -80,6 +80,8 @@ export interface OrderChange {
   readonly order: Order;
   /** The date that was reported instead of the time of the payment. */
   readonly paidOn?: string | undefined;
+  /** What the merchant noted about a payment that it recorded itself. */
+  readonly note?: string | undefined;
 }
 
 /**
@@ -233,6 +235,29 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
     case 'CANCELLED':
       return refuse('order_cancelled');
   }
+}
+
+/**
+ * Decides on a payment that the merchant recorded itself. It has the amount of the order, waits for the end of a payment
+ * in progress, and is never stored as refused, because nobody is owed anything.
+ */
+export function decideManualPayment(
+  order: Order,
+  {
+    note,
+    ...payment
+  }: Omit<ReportedPayment, 'amount' | 'currency' | 'lateDays' | 'refused'> & Pick<OrderChange, 'note'>,
+  nowMs: number,
+): Result<Exclude<Decision, { readonly kind: 'refuse' }>, Failure> {
+  const { order_amount: amount, order_currency: currency } = order.fields;
+  const reported = { ...payment, amount, currency, lateDays: lateDays.max, refused: null };
+  const decided = decidePayment(order, reported, nowMs);
+  if (!decided.ok) return decided;
+  const decision = decided.value;
+  if (decision.kind === 'refuse') return failed({ kind: decision.refusal.payment.code });
+  if (decision.kind === 'replayed') return success(decision);
+  const failure = inProgress(order, nowMs);
+  return failure === undefined ? success({ kind: 'change', change: { ...decision.change, note } }) : failed(failure);
 }
 
 /** Returns the error of a time or date of payment that the order can't have. */

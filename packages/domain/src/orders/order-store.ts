@@ -57,6 +57,8 @@ export type PaymentLookup = FindOutcome<
     readonly isKnown: boolean;
     /** The date with which the payment was reported, if it is known and was reported without a time. */
     readonly storedPaidOn: string | null;
+    /** What the merchant noted about a payment that it recorded itself. */
+    readonly storedNote: string | null;
     /** The refused payment of this order; `null` if there is none. */
     readonly refused: RefusedPayment | null;
     /** The current time of the store, in milliseconds since 1970-01-01 UTC. */

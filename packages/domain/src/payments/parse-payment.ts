@@ -1,7 +1,7 @@
 import type { AmountHundredths } from '../money/money.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
 import { absentIfEmpty, checkField, checkPrecision, errorsIn, missing } from '../requests/check-field.ts';
-import type { BrokenRule, FieldError, TextRule } from '../requests/field-rules.ts';
+import { type BrokenRule, type FieldError, type TextRule, textRule } from '../requests/field-rules.ts';
 import { checkDate, checkTime } from '../requests/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';
 
@@ -49,17 +49,36 @@ export function parsePayment(input: PaymentInput) {
     /** Any text. A text that is not the token of a payment link finds no order. */
     orderToken: checked.order_token as string,
     paymentId: checked.payment_id as string,
-    /**
-     * When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see
-     * `order-states.ts`.
-     */
-    paidAtMs: (checked.paid_on ?? checked.paid_at) as number,
-    /** The date that was sent instead of a time. `paidAtMs` is its beginning in UTC. */
-    paidOn: checked.paid_on === undefined ? undefined : (input.paid_on as string),
+    ...paidTimes(checked, input),
     amount: checked.order_amount as AmountHundredths,
     currency: checked.order_currency as string,
     /** The attempt that took the payment; absent if the payment was not started by StartPayment. */
     attemptId: (checked.attempt_id as string) || undefined,
+  });
+}
+
+/** A payment that a merchant records itself, as an API received it: any values under the names of the fields. */
+export type ManualPaymentInput = Readonly<
+  Partial<Record<'payment_id' | 'paid_at' | 'paid_on' | 'payment_note', unknown>>
+>;
+
+/** The rule for the note about a payment that a merchant records itself. */
+export const paymentNoteRule: TextRule = textRule(1_000, { required: false, multiline: true });
+
+/** Checks the fields of a payment that a merchant records itself, as {@link parsePayment} does. */
+export function parseManualPayment(input: ManualPaymentInput) {
+  const checked = {
+    payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
+    ...checkPaid(absentIfEmpty(input.paid_at), absentIfEmpty(input.paid_on)),
+    payment_note: checkField(paymentNoteRule, absentIfEmpty(input.payment_note)),
+  };
+  const errors = errorsIn(checked);
+  if (errors.length > 0) return failed(errors);
+  return success({
+    paymentId: checked.payment_id as string,
+    ...paidTimes(checked, input),
+    /** The merchant's note; absent if there is none. */
+    note: (checked.payment_note as string) || undefined,
   });
 }
 
@@ -107,4 +126,17 @@ function checkPaid(at: unknown, on: unknown) {
   if (isAbsent(at)) return { paid_at: undefined, paid_on: checkDate(on) };
   const message = 'must not be sent together with paid_at';
   return { paid_at: undefined, paid_on: { code: 'not_allowed', message } as const };
+}
+
+/** Returns the time of a payment, and the date if one was sent. Both were checked by {@link checkPaid}. */
+function paidTimes(checked: ReturnType<typeof checkPaid>, input: Pick<PaymentInput, 'paid_on'>) {
+  return {
+    /**
+     * When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see
+     * `order-states.ts`.
+     */
+    paidAtMs: (checked.paid_on ?? checked.paid_at) as number,
+    /** The date that was sent instead of a time. `paidAtMs` is its beginning in UTC. */
+    paidOn: checked.paid_on === undefined ? undefined : (input.paid_on as string),
+  };
 }

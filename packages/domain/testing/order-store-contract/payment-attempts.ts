@@ -1,8 +1,16 @@
 import { expect, it } from 'vitest';
 import type { Order, OrderStatus } from '../../src/orders/order.ts';
-import { transitions } from '../../src/orders/order-states.ts';
+import { decideManualPayment, transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
-import { attemptOf, hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
+import {
+  attemptOf,
+  hourMs,
+  type OrderStoreSteps,
+  orderExpiringIn,
+  paymentOf,
+  sampleNowMs,
+  timeoutMs,
+} from './order-store-steps.ts';
 
 /** Tests payment attempts and their leases. */
 export function describePaymentAttempts({
@@ -144,6 +152,25 @@ export function describePaymentAttempts({
       const key = { checkoutId: attemptOf(order, '').checkoutId, paymentId };
       expect(await opened().store.findForPayment(order.orderToken, key, timeoutMs)).toMatchObject({ storedPaidOn });
     }
+  });
+
+  it('a payment that the merchant recorded waits for a lease that began after the read, and keeps its note', async () => {
+    const order = await created(sampleOrder(await newMerchant()));
+    const { store } = opened();
+    const key = { checkoutId: order.merchantId, paymentId: 'p-1' };
+    const payment = { ...key, paidAtMs: order.createdAtMs, isKnown: false, note: 'Cash, "at the counter"' };
+    const decided = decideManualPayment(order, payment, sampleNowMs);
+    if (!decided.ok || decided.value.kind !== 'change') throw new Error('the payment was not accepted');
+    const { change } = decided.value;
+    expect(await start(order, 'a-1')).toBe('changed');
+    expect(await store.change(change, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
+    expect(await store.change(change, timeoutMs)).toStrictEqual({ kind: 'changed' });
+    expect(await store.findForPayment(order.orderToken, key, timeoutMs)).toMatchObject({
+      order: { orderStatus: 'PAID', payment: { ...key, paidAtMs: order.createdAtMs } },
+      isKnown: true,
+      storedNote: 'Cash, "at the counter"',
+    });
   });
 
   it('a payment ends the lease of any attempt', async () => {

@@ -72,11 +72,13 @@ test('an order is erased once: its personal fields are gone, and all other data 
   const order = await create(merchantId, fields, Date.now(), { name: 'erased-metadata', cart: '17' });
   const paid = {
     ...order,
-    payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs: Date.now() },
+    payment: { checkoutId: merchantId, paymentId: 'pay-1', paidAtMs: Date.now() },
     orderStatus: 'PAID' as const,
   };
-  expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
+  const change = { transition: transitions.pay, order: paid, note: 'erased-payment-note' };
+  expect(await store.change(change, enoughMs)).toEqual({ kind: 'changed' });
   const otherOrder = await create(merchantId, { order_id: 'another' }, Date.now(), { cart: '17' });
+  expect(await allData()).toContain('erased-payment-note');
   expect(await allData()).toMatch(/erased-order-note.*erased@mail|erased@mail.*erased-order-note/);
 
   expect(await erase({ by: 'order', clientId, orderId: 'one' })).toBe(1);

@@ -78,6 +78,7 @@ export const calls: Readonly<Record<string, PlannedCall>> = {
   'pay by 3': pay(3),
   'pay by 2 with its attempt': pay(2, { attempt_id: 'a' }),
   'pay another amount by 3': pay(3, { payment_id: 'q', order_amount: 1 }),
+  'pay manually': payManually(),
   'start by 2': attemptCall('StartPayment', 2),
   'start by 3': attemptCall('StartPayment', 3),
   'end by 2': attemptCall('EndPayment', 2),
@@ -106,6 +107,20 @@ function pay(id: number, changes: Readonly<Record<string, string | number>> = {}
   };
   const attempt = 'attempt_id' in changes ? attemptIdOf({ checkoutId: id, attemptId: 'a' }) : undefined;
   return { operation: 'RecordPayment', account: checkout(id), members, request: { kind: 'pay', payment, attempt } };
+}
+
+/** Returns a call by which the merchant records a payment itself. */
+function payManually(): PlannedCall {
+  const members = { order_id: plainOrder.order_id, payment_id: 'p', paid_at: formatTime(paidAtMs) };
+  const payment = {
+    checkout: String(testMerchant.id),
+    paymentId: members.payment_id,
+    paidAtMs,
+    amount: Number(plainOrder.order_amount).toFixed(2),
+    currency: plainOrder.order_currency,
+  };
+  const request = { kind: 'pay', payment, isManual: true, lateDays: 30 } as const;
+  return { operation: 'RecordManualPayment', account: testMerchant, members, request };
 }
 
 function attemptCall(operation: 'StartPayment' | 'EndPayment', id: number): PlannedCall {

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/order_service.proto.
  */
 export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEikwsKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLQoPY3VzdG9tZXJfbG9jYWxlGBMgASgJSBBSD2N1c3RvbWVyX2xvY2FsZYgBARIvChBvcmRlcl9leHBpcmVzX2F0GBEgASgJSBFSEG9yZGVyX2V4cGlyZXNfYXSIAQESPgoIbWV0YWRhdGEYEiADKAsyLC5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUILCglfb3JkZXJfaWRCDwoNX29yZGVyX2Ftb3VudEIRCg9fb3JkZXJfY3VycmVuY3lCDQoLX29yZGVyX25vdGVCDwoNX3NlcnZpY2VfdHlwZUIQCg5fY3VzdG9tZXJfbmFtZUIRCg9fY3VzdG9tZXJfZW1haWxCEQoPX2N1c3RvbWVyX3Bob25lQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUxQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUyQhgKFl9jdXN0b21lcl9hZGRyZXNzX2NpdHlCGQoXX2N1c3RvbWVyX2FkZHJlc3Nfc3RhdGVCGwoZX2N1c3RvbWVyX2FkZHJlc3NfY291bnRyeUIfCh1fY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZUIRCg9fb3JkZXJfY2hlY2tzdW1CDQoLX3JldHVybl91cmxCEgoQX2N1c3RvbWVyX2xvY2FsZUITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiiAEKD0dldE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWQSIAoKcGF5bWVudF9pZBgDIAEoCUgAUgpwYXltZW50X2lkQgcKBW9yZGVyIjQKEEdldE9yZGVyUmVzcG9uc2USIAoFb3JkZXIYASABKAsyES5nYXRld2F5LnYxLk9yZGVyImkKEkNhbmNlbE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWRCBwoFb3JkZXIiNwoTQ2FuY2VsT3JkZXJSZXNwb25zZRIgCgVvcmRlchgBIAEoCzIRLmdhdGV3YXkudjEuT3JkZXIijAMKEUxpc3RPcmRlcnNSZXF1ZXN0EiwKBnN0YXR1cxgBIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNIAIgBARInCgxjcmVhdGVkX2Zyb20YAiABKAlIAVIMY3JlYXRlZF9mcm9tiAEBEiMKCmNyZWF0ZWRfdG8YAyABKAlIAlIKY3JlYXRlZF90b4gBARISCgVsaW1pdBgEIAEoBUgDiAEBEhMKBmN1cnNvchgFIAEoCUgEiAEBEj0KCG1ldGFkYXRhGAYgAygLMisuZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVxdWVzdC5NZXRhZGF0YUVudHJ5EhUKCGN1cnJlbmN5GAcgASgJSAWIAQEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB19zdGF0dXNCDwoNX2NyZWF0ZWRfZnJvbUINCgtfY3JlYXRlZF90b0IICgZfbGltaXRCCQoHX2N1cnNvckILCglfY3VycmVuY3kibgoSTGlzdE9yZGVyc1Jlc3BvbnNlEiEKBm9yZGVycxgBIAMoCzIRLmdhdGV3YXkudjEuT3JkZXISJQoLbmV4dF9jdXJzb3IYAiABKAlIAFILbmV4dF9jdXJzb3KIAQFCDgoMX25leHRfY3Vyc29yMr4FCgxPcmRlclNlcnZpY2USnwEKC0NyZWF0ZU9yZGVyEh4uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVzcG9uc2UiT5ACAoq1GDcIARINaW52YWxpZF9vcmRlchIRY2hlY2tzdW1fbWlzbWF0Y2gSEW9yZGVyX2lkX2NvbmZsaWN0gtPkkwILOgEqIgYvb3JkZXISrAEKCEdldE9yZGVyEhsuZ2F0ZXdheS52MS5HZXRPcmRlclJlcXVlc3QaHC5nYXRld2F5LnYxLkdldE9yZGVyUmVzcG9uc2UiZZACAYq1GC0IARINaW52YWxpZF9vcmRlchIPaW52YWxpZF9yZXF1ZXN0Eglub3RfZm91bmSC0+STAitaD2IFb3JkZXISBi9vcmRlcmIFb3JkZXISES9vcmRlci97b3JkZXJfaWR9EuQBCgtDYW5jZWxPcmRlchIeLmdhdGV3YXkudjEuQ2FuY2VsT3JkZXJSZXF1ZXN0Gh8uZ2F0ZXdheS52MS5DYW5jZWxPcmRlclJlc3BvbnNlIpMBkAICirUYZQgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBITcGF5bWVudF9pbl9wcm9ncmVzcxISb3JkZXJfYWxyZWFkeV9wYWlkEg1vcmRlcl9leHBpcmVkgtPkkwIhYgVvcmRlciIYL29yZGVyL3tvcmRlcl9pZH0vY2FuY2VsEnYKCkxpc3RPcmRlcnMSHS5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXF1ZXN0Gh4uZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVzcG9uc2UiKZACAYq1GBMIARIPaW52YWxpZF9yZXF1ZXN0gtPkkwIJEgcvb3JkZXJzYgZwcm90bzM", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
+  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEikwsKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLQoPY3VzdG9tZXJfbG9jYWxlGBMgASgJSBBSD2N1c3RvbWVyX2xvY2FsZYgBARIvChBvcmRlcl9leHBpcmVzX2F0GBEgASgJSBFSEG9yZGVyX2V4cGlyZXNfYXSIAQESPgoIbWV0YWRhdGEYEiADKAsyLC5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUILCglfb3JkZXJfaWRCDwoNX29yZGVyX2Ftb3VudEIRCg9fb3JkZXJfY3VycmVuY3lCDQoLX29yZGVyX25vdGVCDwoNX3NlcnZpY2VfdHlwZUIQCg5fY3VzdG9tZXJfbmFtZUIRCg9fY3VzdG9tZXJfZW1haWxCEQoPX2N1c3RvbWVyX3Bob25lQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUxQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUyQhgKFl9jdXN0b21lcl9hZGRyZXNzX2NpdHlCGQoXX2N1c3RvbWVyX2FkZHJlc3Nfc3RhdGVCGwoZX2N1c3RvbWVyX2FkZHJlc3NfY291bnRyeUIfCh1fY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZUIRCg9fb3JkZXJfY2hlY2tzdW1CDQoLX3JldHVybl91cmxCEgoQX2N1c3RvbWVyX2xvY2FsZUITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiiAEKD0dldE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWQSIAoKcGF5bWVudF9pZBgDIAEoCUgAUgpwYXltZW50X2lkQgcKBW9yZGVyIjQKEEdldE9yZGVyUmVzcG9uc2USIAoFb3JkZXIYASABKAsyES5nYXRld2F5LnYxLk9yZGVyImkKEkNhbmNlbE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWRCBwoFb3JkZXIiNwoTQ2FuY2VsT3JkZXJSZXNwb25zZRIgCgVvcmRlchgBIAEoCzIRLmdhdGV3YXkudjEuT3JkZXIi/wEKGlJlY29yZE1hbnVhbFBheW1lbnRSZXF1ZXN0EhwKCG9yZGVyX2lkGAEgASgJSABSCG9yZGVyX2lkEiwKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANIAFIQc2VydmljZV9vcmRlcl9pZBIeCgpwYXltZW50X2lkGAMgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYBCABKAlSB3BhaWRfYXQSGAoHcGFpZF9vbhgFIAEoCVIHcGFpZF9vbhInCgxwYXltZW50X25vdGUYBiABKAlIAVIMcGF5bWVudF9ub3RliAEBQgcKBW9yZGVyQg8KDV9wYXltZW50X25vdGUiPwobUmVjb3JkTWFudWFsUGF5bWVudFJlc3BvbnNlEiAKBW9yZGVyGAEgASgLMhEuZ2F0ZXdheS52MS5PcmRlciKMAwoRTGlzdE9yZGVyc1JlcXVlc3QSLAoGc3RhdHVzGAEgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c0gAiAEBEicKDGNyZWF0ZWRfZnJvbRgCIAEoCUgBUgxjcmVhdGVkX2Zyb22IAQESIwoKY3JlYXRlZF90bxgDIAEoCUgCUgpjcmVhdGVkX3RviAEBEhIKBWxpbWl0GAQgASgFSAOIAQESEwoGY3Vyc29yGAUgASgJSASIAQESPQoIbWV0YWRhdGEYBiADKAsyKy5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXF1ZXN0Lk1ldGFkYXRhRW50cnkSFQoIY3VycmVuY3kYByABKAlIBYgBARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3N0YXR1c0IPCg1fY3JlYXRlZF9mcm9tQg0KC19jcmVhdGVkX3RvQggKBl9saW1pdEIJCgdfY3Vyc29yQgsKCV9jdXJyZW5jeSJuChJMaXN0T3JkZXJzUmVzcG9uc2USIQoGb3JkZXJzGAEgAygLMhEuZ2F0ZXdheS52MS5PcmRlchIlCgtuZXh0X2N1cnNvchgCIAEoCUgAUgtuZXh0X2N1cnNvcogBAUIOCgxfbmV4dF9jdXJzb3Iy6QcKDE9yZGVyU2VydmljZRKfAQoLQ3JlYXRlT3JkZXISHi5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdBofLmdhdGV3YXkudjEuQ3JlYXRlT3JkZXJSZXNwb25zZSJPkAICirUYNwgBEg1pbnZhbGlkX29yZGVyEhFjaGVja3N1bV9taXNtYXRjaBIRb3JkZXJfaWRfY29uZmxpY3SC0+STAgs6ASoiBi9vcmRlchKsAQoIR2V0T3JkZXISGy5nYXRld2F5LnYxLkdldE9yZGVyUmVxdWVzdBocLmdhdGV3YXkudjEuR2V0T3JkZXJSZXNwb25zZSJlkAIBirUYLQgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZILT5JMCK1oPYgVvcmRlchIGL29yZGVyYgVvcmRlchIRL29yZGVyL3tvcmRlcl9pZH0S5AEKC0NhbmNlbE9yZGVyEh4uZ2F0ZXdheS52MS5DYW5jZWxPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UikwGQAgKKtRhlCAESDWludmFsaWRfb3JkZXISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhNwYXltZW50X2luX3Byb2dyZXNzEhJvcmRlcl9hbHJlYWR5X3BhaWQSDW9yZGVyX2V4cGlyZWSC0+STAiFiBW9yZGVyIhgvb3JkZXIve29yZGVyX2lkfS9jYW5jZWwSqAIKE1JlY29yZE1hbnVhbFBheW1lbnQSJi5nYXRld2F5LnYxLlJlY29yZE1hbnVhbFBheW1lbnRSZXF1ZXN0GicuZ2F0ZXdheS52MS5SZWNvcmRNYW51YWxQYXltZW50UmVzcG9uc2UivwGQAgKKtRiLAQgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBITcGF5bWVudF9pZF9jb25mbGljdBITcGF5bWVudF9pbl9wcm9ncmVzcxISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWSC0+STAiY6ASpiBW9yZGVyIhovb3JkZXIve29yZGVyX2lkfS9wYXltZW50cxJ2CgpMaXN0T3JkZXJzEh0uZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVxdWVzdBoeLmdhdGV3YXkudjEuTGlzdE9yZGVyc1Jlc3BvbnNlIimQAgGKtRgTCAESD2ludmFsaWRfcmVxdWVzdILT5JMCCRIHL29yZGVyc2IGcHJvdG8z", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
 
 /**
  * Lengths are in Unicode code points. Text is stored exactly as it was sent. All fields are required except
@@ -358,6 +358,98 @@ export const CancelOrderResponseSchema: GenMessage<CancelOrderResponse> = /*@__P
   messageDesc(file_gateway_v1_order_service, 5);
 
 /**
+ * A payment that reached the merchant outside any checkout system. The order is identified by exactly one of its two
+ * ids.
+ *
+ * @generated from message gateway.v1.RecordManualPaymentRequest
+ */
+export type RecordManualPaymentRequest = Message<"gateway.v1.RecordManualPaymentRequest"> & {
+  /**
+   * A request with neither is invalid.
+   *
+   * @generated from oneof gateway.v1.RecordManualPaymentRequest.order
+   */
+  order: {
+    /**
+     * The merchant's own identifier of the order, exactly as it was sent on creation.
+     *
+     * @generated from field: string order_id = 1 [json_name = "order_id"];
+     */
+    value: string;
+    case: "orderId";
+  } | {
+    /**
+     * The identifier that the service assigned.
+     *
+     * @generated from field: int64 service_order_id = 2 [json_name = "service_order_id"];
+     */
+    value: bigint;
+    case: "serviceOrderId";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Your identifier of the payment, such as the number of a receipt: 1 to 128 characters, unique among the payments that
+   * you record. A payment pays one order.
+   *
+   * @generated from field: string payment_id = 3 [json_name = "payment_id"];
+   */
+  paymentId: string;
+
+  /**
+   * When the customer paid: RFC 3339, where seconds are optional. It must be before the order expires, and between 5
+   * minutes before the order was created and 5 minutes ahead of the gateway's clock. Send either paid_at or paid_on.
+   *
+   * @generated from field: string paid_at = 4 [json_name = "paid_at"];
+   */
+  paidAt: string;
+
+  /**
+   * The date on which the customer paid, `YYYY-MM-DD`, if you know no time. It must be between the day before the order
+   * was created and 4 days from now, in UTC. The payment's paid_at is then the beginning of that date, but no earlier
+   * than the creation of the order and no later than your first request.
+   *
+   * @generated from field: string paid_on = 5 [json_name = "paid_on"];
+   */
+  paidOn: string;
+
+  /**
+   * Your own note about the payment: up to 1,000 characters; line breaks and tabs are allowed. The console shows it. It
+   * is erased with the customer's data. A replay does not compare it.
+   *
+   * @generated from field: optional string payment_note = 6 [json_name = "payment_note"];
+   */
+  paymentNote?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.RecordManualPaymentRequest.
+ * Use `create(RecordManualPaymentRequestSchema)` to create a new message.
+ */
+export const RecordManualPaymentRequestSchema: GenMessage<RecordManualPaymentRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 6);
+
+/**
+ * The paid order.
+ *
+ * @generated from message gateway.v1.RecordManualPaymentResponse
+ */
+export type RecordManualPaymentResponse = Message<"gateway.v1.RecordManualPaymentResponse"> & {
+  /**
+   * The order record.
+   *
+   * @generated from field: gateway.v1.Order order = 1;
+   */
+  order?: Order | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.RecordManualPaymentResponse.
+ * Use `create(RecordManualPaymentResponseSchema)` to create a new message.
+ */
+export const RecordManualPaymentResponseSchema: GenMessage<RecordManualPaymentResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 7);
+
+/**
  * Which orders to list. All filters are optional.
  *
  * @generated from message gateway.v1.ListOrdersRequest
@@ -420,7 +512,7 @@ export type ListOrdersRequest = Message<"gateway.v1.ListOrdersRequest"> & {
  * Use `create(ListOrdersRequestSchema)` to create a new message.
  */
 export const ListOrdersRequestSchema: GenMessage<ListOrdersRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_order_service, 6);
+  messageDesc(file_gateway_v1_order_service, 8);
 
 /**
  * A page of orders.
@@ -448,7 +540,7 @@ export type ListOrdersResponse = Message<"gateway.v1.ListOrdersResponse"> & {
  * Use `create(ListOrdersResponseSchema)` to create a new message.
  */
 export const ListOrdersResponseSchema: GenMessage<ListOrdersResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_order_service, 7);
+  messageDesc(file_gateway_v1_order_service, 9);
 
 /**
  * Creates, lists, cancels and looks up payment orders, for merchants. Every call sends the merchant's credentials in
@@ -502,6 +594,22 @@ export const OrderService: GenService<{
     methodKind: "unary";
     input: typeof CancelOrderRequestSchema;
     output: typeof CancelOrderResponseSchema;
+  },
+  /**
+   * Record a payment without a checkout system.
+   *
+   * Marks an order as paid with money that reached you outside any checkout system, such as cash or a bank transfer, and
+   * returns it. The payment has the amount of the order. The payment_id makes retries safe: if you get no response, send
+   * the request again. Sending the same payment_id with the same time or date returns the order, marked as replayed. An
+   * order that can't be paid stays as it is, and no refused payment is stored. While a payment is in progress, the
+   * order can't be marked as paid. You can record a payment up to 30 days after the order expired, if it was made before.
+   *
+   * @generated from rpc gateway.v1.OrderService.RecordManualPayment
+   */
+  recordManualPayment: {
+    methodKind: "unary";
+    input: typeof RecordManualPaymentRequestSchema;
+    output: typeof RecordManualPaymentResponseSchema;
   },
   /**
    * List orders.

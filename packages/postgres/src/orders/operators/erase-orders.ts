@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { erasedValues, erasureDigest, type Order, personalFieldNames } from '@order-gateway/domain/orders';
+import { erasedValues, erasureDigest, isManual, type Order, personalFieldNames } from '@order-gateway/domain/orders';
 import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
 import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
 import { isConcurrencyFailure } from '../../connections/errors.ts';
-import { accounts, orderMetadata, orders } from '../../schema.ts';
+import { accounts, orderMetadata, orders, payments } from '../../schema.ts';
 import { orderOf } from '../order-rows.ts';
 
 /** The maximum number of orders that one statement erases: about a tenth of a second of work. */
@@ -128,6 +128,14 @@ async function eraseBatch(
         as pair (merchant_id, pair_digest, created_at, service_order_id)
       where ${orderMetadata}.merchant_id = pair.merchant_id and ${orderMetadata}.pair_digest = pair.pair_digest
         and ${orderMetadata}.created_at = pair.created_at and ${orderMetadata}.service_order_id = pair.service_order_id`);
+  }
+  const manual = found.filter(isManual);
+  if (manual.length > 0) {
+    const keys = sql`unnest(${arrayLiteral(manual, ({ merchantId }) => merchantId)}::bigint[],
+      ${arrayLiteral(manual, ({ payment }) => payment?.paymentId ?? null)}::text[])`;
+    await db.execute(
+      sql`update ${payments} set note = null where (checkout_id, payment_id) in (select * from ${keys})`,
+    );
   }
   const erasure = sql`
     update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, metadata = null, ${emptied}

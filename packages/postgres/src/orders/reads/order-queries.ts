@@ -209,7 +209,12 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
       .prepare('find_merchants'),
     returnSecrets: prepareReturnSecrets(db),
     payment: db
-      .select({ merchantId: payments.merchantId, orderId: payments.order_id, paidOn: payments.paidOn })
+      .select({
+        merchantId: payments.merchantId,
+        orderId: payments.order_id,
+        paidOn: payments.paidOn,
+        note: payments.note,
+      })
       .from(payments)
       .where(
         and(
@@ -264,7 +269,13 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
   const isKnown = isOfOrder ? hasPaid || refused !== null : payment !== undefined;
   return unlessUnstored<PaymentLookup>([row], {
     ...linkOf(row, merchant),
-    ...{ isKnown, storedPaidOn: payment?.paidOn ?? null, refused, nowMs: merchant.nowMs },
+    ...{
+      isKnown,
+      storedPaidOn: payment?.paidOn ?? null,
+      storedNote: payment?.note ?? null,
+      refused,
+      nowMs: merchant.nowMs,
+    },
   });
 }
 

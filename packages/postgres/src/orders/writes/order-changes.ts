@@ -4,6 +4,7 @@ import {
   isHeldBy,
   type LeaseEnd,
   type Order,
+  type OrderChange,
   type OrderPayment,
   type OrderStore,
   type Transition,
@@ -91,26 +92,30 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       if (isReported && !(await storePayment(statements, values))) return [];
       return rowsOf(await withoutPayment.execute(values));
     };
-  const stateChange = ({ from, to, event }: Transition, order: Order, paidOn?: string): Change => {
+  const stateChange = (
+    { from, to, event }: Transition,
+    order: Order,
+    details: Pick<OrderChange, 'paidOn' | 'note'> = {},
+  ): Change => {
     const { payment, cancelledAtMs } = order;
     return withPayment('change', payment, {
       ...keyOf(order),
       from_status: from,
       to_status: to,
       event_type: event,
-      ...paymentValues(payment, paidOn),
+      ...paymentValues(payment, details),
       cancelled_at: cancelledAtMs === null ? null : new Date(cancelledAtMs).toISOString(),
     });
   };
   return {
-    change: ({ transition, order, paidOn }, timeoutMs) =>
-      changes.add(stateChange(transition, order, paidOn), timeoutMs),
+    change: ({ transition, order, ...details }, timeoutMs) =>
+      changes.add(stateChange(transition, order, details), timeoutMs),
     refusePayment({ order, payment }, timeoutMs) {
       const { amount, currency, code } = payment;
       const values = {
         ...keyOf(order),
         from_status: order.orderStatus,
-        ...paymentValues(payment, payment.paidOn),
+        ...paymentValues(payment, payment),
         amount: formatAmount(amount),
         currency,
         code,
@@ -141,13 +146,13 @@ function keyOf({ merchantId, fields }: Order) {
   return { merchant_id: merchantId, order_id: fields.order_id };
 }
 
-function paymentValues(payment: OrderPayment | null, paidOn?: string) {
+function paymentValues(payment: OrderPayment | null, { paidOn, note }: Pick<OrderChange, 'paidOn' | 'note'>) {
   return {
     checkout_id: payment?.checkoutId ?? null,
     payment_id: payment?.paymentId ?? null,
     paid_at: payment === null ? null : new Date(payment.paidAtMs).toISOString(),
     paid_on: paidOn ?? null,
-    note: null,
+    note: note ?? null,
   };
 }
 
