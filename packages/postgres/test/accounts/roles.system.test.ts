@@ -99,6 +99,7 @@ test('the role of the gateway can do what people do in the console', async () =>
   await as('order_gateway_owner', "update console_sessions set last_seen_at = now() - interval '5 minutes'");
   expect(await sessions.find(sessionDigest, enoughMs)).toEqual(done);
   expect(await sessions.list(sessionDigest, enoughMs)).toEqual(done);
+  expect(await sessions.listInstructionChanges(clientId, enoughMs)).toEqual({ kind: 'done', value: [] });
   expect(await sessions.createLink(sessionDigest, link, { name: 'Bob', role: 'read' }, enoughMs)).toEqual(done);
   expect(await sessions.record(sessionDigest, { name: 'order.cancel', details: {} }, enoughMs)).toEqual(done);
   const caller = { clientId, clientSecret: '', sessionDigest };
