@@ -37,9 +37,6 @@ export interface CheckoutOptions {
 /** No form and no webhook of a provider is larger. */
 const bodyBytesMax = 1_048_576;
 
-/** How often transfers are reported that waited for the end of another payment. */
-const waitingEveryMs = 60_000;
-
 /** Opens a checkout, which serves its pages and continues attempts until it is closed. */
 export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   const store = openStore({ url: options.databaseUrl });
@@ -82,14 +79,11 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   for (const provider of providers.values()) provider.routes?.(app, advance);
   transferRoutes(app, deps);
   const sweep = startSweep({ ...deps, advance });
-  const statements = openImport(deps);
-  const waitingTimer = setInterval(
-    () => void statements.reportWaiting().catch((err: unknown) => logger.warn({ err }, 'transfers still wait')),
-    waitingEveryMs,
-  );
+  const stopping = new AbortController();
+  const reporting = openImport(deps).reportUntil(stopping.signal, logger);
   const close = async () => {
-    clearInterval(waitingTimer);
-    await Promise.all([app.close(), sweep.stop()]);
+    stopping.abort();
+    await Promise.all([app.close(), sweep.stop(), reporting]);
     await store.close();
   };
   try {

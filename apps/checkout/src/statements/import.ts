@@ -1,4 +1,6 @@
 import { open } from 'node:fs/promises';
+import { setInterval } from 'node:timers/promises';
+import type { Logger } from '@order-gateway/runtime/logger';
 import { messageOf } from '@order-gateway/runtime/process';
 import { amountOf, type Gateway, OrderStatus, paymentRefusals } from '../gateway/gateway.ts';
 import { openTransfers } from '../providers/transfer/transfers.ts';
@@ -31,6 +33,9 @@ export interface ImportDeps {
 const claimSeconds = 60;
 
 const waitingAtOnce = 100;
+
+/** How often credits are reported that waited for the end of another payment. */
+const waitingEveryMs = 60_000;
 
 /** Opens the import of statements. */
 export function openImport({ store, gateway }: ImportDeps) {
@@ -77,7 +82,7 @@ export function openImport({ store, gateway }: ImportDeps) {
     const { account, paymentId, amount, currency, payerDigest, acceptedAt, date: paidOn, problem } = credit;
     if (problem !== undefined || amount === undefined)
       return { is: 'outcome', credit, state: 'LISTED', reason: problem };
-    const found = await transfers.findTo(account, credit.references);
+    const found = credit.references.length === 0 ? [] : await transfers.findTo(account, credit.references);
     const [transfer] = found;
     const reason =
       found.length > 1 ? 'several_orders' : credit.references.length > 0 ? 'unknown_order' : 'no_reference';
@@ -111,6 +116,16 @@ export function openImport({ store, gateway }: ImportDeps) {
       ...outcome,
       ...(isDryRun ? await report(stored, orderToken, true) : await reportAndStore(stored, orderToken)),
     };
+  }
+
+  async function reportWaiting(): Promise<void> {
+    let after = 0;
+    for (;;) {
+      const waiting = await credits.waiting(waitingAtOnce, after);
+      for (const credit of waiting) if (credit.orderToken !== null) await reportAndStore(credit, credit.orderToken);
+      after = waiting.at(-1)?.creditId ?? after;
+      if (waiting.length < waitingAtOnce) return;
+    }
   }
 
   /** Checks that a statement is one of a connected account, and of the kind that was read before. */
@@ -158,13 +173,15 @@ export function openImport({ store, gateway }: ImportDeps) {
     },
 
     /** Reports the credits that wait for the end of another payment. */
-    async reportWaiting(): Promise<void> {
-      let after = 0;
-      for (;;) {
-        const waiting = await credits.waiting(waitingAtOnce, after);
-        for (const credit of waiting) if (credit.orderToken !== null) await reportAndStore(credit, credit.orderToken);
-        after = waiting.at(-1)?.creditId ?? after;
-        if (waiting.length < waitingAtOnce) return;
+    reportWaiting,
+
+    /** Reports the waiting credits once a minute until the signal. */
+    async reportUntil(signal: AbortSignal, logger: Logger): Promise<void> {
+      try {
+        for await (const _ of setInterval(waitingEveryMs, undefined, { signal }))
+          await reportWaiting().catch((err: unknown) => logger.warn({ err }, 'transfers could not be reported'));
+      } catch (error) {
+        if (!signal.aborted) throw error;
       }
     },
   };
