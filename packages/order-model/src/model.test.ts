@@ -75,6 +75,7 @@ const created = call(0, create, 'created');
 const pay = (changes: Partial<typeof payment> = {}, attempt?: string): Request => {
   return { kind: 'pay', payment: { ...payment, ...changes }, attempt };
 };
+const payManually: Request = { kind: 'pay', payment: { ...payment, checkout: '1' }, isManual: true, lateDays: 30 };
 const shown = (status: StoredOrder['status'], outcome = 'ok'): Response => ({ outcome, shown: { status } });
 const withRefused = (status: StoredOrder['status'], refusedIds: readonly string[]): Response => ({
   outcome: 'ok',
@@ -190,6 +191,34 @@ const promises: Readonly<Record<string, Promised>> = {
     (outcome) => call(31 + dayMinutes, pay(), outcome),
     ['order_expired'],
     ['ok', 'payment_mismatch'],
+  ],
+  'a payment made before the expiry, which the account can report for 7 days': [
+    [created],
+    { ...paid, events: [...expired.events, { type: 'order.paid', atMs: expiresAtMs + 2 }] },
+    (outcome) => call(30 + 7 * dayMinutes, { kind: 'pay', payment, lateDays: 7 }, outcome),
+    ['ok'],
+    ['order_expired'],
+  ],
+  'a payment that the merchant reports while another one is in progress': [
+    [created, { ...started, response: { outcome: 'ok', leaseEndsAtMs } }],
+    { ...unpaid, lease },
+    (outcome) => call(2, payManually, outcome),
+    ['payment_in_progress'],
+    ['ok', 'order_expired'],
+  ],
+  'a payment that the merchant reports for a cancelled order': [
+    [created, call(3, { kind: 'cancel' }, 'ok')],
+    cancelled,
+    (outcome) => call(4, payManually, outcome),
+    ['order_cancelled'],
+    ['ok', 'payment_in_progress'],
+  ],
+  'a payment that the merchant reports after 30 days': [
+    [created],
+    expired,
+    (outcome) => call(31 + 30 * dayMinutes, payManually, outcome),
+    ['order_expired'],
+    ['ok'],
   ],
   'a payment made at the expiry': [
     [created],

@@ -63,7 +63,7 @@ export type ManualPaymentInput = Readonly<
 >;
 
 /** The rule for the note about a payment that a merchant records itself. */
-export const paymentNoteRule: TextRule = textRule(1_000, { required: false, multiline: true });
+const paymentNoteRule: TextRule = textRule(1_000, { required: false, multiline: true });
 
 /** Checks the fields of a payment that a merchant records itself, as {@link parsePayment} does. */
 export function parseManualPayment(input: ManualPaymentInput) {
