@@ -172,7 +172,7 @@ export function cancelOrder(
 }
 
 /** Records a payment of one of the merchant's own orders that reached the merchant outside any checkout system. */
-export async function recordManualPayment(
+async function recordManualPayment(
   deps: Pick<OperationDeps, 'store'>,
   caller: Caller<Merchant>,
   key: OrderKey,
