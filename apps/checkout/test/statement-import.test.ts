@@ -194,6 +194,21 @@ test('after a lost response, a payment is reported again under the same id, and 
   expect(recorded).toHaveLength(1);
 });
 
+test('after a crash between the report and its storage, an equal payment of another file is not reported', async () => {
+  const reference = await createOrder();
+  const path = join(folder, 'crash.xml');
+  await writeFile(path, statementXml([payBy(reference, { reference: 'A' })], { account }));
+  const isDead = () => recorded.length > 0;
+  const dying: ImportDeps['store'] = {
+    run: (statement) => (isDead() ? Promise.reject(new Error('crashed')) : store.run(statement)),
+  };
+  await expect(Array.fromAsync(openImport({ store: dying, gateway }).importFile(path, false))).rejects.toThrow(
+    'crashed',
+  );
+  expect(await importEntries([payBy(reference, { reference: 'B' })])).toEqual(['LISTED possible_duplicate']);
+  expect(recorded).toHaveLength(1);
+});
+
 test('camt.053 after camt.054 is rejected, and after the account is connected again, equal payments are listed', async () => {
   const entry = payBy(await createOrder());
   expect(await importEntries([{ ...entry, reference: 'N1' }], { namespace: 'camt.054.001.08' })).toEqual(['RECORDED']);
