@@ -22,6 +22,8 @@ export const orderPages: readonly Page[] = [
   { method: 'GET', path, isForAll: true, respond: (visit) => orderPage(visit) },
   { method: 'GET', path: `${path}/cancel`, respond: confirmCancellation },
   { method: 'POST', path: `${path}/cancel`, respond: cancelOrder },
+  { method: 'GET', path: `${path}/payments`, respond: confirmPayment },
+  { method: 'POST', path: `${path}/payments`, respond: recordPayment },
   { method: 'POST', path: `${path}/simulate`, respond: simulate },
 ];
 
@@ -37,7 +39,7 @@ async function orderPage(visit: Visit, failure?: Failure): Promise<Response> {
 <div class="card">
 <p class="amount"><bdi>${amountOf(visit, order)}</bdi></p>
 <p>${badgeOf(visit, order)}</p>
-${mayManage && isUnpaid ? html`<p class="actions"><a class="button danger" href="${link(`${orderPath(order)}/cancel`)}">${texts.cancel}</a></p>` : ''}
+${mayManage && (isUnpaid || order.order_status === 'EXPIRED') ? html`<p class="actions"><a class="button" href="${link(`${orderPath(order)}/payments`)}">${texts.markPaid}</a>${isUnpaid ? html`<a class="button danger" href="${link(`${orderPath(order)}/cancel`)}">${texts.cancel}</a>` : ''}</p>` : ''}
 </div>
 ${isUnpaid ? linkBlock(visit, order) : ''}
 ${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order) : ''}
@@ -166,6 +168,36 @@ async function confirmCancellation(visit: Visit): Promise<Response> {
 function cancelOrder(visit: Visit): Promise<Response> {
   return actOn(visit, 'order.cancel', (order) =>
     visit.perform(OrderService.method.cancelOrder, { order_id: order.order_id }),
+  );
+}
+
+/** Asks for the payment, which the merchant has received outside any checkout system. */
+async function confirmPayment(visit: Visit): Promise<Response> {
+  const { texts, link, formToken, deps } = visit;
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const order = found.value;
+  const today = new Date(deps.now()).toISOString().slice(0, 10);
+  const content = html`<form class="card" method="post">${formToken}
+<p>${filled(texts.markPaidText, { amount: amountOf(visit, order) })}</p>
+<p><label>${texts.paymentId} <input name="payment_id" required maxlength="128" autocomplete="off"></label></p>
+<p><label>${texts.paidOn} <input type="date" name="paid_on" required value="${today}"></label></p>
+<p><label>${texts.paymentNote} <input name="payment_note" maxlength="1000" autocomplete="off"></label></p>
+<p class="actions"><button class="button">${texts.markPaid}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
+</form>`;
+  return page(
+    texts.markPaidTitle.replace('{order}', () => order.order_id),
+    content,
+  );
+}
+
+function recordPayment(visit: Visit): Promise<Response> {
+  const { form } = visit;
+  return actOn(visit, 'order.record_payment', ({ order_id }) =>
+    visit.perform(OrderService.method.recordManualPayment, {
+      ...{ order_id, payment_id: form.get('payment_id'), paid_on: form.get('paid_on') },
+      payment_note: form.get('payment_note'),
+    }),
   );
 }
 

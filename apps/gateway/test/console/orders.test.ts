@@ -159,6 +159,25 @@ describe('an order', () => {
     });
   });
 
+  test('is marked as paid after a confirmation, and the audit log names the person', async () => {
+    const { order_id, service_order_id, created_at } = await newOrder();
+    const path = `/orders/${service_order_id}`;
+    expect((await visitor.get(path)).text).toContain('/payments');
+    expect((await visitor.get(`${path}/payments`)).text).toContain(`Mark order ${order_id} as paid?`);
+    const payment = { payment_id: `receipt-${order_id}`, paid_on: created_at.slice(0, 10), payment_note: '' };
+    expect((await visitor.post(`${path}/payments`, { ...payment, paid_on: '' })).status).toBe(400);
+    expect((await clerk.post(`${path}/payments`, payment)).status).toBe(403);
+    expect((await findOrder(order_id)).order_status).toBe('UN_PAID');
+    expect((await visitor.post(`${path}/payments`, payment)).status).toBe(303);
+    const { payment_id } = payment;
+    expect(await findOrder(order_id)).toMatchObject({ order_status: 'PAID', payment_id, payment_method: 'manual' });
+    expect(await auditLogOf(gateway, 'order.record_payment')).toContainEqual({
+      actor: 'console:Ada',
+      details: { order_id, role: 'manage' },
+    });
+    expect((await visitor.get(path)).text).not.toContain(`${path}/payments`);
+  });
+
   test('is not cancelled if it has been paid in the meantime, and the page says so', async () => {
     const order = await newOrder();
     await postPayment(gateway.checkout, order.order_token);
@@ -219,6 +238,7 @@ test('every page shows markup in an order as text', async () => {
     '/orders',
     path,
     `${path}/cancel`,
+    `${path}/payments`,
     '/sessions',
     '/new-order',
     `/orders?${query}`,
