@@ -114,7 +114,13 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     rejectionPause: createRejectionPause(rejectionLimits, monotonicNow),
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => baseUrl,
-    readiness: createReadiness({ check: writeCheck.run, logger }),
+    readiness: createReadiness({
+      check: async () => {
+        const [written] = await Promise.all([writeCheck.run(), directory.check()]);
+        return written;
+      },
+      logger,
+    }),
     checkoutTemplate: config.checkoutTemplate,
     checkoutMethod: config.checkoutMethod,
     securityContact: config.securityContact,

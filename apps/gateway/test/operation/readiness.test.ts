@@ -1,3 +1,4 @@
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { runGateway, scrape } from '../helpers/running-gateway.ts';
@@ -17,6 +18,16 @@ test('the gateway is not ready while the table of orders is locked, and logs thi
   // Becoming ready again is not an error. A background job that waited for the lock may have logged a separate error.
   const notReady = gateway.outages.filter(({ msg }) => msg === 'not ready for orders');
   expect(notReady).toMatchObject([{ level: 'error', reason }]);
+});
+
+test('the gateway is not ready while authentication cannot read client secrets', async () => {
+  const gateway = await runGateway();
+  const ready = () => fetch(`${gateway.url}/health/ready`).then(({ status }) => status);
+  expect(await ready()).toBe(200);
+  await runQuery(gateway.databaseUrl, 'alter table client_secrets rename column secret_hash to digest');
+  await expect.poll(ready).toBe(503);
+  await runQuery(gateway.databaseUrl, 'alter table client_secrets rename column digest to secret_hash');
+  await expect.poll(ready).toBe(200);
 });
 
 test('a gateway whose clock is an hour ahead logs it at its start and shows it in its metrics, but is ready', async () => {

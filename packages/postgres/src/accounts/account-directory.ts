@@ -16,6 +16,7 @@ import {
   type DatabaseOptions,
   openClient,
 } from '../connections/client.ts';
+import { redact } from '../connections/errors.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 
@@ -24,14 +25,21 @@ const lookupTimeoutMs = 5_000;
 
 type FindAccounts = ReturnType<typeof prepareFindAccounts>;
 
+/** Tells whether lookups work. */
+interface AccountsCheck {
+  /** Looks up no account, with the statement and the connections of every lookup. Rejects with the reason if it fails. */
+  check(): Promise<void>;
+}
+
 /** Reads accounts and their live secrets. Lookups that arrive together share a prepared statement. */
-export function openAccountDirectory(options: DatabaseOptions): AccountDirectory & Closable {
+export function openAccountDirectory(options: DatabaseOptions): AccountDirectory & AccountsCheck & Closable {
+  const clients = Array.from({ length: queueLimits.accounts.connections }, () =>
+    openClient({ ...options, applicationName: 'order-gateway accounts' }, prepareFindAccounts),
+  );
   const queue = createBatchQueue<DatabaseClient<FindAccounts>, string, AccountLookup>({
     name: 'accounts',
     meter: options.meter,
-    clients: Array.from({ length: queueLimits.accounts.connections }, () =>
-      openClient({ ...options, applicationName: 'order-gateway accounts' }, prepareFindAccounts),
-    ),
+    clients,
     batchMax: queueLimits.accounts.batchMax,
     waitingMax: queueLimits.accounts.waitingMax,
     run: findBatch,
@@ -40,6 +48,13 @@ export function openAccountDirectory(options: DatabaseOptions): AccountDirectory
     async findAccount(clientId): Promise<AccountLookup> {
       const outcome = await queue.add(clientId, lookupTimeoutMs);
       return outcome.kind === 'deadline_exceeded' ? { kind: 'unavailable' } : outcome;
+    },
+    async check() {
+      try {
+        await Promise.all(clients.map((client) => findBatch(client, [])));
+      } catch (error) {
+        throw redact(error);
+      }
     },
     close: queue.close,
   };
