@@ -1,5 +1,9 @@
 import { createEncryption } from '@order-gateway/runtime/encryption';
+import { eq } from 'drizzle-orm';
+import pino from 'pino';
 import { expect, test } from 'vitest';
+import { openCheckout } from '../src/checkout.ts';
+import { attempts, calls } from '../src/store/schema.ts';
 import { newId } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
@@ -33,6 +37,19 @@ async function pay(orderId: string, overrides?: Readonly<Record<string, unknown>
 
 const stateOf = async (attemptId: string) => (await world.store.find(attemptId))?.state;
 
+const captureRoute = 'POST /v1/payment_intents/{intent}/capture';
+const sessionRoute = 'POST /v1/checkout/sessions';
+const expireRoute = 'POST /v1/checkout/sessions/{session}/expire';
+const lookRoute = 'GET /v1/checkout/sessions/{session}';
+const refundRoute = 'POST /v1/refunds';
+
+/** Returns the requests that the stand-in got while `act` ran. */
+async function requestsOf(act: () => Promise<unknown>) {
+  const before = stripe.requests.length;
+  await act();
+  return stripe.requests.slice(before);
+}
+
 const intentOf = (sessionId: string) => stripe.sessions.get(sessionId)?.payment_intent;
 
 test('one click leads to Stripe, and a card that is authorised is captured and recorded', async () => {
@@ -47,7 +64,7 @@ test('one click leads to Stripe, and a card that is authorised is captured and r
 
 test('a session allows one method, and nothing that changes the amount', async () => {
   const { attempt } = await pay('fixed', { order_amount: 12.34, order_currency: 'EUR' });
-  const { body } = stripe.requests.findLast(({ route }) => route === 'POST /v1/checkout/sessions') ?? {};
+  const { body } = stripe.requests.findLast(({ route }) => route === sessionRoute) ?? {};
   expect(body).toMatchObject({
     allowed_payment_method_types: ['card'],
     adaptive_pricing: { enabled: 'false' },
@@ -87,12 +104,11 @@ test.each([
 ] as const)('a capture that ends with %s is looked at again, and charged once', async (mishap, state) => {
   const { attemptId, sessionId } = await pay(`capture-${mishap}`);
   stripe.pay(sessionId);
-  const route = 'POST /v1/payment_intents/{intent}/capture';
-  stripe.misbehave(route, mishap);
+  stripe.misbehave(captureRoute, mishap);
   await world.advance(attemptId);
   await expect.poll(() => stateOf(attemptId)).toBe(state);
   const keys = stripe.requests
-    .filter(({ route: sent, key }) => sent === route && key !== undefined)
+    .filter(({ route: sent, key }) => sent === captureRoute && key !== undefined)
     .map(({ key }) => key)
     .slice(mishap === '500' ? -2 : -1);
   // A key whose stored answer is an error is not used again.
@@ -102,7 +118,7 @@ test.each([
 test('a capture that is refused voids the payment, and the order can be paid again', async () => {
   const { attemptId, sessionId, orderToken } = await pay('capture-refused');
   stripe.pay(sessionId);
-  stripe.misbehave('POST /v1/payment_intents/{intent}/capture', 'refused');
+  stripe.misbehave(captureRoute, 'refused');
   await world.advance(attemptId);
   expect([await stateOf(attemptId), intentOf(sessionId)?.status]).toEqual(['ENDED', 'canceled']);
   const again = await world.post(`/pay/${orderToken}`);
@@ -118,7 +134,7 @@ test('an authorisation of another amount is voided, and nobody is charged', asyn
 });
 
 test('an opened session whose response was lost is opened once', async () => {
-  stripe.misbehave('POST /v1/checkout/sessions', 'effect without response');
+  stripe.misbehave(sessionRoute, 'effect without response');
   const before = stripe.sessions.size;
   const { location } = await pay('lost-session');
   expect(location).toMatch(/^https:\/\/checkout\.stripe\.example\//);
@@ -139,4 +155,109 @@ test('a live order is not offered the test payment, and amounts that Stripe cann
   const page = await (await world.get(`/pay/${orderToken}`)).text();
   expect(page).not.toContain('<form');
   expect(page).toContain('Online payment is not available');
+});
+
+test.each([
+  ['effect without response', 1],
+  ['500', 2],
+] as const)('a payment that is owed back is refunded once, although the refund ends with %s', async (mishap, sent) => {
+  const { attemptId, sessionId } = await pay(`owed-${mishap}`);
+  // Somebody captured another amount at Stripe.
+  Object.assign(stripe.pay(sessionId, { amount: 1 }), { status: 'succeeded', amount_received: 1 });
+  stripe.misbehave(refundRoute, mishap);
+  const requests = await requestsOf(async () => {
+    await world.advance(attemptId);
+    await expect.poll(() => stateOf(attemptId)).toBe('REFUNDED');
+  });
+  expect(await world.store.find(attemptId)).toMatchObject({ reason: 'payment_mismatch', dueAt: null });
+  const keys = requests.filter(({ route }) => route === refundRoute).map(({ key }) => key);
+  expect([keys.length, new Set(keys).size]).toEqual([sent, sent]);
+  expect(intentOf(sessionId)?.latest_charge.refunded).toBe(true);
+});
+
+/** Makes the attempt one of another method. */
+const useAnotherMethod = (attemptId: string) =>
+  world.store.run((db) => db.update(attempts).set({ method: 'another' }).where(eq(attempts.attemptId, attemptId)));
+
+test('another method closes the old session before its own is opened', async () => {
+  const { attemptId, sessionId, orderToken } = await pay('another-method');
+  await useAnotherMethod(attemptId);
+  const requests = await requestsOf(() => world.post(`/pay/${orderToken}`));
+  const routes = requests.map(({ route }) => route).filter((route) => route !== lookRoute);
+  expect(routes.filter((route) => route.startsWith('POST'))).toEqual([expireRoute, sessionRoute]);
+  expect([await stateOf(attemptId), stripe.sessions.get(sessionId)?.status]).toEqual(['ENDED', 'expired']);
+  expect(await world.store.unfinished(orderToken)).toMatchObject({ state: 'OPEN', method: 'card' });
+});
+
+test('a customer who paid before choosing another method gets no second session', async () => {
+  const { attemptId, sessionId, orderToken } = await pay('paid-before-another');
+  await useAnotherMethod(attemptId);
+  stripe.pay(sessionId);
+  const requests = await requestsOf(() => world.post(`/pay/${orderToken}`));
+  expect(requests.filter(({ route }) => route === sessionRoute)).toEqual([]);
+  expect(await stateOf(attemptId)).toBe('RECORDED');
+  expect(await world.findOrder('paid-before-another')).toMatchObject({ payment_id: intentOf(sessionId)?.id });
+});
+
+test.each([
+  [22, true],
+  [25, false],
+])('a call that is repeated after %i hours follows a look, and uses its key again: %s', async (hours, isSameKey) => {
+  const { attemptId, sessionId } = await pay(`repeated-${hours}`);
+  const { id: paymentId } = stripe.pay(sessionId);
+  const createdAt = new Date(Date.now() - hours * 3_600_000);
+  const key = newId('key');
+  await world.store.run((db) =>
+    db.insert(calls).values({ attemptId, purpose: 'capture', key, request: { paymentId }, createdAt }),
+  );
+  const requests = await requestsOf(() => world.advance(attemptId));
+  const captures = requests.filter(({ route }) => route === captureRoute);
+  expect(captures.map((capture) => capture.key === key)).toEqual([isSameKey]);
+  const [first] = requests.filter(({ route }) => [lookRoute, captureRoute].includes(route));
+  expect(first?.route).toBe(lookRoute);
+  expect(await stateOf(attemptId)).toBe('RECORDED');
+});
+
+test('two processes that continue one attempt at once capture and record its payment once', async () => {
+  const other = await openCheckout({ ...world.options }, pino({ level: 'silent' }));
+  try {
+    const { attemptId, sessionId } = await pay('two-processes');
+    stripe.pay(sessionId);
+    const requests = await requestsOf(async () => {
+      await Promise.all([world.advance(attemptId), other.advance(attemptId)]);
+      await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
+    });
+    expect(requests.filter(({ route }) => route === captureRoute)).toHaveLength(1);
+  } finally {
+    await other.close();
+  }
+});
+
+test('a process whose lease has expired does not end the lease of another one', async () => {
+  const { attemptId } = await pay('expired-lease');
+  const { store } = world;
+  const lease = async () => {
+    const leased = await store.lease(attemptId);
+    if (leased === undefined) throw new Error('another process has the lease');
+    return leased;
+  };
+  const paused = await lease();
+  await store.run((db) =>
+    db
+      .update(attempts)
+      .set({ leasedUntil: new Date(0) })
+      .where(eq(attempts.attemptId, attemptId)),
+  );
+  const { leasedUntil, dueAt } = await lease();
+  await store.release(paused, { seconds: null, failed: true });
+  expect(await store.find(attemptId)).toMatchObject({ leasedUntil, dueAt, failures: 0 });
+});
+
+test('an attempt whose process ended after a change is due, even if it was not before', async () => {
+  const { attemptId } = await pay('crash-after-change');
+  const { store } = world;
+  const leased = await store.lease(attemptId);
+  if (leased === undefined) throw new Error('another process has the lease');
+  await store.run((db) => db.update(attempts).set({ dueAt: null }).where(eq(attempts.attemptId, attemptId)));
+  expect(await store.change(leased, { state: 'ENDING' })).toMatchObject({ dueAt: expect.any(Date) });
 });

@@ -51,6 +51,19 @@ test('an abandoned test payment stays open, and every tab continues the same one
   expect(await startTestPayment(orderToken)).toBe(path);
 });
 
+test('a test payment that arrives late is recorded once it has arrived', async () => {
+  const orderToken = await world.createOrder('late');
+  const path = await startTestPayment(orderToken);
+  const attemptId = path.split('/').at(-1) ?? '';
+  const chosen = await world.post(path, { outcome: 'late' });
+  expect(locationOf(chosen)).toBe(`/back/${attemptId}`);
+  expect(await world.advance(attemptId)).toMatchObject({ state: 'OPEN' });
+  await world.store.changeDemoPayment(attemptId, 'authorised', { authorisedAt: new Date() });
+  const returned = await world.get(locationOf(chosen));
+  expect(new URL(locationOf(returned)).searchParams.get('order_status')).toBe('PAID');
+  expect(await world.findOrder('late')).toMatchObject({ payment_id: `demo_${attemptId}` });
+});
+
 test('two clicks at the same time open one session', async () => {
   const orderToken = await world.createOrder('double-click');
   const [path, otherPath] = await Promise.all([startTestPayment(orderToken), startTestPayment(orderToken)]);

@@ -116,7 +116,7 @@ export function createAdvance(deps: AdvanceDeps) {
         'attempt waits',
       );
     }
-    await store.release(attemptId, wait);
+    await store.release(leased, wait);
     return (await store.find(attemptId)) ?? attempt;
   };
 }

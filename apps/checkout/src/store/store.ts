@@ -153,9 +153,12 @@ export function openStore({ url }: { readonly url: string }) {
 
     /**
      * Ends the lease, and makes the attempt due again after a number of seconds; `null` for never. `failed` counts a
-     * further failure in a row.
+     * further failure in a row. Has no effect once the lease has expired and another process has it.
      */
-    release: (attemptId: string, { seconds, failed }: { readonly seconds: number | null; readonly failed: boolean }) =>
+    release: (
+      { attemptId, leasedUntil }: Attempt,
+      { seconds, failed }: { readonly seconds: number | null; readonly failed: boolean },
+    ) =>
       run((db) =>
         db
           .update(attempts)
@@ -164,19 +167,20 @@ export function openStore({ url }: { readonly url: string }) {
             dueAt: seconds === null ? null : inSeconds(seconds),
             failures: failed ? sql`${attempts.failures} + 1` : 0,
           })
-          .where(eq(attempts.attemptId, attemptId)),
+          .where(and(eq(attempts.attemptId, attemptId), eq(attempts.leasedUntil, leasedUntil ?? new Date(0)))),
       ),
 
     /**
-     * Changes an attempt if it is still in the state that was read. Returns the changed attempt; `undefined` if another
-     * process changed it, or if the order has another unfinished attempt.
+     * Changes an attempt if it is still in the state that was read, and makes it due, so that it is continued even if
+     * this process ends before it releases the attempt. Returns the changed attempt; `undefined` if another process
+     * changed it, or if the order has another unfinished attempt.
      */
     async change({ attemptId, state }: Attempt, change: AttemptChange): Promise<Attempt | undefined> {
       try {
         return await first((db) =>
           db
             .update(attempts)
-            .set({ ...change, changedAt: sql`now()` })
+            .set({ ...change, changedAt: sql`now()`, dueAt: sql`now()` })
             .where(and(eq(attempts.attemptId, attemptId), eq(attempts.state, state)))
             .returning(),
         );
