@@ -93,7 +93,7 @@ export interface ManualPayment {
   readonly paid_at?: string | Date | undefined;
   /** The date on which the customer paid, `YYYY-MM-DD`, if you know no time. */
   readonly paid_on?: string | undefined;
-  /** Your own note: up to 1,000 characters. The console shows it. */
+  /** Your own note: up to 1,000 characters. */
   readonly payment_note?: string | undefined;
 }
 

@@ -220,7 +220,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.RecordManualPaymentRequest.payment_id": "Your identifier of the payment, such as the number of a receipt: 1 to 128 characters, unique among the payments that you record. A payment pays one order.",
   "gateway.v1.RecordManualPaymentRequest.paid_at": "When the customer paid: RFC 3339, where seconds are optional. It must be before the order expires, and between 5 minutes before the order was created and 5 minutes ahead of the gateway's clock. Send either paid_at or paid_on.",
   "gateway.v1.RecordManualPaymentRequest.paid_on": "The date on which the customer paid, `YYYY-MM-DD`, if you know no time. It must be between the day before the order was created and 4 days from now, in UTC. The payment's paid_at is then the beginning of that date, but no earlier than the creation of the order and no later than your first request.",
-  "gateway.v1.RecordManualPaymentRequest.payment_note": "Your own note about the payment: up to 1,000 characters; line breaks and tabs are allowed. The console shows it. It is erased with the customer's data. A replay does not compare it.",
+  "gateway.v1.RecordManualPaymentRequest.payment_note": "Your own note about the payment: up to 1,000 characters; line breaks and tabs are allowed. It is stored with the payment, is part of the order's archive, and is erased with the customer's data. A replay does not compare it.",
   "gateway.v1.RecordManualPaymentResponse": "The paid order.",
   "gateway.v1.RecordManualPaymentResponse.order": "The order record.",
   "gateway.v1.ListOrdersRequest": "Which orders to list. All filters are optional.",

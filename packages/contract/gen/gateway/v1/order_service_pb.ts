@@ -413,8 +413,8 @@ export type RecordManualPaymentRequest = Message<"gateway.v1.RecordManualPayment
   paidOn: string;
 
   /**
-   * Your own note about the payment: up to 1,000 characters; line breaks and tabs are allowed. The console shows it. It
-   * is erased with the customer's data. A replay does not compare it.
+   * Your own note about the payment: up to 1,000 characters; line breaks and tabs are allowed. It is stored with the
+   * payment, is part of the order's archive, and is erased with the customer's data. A replay does not compare it.
    *
    * @generated from field: optional string payment_note = 6 [json_name = "payment_note"];
    */
