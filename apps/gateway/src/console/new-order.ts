@@ -53,7 +53,7 @@ const foldedFields = [
 
 /**
  * What an order contains if the merchant does not know a field that CreateOrder requires
- * (docs/decisions/081-links-without-an-address.md).
+ * (docs/decisions/089-links-without-an-address.md).
  */
 const unknownValues: Readonly<Partial<Record<FieldName, string>>> = {
   customer_phone: '0000',
