@@ -202,7 +202,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
           isDisabled: isNotNull(accounts.disabledAt) as SQL<boolean>,
         },
         brand: brandOfMerchant,
-        nowMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
+        nowMs: sql<number>`floor(extract(epoch from now()) * 1000)::float8`,
       })
       .from(accounts)
       .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
