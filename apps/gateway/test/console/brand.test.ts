@@ -9,10 +9,11 @@ const gateway = useGateway({ hasConsole: true });
 
 /** Sends the brand form as a browser does. A `Buffer` is sent as a file. */
 async function send(
-  { cookie, formToken }: Awaited<ReturnType<typeof signIn>>,
+  visitor: Awaited<ReturnType<typeof signIn>>,
   fields: Readonly<Record<string, string | Buffer>>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; text: string }> {
+  const { cookie, formToken } = visitor;
   const body = new FormData();
   for (const [name, value] of Object.entries({ form_token: formToken, ...fields })) {
     if (typeof value === 'string') body.append(name, value);
@@ -25,7 +26,7 @@ async function send(
     redirect: 'manual',
   });
   // On a busy machine, decoding a logo can take longer than a call may take.
-  if (response.status === 504) return send({ cookie, formToken }, fields, headers);
+  if (response.status === 504) return send(visitor, fields, headers);
   return { status: response.status, text: await response.text() };
 }
 
