@@ -13,7 +13,7 @@ console.log(payment_link);`,
   cancelOrder: `console.log(await client.cancelOrder(${orderId}));`,
   recordManualPayment: `const order = await client.recordManualPayment(${orderId}, {
   payment_id: 'receipt-204',
-  paid_on: '2026-11-20',
+  paid_on: new Date().toISOString().slice(0, 10),
 });
 console.log(order.order_status);`,
   listOrders: `for await (const order of client.listOrders({ status: 'PAID' })) {

@@ -113,8 +113,8 @@ test('OTEL_ variables name the service and select the sampler, and the spans of 
   expect(valuesOf(call?.attributes ?? [])).toMatchObject({
     'rpc.system.name': 'grpc',
     'rpc.method': 'gateway.v1.OrderService/CreateOrder',
-    'rpc.status_code': 'INTERNAL',
-    'error.type': 'internal',
+    'rpc.status_code': 'UNAVAILABLE',
+    'error.type': 'unavailable',
   });
   const [batch] = collector.spans.filter(({ name }) => name === 'batch orders');
   expect([batch?.kind, batch?.status.code]).toEqual([clientKind, errorStatus]);
