@@ -55,7 +55,8 @@ const noUnauthenticatedLimits = { ...unauthenticatedLimits, inFlightMax: 1_000_0
 interface RunOptions {
   readonly baseUrl?: string;
   readonly rateLimit?: number;
-  readonly ordersWaitingMax?: number;
+  /** Limits of the queue of new orders. */
+  readonly orders?: Partial<typeof queueLimits.orders>;
   readonly unauthenticatedLimits?: typeof unauthenticatedLimits;
   readonly checkoutUrl?: string;
   readonly checkoutMethod?: 'get' | 'post';
@@ -135,10 +136,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     metrics,
     {
       unauthenticated: options.unauthenticatedLimits ?? noUnauthenticatedLimits,
-      orders: {
-        ...queueLimits.orders,
-        ...(options.ordersWaitingMax !== undefined && { waitingMax: options.ordersWaitingMax }),
-      },
+      orders: { ...queueLimits.orders, ...options.orders },
     },
   );
   const close = async () => {
