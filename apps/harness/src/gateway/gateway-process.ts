@@ -36,7 +36,7 @@ function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: Gatew
 }
 
 /** Returns the arguments that a script of package.json passes to Node.js: its options and the program. */
-function argumentsOf(script: 'start' | 'migrate' | 'merchant', tree: string): string[] {
+function argumentsOf(script: 'start' | 'migrate' | AccountProgram, tree: string): string[] {
   const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'));
   return scripts[script].split(' ').slice(1);
 }
@@ -47,13 +47,30 @@ export async function migrate({ tree = thisTree, ...settings }: GatewaySettings)
   await promisify(execFile)(process.execPath, argumentsOf('migrate', tree), options);
 }
 
-/** Sets a merchant's endpoint as `pnpm merchant webhook set` does. Returns its signing secret. */
-export async function setWebhook(settings: GatewaySettings, clientId: string, url: string): Promise<string> {
-  const { tree = thisTree } = settings;
-  const args = [...argumentsOf('merchant', tree), 'webhook', 'set', clientId, url, '--json'];
+/** The programs that manage accounts. */
+type AccountProgram = 'merchant' | 'checkout';
+
+/** Runs a command that manages accounts and prints JSON. Returns what it prints. */
+export async function runAccountCommand(
+  { tree = thisTree, ...settings }: GatewaySettings,
+  [program, ...args]: readonly [AccountProgram, ...string[]],
+): Promise<Record<string, string>> {
   const options = { cwd: tree, env: environmentOf(settings) };
-  const { stdout } = await promisify(execFile)(process.execPath, args, options);
-  return JSON.parse(stdout).signing_secret;
+  const { stdout } = await promisify(execFile)(process.execPath, [...argumentsOf(program, tree), ...args], options);
+  return JSON.parse(stdout);
+}
+
+/** Sets a merchant's endpoint. Returns its signing secret. */
+export async function setWebhook(settings: GatewaySettings, clientId: string, url: string): Promise<string> {
+  const { signing_secret: secret = '' } = await runAccountCommand(settings, [
+    'merchant',
+    'webhook',
+    'set',
+    clientId,
+    url,
+    '--json',
+  ]);
+  return secret;
 }
 
 /** A start with migrations takes a second, but more than a minute on an overloaded machine. A gateway can also hang. */

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { expect, onTestFinished } from 'vitest';
 import { freePorts, type ProxyProgram, runProxy } from '../../../../tools/proxies.ts';
@@ -12,6 +13,7 @@ import { auditErrors, auditWhenDelivered } from '../../src/audit/audit.ts';
 import {
   type GatewayProcess,
   migrate,
+  runAccountCommand,
   setWebhook,
   startGatewayProcess,
   thisTree,
@@ -107,9 +109,18 @@ export async function runUpgrade({
 
   await migrate({ ...settings, tree: previous });
   await database.distribute?.();
+  // The accounts of this version need a newer schema.
+  const create = async (program: 'merchant' | 'checkout', name: string): Promise<Credentials> => {
+    const args = [program, 'create', '--name', name, '--json'] as const;
+    const { client_id: clientId = '', client_secret: clientSecret = '' } = await runAccountCommand(
+      { ...settings, tree: previous },
+      args,
+    );
+    return { clientId, clientSecret };
+  };
+  const credentials = await Promise.all(lifetimesSeconds.map((_, index) => create('merchant', `Shop ${index}`)));
+  const checkout = await create('checkout', 'Checkout');
   const accounts = openAccountAdmin({ url: databaseUrl });
-  const credentials = await Promise.all(lifetimesSeconds.map((_, index) => accounts.create(`Shop ${index}`)));
-  const checkout = await accounts.create('Checkout', 'checkout');
   for (const [index, { clientId }] of credentials.entries()) {
     const seconds = lifetimesSeconds[index];
     if (seconds !== undefined) await accounts.setDefaultLifetime(clientId, seconds);
