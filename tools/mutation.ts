@@ -22,7 +22,7 @@ const targets: Readonly<Record<string, { readonly percent: number; readonly test
       'apps/gateway/test/payments/brand',
     ],
   },
-  'apps/gateway/src/intake': { percent: 85, tests: ['apps/gateway/src/intake/**/*'] },
+  'apps/gateway/src/calls': { percent: 85, tests: ['apps/gateway/src/calls/**/*'] },
   'apps/harness/src/audit': { percent: 85, tests: ['apps/harness/src/audit/**/*', 'apps/harness/test/audit-journal'] },
 };
 

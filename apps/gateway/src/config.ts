@@ -19,9 +19,9 @@ import {
   withDefault,
 } from '@order-gateway/runtime/variables';
 import { distance } from 'fastest-levenshtein';
-import { type AllowedAddresses, isLoopbackUrl } from './network/ip-address.ts';
-import { parseTrustProxy } from './network/remote-address.ts';
-import type { TlsFiles } from './network/tls.ts';
+import { type AllowedAddresses, isLoopbackUrl } from './runtime/network/ip-address.ts';
+import { parseTrustProxy } from './runtime/network/remote-address.ts';
+import type { TlsFiles } from './runtime/network/tls.ts';
 
 /** The values of `OTEL_TRACES_SAMPLER` that the gateway supports. Their names are those of OpenTelemetry. */
 const samplerNames = [

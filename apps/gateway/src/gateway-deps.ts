@@ -1,12 +1,12 @@
 import type { AccountId, Credentials } from '@order-gateway/domain/accounts';
 import type { CheckoutTemplate } from '@order-gateway/domain/links';
 import type { PostgresOrderStore } from '@order-gateway/postgres/order-store';
-import type { ReadBody } from './intake/body/call-body.ts';
-import type { CallDeps } from './intake/call.ts';
-import type { ReceiveDeps } from './intake/receive.ts';
-import type { TrustProxy } from './network/remote-address.ts';
+import type { ReadBody } from './calls/body/call-body.ts';
+import type { CallDeps } from './calls/call.ts';
+import type { ReceiveDeps } from './calls/receive.ts';
 import type { OperationDeps } from './operations/operation.ts';
-import type { Readiness } from './start/readiness.ts';
+import type { TrustProxy } from './runtime/network/remote-address.ts';
+import type { Readiness } from './runtime/start/readiness.ts';
 import type { PageWatch } from './watches/page-watch.ts';
 
 /** The demo merchant. */

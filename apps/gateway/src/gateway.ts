@@ -9,31 +9,31 @@ import { eraseOrders } from '@order-gateway/postgres/orders/operators';
 import { queueLimits } from '@order-gateway/postgres/queue-limits';
 import { openWebhookDeliveries } from '@order-gateway/postgres/webhooks';
 import type { Logger } from '@order-gateway/runtime/logger';
-import { startBackgroundJobs } from './background-jobs.ts';
+import { startWebhookDelivery, type WebhookDelivery } from './background/deliver.ts';
+import { startBackgroundJobs } from './background/jobs.ts';
+import { createPing, createSender } from './background/send.ts';
+import { createAdmission } from './calls/admission.ts';
+import { createAuthenticate } from './calls/authenticate.ts';
+import { createBodyReader } from './calls/body/call-body.ts';
+import { callRecorder, createCallLog } from './calls/call-record.ts';
+import { createRejectionPause } from './calls/pause.ts';
+import { createRateLimit } from './calls/rate-limit.ts';
+import { createUnauthenticatedCalls } from './calls/unauthenticated-calls.ts';
 import type { Config } from './config.ts';
-import { startWebhookDelivery, type WebhookDelivery } from './delivery/deliver.ts';
-import { createPing, createSender } from './delivery/send.ts';
 import type { Demo, GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
-import { createAdmission } from './intake/admission.ts';
-import { createAuthenticate } from './intake/authenticate.ts';
-import { createBodyReader } from './intake/body/call-body.ts';
-import { callRecorder, createCallLog } from './intake/call-record.ts';
-import { createRejectionPause } from './intake/pause.ts';
-import { createRateLimit } from './intake/rate-limit.ts';
-import { createUnauthenticatedCalls } from './intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, rejectionLimits, unauthenticatedLimits, webhookLimits } from './limits.ts';
-import { defaultBaseUrl, hostInUrl, listenOn } from './network/listen.ts';
-import { parseTrustProxy } from './network/remote-address.ts';
-import { openTls } from './network/tls.ts';
 import { createOperations } from './operations/all.ts';
 import { createCheckLogo } from './operations/logos/check-logo.ts';
 import { createGrpcServer } from './rpc/server.ts';
-import { createRandomBytes } from './secrets/random-bytes.ts';
-import { createSigningSecrets, erasureKeysOf } from './secrets/signing-secrets.ts';
-import { createReadiness } from './start/readiness.ts';
-import { type Metrics, observeHealth, refusalCounter } from './telemetry/metrics.ts';
-import { startTracing } from './telemetry/tracing.ts';
+import { defaultBaseUrl, hostInUrl, listenOn } from './runtime/network/listen.ts';
+import { parseTrustProxy } from './runtime/network/remote-address.ts';
+import { openTls } from './runtime/network/tls.ts';
+import { createRandomBytes } from './runtime/secrets/random-bytes.ts';
+import { createSigningSecrets, erasureKeysOf } from './runtime/secrets/signing-secrets.ts';
+import { createReadiness } from './runtime/start/readiness.ts';
+import { type Metrics, observeHealth, refusalCounter } from './runtime/telemetry/metrics.ts';
+import { startTracing } from './runtime/telemetry/tracing.ts';
 import { createEventWatch } from './watches/event-watch.ts';
 import { createPageWatch } from './watches/page-watch.ts';
 
@@ -149,10 +149,12 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const operations = createOperations(deps);
   const redirectUri = () => `${baseUrl}/console/openid/callback`;
   const openId =
-    consoleSessions && config.openId && (await import('./console/openid.ts')).createOpenId(config.openId, redirectUri);
+    consoleSessions &&
+    config.openId &&
+    (await import('./pages/console/openid.ts')).createOpenId(config.openId, redirectUri);
   const addConsole =
     consoleSessions &&
-    (await import('./console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId });
+    (await import('./pages/console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId });
   const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), { tls: tls?.http, addConsole });
   const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });
   const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };

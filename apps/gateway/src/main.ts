@@ -5,17 +5,22 @@ import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import ipaddr from 'ipaddr.js';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
-import { createDemoConsoleLink, createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './demo/demo-merchant.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
-import { isLoopbackUrl } from './network/ip-address.ts';
-import { addressOf, listenOn, requireFreePorts } from './network/listen.ts';
-import { freePort, startCheckoutProcess } from './start/checkout-process.ts';
-import { announceWait, openDatabase, unusable } from './start/database.ts';
-import { watchPackageManager } from './start/package-manager.ts';
-import { isUnderSystemd, notifySystemd } from './start/systemd.ts';
-import { createMetrics } from './telemetry/metrics.ts';
-import { commit, version } from './telemetry/version.ts';
+import {
+  createDemoConsoleLink,
+  createDemoOrder,
+  demoBanner,
+  findOrCreateDemoMerchant,
+} from './pages/demo/demo-merchant.ts';
+import { isLoopbackUrl } from './runtime/network/ip-address.ts';
+import { addressOf, listenOn, requireFreePorts } from './runtime/network/listen.ts';
+import { freePort, startCheckoutProcess } from './runtime/start/checkout-process.ts';
+import { announceWait, openDatabase, unusable } from './runtime/start/database.ts';
+import { watchPackageManager } from './runtime/start/package-manager.ts';
+import { isUnderSystemd, notifySystemd } from './runtime/start/systemd.ts';
+import { createMetrics } from './runtime/telemetry/metrics.ts';
+import { commit, version } from './runtime/telemetry/version.ts';
 import { createWorkers, type Workers } from './workers/workers.ts';
 
 // Every start passes three options to Node.js, which reads them before it loads this file. `--v8-pool-size=0` gives
@@ -127,7 +132,7 @@ async function startAll(
       logger.warn({ host }, 'credentials are sent without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
     if (config.operatorConsole && secretsKeys !== undefined) {
       const databaseUrl = config.operatorDatabaseUrl ?? database.url;
-      const { openOperatorView } = await import('./console/operator/operator-view.ts');
+      const { openOperatorView } = await import('./pages/console/operator/operator-view.ts');
       admin.add(openOperatorView({ databaseUrl, secretsKeys, metrics, logger }));
     }
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);

@@ -3,7 +3,7 @@ import { print } from '@order-gateway/runtime/output';
 import { run, StartError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { readConfig } from '../config.ts';
-import { createOperatorLink, operatorPath } from '../console/operator/operator-access.ts';
+import { createOperatorLink, operatorPath } from '../pages/console/operator/operator-access.ts';
 import { createProgram, jsonHelp } from './arguments.ts';
 
 const minutes = consoleLimits.linkMs / 60_000;

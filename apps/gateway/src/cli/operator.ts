@@ -6,13 +6,13 @@ import { openOperatorManagement } from '@order-gateway/postgres/merchant-managem
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { StartError, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
-import { createPing, createSender } from '../delivery/send.ts';
+import { createPing, createSender } from '../background/send.ts';
 import { callTimeoutMs, webhookLimits } from '../limits.ts';
 import { brandOperations } from '../operations/brands.ts';
 import { createCheckLogo } from '../operations/logos/check-logo.ts';
 import type { Members, OperationDeps } from '../operations/operation.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
-import { createSigningSecrets, reencryptAll } from '../secrets/signing-secrets.ts';
+import { createSigningSecrets, reencryptAll } from '../runtime/secrets/signing-secrets.ts';
 import { baseUrlOf, unknownAccount, withDatabase } from './with-database.ts';
 
 /** Performs operations of the API for merchants, as an operator. */

@@ -18,7 +18,7 @@ import { displayTime, print, snakeCased, startList } from '@order-gateway/runtim
 import { run, StartError, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { Option } from 'commander';
-import { erasureKeysOf } from '../secrets/signing-secrets.ts';
+import { erasureKeysOf } from '../runtime/secrets/signing-secrets.ts';
 import {
   actorOption,
   clientIdHelp,

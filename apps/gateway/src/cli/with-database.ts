@@ -3,8 +3,8 @@ import type { BaseUrl } from '@order-gateway/domain/links';
 import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { messageOf, onStopSignal, StartError } from '@order-gateway/runtime/process';
 import { type Config, readConfig } from '../config.ts';
-import { defaultBaseUrl, hostInUrl } from '../network/listen.ts';
-import { openDatabase } from '../start/database.ts';
+import { defaultBaseUrl, hostInUrl } from '../runtime/network/listen.ts';
+import { openDatabase } from '../runtime/start/database.ts';
 
 interface DatabaseOptions {
   /**

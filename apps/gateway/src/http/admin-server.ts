@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { schemaVersion } from '@order-gateway/postgres/schema-version';
 import { adminConnectionsMax } from '../limits.ts';
-import { bind, type PortServer } from '../network/listen.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import { commit, version } from '../telemetry/version.ts';
+import { bind, type PortServer } from '../runtime/network/listen.ts';
+import type { Metrics } from '../runtime/telemetry/metrics.ts';
+import { commit, version } from '../runtime/telemetry/version.ts';
 
 const versions = JSON.stringify({ version, commit, schema: schemaVersion });
 

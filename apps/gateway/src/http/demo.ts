@@ -3,11 +3,11 @@ import { type LinkedOrder, serviceOrderIdMax } from '@order-gateway/domain/order
 import { failed, type Result } from '@order-gateway/domain/result';
 import { checkReturn, type SignatureCheck } from '@order-gateway/domain/signing';
 import type { FastifyInstance } from 'fastify';
-import { demoReturnPage, demoReturnPath } from '../demo/demo-return-page.ts';
+import type { Call } from '../calls/call.ts';
 import type { Demo, GatewayDeps } from '../gateway-deps.ts';
-import type { Call } from '../intake/call.ts';
 import { returnSigning } from '../operations/payments.ts';
 import { resultOf } from '../operations/stored-orders.ts';
+import { demoReturnPage, demoReturnPath } from '../pages/demo/demo-return-page.ts';
 import { pageHeaders, sendLinkFailure } from './payment-pages.ts';
 
 /**

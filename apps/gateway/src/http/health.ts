@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { Readiness } from '../start/readiness.ts';
-import { version } from '../telemetry/version.ts';
+import type { Readiness } from '../runtime/start/readiness.ts';
+import { version } from '../runtime/telemetry/version.ts';
 
 /**
  * Adds two routes. `GET /health/live` shows that the process responds. `GET /health/ready` returns 503 if the process

@@ -1,10 +1,10 @@
 import { callerOf, jsonRouteOf, messageBytesMaxOf } from '@order-gateway/contract/operations';
 import { success } from '@order-gateway/domain/result';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { bodyBytesMax } from '../calls/body/call-body.ts';
+import { readJsonBody } from '../calls/body/json-body.ts';
+import type { Receive } from '../calls/receive.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { bodyBytesMax } from '../intake/body/call-body.ts';
-import { readJsonBody } from '../intake/body/json-body.ts';
-import type { Receive } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
 import type { Members, Operation, Success } from '../operations/operation.ts';
 import { isJsonInUtf8, isUncompressed, sendFailure, startReading } from './requests.ts';

@@ -7,8 +7,8 @@ import { negotiate } from '@order-gateway/pages/negotiate';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import { contentSecurityPolicy, hashSource, paymentPageStyle } from '@order-gateway/pages/styles';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { takeBody } from '../calls/receive.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { takeBody } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
 import { returnLink } from '../operations/payments.ts';
 import { findPaymentLink } from '../operations/stored-orders.ts';
@@ -20,8 +20,8 @@ import {
   paymentJson,
   paymentPage,
   stylesOf,
-} from '../payment-page/payment-page.ts';
-import { simulatePayment } from '../payment-page/simulate-payment.ts';
+} from '../pages/payment-page/payment-page.ts';
+import { simulatePayment } from '../pages/payment-page/simulate-payment.ts';
 import { pageVersion } from '../watches/page-watch.ts';
 import { headersOfFailure } from './problem.ts';
 import { isForm, isFromAnotherSite, parameterOf, sendFailure, startReading } from './requests.ts';

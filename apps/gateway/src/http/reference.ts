@@ -6,11 +6,11 @@ import { contentSecurityPolicy, guideStyle, hashSource, siteStyle } from '@order
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { packTar } from 'modern-tar/fs';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { isLoopbackAddress, isLoopbackUrl } from '../network/ip-address.ts';
-import { eventSchemaPath, eventSchemas } from '../reference/event-schemas.ts';
-import { type Guide, guidePage, guides } from '../reference/guides.ts';
-import { openApi } from '../reference/openapi.ts';
-import { landingPage, referencePage, referenceScript } from '../reference/reference-page.ts';
+import { eventSchemaPath, eventSchemas } from '../pages/reference/event-schemas.ts';
+import { type Guide, guidePage, guides } from '../pages/reference/guides.ts';
+import { openApi } from '../pages/reference/openapi.ts';
+import { landingPage, referencePage, referenceScript } from '../pages/reference/reference-page.ts';
+import { isLoopbackAddress, isLoopbackUrl } from '../runtime/network/ip-address.ts';
 import { publicFile, servePublicFile } from './public-files.ts';
 
 const headers = {

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { BodyReading } from '../calls/body/call-body.ts';
+import { Call } from '../calls/call.ts';
+import type { Peer } from '../calls/peers/connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import type { BodyReading } from '../intake/body/call-body.ts';
-import { Call } from '../intake/call.ts';
-import type { Peer } from '../intake/peers/connection-limit.ts';
 import { problemOf } from './problem.ts';
 
 declare module 'fastify' {

@@ -8,11 +8,11 @@ import {
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@order-gateway/domain/failure';
+import { Call } from '../calls/call.ts';
+import { createConnectionLimit, noPeer, type Peer } from '../calls/peers/connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { Call } from '../intake/call.ts';
-import { createConnectionLimit, noPeer, type Peer } from '../intake/peers/connection-limit.ts';
 import * as limits from '../limits.ts';
-import { remoteAddressOf } from '../network/remote-address.ts';
+import { remoteAddressOf } from '../runtime/network/remote-address.ts';
 import { problemOf } from './problem.ts';
 
 /**

@@ -8,9 +8,9 @@ import type { NewOrder, Order, OrderStore } from '@order-gateway/domain/orders';
 import type { FieldError } from '@order-gateway/domain/requests';
 import type { Result } from '@order-gateway/domain/result';
 import type { SecretsKeys } from '@order-gateway/runtime/encryption';
-import type { AllowedAddresses } from '../network/ip-address.ts';
-import type { SigningSecrets } from '../secrets/signing-secrets.ts';
-import type { CountRefusal } from '../telemetry/metrics.ts';
+import type { AllowedAddresses } from '../runtime/network/ip-address.ts';
+import type { SigningSecrets } from '../runtime/secrets/signing-secrets.ts';
+import type { CountRefusal } from '../runtime/telemetry/metrics.ts';
 import type { EventWatch } from '../watches/event-watch.ts';
 
 /** The dependencies of all operations. Each operation declares which of them it uses. */

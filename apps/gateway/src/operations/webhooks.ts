@@ -17,8 +17,8 @@ import {
   type WebhookDelivery,
   type WebhookEndpoint,
 } from '@order-gateway/domain/webhooks';
-import { type AllowedAddresses, urlProblem } from '../network/ip-address.ts';
-import { newSigningSecret } from '../secrets/signing-secrets.ts';
+import { type AllowedAddresses, urlProblem } from '../runtime/network/ip-address.ts';
+import { newSigningSecret } from '../runtime/secrets/signing-secrets.ts';
 import { type ManagementHandler, type Manager, managementOperations, notFound, readId } from './management.ts';
 import type { Members, Operation, OperationDeps, Reply, Success } from './operation.ts';
 

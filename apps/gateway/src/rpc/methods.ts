@@ -6,8 +6,8 @@ import { callerOf, messageBytesMaxOf } from '@order-gateway/contract/operations'
 import type { Account } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { announcedLength, envelopePrefixBytes } from '../intake/body/call-body.ts';
-import { readJsonBody } from '../intake/body/json-body.ts';
+import { announcedLength, envelopePrefixBytes } from '../calls/body/call-body.ts';
+import { readJsonBody } from '../calls/body/json-body.ts';
 import { messageBytesMax } from '../limits.ts';
 import type { Members, Operation } from '../operations/operation.ts';
 import { memberReader, messageBuilder } from './messages.ts';

@@ -7,7 +7,7 @@ import {
   type HealthCheckRequest,
   HealthCheckResponse_ServingStatus,
 } from '@order-gateway/contract/health/v1/health_pb';
-import { endOf, type Readiness } from '../start/readiness.ts';
+import { endOf, type Readiness } from '../runtime/start/readiness.ts';
 import { addReflectionServices } from './reflection-service.ts';
 
 /** The services that anyone may call, without credentials and without a log line for each call. */

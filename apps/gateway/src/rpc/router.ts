@@ -11,8 +11,8 @@ import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protoco
 import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
 import type { Failure } from '@order-gateway/domain/failure';
 import { type Result, success } from '@order-gateway/domain/result';
-import type { Call } from '../intake/call.ts';
-import type { ReceiveDeps } from '../intake/receive.ts';
+import type { Call } from '../calls/call.ts';
+import type { ReceiveDeps } from '../calls/receive.ts';
 import { callTimeoutMs, messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';
 import type { WatchEvents } from '../operations/events.ts';
 import type { Members } from '../operations/operation.ts';

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { createLogger, flushLogger, primaryOutput } from '@order-gateway/runtime/logger';
 import { describe, stopAndExit } from '@order-gateway/runtime/process';
 import { openGateway } from '../gateway.ts';
-import { createMetrics } from '../telemetry/metrics.ts';
+import { createMetrics } from '../runtime/telemetry/metrics.ts';
 import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 
 // The program of a worker, which is one of the processes that serve both ports. workers.ts starts it.

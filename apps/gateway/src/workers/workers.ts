@@ -7,7 +7,7 @@ import type { Logger } from '@order-gateway/runtime/logger';
 import { StartError } from '@order-gateway/runtime/process';
 import type { DestinationStream } from 'pino';
 import type { Gateway, GatewayConfig } from '../gateway.ts';
-import { workerMetrics } from '../telemetry/metrics.ts';
+import { workerMetrics } from '../runtime/telemetry/metrics.ts';
 
 export type WorkerMessage =
   | { readonly kind: 'ready'; readonly ports: Ports }

@@ -8,7 +8,7 @@ import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { pageLanguages } from '@order-gateway/pages/localization';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import { logoPath } from '../../src/operations/brands.ts';
-import { failurePage, paymentPage } from '../../src/payment-page/payment-page.ts';
+import { failurePage, paymentPage } from '../../src/pages/payment-page/payment-page.ts';
 import { fixedDeps } from '../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { openBrowser } from './open-browser.ts';

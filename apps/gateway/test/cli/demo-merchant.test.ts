@@ -8,8 +8,8 @@ import {
   createDemoOrder,
   demoBanner,
   findOrCreateDemoMerchant,
-} from '../../src/demo/demo-merchant.ts';
-import { createSigningSecrets, newSigningSecret } from '../../src/secrets/signing-secrets.ts';
+} from '../../src/pages/demo/demo-merchant.ts';
+import { createSigningSecrets, newSigningSecret } from '../../src/runtime/secrets/signing-secrets.ts';
 import { testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
 import { pressPay } from '../helpers/send-order.ts';
 

@@ -15,7 +15,7 @@ import { addBrandCommand } from '../../src/cli/brand-command.ts';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
 import { type OpenOperator, openOperator } from '../../src/cli/operator.ts';
 import { addWebhookCommands } from '../../src/cli/webhook-commands.ts';
-import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
+import { createSigningSecrets } from '../../src/runtime/secrets/signing-secrets.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { pngOf } from '../helpers/images.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, onTestFinished, test } from 'vitest';
-import { bind } from '../../src/network/listen.ts';
+import { bind } from '../../src/runtime/network/listen.ts';
 import { newSignInLink, request, signIn } from '../helpers/console-visitor.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
 import { callJson } from '../helpers/send-order.ts';

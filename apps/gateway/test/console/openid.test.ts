@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createOpenId, type OpenIdSecrets } from '../../src/console/openid.ts';
 import { unauthenticatedLimits } from '../../src/limits.ts';
-import { bind } from '../../src/network/listen.ts';
+import { createOpenId, type OpenIdSecrets } from '../../src/pages/console/openid.ts';
+import { bind } from '../../src/runtime/network/listen.ts';
 import { describeInBrowser } from '../browser/pages.ts';
 import { cookieOf, request } from '../helpers/console-visitor.ts';
 import { startIdentityProvider } from '../helpers/identity-provider.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOperatorLink } from '../../src/console/operator/operator-access.ts';
+import { createOperatorLink } from '../../src/pages/console/operator/operator-access.ts';
 import {
   describeInBrowser,
   desktop,

@@ -1,6 +1,6 @@
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterEach, expect, test } from 'vitest';
-import { createOperatorLink } from '../../src/console/operator/operator-access.ts';
+import { createOperatorLink } from '../../src/pages/console/operator/operator-access.ts';
 import { cookieOf, request } from '../helpers/console-visitor.ts';
 import { endProcesses, runProgram, startOnNewDatabase } from '../helpers/gateway-process.ts';
 import { exchange } from '../helpers/raw-http.ts';

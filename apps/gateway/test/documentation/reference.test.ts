@@ -14,9 +14,9 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { unpackTar } from 'modern-tar';
 import { describe, expect, test } from 'vitest';
-import { exampleEvent, exampleOrder, exampleResponse } from '../../src/reference/example-order.ts';
-import { guides } from '../../src/reference/guides.ts';
-import { jsonErrorsOf, type Operation, openApi } from '../../src/reference/openapi.ts';
+import { exampleEvent, exampleOrder, exampleResponse } from '../../src/pages/reference/example-order.ts';
+import { guides } from '../../src/pages/reference/guides.ts';
+import { jsonErrorsOf, type Operation, openApi } from '../../src/pages/reference/openapi.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, postOrder, readOrder } from '../helpers/send-order.ts';
 

@@ -17,7 +17,7 @@ import { service as healthDefinition } from 'grpc-health-check';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { clientPreface, frameTypes } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
-import { createReadiness } from '../../src/start/readiness.ts';
+import { createReadiness } from '../../src/runtime/start/readiness.ts';
 import { frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { grpcTls } from '../helpers/grpc/grpc-tls.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { Provider } from 'oidc-provider';
-import type { OpenIdSettings } from '../../src/console/openid.ts';
-import { bind } from '../../src/network/listen.ts';
+import type { OpenIdSettings } from '../../src/pages/console/openid.ts';
+import { bind } from '../../src/runtime/network/listen.ts';
 
 type Claims = Readonly<Record<string, unknown>>;
 

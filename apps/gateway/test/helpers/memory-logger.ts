@@ -1,6 +1,6 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import { createLogger, type Logger } from '@order-gateway/runtime/logger';
-import type { Outcome, Protocol } from '../../src/intake/call.ts';
+import type { Outcome, Protocol } from '../../src/calls/call.ts';
 
 interface CallLine {
   readonly request_id: string;

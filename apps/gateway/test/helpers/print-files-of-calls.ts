@@ -4,7 +4,7 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { createLogger } from '@order-gateway/runtime/logger';
 import { readConfig } from '../../src/config.ts';
 import { openGateway } from '../../src/gateway.ts';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { createMetrics } from '../../src/runtime/telemetry/metrics.ts';
 import { grpcClient } from './grpc/rpc-clients.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
@@ -22,8 +22,7 @@ export interface FilesOfCalls {
 const followedFiles = /\/(apps\/gateway\/src|packages\/(?!domain\/)[\w-]+\/src)\//;
 
 /** Files whose code runs periodically, whether there are calls or not. */
-const periodicFiles =
-  /\/(background-jobs|event-watch|metrics|readiness|server-probe|sweeps|write-check)\.ts$|\/delivery\//;
+const periodicFiles = /\/(event-watch|metrics|readiness|server-probe|sweeps|write-check)\.ts$|\/background\//;
 
 const credentials = JSON.parse(process.argv[2] ?? '');
 const config = { ...readConfig(process.env), httpPort: 0, grpcPort: 0, drainDelayMs: 0 };

@@ -3,9 +3,9 @@ import { type AccountId, createClientId, type Merchant } from '@order-gateway/do
 import type { OrderStore } from '@order-gateway/domain/orders';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
+import { createAdmission } from '../../src/calls/admission.ts';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createHttpServer } from '../../src/http/server.ts';
-import { createAdmission } from '../../src/intake/admission.ts';
 import { createOperations } from '../../src/operations/all.ts';
 import { createGrpcServer } from '../../src/rpc/server.ts';
 import { credentials, fixedDeps, merchant } from '../helpers/fixed-deps.ts';

@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { type Credentials, createClientId, createClientSecret } from '@order-gateway/domain/accounts';
 import { openAccountDirectory } from '@order-gateway/postgres/accounts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAuthenticate } from '../../src/intake/authenticate.ts';
+import { createAuthenticate } from '../../src/calls/authenticate.ts';
 import { openSession, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';

@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { pnpm } from '../../../../tools/pnpm.ts';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { readText } from '../../../../tools/test-resources.ts';
-import { packageManagerStarts } from '../../src/start/package-manager.ts';
+import { packageManagerStarts } from '../../src/runtime/start/package-manager.ts';
 import {
   endLater,
   endProcesses,

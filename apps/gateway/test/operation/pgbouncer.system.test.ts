@@ -21,7 +21,7 @@ import { type OpenOperator, openOperator } from '../../src/cli/operator.ts';
 import { addWebhookCommands } from '../../src/cli/webhook-commands.ts';
 import type { OpenAccounts } from '../../src/cli/with-database.ts';
 import { readConfig } from '../../src/config.ts';
-import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
+import { createSigningSecrets } from '../../src/runtime/secrets/signing-secrets.ts';
 import { createFixtureMerchants } from '../helpers/fixture-merchants.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { type RunningGateway, startGateway, testSecretsKey, testSecretsKeyText } from '../helpers/running-gateway.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createRandomBytes } from '../../src/secrets/random-bytes.ts';
+import { createRandomBytes } from '../../src/runtime/secrets/random-bytes.ts';
 
 test('no random bytes are returned twice, whatever the size of the requests', () => {
   for (const count of [16, 32, 48, 8_192, 10_000]) {
@@ -13,7 +13,7 @@ test('no random bytes are returned twice, whatever the size of the requests', ()
 });
 
 test('random bytes come from the system, not from Math.random', () => {
-  const source = join(import.meta.dirname, '../../src/secrets/random-bytes.ts');
+  const source = join(import.meta.dirname, '../../src/runtime/secrets/random-bytes.ts');
   const script = `import { createRandomBytes } from ${JSON.stringify(source)};
     console.log(Math.random(), Buffer.from(createRandomBytes()(32)).toString('hex'));`;
   const args = ['--random-seed=1', '--input-type=module', '--eval', script];

@@ -3,8 +3,8 @@ import { differences, isCarried, type Merchants, sendFixture, waitsForTime } fro
 import { type CallResponse, openClients } from '@order-gateway/fixtures/wire';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { exampleOrder } from '../../src/reference/example-order.ts';
-import { openApi } from '../../src/reference/openapi.ts';
+import { exampleOrder } from '../../src/pages/reference/example-order.ts';
+import { openApi } from '../../src/pages/reference/openapi.ts';
 import { createFixtureMerchants } from '../helpers/fixture-merchants.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createDemoOrder } from '../../src/demo/demo-merchant.ts';
+import { createDemoOrder } from '../../src/pages/demo/demo-merchant.ts';
 import { giveSigningSecret, runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, pressPay } from '../helpers/send-order.ts';
 

@@ -6,9 +6,9 @@ import { errorCatalogue } from '@order-gateway/contract/errors';
 import { callerOf, methods } from '@order-gateway/contract/operations';
 import { orderCurrencyCodes } from '@order-gateway/domain/money';
 import { fieldErrorCodes } from '@order-gateway/domain/requests';
-import { eventSchemas } from '../../src/reference/event-schemas.ts';
-import { openApi } from '../../src/reference/openapi.ts';
-import type { JsonSchema } from '../../src/reference/schemas.ts';
+import { eventSchemas } from '../../src/pages/reference/event-schemas.ts';
+import { openApi } from '../../src/pages/reference/openapi.ts';
+import type { JsonSchema } from '../../src/pages/reference/schemas.ts';
 
 // Facts on which callers may rely. Each is a line of text that is true for a release. Later versions may add facts, but
 // must keep all earlier ones true.

@@ -5,7 +5,7 @@ import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/testing/webhook-events';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { afterAll, expect, test } from 'vitest';
-import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
+import { createSigningSecrets } from '../../src/runtime/secrets/signing-secrets.ts';
 import { endProcesses, sampleMemory, startProcess } from '../helpers/gateway-process.ts';
 import { testSecretsKey, testSecretsKeyText } from '../helpers/running-gateway.ts';
 import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';

@@ -10,10 +10,10 @@ import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/t
 import { openWebhookDeliveries, openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { retryPauseSeconds, startWebhookDelivery } from '../../src/delivery/deliver.ts';
-import { createSender } from '../../src/delivery/send.ts';
+import { retryPauseSeconds, startWebhookDelivery } from '../../src/background/deliver.ts';
+import { createSender } from '../../src/background/send.ts';
 import { webhookLimits } from '../../src/limits.ts';
-import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
+import { createSigningSecrets } from '../../src/runtime/secrets/signing-secrets.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { type ReceivedWebhook, runWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts';
 

@@ -4,7 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { selfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
-import { createResolve, createSender, type SenderOptions } from '../../src/delivery/send.ts';
+import { createResolve, createSender, type SenderOptions } from '../../src/background/send.ts';
 import { webhookLimits } from '../../src/limits.ts';
 import { runWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts';
 

@@ -5,7 +5,7 @@ import type { BrokenRule } from '@order-gateway/domain/requests';
 import { failed, success } from '@order-gateway/domain/result';
 import { imageSize } from 'image-size';
 import { logoCheckLimits } from '../../limits.ts';
-import { settledWithin } from '../../settled-within.ts';
+import { settledWithin } from '../../runtime/settled-within.ts';
 import type { CheckLogo } from '../operation.ts';
 import { retryAfter, storageFailure } from '../retry-after.ts';
 

@@ -13,7 +13,7 @@ import {
   resetFrame,
   streamsOf,
 } from '../../../../../tools/http2-frames.ts';
-import { createRandomBytes } from '../../../src/secrets/random-bytes.ts';
+import { createRandomBytes } from '../../../src/runtime/secrets/random-bytes.ts';
 import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';
 import { headersFrame, requestFields } from '../grpc/raw-client.ts';
 import { credentialHeaders } from '../send-order.ts';

@@ -11,9 +11,9 @@ import {
 } from '@order-gateway/postgres/webhooks';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
-import { startWebhookDelivery } from '../../../src/delivery/deliver.ts';
-import type { Sender, SendResult } from '../../../src/delivery/send.ts';
-import { createSigningSecrets } from '../../../src/secrets/signing-secrets.ts';
+import { startWebhookDelivery } from '../../../src/background/deliver.ts';
+import type { Sender, SendResult } from '../../../src/background/send.ts';
+import { createSigningSecrets } from '../../../src/runtime/secrets/signing-secrets.ts';
 import { createMemoryLogger } from '../memory-logger.ts';
 
 // Two deliverers use the gateway's code and PostgreSQL to deliver one event. Each of them stops before it claims, sends

@@ -9,7 +9,7 @@ import { describeUnexplained } from '@order-gateway/order-model/report';
 import { findUnexplained } from '@order-gateway/order-model/search';
 import { createOperations } from '../../../src/operations/all.ts';
 import type { Caller, OperationDeps } from '../../../src/operations/operation.ts';
-import { simulatePayment } from '../../../src/payment-page/simulate-payment.ts';
+import { simulatePayment } from '../../../src/pages/payment-page/simulate-payment.ts';
 import { credentials, fixedDeps, merchant } from '../fixed-deps.ts';
 import { createMemoryLogger } from '../memory-logger.ts';
 import { NoResponse, type World } from './explore.ts';

@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Meter } from '@opentelemetry/api';
+import { orderAfter } from '@order-gateway/domain/events';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import {
+  type AttemptResult,
+  type ClaimedDelivery,
+  type EndpointKey,
+  endpointKeyOf,
+  type WebhookDeliveries,
+} from '@order-gateway/postgres/webhooks';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { drainTimeoutMs, webhookLimits } from '../limits.ts';
+import { eventResponse } from '../operations/events.ts';
+import type { SigningSecrets } from '../runtime/secrets/signing-secrets.ts';
+import { type Sender, webhookRequest } from './send.ts';
+
+const minute = 60;
+const hour = 60 * minute;
+
+/** The pauses after failed attempts, in seconds: about three days in all. */
+const retryPauses = [5, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
+
+/** The pause before an attempt that the gateway could not make, in seconds: once an operator has acted, it follows soon. */
+const notSentPause = minute;
+
+/** Returns the pause in seconds after a failed attempt; `undefined` after the last one. `attempt` counts from 1. */
+export function retryPauseSeconds(attempt: number): number | undefined {
+  return retryPauses[attempt - 1];
+}
+
+export interface WebhookDeliveryOptions {
+  readonly deliveries: WebhookDeliveries;
+  readonly sender: Sender;
+  readonly secrets: SigningSecrets;
+  readonly baseUrl: () => BaseUrl;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly meter: Meter;
+  readonly retryPause?: typeof retryPauseSeconds;
+}
+
+export type WebhookDelivery = ReturnType<typeof startWebhookDelivery>;
+
+interface AttemptInFlight {
+  readonly delivery: ClaimedDelivery;
+  /** Whether the endpoint's last attempt failed, or the endpoint was disabled or removed. */
+  readonly isFailing: boolean;
+  readonly startedAtMs: number;
+}
+
+/**
+ * Delivers webhooks until `close` is called. Any number of processes may do so at the same time. An endpoint whose last
+ * attempt failed gets one attempt at a time, and an endpoint with a slow attempt gets no further one until that attempt
+ * ends. All such endpoints share a part of the attempts in flight, so that they don't delay healthy endpoints.
+ */
+export function startWebhookDelivery(options: WebhookDeliveryOptions) {
+  const { deliveries, sender, logger } = options;
+  const attemptsInFlight = new Map<AttemptInFlight, Promise<void>>();
+  const { attempts, delays } = webhookMetrics(options.meter, () => attemptsInFlight.size);
+  /** The endpoints after which the next claims begin, so that every endpoint gets its turn. */
+  const after: Record<'healthy' | 'failing', EndpointKey | undefined> = { healthy: undefined, failing: undefined };
+  let isClosing = false;
+  let isAborted = false;
+  /** Aborting it ends the pause before the next claims. */
+  let pause = new AbortController();
+
+  /** Ends the wait for the next poll, for example because this process has stored an event. */
+  const wake = () => pause.abort();
+
+  const isSlow = ({ isFailing, startedAtMs }: AttemptInFlight) =>
+    isFailing || performance.now() - startedAtMs > webhookLimits.slowAfterMs;
+
+  /** Claims and starts deliveries. Returns whether more may be due. */
+  const claimAndStart = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
+    const { attemptsMax, failingAttemptsMax, perEndpoint, perFailingEndpoint } = webhookLimits;
+    const slow = [...attemptsInFlight.keys()].filter(isSlow);
+    const inFlight = new Map<string, number>();
+    for (const { delivery } of attemptsInFlight.keys()) {
+      const key = endpointKeyOf(delivery);
+      inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
+    }
+    for (const { delivery } of slow) inFlight.set(endpointKeyOf(delivery), perEndpoint);
+    const isFailing = kind === 'failing';
+    const capacity = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
+    const limit = Math.min(capacity, attemptsMax - attemptsInFlight.size);
+    if (limit <= 0) return false;
+    const previous = after[kind];
+    const claimed = await deliveries.claim({
+      failing: isFailing,
+      perEndpoint: isFailing ? perFailingEndpoint : perEndpoint,
+      inFlight,
+      after: previous,
+      limit,
+    });
+    for (const delivery of claimed) start(delivery, isFailing);
+    const isLimited = claimed.length === limit;
+    after[kind] = isLimited ? claimed.toSorted(byEndpoint).at(-1) : undefined;
+    return isLimited || previous !== undefined;
+  };
+
+  const start = (delivery: ClaimedDelivery, isFailing: boolean) => {
+    const attemptInFlight = { delivery, isFailing, startedAtMs: performance.now() };
+    const attemptAndRecord = async () => {
+      try {
+        if (delivery.attempt === 1) delays.record(Math.max(0, options.now() - delivery.event.createdAtMs) / 1_000);
+        const result = await attempt(options, delivery);
+        // The outcome of an aborted attempt is unknown. Another process repeats it.
+        if (isAborted) return;
+        attempts.add(1, { result: result.kind });
+        logger[result.kind === 'not_sent' ? 'error' : 'info'](
+          {
+            merchant_id: delivery.merchantId,
+            endpoint_id: delivery.endpointId,
+            event_id: delivery.event.eventId,
+            order_id: delivery.event.order.fields.order_id,
+            service_order_id: delivery.event.order.serviceOrderId,
+            order_status: orderAfter(delivery.event).orderStatus,
+            attempt: delivery.attempt,
+            result: result.text,
+            duration_ms: Math.round(performance.now() - attemptInFlight.startedAtMs),
+          },
+          'webhook',
+        );
+        await deliveries.record(delivery, result);
+      } catch (error) {
+        attempts.add(1, { result: 'not_sent' });
+        logger.error({ err: error }, 'webhook delivery failed');
+      } finally {
+        attemptsInFlight.delete(attemptInFlight);
+        // Claims again, because the last claim may have skipped due deliveries while this attempt held a slot.
+        wake();
+      }
+    };
+    attemptsInFlight.set(attemptInFlight, attemptAndRecord());
+  };
+
+  const runUntilClosed = async () => {
+    while (!isClosing) {
+      pause = new AbortController();
+      const startedAtMs = performance.now();
+      const mayHaveMore = [await claimOrLog('healthy'), await claimOrLog('failing')];
+      const { pollPauseMs, pollPauseRatio, pollEveryMs } = webhookLimits;
+      const lookupMs = performance.now() - startedAtMs;
+      await sleep(Math.min(pollEveryMs, Math.max(pollPauseMs, pollPauseRatio * lookupMs)));
+      if (isClosing || mayHaveMore.includes(true)) continue;
+      await sleep(pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
+    }
+  };
+
+  const claimOrLog = (kind: 'healthy' | 'failing') =>
+    claimAndStart(kind).catch((error: unknown) => {
+      logger.error({ err: error }, 'due webhooks could not be read');
+      return false;
+    });
+
+  const running = runUntilClosed();
+  return {
+    wake,
+    /**
+     * Stops claiming, and gives the attempts in flight {@link drainTimeoutMs} to finish. Other processes repeat the
+     * attempts that do not.
+     */
+    async close(): Promise<void> {
+      isClosing = true;
+      wake();
+      await running;
+      await Promise.race([Promise.all(attemptsInFlight.values()), sleep(drainTimeoutMs, undefined, { ref: false })]);
+      isAborted = true;
+      sender.close();
+      await Promise.all(attemptsInFlight.values());
+    },
+  };
+}
+
+/** Compares endpoints in the order in which their deliveries are claimed. */
+function byEndpoint(a: EndpointKey, b: EndpointKey): number {
+  return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
+}
+
+/**
+ * Creates the metrics of deliveries. All labels have few values, which the gateway defines. The log has the details of
+ * each endpoint.
+ */
+function webhookMetrics(meter: Meter, inFlight: () => number) {
+  const attempts = meter.createCounter('order_gateway.webhook.attempts', {
+    description: 'Attempts that ended, by result; not_sent: the gateway could not make or record the attempt',
+  });
+  // Prometheus sees the first attempt as an increase only if the counter existed before.
+  attempts.add(0, { result: 'not_sent' });
+  const delays = meter.createHistogram('order_gateway.webhook.delay.seconds', {
+    description: 'From an event to the first attempt to deliver it',
+  });
+  meter
+    .createObservableGauge('order_gateway.webhook.in_flight', { description: 'Attempts in flight' })
+    .addCallback((result) => result.observe(inFlight()));
+  return { attempts, delays };
+}
+
+async function attempt(
+  { sender, secrets, baseUrl, now, retryPause = retryPauseSeconds }: WebhookDeliveryOptions,
+  { merchantId, mode, event, attempt, endpoint }: ClaimedDelivery,
+): Promise<AttemptResult> {
+  if (endpoint === undefined) return { kind: 'given_up', text: 'no endpoint' };
+  const signingSecrets = endpoint.signingSecrets.flatMap((stored) => secrets.decrypt(merchantId, stored) ?? []);
+  if (signingSecrets.length === 0) {
+    const text = 'the signing secret was stored with another SECRETS_KEY';
+    return { kind: 'not_sent', afterSeconds: notSentPause, text };
+  }
+  const { headers, body } = webhookRequest(eventResponse(event, mode, baseUrl()), signingSecrets, now());
+  const { status, text } = await sender.send(endpoint.url, headers, body);
+  if (status !== undefined && status >= 200 && status < 300) return { kind: 'delivered', text };
+  if (status === 410) return { kind: 'endpoint_gone', text };
+  const afterSeconds = retryPause(attempt);
+  return afterSeconds === undefined ? { kind: 'given_up', text } : { kind: 'retry', afterSeconds, text };
+}

@@ -1,0 +1,119 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Account } from '@order-gateway/domain/accounts';
+import type { Failure } from '@order-gateway/domain/failure';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import { retryAfter, storageFailure } from '../operations/retry-after.ts';
+import { settledWithin } from '../runtime/settled-within.ts';
+import type { Admission, Permit } from './admission.ts';
+import type { Authenticate } from './authenticate.ts';
+import { type BodyReading, bodyFailure } from './body/call-body.ts';
+import type { Call } from './call.ts';
+import type { Pause } from './pause.ts';
+import type { RateLimit } from './rate-limit.ts';
+import type { UnauthenticatedCalls } from './unauthenticated-calls.ts';
+
+export interface ReceiveDeps {
+  readonly authenticate: Authenticate;
+  /** Bounds failed authentications. */
+  readonly unauthenticatedCalls: UnauthenticatedCalls;
+  readonly rateLimit: RateLimit;
+  readonly admission: Admission;
+  /** Delays `overloaded` and `rate_limited`. */
+  readonly rejectionPause: Pause;
+}
+
+/** What a transport knows about a call once its headers have arrived. */
+export interface IncomingCall {
+  readonly headers: IncomingHttpHeaders;
+  /** The client's time limit in milliseconds; absent: the client sets none. */
+  readonly timeoutMs?: number | undefined;
+  readonly bodyBytesMax: number;
+  readonly isMediaTypeSupported: boolean;
+  /** Replaces the check of the credentials in the headers, for example with the check of a console session. */
+  readonly authenticate?: ((timeoutMs: number) => Promise<Result<Account, Failure>>) | undefined;
+  /** The kind of account that may make the call; absent: anyone may, without credentials. */
+  readonly accountKind: Account['kind'] | undefined;
+  /** Starts to read the body; absent: the call has none, or the transport streams it. */
+  readonly startReading?: ((timeoutMs: number) => BodyReading) | undefined;
+  /**
+   * Whether reading starts before the credentials are checked. In HTTP/2, Node.js would otherwise keep every frame of
+   * an unread body in memory, and the limit for all bodies would not apply to those frames.
+   */
+  readonly readsImmediately?: boolean;
+}
+
+/** Receives a call: checks whether it may be handled, and reads its body. */
+export type Receive = ReturnType<typeof createReceive>;
+
+const noBody = success(Buffer.alloc(0));
+
+/** Returns the body of a call once it has arrived, or the failure if it is incomplete, too large, late or dropped. */
+export async function takeBody(call: Call, reading: BodyReading): Promise<Result<Buffer, Failure>> {
+  const body = await reading.take();
+  call.bodyReceived(body);
+  if (typeof body === 'string') return failed(bodyFailure(body));
+  return call.timeLeftMs() > 0 ? success(body) : failed({ kind: 'deadline_exceeded' });
+}
+
+/**
+ * Creates the function that receives the calls of every protocol. It sets the deadline and then checks, in this order,
+ * the announced size, media type, credentials, kind of account, rate, capacity and body. It returns the body, or the
+ * failure of the first check that fails.
+ *
+ * Earlier checks: the number of connections (`http/sockets.ts`, `rpc/sessions.ts`), and the headers, their size and the
+ * route (`http/server.ts`, `rpc/server.ts`).
+ *
+ * Later checks: JSON or Protobuf, then the fields, the checksum and the expiry (the operation).
+ */
+export function createReceive(deps: ReceiveDeps) {
+  const admit = async (
+    call: Call,
+    kind: Account['kind'],
+    authenticateCall: IncomingCall['authenticate'],
+  ): Promise<Result<Permit, Failure>> => {
+    const timeLeftMs = call.timeLeftMs();
+    const account = await (authenticateCall?.(timeLeftMs) ?? deps.authenticate(call.credentials, timeLeftMs));
+    if (!account.ok) {
+      return account.failure.kind === 'unauthenticated'
+        ? failed(await deps.unauthenticatedCalls.reject(call.peer))
+        : account;
+    }
+    call.authenticated(account.value);
+    if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
+    const waitMs = deps.rateLimit(account.value);
+    // A caller that has disconnected needs no permit, because it gets no response.
+    const permit = waitMs !== undefined || call.hasEnded ? undefined : deps.admission.acquire(account.value.id);
+    if (permit !== undefined) return success(permit);
+    await deps.rejectionPause(call.peer);
+    return failed(
+      waitMs === undefined ? storageFailure('overloaded') : { kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) },
+    );
+  };
+
+  return (call: Call, incoming: IncomingCall): Promise<Result<Buffer, Failure>> =>
+    call.run(async () => {
+      const { headers, accountKind, startReading } = incoming;
+      call.limitTimeout(incoming.timeoutMs);
+      if (Number(headers['content-length']) > incoming.bodyBytesMax) return failed({ kind: 'body_too_large' });
+      if (!incoming.isMediaTypeSupported) return failed({ kind: 'unsupported_media_type' });
+      const earlyReading = incoming.readsImmediately ? startReading?.(call.timeLeftMs()) : undefined;
+      let permit: Permit | undefined;
+      if (accountKind !== undefined) {
+        const admitted = await admit(call, accountKind, incoming.authenticate);
+        if (!admitted.ok) return admitted;
+        permit = admitted.value;
+        call.hold(permit);
+      }
+      const reading = earlyReading ?? startReading?.(call.timeLeftMs());
+      const body = reading === undefined ? noBody : await takeBody(call, reading);
+      if (!body.ok) {
+        if (body.failure.kind === 'overloaded') await deps.rejectionPause(call.peer);
+        return body;
+      }
+      const slot = permit?.start();
+      const wait = await (slot && settledWithin(call.timeLeftMs(), slot));
+      // The time is checked too, because Node.js's timers may fire up to a millisecond early.
+      if (wait === 'deadline_exceeded' || call.timeLeftMs() <= 0) return failed({ kind: 'deadline_exceeded' });
+      return body;
+    });
+}

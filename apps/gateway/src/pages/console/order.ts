@@ -1,0 +1,223 @@
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
+import type { Failure } from '@order-gateway/domain/failure';
+import { pageLimit } from '@order-gateway/domain/requests';
+import type { Result } from '@order-gateway/domain/result';
+import type { Html } from '@order-gateway/pages/html-page';
+import { qrCodeSvg } from '@order-gateway/pages/qr-code';
+import { html, raw } from 'hono/html';
+import type { OrderRecord } from '../../operations/orders.ts';
+import type { EndpointResponse } from '../../operations/webhooks.ts';
+import { hasQrCode } from '../payment-page/payment-page.ts';
+import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
+import { filled, timeOf } from './layout.ts';
+import { amountOf, badgeOf, findOrder, orderPath } from './orders.ts';
+import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
+import type { DeliveryList } from './webhooks.ts';
+
+const path = '/orders/:service_order_id';
+
+/** The page of one order, and its actions. */
+export const orderPages: readonly Page[] = [
+  { method: 'GET', path, isForAll: true, respond: (visit) => orderPage(visit) },
+  { method: 'GET', path: `${path}/cancel`, respond: confirmCancellation },
+  { method: 'POST', path: `${path}/cancel`, respond: cancelOrder },
+  { method: 'GET', path: `${path}/payments`, respond: confirmPayment },
+  { method: 'POST', path: `${path}/payments`, respond: recordPayment },
+  { method: 'POST', path: `${path}/simulate`, respond: simulate },
+];
+
+const orderOf = (visit: Visit) => findOrder(visit, { service_order_id: visit.params.service_order_id });
+
+async function orderPage(visit: Visit, failure?: Failure): Promise<Response> {
+  const { texts, merchant, mayManage, link } = visit;
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const order = found.value;
+  const isUnpaid = order.order_status === 'UN_PAID';
+  const content = html`${failure === undefined ? '' : html`<p class="error" role="alert">${failureText(failure)}</p>`}
+<div class="card">
+<p class="amount"><bdi>${amountOf(visit, order)}</bdi></p>
+<p>${badgeOf(visit, order)}</p>
+${mayManage && (isUnpaid || order.order_status === 'EXPIRED') ? html`<p class="actions"><a class="button" href="${link(`${orderPath(order)}/payments`)}">${texts.markPaid}</a>${isUnpaid ? html`<a class="button danger" href="${link(`${orderPath(order)}/cancel`)}">${texts.cancel}</a>` : ''}</p>` : ''}
+</div>
+${isUnpaid ? linkBlock(visit, order) : ''}
+${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order) : ''}
+<div class="card"><h2>${texts.timeline}</h2>
+<ol class="timeline">${timelineOf(visit, order, await deliveriesOf(visit, order))}</ol>
+</div>
+<div class="card"><h2>${texts.details}</h2>
+<dl>${detailsOf(visit, order)}</dl>
+</div>`;
+  return page(`${texts.order} ${order.order_id}`, content, failure);
+}
+
+/** Renders the payment link, the ways to send it, its QR code, and a message to send to the customer. */
+function linkBlock(visit: Visit, { payment_link, ...order }: OrderRecord): Html {
+  const { texts, merchant, deps } = visit;
+  const message = texts.messageText
+    .replace('{amount}', () => amountOf(visit, order))
+    .replace('{merchant}', () => merchant.name)
+    .replace('{link}', () => payment_link);
+  const subject = texts.mailSubject.replace('{merchant}', () => merchant.name);
+  const mail = `subject=${encodeURIComponent(subject)}&body=${encodeURIComponent(message)}`;
+  return html`<div class="card">
+<label>${texts.link} <input readonly value="${payment_link}"></label>
+<p class="actions"><button class="button" type="button" data-copy="${payment_link}" data-done="${texts.linkCopied}" hidden>${texts.copyLink}</button>
+<a class="button" href="mailto:?${mail}">${texts.sendMail}</a>
+<button class="button" type="button" data-share="${message}" hidden>${texts.share}</button></p>
+<label>${texts.message} <textarea readonly rows="3">
+${message}</textarea></label>
+${hasQrCode(deps.baseUrl()) ? html`<p class="soft">${texts.scan}</p><div class="qr">${raw(qrCodeSvg(payment_link))}</div>` : ''}
+</div>`;
+}
+
+function simulateForm({ texts, link, formToken }: Visit, order: OrderRecord): Html {
+  const buttons = simulatedOutcomes.map(
+    (outcome) => html`<button class="button" name="outcome" value="${outcome}">${texts[outcome]}</button>`,
+  );
+  return html`<form class="card" method="post" action="${link(`${orderPath(order)}/simulate`)}">${formToken}
+<h2>${texts.simulate}</h2>
+<p class="soft">${texts.simulateText}</p>
+<p class="actions">${buttons}</p>
+</form>`;
+}
+
+type Entry = [time: string | undefined, text: string | Html];
+
+/**
+ * Returns an entry of the timeline for each delivery of the order's events. There are none if the operator manages the
+ * endpoints.
+ */
+async function deliveriesOf({ texts, link, perform }: Visit, order: OrderRecord): Promise<Entry[]> {
+  const { order_id } = order;
+  const { method } = WebhookService;
+  const listed = await perform<{ readonly endpoints: readonly EndpointResponse[] }>(method.listWebhookEndpoints, {});
+  if (!listed.ok && listed.failure.kind !== 'permission_denied')
+    return [[order.created_at, failureText(listed.failure)]];
+  const entries = (listed.ok ? listed.value.endpoints : []).map(async ({ id, url }): Promise<Entry[]> => {
+    const members = { id, order_id, limit: `${pageLimit.max}` };
+    const found = await perform<DeliveryList>(method.listWebhookDeliveries, members);
+    const endpoint = html`<a href="${link(`/webhooks/${id}?${new URLSearchParams({ order_id })}`)}">${url}</a>`;
+    if (!found.ok) return [[order.created_at, html`${endpoint}: ${failureText(found.failure)}`]];
+    const furtherDeliveries: Entry[] =
+      found.value.next_cursor === undefined ? [] : [[order.created_at, filled(texts.moreDeliveries, { endpoint })]];
+    const shown = found.value.deliveries.map(({ type, created_at, status, attempts, ...latest }): Entry => {
+      const result = html`${texts[status]}${latest.last_result === undefined ? '' : html`, <bdi>${latest.last_result}</bdi>`}`;
+      const text = filled(texts.wasDelivered, { type, endpoint, result, count: attempts });
+      return [latest.last_attempt_at ?? created_at, text];
+    });
+    return [...furtherDeliveries, ...shown];
+  });
+  return (await Promise.all(entries)).flat();
+}
+
+/** Renders what has happened to the order and when it expires, in chronological order. */
+function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry[]): Html[] {
+  const { texts, language } = visit;
+  const entries: Entry[] = [
+    [order.created_at, texts.wasCreated],
+    [order.paid_at, filled(texts.wasPaid, { payment: order.payment_id ?? '' })],
+    [order.cancelled_at, texts.wasCancelled],
+    [order.payment_in_progress_until, texts.until],
+    ...deliveries,
+  ];
+  if (order.order_status === 'EXPIRED') entries.push([order.order_expires_at, texts.hasExpired]);
+  if (order.order_status === 'UN_PAID') entries.push([order.order_expires_at, texts.expires]);
+  for (const { refused_at, payment_id, amount, currency, code } of order.refused_payments ?? []) {
+    const money = amountOf(visit, { order_amount: amount, order_currency: currency });
+    entries.push([refused_at, filled(texts.wasRefused, { payment: payment_id, amount: money, code })]);
+  }
+  return entries
+    .flatMap(([time, text]) => (time === undefined ? [] : [{ ms: Date.parse(time), text }]))
+    .toSorted((a, b) => a.ms - b.ms)
+    .map(({ ms, text }) => html`<li>${timeOf(ms, language)}${text}</li>`);
+}
+
+function detailsOf({ texts }: Visit, order: OrderRecord): Html[] {
+  const rows: [label: string, value: string | undefined, className?: string][] = [
+    [texts.note, order.order_note, 'note'],
+    [texts.serviceOrderId, `${order.service_order_id}`],
+    [texts.paymentId, order.payment_id],
+    [texts.type, texts[order.service_type]],
+    ...Object.entries(order.metadata ?? {}),
+  ];
+  return rows
+    .filter(([, value]) => value !== undefined)
+    .map(
+      ([label, value, className = '']) =>
+        html`<div><dt><bdi>${label}</bdi></dt><dd class="${className}"><bdi>${value}</bdi></dd></div>`,
+    );
+}
+
+async function confirmCancellation(visit: Visit): Promise<Response> {
+  const { texts, link, formToken } = visit;
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const order = found.value;
+  const content = html`<form class="card" method="post">${formToken}
+<p>${filled(texts.cancelText, { amount: amountOf(visit, order) })}</p>
+<p class="actions"><button class="button danger">${texts.cancel}</button><a href="${link(orderPath(order))}">${texts.keep}</a></p>
+</form>`;
+  return page(
+    texts.cancelTitle.replace('{order}', () => order.order_id),
+    content,
+  );
+}
+
+function cancelOrder(visit: Visit): Promise<Response> {
+  return actOn(visit, 'order.cancel', (order) =>
+    visit.perform(OrderService.method.cancelOrder, { order_id: order.order_id }),
+  );
+}
+
+/** Asks for the payment, which the merchant has received outside any checkout system. */
+async function confirmPayment(visit: Visit): Promise<Response> {
+  const { texts, link, formToken, deps } = visit;
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const order = found.value;
+  const today = new Date(deps.now()).toISOString().slice(0, 10);
+  const content = html`<form class="card" method="post">${formToken}
+<p>${filled(texts.markPaidText, { amount: amountOf(visit, order) })}</p>
+<p><label>${texts.paymentId} <input name="payment_id" required maxlength="128" autocomplete="off"></label></p>
+<p><label>${texts.paidOn} <input type="date" name="paid_on" required value="${today}"></label></p>
+<p><label>${texts.paymentNote} <input name="payment_note" maxlength="1000" autocomplete="off"></label></p>
+<p class="actions"><button class="button">${texts.markPaid}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
+</form>`;
+  return page(
+    texts.markPaidTitle.replace('{order}', () => order.order_id),
+    content,
+  );
+}
+
+function recordPayment(visit: Visit): Promise<Response> {
+  const { form } = visit;
+  return actOn(visit, 'order.record_payment', ({ order_id }) =>
+    visit.perform(OrderService.method.recordManualPayment, {
+      ...{ order_id, payment_id: form.get('payment_id'), paid_on: form.get('paid_on') },
+      payment_note: form.get('payment_note'),
+    }),
+  );
+}
+
+function simulate(visit: Visit): Promise<Response> {
+  return actOn(visit, 'order.simulate', ({ order_token }) =>
+    simulatePayment(visit.deps, visit.call, order_token, visit.form.get('outcome')),
+  );
+}
+
+/** Records an action in the audit log, performs it on the merchant's order, and shows the order. */
+async function actOn(
+  visit: Visit,
+  name: string,
+  act: (order: OrderRecord) => Promise<Result<unknown, Failure>>,
+): Promise<Response> {
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const recorded = await visit.record(name, { order_id: found.value.order_id });
+  if (!recorded.ok) return failurePage(visit, recorded.failure);
+  const done = await act(found.value);
+  // The order is shown with the failure, for example if it has been paid since the page was loaded.
+  return done.ok ? redirect(orderPath(found.value)) : orderPage(visit, done.failure);
+}

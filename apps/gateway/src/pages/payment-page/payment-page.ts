@@ -1,0 +1,418 @@
+import { readFileSync } from 'node:fs';
+import { type Brand, type Logo, noBrand } from '@order-gateway/domain/accounts';
+import { type BaseUrl, checkoutLink, pathPrefixOf } from '@order-gateway/domain/links';
+import {
+  formatTime,
+  type LinkedOrder,
+  mayBePaid,
+  mayChange,
+  type Order,
+  type OrderStatus,
+} from '@order-gateway/domain/orders';
+import { hostOf } from '@order-gateway/domain/signing';
+import { brandColors, brandStyle, defaultColor } from '@order-gateway/pages/brand-style';
+import { type Html, htmlPage } from '@order-gateway/pages/html-page';
+import {
+  languageOf,
+  localAmount,
+  localDeadline,
+  localTime,
+  type PageLanguage,
+  type PageLocale,
+  type PageTexts,
+  pageLanguages,
+  pageTexts,
+} from '@order-gateway/pages/localization';
+import { paymentPageStyle } from '@order-gateway/pages/styles';
+import { html, raw } from 'hono/html';
+import type { GatewayDeps } from '../../gateway-deps.ts';
+import { brandResponse, logoPath } from '../../operations/brands.ts';
+import { orderRecord } from '../../operations/orders.ts';
+import { returnLink } from '../../operations/payments.ts';
+import { isLoopbackUrl } from '../../runtime/network/ip-address.ts';
+import { pageVersion } from '../../watches/page-watch.ts';
+
+/** The script of every page of an order. */
+export const pageScript = readFileSync(new URL('./page-script.js', import.meta.url), 'utf8');
+
+// The template escapes every value. A merchant's text has its own <bdi>, which isolates its writing direction.
+
+/** An amount of at least this length is set in smaller type, so that it fits on one line of a small screen. */
+const longAmountMin = 14;
+
+/**
+ * A note of at most this many characters and lines is shown completely: Pay stays on the first screen of a small phone.
+ */
+const unfoldedNote = { characters: 120, lines: 4 } as const;
+
+/**
+ * The number of UTF-16 code units of a folded note that are shown at first. It does not count graphemes, because a
+ * single one can be as long as the longest note, 1,000 characters.
+ */
+const noteBeginningMax = 60;
+
+const graphemes = new Intl.Segmenter();
+
+/**
+ * Makes browsers send the real Origin with the page's forms. With the policy in the response header, no-referrer, they
+ * would send `null`. Over http on a local network, only Origin shows that a form belongs to the page. The form of the
+ * Pay button leads to another site, which gets only the origin and never the address.
+ */
+const formHeads = {
+  get: html`<meta name="referrer" content="same-origin">`,
+  post: html`<meta name="referrer" content="strict-origin">`,
+} as const;
+
+const expiresAt = ({ expiresAtMs }: Order) => expiresAtMs;
+const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
+const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
+
+/**
+ * For each status, the names of the texts on the page, and the time that it shows. `sentence` is shown if the order
+ * cannot be paid on the page and no payment is in progress.
+ */
+const stateTexts = {
+  UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payWithin', timeOf: expiresAt },
+  PAID: { status: 'paid', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
+  EXPIRED: { status: 'expired', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: expiresAt },
+  CANCELLED: { status: 'cancelled', sentence: 'cancelledText', timeLabel: 'cancelledOn', timeOf: cancelledAt },
+} as const satisfies Record<OrderStatus, unknown>;
+
+function hasPaymentForm(link: LinkedOrder): boolean {
+  return mayBePaid(link) && link.merchant.mode === 'test';
+}
+
+/**
+ * Returns where the forms of the page lead, including those that it can get while it is open, as sources of
+ * `form-action`; `undefined` if it can have no form. Chromium applies `form-action` to every redirect that follows a
+ * form. The form of a test order leads to the return link and to every redirect of the merchant's site, which the
+ * gateway can't know. The form of the Pay button leads to the checkout, and from there to the provider's page.
+ */
+export function formTargets(
+  { checkoutTemplate, checkoutMethod }: GatewayDeps,
+  { order, merchant }: LinkedOrder,
+): string | undefined {
+  if (order.orderStatus !== 'UN_PAID') return undefined;
+  if (merchant.mode === 'test') return "'self' http: https:";
+  if (checkoutTemplate === undefined || checkoutMethod === 'get') return undefined;
+  return `'self' ${new URL(checkoutLink(checkoutTemplate, order.orderToken)).origin} https:`;
+}
+
+/**
+ * Returns the checkout's URL for an order, or `null` if there is no checkout, or no payment may start or be continued.
+ */
+function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): string | null {
+  const isOffered = (mayBePaid(link) || isInProgress(link)) && checkoutTemplate !== undefined;
+  return isOffered ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
+}
+
+function isInProgress({ order }: LinkedOrder): boolean {
+  return order.lease?.isLive === true;
+}
+
+interface LanguageSwitch {
+  /** The page's own path, if the page is shown at another path. */
+  readonly path?: string;
+  /** The customer's choice, which the form repeats. */
+  readonly chosen?: PageLocale | undefined;
+}
+
+/** Returns the path of an order's page. */
+export function pagePath({ baseUrl }: Pick<GatewayDeps, 'baseUrl'>, { order }: LinkedOrder): string {
+  return `${pathPrefixOf(baseUrl())}/payment/${order.orderToken}`;
+}
+
+/** Renders the page of an order: merchant, amount, note, status, and the ways to pay and to return. */
+export function paymentPage(
+  deps: GatewayDeps,
+  link: LinkedOrder,
+  locale: PageLocale,
+  notice?: 'declined',
+  { path = '', chosen }: LanguageSwitch = {},
+): Promise<string> {
+  const { order, merchant } = link;
+  const language = languageOf(locale);
+  const texts = pageTexts[language];
+  const state = stateTexts[order.orderStatus];
+  const { order_amount, order_currency, order_id, order_note } = order.fields;
+  const amount = localAmount(order_amount, order_currency, locale);
+  // Many currencies share a symbol such as $, so the code is shown beside it.
+  const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
+  // The order does not expire before a payment in progress ends.
+  const [timeLabel, timeMs] = order.lease?.isLive
+    ? [texts.waitsUntil, order.lease.endsAtMs]
+    : [texts[state.timeLabel], state.timeOf(order)];
+  const isOwed = order.refusedPayments.length > 0;
+  // The sentence about an expired order asks for another payment.
+  const isSentenceShown = !isOwed || order.orderStatus !== 'EXPIRED';
+  const sentence = isSentenceShown ? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>` : '';
+  const payAction = payActionOf(deps, link, texts, amount, chosen);
+  const brand = merchant.brand ?? noBrand;
+  const instructions = mayBePaid(link) ? brand.payment_instructions : null;
+  const back = returnLink(deps, link);
+  // What the customer needs in order to pay comes first, so that a small phone shows the button without scrolling.
+  const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
+${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
+<header>
+${pictureOf(deps, brand.logo, merchant.name)}
+<div><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></div>
+</header>
+<div class="order">
+${state.status === null ? '' : html`<p class="status ${state.status}">${texts[state.status]}</p>`}
+<p class="amount${amount.length >= longAmountMin ? ' long' : ''}"><bdi>${amount}</bdi> ${code}</p>
+${noteOf(order_note, texts)}
+${timeMs === null ? '' : timeLine(timeLabel, timeMs, deps.now(), locale)}
+</div>
+${isOwed ? html`<p class="owed">${withValue(texts.owedText, merchant.name)}</p>` : ''}
+<div class="actions">
+${isInProgress(link) ? html`<p>${texts.inProgressText}</p>` : ''}
+${payAction ?? (isInProgress(link) ? html`<p>${texts.finishText}</p>` : (instructionsOf(instructions, texts) ?? sentence))}
+${payAction === undefined ? '' : otherWaysOf(instructions, texts)}
+<a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
+</div>
+${payAction === undefined ? '' : scanBlock(deps, link, texts)}
+<dl class="block">
+<div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
+${order.payment === null ? '' : html`<div><dt>${texts.paymentId}</dt><dd><bdi>${order.payment.paymentId}</bdi></dd></div>`}
+${supportOf(brand, texts)}
+</dl>
+${legalLinks(brand, texts)}
+${languageSwitchOf(language, path)}`;
+  const payTitle = texts.title.replace('{merchant}', () => merchant.name);
+  const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
+  const head = html`${previewOf(deps, brand.logo, payTitle, merchant.name)}
+${iconOf(deps, brand, merchant.name)}
+${formTargets(deps, link) === undefined ? '' : formHeads[deps.checkoutMethod]}`;
+  const version = mayChange(order, deps.now()) ? html` data-version="${pageVersion(link)}"` : '';
+  const attributes = html` tabindex="-1" data-locale="${locale}" data-page="${path}"${version}`;
+  return htmlPage({ language, title, styles: stylesOf(link), script: pageScript, head, attributes, body });
+}
+
+/**
+ * Returns the style sheets of an order's page. The second one, if any, contains the colours of the merchant's brand.
+ */
+export function stylesOf({ merchant }: LinkedOrder): readonly string[] {
+  const color = merchant.brand?.color;
+  return color ? [paymentPageStyle, brandStyle(color)] : [paymentPageStyle];
+}
+
+/** Renders the preview that messengers show of the link. Their servers store it, so it does not mention the order. */
+function previewOf({ baseUrl }: GatewayDeps, logo: Logo | null, title: string, merchantName: string): Html {
+  const image =
+    logo === null
+      ? ''
+      : html`
+<meta property="og:image" content="${baseUrl()}${logoPath(logo)}">`;
+  return html`<meta property="og:title" content="${title}">
+<meta property="og:site_name" content="${merchantName}">${image}`;
+}
+
+/**
+ * Renders the logo or, if there is none, the monogram. It has no text for screen readers, because the name is beside
+ * it.
+ */
+function pictureOf({ baseUrl }: GatewayDeps, logo: Logo | null, merchantName: string): Html {
+  if (logo === null) return html`<span class="monogram" aria-hidden="true">${monogramOf(merchantName)}</span>`;
+  const { width, height } = logo;
+  return html`<img class="logo" src="${pathPrefixOf(baseUrl())}${logoPath(logo)}" width="${width}" height="${height}" alt="">`;
+}
+
+/** Renders the icon in the browser's tab, which is the logo or the monogram. */
+function iconOf({ baseUrl }: GatewayDeps, { logo, color }: Brand, merchantName: string): Html {
+  if (logo !== null) return html`<link rel="icon" href="${pathPrefixOf(baseUrl())}${logoPath(logo)}">`;
+  const { accent, onAccent } = brandColors(color ?? defaultColor);
+  const svg = html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${accent}"/><text x="16" y="23" font-family="sans-serif" font-size="20" font-weight="700" text-anchor="middle" fill="${onAccent}">${monogramOf(merchantName)}</text></svg>`;
+  return html`<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(String(svg).toWellFormed())}">`;
+}
+
+/** Renders the merchant's contacts for questions, as text that is also printed. */
+function supportOf({ support_email, support_url }: Brand, texts: PageTexts): Html | '' {
+  const links = [
+    support_email &&
+      html`<a href="mailto:${encodeURIComponent(support_email).replace('%40', '@')}"><bdi>${support_email}</bdi></a>`,
+    support_url && html`<a href="${support_url}">${texts.help}</a>`,
+  ].filter((link) => link !== null && link !== '');
+  if (links.length === 0) return '';
+  return html`<div><dt>${texts.questions}</dt><dd class="links">${links}</dd></div>`;
+}
+
+function legalLinks({ terms_url, privacy_url }: Brand, texts: PageTexts): Html | '' {
+  if (!terms_url && !privacy_url) return '';
+  const terms = terms_url ? html`<a href="${terms_url}">${texts.terms}</a>` : '';
+  const privacy = privacy_url ? html`<a href="${privacy_url}">${texts.privacy}</a>` : '';
+  return html`<p class="legal">${terms}${privacy}</p>`;
+}
+
+/**
+ * Returns the text that is shown if there is no logo: the first letter or digit of the name, in upper case, or the
+ * first character of a name without letters and digits.
+ */
+function monogramOf(name: string): string {
+  const [letter = [...name][0]] = /[\p{L}\p{N}]/u.exec(name) ?? [];
+  return letter?.toUpperCase() ?? '';
+}
+
+/** Renders how to pay, on a page without a Pay button. */
+function instructionsOf(instructions: string | null, texts: PageTexts): Html | undefined {
+  if (instructions === null) return undefined;
+  return html`<div><p class="label">${texts.howToPay}</p><p class="note"><bdi>${instructions}</bdi></p></div>`;
+}
+
+/** Renders how to pay without the Pay button, folded below it. */
+function otherWaysOf(instructions: string | null, texts: PageTexts): Html | '' {
+  if (instructions === null) return '';
+  return html`<details><summary>${texts.otherWays}</summary><p class="note"><bdi>${instructions}</bdi></p></details>`;
+}
+
+/** Renders the note. A long note is folded after its beginning, so that the button stays on the screen. */
+function noteOf(note: string, texts: PageTexts): Html {
+  const label = html`<span class="label">${texts.note}</span>`;
+  if ([...note].length <= unfoldedNote.characters && note.split('\n').length <= unfoldedNote.lines) {
+    return html`<p>${label} <bdi class="note">${note}</bdi></p>`;
+  }
+  return html`<details>
+<summary>${label} <bdi class="beginning">${beginningOf(note)}…</bdi> <span class="more">${texts.fullNote}</span></summary>
+<p class="note"><bdi>${note}</bdi></p>
+</details>`;
+}
+
+/** Returns the beginning of a note, on a single line. */
+function beginningOf(note: string): string {
+  let beginning = '';
+  for (const { segment } of graphemes.segment(note)) {
+    if (beginning.length + segment.length > noteBeginningMax) break;
+    beginning += segment;
+  }
+  return beginning.replaceAll(/\s+/g, ' ').trim();
+}
+
+/** Renders the button that opens the checkout and, for a test order, the form that simulates a payment. */
+function payActionOf(
+  deps: GatewayDeps,
+  link: LinkedOrder,
+  texts: PageTexts,
+  amount: string,
+  chosen: PageLocale | undefined,
+): Html | undefined {
+  const url = checkoutUrl(deps, link);
+  const payLabel = link.merchant.mode === 'test' ? texts.openCheckout : withValue(texts.pay, amount);
+  const label = isInProgress(link) ? texts.continue : payLabel;
+  const checkout = url === null ? undefined : checkoutButton(deps, url, label);
+  if (hasPaymentForm(link)) {
+    const action = `${pagePath(deps, link)}/simulate${chosen === undefined ? '' : `?lang=${chosen}`}`;
+    return html`${checkout ?? ''}
+<form class="actions" method="post" action="${action}">
+<button class="button${checkout === undefined ? ' main' : ''}" name="outcome" value="pay">${texts.simulate}</button>
+<button class="button" name="outcome" value="decline">${texts.simulateDecline}</button>
+</form>`;
+  }
+  return checkout;
+}
+
+function checkoutButton({ checkoutMethod }: GatewayDeps, url: string, label: string | Html): Html {
+  return checkoutMethod === 'get'
+    ? html`<a class="button main" href="${url}">${label}</a>`
+    : html`<form method="post" action="${url}"><button class="button main">${label}</button></form>`;
+}
+
+/**
+ * Whether payment pages have a QR code. They have none if the base URL is a loopback address, which a phone cannot
+ * open.
+ */
+export function hasQrCode(baseUrl: BaseUrl): boolean {
+  return !isLoopbackUrl(new URL(baseUrl));
+}
+
+/**
+ * Renders the link as a QR code, for customers who prefer to pay on their phone. On small screens, the style sheet
+ * hides the code, and browsers do not load it.
+ */
+function scanBlock(deps: GatewayDeps, link: LinkedOrder, texts: PageTexts): Html | '' {
+  if (!hasQrCode(deps.baseUrl())) return '';
+  return html`<div class="scan block"><img class="qr" src="${pagePath(deps, link)}/qr.svg" loading="lazy" alt=""><div><p>${texts.scan}</p><button type="button" class="copy" data-copied="${texts.linkCopied}" hidden>${texts.copyLink}</button></div></div>`;
+}
+
+const languageSwitches = new Map<PageLanguage, Html>();
+
+/** Renders links to the page in each language. Each language is named in that language. */
+function languageSwitchOf(current: PageLanguage, path: string): Html {
+  // At the page's own path, the links are relative, so they are the same for every order.
+  if (path !== '') return languageSwitch(current, path);
+  return languageSwitches.getOrInsertComputed(current, () => languageSwitch(current, path));
+}
+
+function languageSwitch(current: PageLanguage, path: string): Html {
+  const links = pageLanguages.map((language) => {
+    const isCurrent = language === current ? html` aria-current="true"` : '';
+    const name = raw(inAscii(pageTexts[language].languageName));
+    return html`<li><a href="${path}?lang=${language}" lang="${language}"${isCurrent}>${name}</a></li>`;
+  });
+  const { language, languageName } = pageTexts[current];
+  return html`<details class="languages block">
+<summary>${language}: ${languageName}</summary>
+<ul>${links}</ul>
+</details>`;
+}
+
+/** Writes characters outside ASCII as references, because encoding a page that fits Latin-1 takes half the time. */
+function inAscii(text: string): string {
+  return text.replaceAll(/[^ -~]/gu, (character) => `&#${character.codePointAt(0)};`);
+}
+
+/**
+ * Renders a time after its label. If the text has placeholders, renders the text with the remaining time and the
+ * deadline instead. The script shows the times in the customer's time zone, and counts the remaining time down.
+ */
+function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): Html {
+  const timeElement = (time: string, dateStyle: string | undefined) => {
+    const date = dateStyle === undefined ? '' : html` data-date="${dateStyle}"`;
+    return html`<time datetime="${formatTime(ms)}"${date}>${time}</time>`;
+  };
+  if (!text.includes('{time}')) {
+    return html`<p><span class="label">${text}</span> <bdi>${timeElement(localTime(ms, locale), 'long')} UTC</bdi></p>`;
+  }
+  const { duration, time, dateStyle } = localDeadline(ms, nowMs, locale);
+  const remaining = html`<span data-left-ms="${ms - nowMs}">${duration}</span>`;
+  return html`<p>${withValue(text, remaining, timeElement(time, dateStyle))}</p>`;
+}
+
+/** Renders a text with its placeholders replaced by values. All languages have the placeholders in the same order. */
+function withValue(text: string, ...values: readonly (string | Html)[]): Html {
+  const [start, ...rest] = text.split(/\{[a-z]+\}/);
+  return html`${start}${rest.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;
+}
+
+/** Renders the page for a failure, by its HTTP status. A mistyped link and one that never existed get the same page. */
+export function failurePage(httpStatus: number, locale: PageLocale): Promise<string> {
+  const kind = httpStatus === 404 ? 'unknown' : httpStatus < 500 ? 'rejected' : 'trouble';
+  const language = languageOf(locale);
+  const texts = pageTexts[language];
+  const title = texts[`${kind}Title` as const];
+  const text = texts[`${kind}Text` as const];
+  return htmlPage({ language, title, styles: [paymentPageStyle], body: html`<h1>${title}</h1><p>${text}</p>` });
+}
+
+/** Returns the content of the payment page as JSON. Like the page, it contains none of the customer's data. */
+export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
+  const { order, merchant } = link;
+  const record = orderRecord(order, merchant.mode, deps.baseUrl());
+  return JSON.stringify({
+    merchant_name: merchant.name,
+    mode: record.mode,
+    order_id: record.order_id,
+    order_amount: record.order_amount,
+    order_currency: record.order_currency,
+    order_note: record.order_note,
+    order_status: record.order_status,
+    created_at: record.created_at,
+    order_expires_at: record.order_expires_at,
+    paid_at: record.paid_at,
+    payment_id: record.payment_id,
+    cancelled_at: record.cancelled_at,
+    payment_in_progress_until: record.payment_in_progress_until,
+    refused_payments: record.refused_payments,
+    return_url: returnLink(deps, link),
+    checkout_url: checkoutUrl(deps, link),
+    brand: merchant.brand === null ? undefined : brandResponse(merchant.brand, deps.baseUrl()),
+  });
+}

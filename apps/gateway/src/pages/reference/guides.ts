@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises';
+import { errorCatalogue, failureAdvice } from '@order-gateway/contract/errors';
+import type { FailureCode } from '@order-gateway/domain/failure';
+import { codeBlock, type Html, htmlPage } from '@order-gateway/pages/html-page';
+import { guideStyle, siteStyle } from '@order-gateway/pages/styles';
+import { html, raw } from 'hono/html';
+import { Marked } from 'marked';
+import { gfmHeadingId } from 'marked-gfm-heading-id';
+
+const docs = new URL('../../../../../docs/', import.meta.url);
+
+/** The pages of `docs` for merchants, by file name. The pages for operators and checkout systems are not served. */
+export const guides = {
+  'creating-orders': ['Orders', 'Fields, amounts, retries, lookup and lists'],
+  'go-live': ['Going live', 'From test orders to your first real order'],
+  'order-states': ['Order states', 'Payment, cancellation and expiry'],
+  events: ['Events and webhooks', 'Learn what happens to your orders'],
+  'payment-page': ['The payment page', 'What the customer sees, and the return to the shop'],
+  checksum: ['The order checksum', 'Prove that an order is yours and unchanged'],
+  errors: ['Errors', 'Every code and what to do about it'],
+} as const;
+
+export type Guide = keyof typeof guides;
+
+const isGuide = (name: string): name is Guide => Object.hasOwn(guides, name);
+
+/** The machine-readable forms of the contract, by path. */
+const contracts = {
+  '/openapi.json': ['OpenAPI document', 'The JSON API, for tools'],
+  '/docs/proto.tar': ['gRPC contract', 'The .proto files as a tar archive'],
+} as const;
+
+/** Renders links to all guides, and to the documents for tools. */
+export function contents(baseUrl: string): Html {
+  const card = (path: string, [title, text]: readonly [string, string]) =>
+    html`<li><a href="${baseUrl}${path}">${title}</a><p>${text}</p></li>`;
+  return html`<ul class="cards">
+${Object.entries(guides).map(([name, texts]) => card(`/docs/${name}`, texts))}
+${Object.entries(contracts).map(([path, texts]) => card(path, texts))}
+</ul>`;
+}
+
+/** Renders the bar above a page of the documentation. `current` is the page's path below the base URL. */
+export function siteBar(baseUrl: string, current: string): Html {
+  const link = (path: string, text: string) => {
+    const isCurrent = path === current ? html` aria-current="page"` : '';
+    return html`<a href="${baseUrl}${path}"${isCurrent}>${text}</a>`;
+  };
+  return html`<nav class="site" aria-label="Documentation"><a class="home" href="${baseUrl}/"><span class="mark" aria-hidden="true">O</span> Order gateway</a>
+<div>${link('/docs', 'API')}${link('/', 'Guides')}${link('/docs/errors', 'Errors')}${link('/openapi.json', 'OpenAPI')}</div></nav>`;
+}
+
+/** Matches the line of `errors.md` that the list of error codes replaces. The catalogue is the source of that list. */
+const errorListLine = /^\[[^\]]+\]\(\.\.\/packages\/contract\/src\/errors\.ts\)$/m;
+
+/** Lists every error code in Markdown, with the anchor to which the `type` of a problem document links. */
+function errorList(): string {
+  const items = Object.entries(errorCatalogue).map(([code, { httpStatus, grpcStatus }]) => {
+    const statuses = grpcStatus === null ? httpStatus : `${httpStatus}, ${grpcStatus}`;
+    return `- <a id="${code}"></a>\`${code}\` (${statuses}): ${failureAdvice(code as FailureCode, false)}`;
+  });
+  return items.join('\n');
+}
+
+/** Renders the Markdown of a guide as a page without scripts. */
+export async function guidePage(name: Guide, baseUrl: string): Promise<string> {
+  const markdown = await readFile(new URL(`${name}.md`, docs), 'utf8');
+  const body = html`${raw(await markdownTo(baseUrl).parse(markdown.replace(errorListLine, errorList)))}`;
+  const header = siteBar(baseUrl, `/docs/${name}`);
+  const [title] = guides[name];
+  return htmlPage({ language: 'en', title: `${title} | Order gateway`, styles: [siteStyle, guideStyle], header, body });
+}
+
+function markdownTo(baseUrl: string): Marked {
+  return new Marked(gfmHeadingId(), {
+    renderer: {
+      link({ href, tokens }) {
+        const text = this.parser.parseInline(tokens);
+        const target = servedLink(href, baseUrl);
+        return target === undefined ? text : html`<a href="${target}">${raw(text)}</a>`.toString();
+      },
+      code: ({ text }) => codeBlock(text).toString(),
+      image: ({ text }) => html`<em>${text}</em>`.toString(),
+    },
+  });
+}
+
+/**
+ * Returns the target of a link in a guide: an external link or an anchor as it is, the address on this server of a file
+ * that is served, and `undefined` for any other file.
+ */
+function servedLink(href: string, baseUrl: string): string | undefined {
+  if (/^(https?:|#)/.test(href)) return href;
+  // The API reference shows what the .proto files contain.
+  if (href.endsWith('.proto')) return `${baseUrl}/docs`;
+  const [, name = '', hash = ''] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
+  return isGuide(name) ? `${baseUrl}/docs/${name}${hash}` : undefined;
+}

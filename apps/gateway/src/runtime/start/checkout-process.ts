@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Credentials } from '@order-gateway/domain/accounts';
+import { openAccountAdmin } from '@order-gateway/postgres/accounts';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { bind, listenOn } from '../network/listen.ts';
+
+const root = join(import.meta.dirname, '../../../../..');
+
+/** The file from which the next start reads the checkout's credentials. Only its owner can read it. */
+const fileName = 'checkout-account.json';
+
+/** Returns the port, or a free one if it is 0. Throws an error that says why the port can't be used. */
+export async function freePort(host: string, port: number): Promise<number> {
+  const server = createServer();
+  const bound = await listenOn('CHECKOUT_PORT', host, port, { listen: () => bind(server, { host, port }) });
+  await new Promise((resolve) => server.close(resolve));
+  return bound;
+}
+
+/** Returns the checkout's account at this gateway. The first start creates it. */
+async function findOrCreateAccount(url: string, dataDir: string): Promise<Credentials> {
+  const path = join(dataDir, fileName);
+  const accounts = openAccountAdmin({ url, actor: 'start' });
+  try {
+    const stored = await readFile(path, 'utf8')
+      .then((text): Partial<Credentials> => Object(JSON.parse(text)))
+      .catch((): Partial<Credentials> => ({}));
+    const { clientId, clientSecret } = stored;
+    if (clientId && clientSecret && (await accounts.listSecrets(clientId))) return { clientId, clientSecret };
+    const credentials = await accounts.create('Checkout', 'checkout');
+    await writeFile(path, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+    return credentials;
+  } finally {
+    await accounts.close();
+  }
+}
+
+interface CheckoutProcess {
+  readonly databaseUrl: string;
+  readonly dataDir: string;
+  readonly port: number;
+  readonly gatewayUrl: string;
+  readonly grpcUrl: string;
+}
+
+/**
+ * Starts the checkout beside a gateway with the embedded database, and waits until it is ready. The gateway works
+ * without it, so a checkout that ends is only reported. Returns the function that stops it.
+ */
+export async function startCheckoutProcess(
+  { databaseUrl, dataDir, port, gatewayUrl, grpcUrl }: CheckoutProcess,
+  logger: Logger,
+): Promise<() => Promise<void>> {
+  const { clientId, clientSecret } = await findOrCreateAccount(databaseUrl, dataDir);
+  const child = spawn(process.execPath, [join(root, 'apps/checkout/src/main.ts')], {
+    // The checkout ends when this channel closes, however the gateway ends.
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    env: {
+      ...process.env,
+      DATA_DIR: dataDir,
+      CHECKOUT_PORT: `${port}`,
+      BASE_URL: gatewayUrl,
+      GATEWAY_GRPC_URL: grpcUrl,
+      CHECKOUT_CLIENT_ID: clientId,
+      CHECKOUT_CLIENT_SECRET: clientSecret,
+    },
+  });
+  let isStopping = false;
+  const exited = once(child, 'exit').then(([code]) => {
+    if (!isStopping) logger.warn({ code }, 'the checkout ended: orders are created, but cannot be paid through it');
+  });
+  const ready = Promise.withResolvers<void>();
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+    if (line.includes('"msg":"checkout ready"')) ready.resolve();
+    process.stdout.write(`${line}\n`);
+  });
+  await Promise.race([ready.promise, exited]);
+  return async () => {
+    isStopping = true;
+    if (child.connected) child.disconnect();
+    await exited;
+  };
+}

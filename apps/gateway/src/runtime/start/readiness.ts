@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WriteCheckResult } from '@order-gateway/postgres/connections';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { clockToleranceMs, readinessCheckEveryMs, readinessCheckTimeoutMs } from '../../limits.ts';
+import { settledWithin } from '../settled-within.ts';
+
+export type Readiness = ReturnType<typeof createReadiness>;
+
+/**
+ * Creates the readiness check, which the health checks of both ports share. It decides whether this process should get
+ * new calls. `check` rejects with the reason if orders can't be stored now. Only one check runs at a time, and at most
+ * one every `checkEveryMs`. Each change is logged, and so is each change between a right and a wrong clock. A wrong clock
+ * does not make the process unready, because the clocks of all processes may be wrong together.
+ */
+export function createReadiness(
+  { check, logger }: { readonly check: () => Promise<WriteCheckResult>; readonly logger: Logger },
+  checkEveryMs = readinessCheckEveryMs,
+) {
+  const draining = new AbortController();
+  let shared: Promise<boolean> | undefined;
+  let running: Promise<string | undefined> | undefined;
+  let wasReady = true;
+  let clockOffsetMs: number | undefined;
+  let wasClockRight = true;
+
+  const compareClock = (result: WriteCheckResult) => {
+    clockOffsetMs = Math.round(result.clockOffsetMs);
+    const isRight = Math.abs(clockOffsetMs) <= clockToleranceMs;
+    if (isRight && !wasClockRight) logger.info('the clock agrees with the database again');
+    if (!isRight && wasClockRight) logger.error({ clock_offset_ms: clockOffsetMs }, 'the clock is wrong');
+    wasClockRight = isRight;
+  };
+
+  /** Resolves with the reason why orders can't be stored; `undefined` if they can. */
+  const runCheck = () => {
+    running ??= check()
+      .then((result) => {
+        compareClock(result);
+        return undefined;
+      })
+      .catch((error: Error) => {
+        clockOffsetMs = undefined;
+        return error.message;
+      })
+      .finally(() => {
+        running = undefined;
+      });
+    return running;
+  };
+
+  const checkWithTimeout = async () => {
+    const outcome = await settledWithin(readinessCheckTimeoutMs, runCheck());
+    const reason = outcome === 'deadline_exceeded' ? `no response in ${readinessCheckTimeoutMs} ms` : outcome;
+    const isReady = reason === undefined;
+    if (isReady && !wasReady) logger.info('ready for orders again');
+    if (!isReady && wasReady) logger.error({ reason }, 'not ready for orders');
+    wasReady = isReady;
+    return isReady;
+  };
+
+  const forget = () => {
+    shared = undefined;
+  };
+
+  /** Resolves to false while orders can't be stored, and after `drain`. Concurrent callers share one check. */
+  const isReady = async () => {
+    if (draining.signal.aborted) return false;
+    shared ??= checkWithTimeout().finally(() => setTimeout(forget, checkEveryMs).unref());
+    return (await shared) && !draining.signal.aborted;
+  };
+
+  return {
+    isReady,
+    /**
+     * Resolves to how far the clock of this process is ahead of the database's, in milliseconds; negative if it is
+     * behind, `undefined` if the latest check failed.
+     */
+    async clockOffsetMs(): Promise<number | undefined> {
+      await isReady();
+      return clockOffsetMs;
+    },
+    /** Yields the current result of `isReady` and then each change, until the signal aborts. */
+    async *watch(signal: AbortSignal): AsyncGenerator<boolean, void> {
+      const changing = AbortSignal.any([signal, draining.signal]);
+      let last: boolean | undefined;
+      while (!signal.aborted) {
+        const current = await isReady();
+        if (current !== last && !signal.aborted) yield current;
+        last = current;
+        if (!current && draining.signal.aborted) await endOf(signal);
+        else await sleep(checkEveryMs, undefined, { signal: changing, ref: false }).catch(() => {});
+      }
+    },
+    /** Makes the process permanently not ready. */
+    drain: () => draining.abort(),
+  };
+}
+
+/** Resolves when the signal is aborted. */
+export function endOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
