@@ -4,7 +4,7 @@ import type { PostgresOrderStore } from '@order-gateway/postgres/order-store';
 import type { ReadBody } from './calls/body/call-body.ts';
 import type { CallDeps } from './calls/call.ts';
 import type { ReceiveDeps } from './calls/receive.ts';
-import type { OperationDeps } from './operations/operation.ts';
+import type { OperationDeps } from './operations/service.ts';
 import type { TrustProxy } from './runtime/network/remote-address.ts';
 import type { Readiness } from './runtime/start/readiness.ts';
 import type { PageWatch } from './watches/page-watch.ts';

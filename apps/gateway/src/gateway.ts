@@ -21,10 +21,14 @@ import { createRateLimit } from './calls/rate-limit.ts';
 import { createUnauthenticatedCalls } from './calls/unauthenticated-calls.ts';
 import type { Config } from './config.ts';
 import type { Demo, GatewayDeps } from './gateway-deps.ts';
-import { createHttpServer } from './http/server.ts';
+import { type AddRoutes, createHttpServer } from './http/server.ts';
 import { admissionLimits, bodyBytesOfAllMax, rejectionLimits, unauthenticatedLimits, webhookLimits } from './limits.ts';
 import { createOperations } from './operations/all.ts';
 import { createCheckLogo } from './operations/logos/check-logo.ts';
+import { demoRoutes } from './pages/demo/demo-routes.ts';
+import { logoRoutes } from './pages/payment-page/logo-routes.ts';
+import { paymentRoutes, unroutablePaymentPage } from './pages/payment-page/payment-routes.ts';
+import { referenceRoutes } from './pages/reference/reference-routes.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { defaultBaseUrl, hostInUrl, listenOn } from './runtime/network/listen.ts';
 import { parseTrustProxy } from './runtime/network/remote-address.ts';
@@ -155,7 +159,18 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const addConsole =
     consoleSessions &&
     (await import('./pages/console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId });
-  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), { tls: tls?.http, addConsole });
+  const pages: AddRoutes[] = [
+    (app) => paymentRoutes(app, deps),
+    (app) => demoRoutes(app, deps),
+    (app) => referenceRoutes(app, deps),
+    (app) => logoRoutes(app, deps),
+    ...(addConsole === undefined ? [] : [addConsole]),
+  ];
+  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), {
+    tls: tls?.http,
+    pages,
+    unroutablePage: unroutablePaymentPage(deps),
+  });
   const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });
   const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);

@@ -11,7 +11,7 @@ import { formatTime } from '@order-gateway/domain/orders';
 import { failed, success } from '@order-gateway/domain/result';
 import { webhookSignature } from '@order-gateway/domain/webhooks';
 import { webhookLimits } from '../limits.ts';
-import type { Ping } from '../operations/operation.ts';
+import type { Ping } from '../operations/service.ts';
 import {
   type AllowedAddresses,
   isLoopbackAddress,

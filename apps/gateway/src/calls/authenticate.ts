@@ -11,8 +11,8 @@ import {
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { credentialLimits } from '../limits.ts';
-import { storageFailure } from '../operations/retry-after.ts';
 import { settledWithin } from '../runtime/settled-within.ts';
+import { storageFailure } from './store-failure.ts';
 
 export interface AuthenticateDeps {
   readonly directory: AccountDirectory;

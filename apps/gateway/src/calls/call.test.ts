@@ -8,8 +8,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { credentials, fixedDeps, merchant } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { callTimeoutMs, fairTimeoutMs } from '../limits.ts';
-import type { Caller, Operation, Reply } from '../operations/operation.ts';
 import { Call, type CallDeps, type Protocol } from './call.ts';
+import type { Caller, Operation, Reply } from './operation.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());

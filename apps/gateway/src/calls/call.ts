@@ -14,11 +14,11 @@ import type { FieldError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Logger } from '@order-gateway/runtime/logger';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
-import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../operations/operation.ts';
 import type { CallSpan, Tracing } from '../runtime/telemetry/tracing.ts';
 import type { Permit } from './admission.ts';
 import type { CallBody } from './body/call-body.ts';
 import { type CallLog, isServerError, type RecordCall } from './call-record.ts';
+import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from './operation.ts';
 import type { Peer } from './peers/connection-limit.ts';
 import { readPreferences } from './preferences.ts';
 

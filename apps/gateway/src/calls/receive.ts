@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Account } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { retryAfter, storageFailure } from '../operations/retry-after.ts';
 import { settledWithin } from '../runtime/settled-within.ts';
 import type { Admission, Permit } from './admission.ts';
 import type { Authenticate } from './authenticate.ts';
@@ -10,6 +9,7 @@ import { type BodyReading, bodyFailure } from './body/call-body.ts';
 import type { Call } from './call.ts';
 import type { Pause } from './pause.ts';
 import type { RateLimit } from './rate-limit.ts';
+import { retryAfter, storageFailure } from './store-failure.ts';
 import type { UnauthenticatedCalls } from './unauthenticated-calls.ts';
 
 export interface ReceiveDeps {

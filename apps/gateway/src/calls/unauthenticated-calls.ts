@@ -1,11 +1,11 @@
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { unauthenticatedLimits } from '../limits.ts';
-import { retryAfter } from '../operations/retry-after.ts';
 import { isPublicAddress, networkOf } from '../runtime/network/ip-address.ts';
 import { createPause } from './pause.ts';
 import type { Peer } from './peers/connection-limit.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
+import { retryAfter } from './store-failure.ts';
 
 export type UnauthenticatedCalls = ReturnType<typeof createUnauthenticatedCalls>;
 

@@ -3,10 +3,10 @@ import { success } from '@order-gateway/domain/result';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { bodyBytesMax } from '../calls/body/call-body.ts';
 import { readJsonBody } from '../calls/body/json-body.ts';
+import type { Members, Operation, Success } from '../calls/operation.ts';
 import type { Receive } from '../calls/receive.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
-import type { Members, Operation, Success } from '../operations/operation.ts';
 import { isJsonInUtf8, isUncompressed, sendFailure, startReading } from './requests.ts';
 
 /** Adds the routes of the JSON API, as the `google.api.http` rules of the contract declare them. */

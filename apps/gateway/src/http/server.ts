@@ -2,22 +2,18 @@ import type { IncomingMessage, ServerOptions } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@order-gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, type RouteOptions } from 'fastify';
+import type { Operation } from '../calls/operation.ts';
 import { trackSockets } from '../calls/peers/connection-limit.ts';
 import { createReceive, type Receive } from '../calls/receive.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
-import type { Operation } from '../operations/operation.ts';
 import { type PortServer, portOf } from '../runtime/network/listen.ts';
 import type { TlsPort } from '../runtime/network/tls.ts';
 import { admitUnauthenticated } from './admit-unauthenticated.ts';
 import { connectRoutes } from './connect.ts';
-import { demoRoutes } from './demo.ts';
 import { healthRoutes } from './health.ts';
-import { logoRoutes } from './logos.ts';
 import { operationRoutes } from './operation-routes.ts';
-import { paymentRoutes, sendLinkFailure } from './payment-pages.ts';
 import { frameworkFailure } from './problem.ts';
-import { referenceRoutes } from './reference.ts';
 import { sendFailure, startCall } from './requests.ts';
 import { watchConnections } from './sockets.ts';
 import { wellKnownRoutes } from './well-known.ts';
@@ -33,18 +29,27 @@ const hostForm = /^(?:\[[\w:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/;
 /** One year, without subdomains, because other hosts of the domain may not have TLS. */
 const strictTransportSecurity = 'max-age=31536000';
 
-/** Adds the routes of a part of the gateway that can be switched off, such as the console. */
-export type AddRoutes = (app: FastifyInstance, receive: Receive) => Promise<void>;
+/** Adds the routes of pages beside the API, such as the console. */
+export type AddRoutes = (app: FastifyInstance, receive: Receive) => void;
+
+export interface HttpServerOptions {
+  /** Absent: HTTP without TLS. */
+  readonly tls?: TlsPort | undefined;
+  /** The pages, below the base URL's path. */
+  readonly pages?: readonly AddRoutes[];
+  /** Sends a page for a path with this start that reaches no route, because it can't be decoded or is too long. */
+  readonly unroutablePage?: { readonly pathStart: string; readonly send: (reply: FastifyReply) => Promise<unknown> };
+}
 
 /**
- * Creates the server of the HTTP port: the JSON API, payment pages, the reference, health checks, and the Connect and
- * gRPC-Web protocols, all under the base URL's path.
+ * Creates the server of the HTTP port: the JSON API, pages, health checks, and the Connect and gRPC-Web protocols, all
+ * under the base URL's path.
  */
 export function createHttpServer(
   deps: GatewayDeps,
   operations: readonly Operation[],
   pathPrefix: string,
-  { tls, addConsole }: { readonly tls?: TlsPort | undefined; readonly addConsole?: AddRoutes | undefined } = {},
+  { tls, pages = [], unroutablePage }: HttpServerOptions = {},
 ): PortServer {
   const receive = createReceive(deps);
   const serverOptions: ServerOptions = {
@@ -73,10 +78,10 @@ export function createHttpServer(
     // An undecodable or overlong path reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
       startCall(deps, request, reply, connections.peerOf(request.raw));
-      const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
+      const isRead = /^(GET|HEAD)$/.test(request.method);
+      const isPage = isRead && unroutablePage && request.url.startsWith(`${pathPrefix}${unroutablePage.pathStart}`);
       if (!isPage) return void sendError(error, request, reply);
-      const failure: Failure = { kind: 'not_found', unknown: 'payment_link' };
-      sendLinkFailure(reply, failure, deps).catch((cause) => sendError(cause, request, reply));
+      unroutablePage.send(reply).catch((cause) => sendError(cause, request, reply));
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
   });
@@ -123,17 +128,7 @@ export function createHttpServer(
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser('*', (_request, _body, done) => done(null));
       operationRoutes(scope, deps, receive, operations);
-      scope.register(async (pages) => {
-        admitUnauthenticated(pages, deps, sendLinkFailure);
-        paymentRoutes(pages, deps);
-        demoRoutes(pages, deps);
-      });
-      scope.register(async (reference) => {
-        admitUnauthenticated(reference, deps, sendFailure);
-        referenceRoutes(reference, deps);
-        logoRoutes(reference, deps);
-      });
-      await addConsole?.(scope, receive);
+      for (const addRoutes of pages) scope.register(async (part) => addRoutes(part, receive));
       healthRoutes(scope, deps.readiness);
       await connectRoutes(scope, deps, receive, operations);
     },

@@ -1,9 +1,10 @@
+import type { Operation } from '../calls/operation.ts';
 import { brandOperations } from './brands.ts';
 import { credentialOperations } from './credentials.ts';
 import { eventOperations } from './events.ts';
-import type { Operation, OperationDeps } from './operation.ts';
 import { orderOperations } from './orders.ts';
 import { paymentOperations } from './payments.ts';
+import type { OperationDeps } from './service.ts';
 import { webhookOperations } from './webhooks.ts';
 
 /** Creates all operations of the API, except the streaming one (`createWatchEvents`). */

@@ -3,8 +3,9 @@ import { type Brand, type Logo, noBrand, parseBrand } from '@order-gateway/domai
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { type FieldError, parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
+import type { Operation } from '../calls/operation.ts';
 import { managementOperations } from './management.ts';
-import type { Operation, OperationDeps } from './operation.ts';
+import type { OperationDeps } from './service.ts';
 
 export function brandOperations(deps: Pick<OperationDeps, 'management' | 'baseUrl' | 'checkLogo'>): Operation[] {
   const brandReply = (brand: Brand = noBrand) =>

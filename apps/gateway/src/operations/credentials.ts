@@ -2,8 +2,9 @@ import { CredentialsService } from '@order-gateway/contract/gateway/v1/credentia
 import { formatTime } from '@order-gateway/domain/orders';
 import { parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, success } from '@order-gateway/domain/result';
+import type { Operation } from '../calls/operation.ts';
 import { managementOperations, notFound, readId } from './management.ts';
-import type { Operation, OperationDeps } from './operation.ts';
+import type { OperationDeps } from './service.ts';
 
 const secretIdForm = /^[1-9]\d{0,14}$/;
 

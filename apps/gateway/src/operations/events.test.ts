@@ -6,9 +6,9 @@ import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { caller, fixedDeps, merchant } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
+import type { Caller } from '../calls/operation.ts';
 import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
 import { createWatchEvents, eventOperations, type Watcher } from './events.ts';
-import type { Caller } from './operation.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -5,17 +5,11 @@ import type { Failure } from '@order-gateway/domain/failure';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { formatTime } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
+import type { Caller, Members, Operation, Reply } from '../calls/operation.ts';
+import { retryAfter, storageFailure } from '../calls/store-failure.ts';
 import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
-import {
-  type Caller,
-  type Members,
-  type Operation,
-  type OperationDeps,
-  operationsOf,
-  type Reply,
-} from './operation.ts';
 import { orderRecord } from './orders.ts';
-import { retryAfter, storageFailure } from './retry-after.ts';
+import { type OperationDeps, operationsOf } from './service.ts';
 
 type EventDeps = Pick<OperationDeps, 'store' | 'eventWatch' | 'baseUrl'>;
 

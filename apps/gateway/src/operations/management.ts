@@ -4,16 +4,9 @@ import type { Failure } from '@order-gateway/domain/failure';
 import type { Managed, MerchantManagement } from '@order-gateway/domain/management';
 import { missing } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import {
-  type Caller,
-  type Handlers,
-  type Members,
-  type Operation,
-  type OperationDeps,
-  operationsOf,
-  type Reply,
-} from './operation.ts';
-import { storageFailure } from './retry-after.ts';
+import type { Caller, Members, Operation, Reply } from '../calls/operation.ts';
+import { storageFailure } from '../calls/store-failure.ts';
+import { type Handlers, type OperationDeps, operationsOf } from './service.ts';
 
 /** A merchant that manages its own endpoints, secrets or brand. */
 export interface Manager extends Caller<Merchant> {

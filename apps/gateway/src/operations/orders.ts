@@ -25,15 +25,9 @@ import {
 import { type ManualPaymentInput, parseManualPayment } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing';
-import {
-  type Caller,
-  type Handlers,
-  type Operation,
-  type OperationDeps,
-  operationsOf,
-  outcomeOf,
-} from './operation.ts';
-import { storageFailure } from './retry-after.ts';
+import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
+import { storageFailure } from '../calls/store-failure.ts';
+import { type Handlers, type OperationDeps, operationsOf } from './service.ts';
 import { type ChangedOrder, changeOrder, type FoundOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
 
 type CreateOrderDeps = Pick<OperationDeps, 'store' | 'randomBytes' | 'now' | 'erasureKeys'>;

@@ -22,9 +22,10 @@ import {
 } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { type ReturnSigning, returnUrlFor } from '@order-gateway/domain/signing';
-import { type Caller, type Operation, type OperationDeps, operationsOf, outcomeOf } from './operation.ts';
+import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
+import { storageFailure } from '../calls/store-failure.ts';
 import { orderRecord } from './orders.ts';
-import { storageFailure } from './retry-after.ts';
+import { type OperationDeps, operationsOf } from './service.ts';
 import {
   type ChangedOrder,
   changeOrder,

@@ -4,9 +4,10 @@ import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memor
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { caller, merchant } from '../../test/helpers/fixed-deps.ts';
-import type { NotedOrder, OperationDeps } from './operation.ts';
+import type { NotedOrder } from '../calls/operation.ts';
+import { retryAfter, storageFailure } from '../calls/store-failure.ts';
 import { cancelOrder } from './orders.ts';
-import { retryAfter, storageFailure } from './retry-after.ts';
+import type { OperationDeps } from './service.ts';
 import { findLinkToPay, findOrder } from './stored-orders.ts';
 
 type Store = OperationDeps['store'];

@@ -15,8 +15,9 @@ import {
 import { paymentIdRule } from '@order-gateway/domain/payments';
 import { textError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import type { Caller, Deadline, OperationDeps } from './operation.ts';
-import { storageFailure } from './retry-after.ts';
+import type { Caller, Deadline } from '../calls/operation.ts';
+import { storageFailure } from '../calls/store-failure.ts';
+import type { OperationDeps } from './service.ts';
 
 export interface FoundOrder {
   readonly order: Order;

@@ -17,10 +17,11 @@ import {
   type WebhookDelivery,
   type WebhookEndpoint,
 } from '@order-gateway/domain/webhooks';
+import type { Members, Operation, Reply, Success } from '../calls/operation.ts';
 import { type AllowedAddresses, urlProblem } from '../runtime/network/ip-address.ts';
 import { newSigningSecret } from '../runtime/secrets/signing-secrets.ts';
 import { type ManagementHandler, type Manager, managementOperations, notFound, readId } from './management.ts';
-import type { Members, Operation, OperationDeps, Reply, Success } from './operation.ts';
+import type { OperationDeps } from './service.ts';
 
 type WebhookDeps = Pick<OperationDeps, 'management' | 'signingSecrets' | 'webhookAddresses' | 'ping'>;
 

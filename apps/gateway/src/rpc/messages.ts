@@ -1,5 +1,5 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
-import type { Members } from '../operations/operation.ts';
+import type { Members } from '../calls/operation.ts';
 
 // Converts between Protobuf messages and plain objects with the field names of the API. Each converter is built once
 // per message type, so that calls need no reflection.

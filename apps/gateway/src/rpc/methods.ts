@@ -8,8 +8,8 @@ import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { announcedLength, envelopePrefixBytes } from '../calls/body/call-body.ts';
 import { readJsonBody } from '../calls/body/json-body.ts';
+import type { Members, Operation } from '../calls/operation.ts';
 import { messageBytesMax } from '../limits.ts';
-import type { Members, Operation } from '../operations/operation.ts';
 import { memberReader, messageBuilder } from './messages.ts';
 
 /** An operation as a method of a service, with the parts that are built once from its descriptor. */

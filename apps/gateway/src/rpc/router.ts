@@ -12,10 +12,10 @@ import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-g
 import type { Failure } from '@order-gateway/domain/failure';
 import { type Result, success } from '@order-gateway/domain/result';
 import type { Call } from '../calls/call.ts';
+import type { Members } from '../calls/operation.ts';
 import type { ReceiveDeps } from '../calls/receive.ts';
 import { callTimeoutMs, messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';
 import type { WatchEvents } from '../operations/events.ts';
-import type { Members } from '../operations/operation.ts';
 import { connectErrorOf } from './errors.ts';
 import { memberReader, messageBuilder } from './messages.ts';
 import type { RpcMethod } from './methods.ts';

@@ -4,7 +4,7 @@ import type { ConnectError } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { envelopePrefixBytes } from '../calls/body/call-body.ts';
 import type { Call } from '../calls/call.ts';
-import type { Members } from '../operations/operation.ts';
+import type { Members } from '../calls/operation.ts';
 import { connectErrorOf } from './errors.ts';
 import type { RpcMethod } from './methods.ts';
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Failure } from '@order-gateway/domain/failure';
 import { largeBodyBytes, largeBodyBytesPerTurn, messageBytesMax as usualMessageBytesMax } from '../../limits.ts';
-import { storageFailure } from '../../operations/retry-after.ts';
+import { storageFailure } from '../store-failure.ts';
 
 /**
  * One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2,

@@ -1,7 +1,7 @@
 import type { Failure } from '@order-gateway/domain/failure';
 import { NumberText } from '@order-gateway/domain/money';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import type { Members } from '../../operations/operation.ts';
+import type { Members } from '../operation.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

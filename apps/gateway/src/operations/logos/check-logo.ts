@@ -4,10 +4,10 @@ import { type Logo, type LogoType, logoLimits } from '@order-gateway/domain/acco
 import type { BrokenRule } from '@order-gateway/domain/requests';
 import { failed, success } from '@order-gateway/domain/result';
 import { imageSize } from 'image-size';
+import { retryAfter, storageFailure } from '../../calls/store-failure.ts';
 import { logoCheckLimits } from '../../limits.ts';
 import { settledWithin } from '../../runtime/settled-within.ts';
-import type { CheckLogo } from '../operation.ts';
-import { retryAfter, storageFailure } from '../retry-after.ts';
+import type { CheckLogo } from '../service.ts';
 
 const typeOf: Readonly<Record<string, LogoType>> = { png: 'png', jpg: 'jpeg', webp: 'webp' };
 

@@ -7,12 +7,12 @@ import type { Html } from '@order-gateway/pages/html-page';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import { bodyBytesMax } from '../../calls/body/call-body.ts';
+import type { Members, Operation } from '../../calls/operation.ts';
 import { type Receive, takeBody } from '../../calls/receive.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../../http/problem.ts';
 import { isEmbeddedElsewhere, isFromAnotherSite, startReading } from '../../http/requests.ts';
 import type { AddRoutes } from '../../http/server.ts';
-import type { Members, Operation } from '../../operations/operation.ts';
 import { brandPages } from './brand.ts';
 import { exportPages } from './export-orders.ts';
 import { isAccepted, readForm } from './forms.ts';
@@ -54,7 +54,7 @@ interface ConsoleDeps extends SignInDeps {
 
 /** Creates the routes of the console, all of them under `/console`. */
 export function consoleRoutes(console: ConsoleDeps): AddRoutes {
-  return async (app, receive) => {
+  return (app, receive) => {
     app.register(async (scope) => signInRoutes(scope, console));
     app.register(async (scope) => unknownRoutes(scope, console));
     for (const page of pages) {

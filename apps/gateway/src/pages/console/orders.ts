@@ -7,7 +7,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Html } from '@order-gateway/pages/html-page';
 import { localAmount } from '@order-gateway/pages/localization';
 import { html } from 'hono/html';
-import type { Members } from '../../operations/operation.ts';
+import type { Members } from '../../calls/operation.ts';
 import type { OrderRecord } from '../../operations/orders.ts';
 import { findPaymentLink } from '../../operations/stored-orders.ts';
 import { fieldOf, timeOfField } from './forms.ts';

@@ -3,7 +3,7 @@ import { countedOrdersMax, type DayCount } from '@order-gateway/domain/orders';
 import type { Html } from '@order-gateway/pages/html-page';
 import { localAmount } from '@order-gateway/pages/localization';
 import { html } from 'hono/html';
-import { storageFailure } from '../../operations/retry-after.ts';
+import { storageFailure } from '../../calls/store-failure.ts';
 import { filled, timeOf } from './layout.ts';
 import { searchForm } from './orders.ts';
 import { failurePage, type Page, page, type Response, type Visit } from './visit.ts';

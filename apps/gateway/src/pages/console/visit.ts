@@ -8,9 +8,9 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
 import type { Call } from '../../calls/call.ts';
+import type { Members } from '../../calls/operation.ts';
+import { storageFailure } from '../../calls/store-failure.ts';
 import type { GatewayDeps } from '../../gateway-deps.ts';
-import type { Members } from '../../operations/operation.ts';
-import { storageFailure } from '../../operations/retry-after.ts';
 import type { SentForm } from './forms.ts';
 import type { ConsoleLanguage, ConsoleTexts } from './layout.ts';
 

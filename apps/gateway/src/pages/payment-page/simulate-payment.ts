@@ -9,8 +9,9 @@ import {
   startFailure,
 } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import type { Deadline, OperationDeps } from '../../operations/operation.ts';
-import { storageFailure } from '../../operations/retry-after.ts';
+import type { Deadline } from '../../calls/operation.ts';
+import { storageFailure } from '../../calls/store-failure.ts';
+import type { OperationDeps } from '../../operations/service.ts';
 import { changeOrder, findPaymentLink, linkNotFound } from '../../operations/stored-orders.ts';
 
 type SimulationDeps = Pick<OperationDeps, 'store' | 'now' | 'randomBytes'>;

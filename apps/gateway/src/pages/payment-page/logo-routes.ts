@@ -1,10 +1,11 @@
 import { logoTypes, type StoredLogo } from '@order-gateway/domain/accounts';
 import { failed, success } from '@order-gateway/domain/result';
 import type { FastifyInstance } from 'fastify';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import { cachedLogosMax } from '../limits.ts';
-import { storageFailure } from '../operations/retry-after.ts';
-import { sendFailure } from './requests.ts';
+import { storageFailure } from '../../calls/store-failure.ts';
+import type { GatewayDeps } from '../../gateway-deps.ts';
+import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
+import { sendFailure } from '../../http/requests.ts';
+import { cachedLogosMax } from '../../limits.ts';
 
 /**
  * The image at an address never changes, so it can be cached permanently. The content security policy and `nosniff`
@@ -19,6 +20,7 @@ const headers = {
 
 /** Adds the route of the logos of merchants' brands. A logo's name contains the digest of its image. */
 export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+  admitUnauthenticated(app, deps, sendFailure);
   const cache = new Map<string, StoredLogo>();
   const cacheLogo = (digest: string, logo: StoredLogo) => {
     const [oldest] = cache.size < cachedLogosMax ? [] : cache.keys();

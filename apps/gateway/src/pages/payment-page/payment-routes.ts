@@ -7,24 +7,17 @@ import { negotiate } from '@order-gateway/pages/negotiate';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import { contentSecurityPolicy, hashSource, paymentPageStyle } from '@order-gateway/pages/styles';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { takeBody } from '../calls/receive.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import { responseTakenTimeoutMs } from '../limits.ts';
-import { returnLink } from '../operations/payments.ts';
-import { findPaymentLink } from '../operations/stored-orders.ts';
-import {
-  failurePage,
-  formTargets,
-  pagePath,
-  pageScript,
-  paymentJson,
-  paymentPage,
-  stylesOf,
-} from '../pages/payment-page/payment-page.ts';
-import { simulatePayment } from '../pages/payment-page/simulate-payment.ts';
-import { pageVersion } from '../watches/page-watch.ts';
-import { headersOfFailure } from './problem.ts';
-import { isForm, isFromAnotherSite, parameterOf, sendFailure, startReading } from './requests.ts';
+import { takeBody } from '../../calls/receive.ts';
+import type { GatewayDeps } from '../../gateway-deps.ts';
+import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
+import { headersOfFailure } from '../../http/problem.ts';
+import { isForm, isFromAnotherSite, parameterOf, sendFailure, startReading } from '../../http/requests.ts';
+import { responseTakenTimeoutMs } from '../../limits.ts';
+import { returnLink } from '../../operations/payments.ts';
+import { findPaymentLink, linkNotFound } from '../../operations/stored-orders.ts';
+import { pageVersion } from '../../watches/page-watch.ts';
+import { failurePage, formTargets, pagePath, pageScript, paymentJson, paymentPage, stylesOf } from './payment-page.ts';
+import { simulatePayment } from './simulate-payment.ts';
 
 const styleSource = hashSource(paymentPageStyle);
 const scriptSource = hashSource(pageScript);
@@ -62,6 +55,7 @@ function pagePolicy(deps: GatewayDeps, link: LinkedOrder): string {
  * /payment/{order_token}/simulate` receives the form of the buttons on a test order's page.
  */
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+  admitUnauthenticated(app, deps, sendLinkFailure);
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
     const { call } = request;
     const token = parameterOf(request, '*');
@@ -130,6 +124,11 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       return sendPayment(reply.code(409), link.value, deps);
     },
   });
+}
+
+/** Sends the page of an unknown link for an address that reaches none of these routes. */
+export function unroutablePaymentPage(deps: GatewayDeps) {
+  return { pathStart: '/payment/', send: (reply: FastifyReply) => sendLinkFailure(reply, linkNotFound, deps) };
 }
 
 /**

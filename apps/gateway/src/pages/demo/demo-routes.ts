@@ -3,12 +3,13 @@ import { type LinkedOrder, serviceOrderIdMax } from '@order-gateway/domain/order
 import { failed, type Result } from '@order-gateway/domain/result';
 import { checkReturn, type SignatureCheck } from '@order-gateway/domain/signing';
 import type { FastifyInstance } from 'fastify';
-import type { Call } from '../calls/call.ts';
-import type { Demo, GatewayDeps } from '../gateway-deps.ts';
-import { returnSigning } from '../operations/payments.ts';
-import { resultOf } from '../operations/stored-orders.ts';
-import { demoReturnPage, demoReturnPath } from '../pages/demo/demo-return-page.ts';
-import { pageHeaders, sendLinkFailure } from './payment-pages.ts';
+import type { Call } from '../../calls/call.ts';
+import type { Demo, GatewayDeps } from '../../gateway-deps.ts';
+import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
+import { returnSigning } from '../../operations/payments.ts';
+import { resultOf } from '../../operations/stored-orders.ts';
+import { pageHeaders, sendLinkFailure } from '../payment-page/payment-routes.ts';
+import { demoReturnPage, demoReturnPath } from './demo-return-page.ts';
 
 /**
  * Adds `GET /demo/return` to a gateway with a demo merchant. The customers of its orders return to this page, which
@@ -17,6 +18,7 @@ import { pageHeaders, sendLinkFailure } from './payment-pages.ts';
 export function demoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const { demo } = deps;
   if (demo === undefined) return;
+  admitUnauthenticated(app, deps, sendLinkFailure);
   app.get(demoReturnPath, { config: { operation: 'DemoReturn' } }, async ({ call, url }, reply) => {
     const query = new URLSearchParams(/\?.*/s.exec(url)?.[0]);
     const found = await call.run(() => findReturned(deps, demo, call, query));

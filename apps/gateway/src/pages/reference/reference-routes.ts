@@ -5,13 +5,15 @@ import type { BaseUrl } from '@order-gateway/domain/links';
 import { contentSecurityPolicy, guideStyle, hashSource, siteStyle } from '@order-gateway/pages/styles';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { packTar } from 'modern-tar/fs';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import { eventSchemaPath, eventSchemas } from '../pages/reference/event-schemas.ts';
-import { type Guide, guidePage, guides } from '../pages/reference/guides.ts';
-import { openApi } from '../pages/reference/openapi.ts';
-import { landingPage, referencePage, referenceScript } from '../pages/reference/reference-page.ts';
-import { isLoopbackAddress, isLoopbackUrl } from '../runtime/network/ip-address.ts';
+import type { GatewayDeps } from '../../gateway-deps.ts';
+import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
+import { sendFailure } from '../../http/requests.ts';
+import { isLoopbackAddress, isLoopbackUrl } from '../../runtime/network/ip-address.ts';
+import { eventSchemaPath, eventSchemas } from './event-schemas.ts';
+import { type Guide, guidePage, guides } from './guides.ts';
+import { openApi } from './openapi.ts';
 import { publicFile, servePublicFile } from './public-files.ts';
+import { landingPage, referencePage, referenceScript } from './reference-page.ts';
 
 const headers = {
   // The files change with every release, so they are cached only briefly.
@@ -27,14 +29,16 @@ const referencePolicy =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const html = 'text/html; charset=utf-8';
-const protoFolder = fileURLToPath(new URL('../../../../proto', import.meta.url));
+const protoFolder = fileURLToPath(new URL('../../../../../proto', import.meta.url));
 
 /**
  * Adds the landing page, `GET /openapi.json`, the reference at `/docs` (generated from that file), the guides below
  * `/docs`, the gRPC contract as an archive, and the JSON Schema of each event. The `type` of every problem document
  * links to `/docs/errors`. No page loads anything from another site.
  */
-export function referenceRoutes(app: FastifyInstance, { baseUrl, demo }: Pick<GatewayDeps, 'baseUrl' | 'demo'>): void {
+export function referenceRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+  const { baseUrl, demo } = deps;
+  admitUnauthenticated(app, deps, sendFailure);
   // The base URL is known only once the port is bound, so each file is created at its first request.
   const serve = (path: string, mediaType: string, create: () => string | Promise<string | Buffer>) =>
     servePublicFile(app, path, { ...headers, 'content-type': mediaType }, create);
