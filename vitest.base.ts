@@ -27,18 +27,18 @@ const maxWorkersThatWait = availableParallelism() + 2;
  * sort by measured durations, which a fresh clone does not have.
  */
 const longest = [
-  'operation/start-and-stop',
+  'start/start-and-stop',
   'http/http-connections',
-  'gateway/test/browser',
-  'gateway/test/webhooks',
-  'operation/workers',
+  'pages/payment-page',
+  'gateway/test/background',
+  'workers/workers',
   'cli/restore-drill',
-  'operation/shipped',
+  'start/shipped',
   'documentation/examples',
   'orders/create-order.failures',
   'http/tls',
-  'operation/log-output',
-  'grpc/http2-attacks',
+  'telemetry/log-output',
+  'rpc/http2-attacks',
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -74,7 +74,7 @@ const filesOf: Readonly<Record<string, { readonly include: string[]; readonly ex
   documentation: { include: [`${documentation}/*.test.ts`] },
   faults: { include: ['test/**/*.faults.test.ts', 'src/**/simulation.test.ts'] },
   // A complete browser, and all languages of the pages.
-  slow: { include: ['test/**/*.slow.test.ts', 'test/browser/*.system.test.ts'] },
+  slow: { include: ['test/**/*.slow.test.ts', 'test/pages/{payment-page,reference}/*.system.test.ts'] },
   freeze: { include: [inProcess] },
 };
 

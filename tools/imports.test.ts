@@ -76,20 +76,39 @@ test('packages do not import apps, apps do not import each other, and domain imp
   expect(findLayoutViolations(readImports())).toEqual([]);
 });
 
-test('the README of a folder of the gateway lists exactly the files and folders that import it', () => {
-  const root = 'apps/gateway/src/';
-  const partOf = (path: string) => path.slice(root.length).split('/', 1)[0] ?? '';
+/** The folders and files directly in the source of the gateway. */
+const gatewayRoot = 'apps/gateway/src/';
+const roomOf = (path: string) => path.slice(gatewayRoot.length).split('/', 1)[0] ?? '';
+
+/** Returns which rooms of the gateway import each room. */
+function importersOfRooms(): Map<string, ReadonlySet<string>> {
   const importers = new Map<string, Set<string>>();
   for (const { from, to } of readImports()) {
-    if (isTest(from) || !from.startsWith(root) || !to.startsWith(root) || partOf(from) === partOf(to)) continue;
-    importers.set(partOf(to), (importers.get(partOf(to)) ?? new Set()).add(partOf(from)));
+    if (isTest(from) || !from.startsWith(gatewayRoot) || !to.startsWith(gatewayRoot) || roomOf(from) === roomOf(to))
+      continue;
+    importers.set(roomOf(to), (importers.get(roomOf(to)) ?? new Set()).add(roomOf(from)));
   }
-  const readmes = globSync(`${root}*/README.md`);
+  return importers;
+}
+
+test('the source of the gateway has at most 16 rooms on 11 floors, with at most 70 imports between rooms', () => {
+  const importers = importersOfRooms();
+  const rooms = new Set([...importers].flatMap(([room, from]) => [room, ...from]));
+  // Without a cycle, every room has a floor below all rooms that it imports.
+  const floorOf = (room: string): number => 1 + Math.max(0, ...[...(importers.get(room) ?? [])].map(floorOf));
+  expect(rooms.size, [...rooms].join()).toBeLessThanOrEqual(16);
+  expect(Math.max(...[...rooms].map(floorOf))).toBeLessThanOrEqual(11);
+  expect([...importers.values()].reduce((sum, from) => sum + from.size, 0)).toBeLessThanOrEqual(70);
+});
+
+test('the README of a folder of the gateway lists exactly the files and folders that import it', () => {
+  const importers = importersOfRooms();
+  const readmes = globSync(`${gatewayRoot}*/README.md`);
   expect(readmes).not.toEqual([]);
   for (const readme of readmes) {
     const [, list = ''] = /^Imported by: ([\s\S]+)\.$/m.exec(readFileSync(readme, 'utf8')) ?? [];
     const listed = [...list.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
-    expect([readme, listed]).toEqual([readme, [...(importers.get(partOf(readme)) ?? [])].toSorted()]);
+    expect([readme, listed]).toEqual([readme, [...(importers.get(roomOf(readme)) ?? [])].toSorted()]);
   }
 });
 

@@ -61,7 +61,7 @@ export interface Reply {
 export interface Operation {
   readonly method: DescMethodUnary;
   // Declared as a method, because TypeScript then lets an operation require the kind of account that its contract
-  // names. The intake guarantees that kind.
+  // names. `receive` guarantees that kind.
   handle(members: Members, caller: Caller): Promise<Result<Reply, Failure>>;
   /**
    * Returns the errors of the members. They are reported together with unknown members; if this function is absent,

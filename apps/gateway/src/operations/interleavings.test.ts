@@ -4,8 +4,8 @@ import { type Explored, exploreAll } from '../../test/helpers/interleavings/expl
 import { calls, create, orderWorld } from '../../test/helpers/interleavings/order-world.ts';
 
 // Explores every interleaving of the statements of a few calls on one order. A failed test prints the schedule that
-// breaks a guarantee, and the calls that contradict each other. `test/orders/interleavings.slow.test.ts` explores
-// more calls, faults and steps of the clock.
+// breaks a guarantee, and the calls that contradict each other. The slow test `test/operations/orders/interleavings`
+// explores more calls, faults and steps of the clock.
 
 const names = Object.keys(calls);
 const named = (...callNames: string[]) => callNames.map((name) => calls[name] ?? create());

@@ -36,7 +36,7 @@ function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
 }
 
 export const routerOptions: ConnectRouterOptions = {
-  // The intake has already applied the method's own limit.
+  // `receive` has already applied the method's own limit.
   readMaxBytes: messageBytesMaxOfAny,
   writeMaxBytes: responseBytesMax,
   // Most responses are smaller than a kilobyte, and compressing those would cost more than it saves.

@@ -13,7 +13,7 @@ const contentType = { 'content-type': 'application/grpc+proto' };
 /**
  * Performs an ordinary unary call and responds to it. This avoids Connect's pipeline of iterators and signals, which
  * takes six times as much CPU time as the rest of a call. Connect's adapter handles all other calls. Its response to
- * this call would be the same (test/grpc/grpc-fast-path.test.ts), so this function can be deleted at any time.
+ * this call would be the same (test/rpc/grpc-fast-path.test.ts), so this function can be deleted at any time.
  */
 export async function respondToUnary(
   response: Http2ServerResponse,

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { exploreAll } from '../../helpers/interleavings/explore.ts';
+import { calls, orderWorld, type PlannedCall } from '../../helpers/interleavings/order-world.ts';
+
+const everyCall = Object.values(calls);
+
+/** Yields every combination of `count` calls, in which the same call may occur several times. */
+function* combinations(count: number, from = 0): Generator<PlannedCall[]> {
+  if (count === 0) yield [];
+  else
+    for (let index = from; index < everyCall.length; index += 1) {
+      for (const rest of combinations(count - 1, index)) yield [everyCall[index] as PlannedCall, ...rest];
+    }
+}
+
+test.for([
+  { count: 2, ticks: 2, faultsMax: 0 },
+  { count: 2, ticks: 1, faultsMax: 1 },
+  { count: 3, ticks: 0, faultsMax: 0 },
+  { count: 3, ticks: 0, faultsMax: 1 },
+  { count: 4, ticks: 0, faultsMax: 0 },
+])(
+  'no combination of $count calls violates an invariant, with $ticks clock steps and up to $faultsMax faults',
+  async (plan) => {
+    const explored = { states: 0, checked: 0, schedules: 0 };
+    const { count, ticks, faultsMax } = plan;
+    for (const isCreated of [true, false]) {
+      for (const planned of combinations(count)) {
+        const world = orderWorld(planned, { isCreated, ticks });
+        await exploreAll(world, { faultsMax, faults: ['loses the response', 'fails', 'crashes'] }, explored);
+      }
+    }
+    process.stdout.write(`${JSON.stringify({ ...plan, ...explored })}\n`);
+    expect(explored.schedules).toBeGreaterThan(explored.checked);
+  },
+);
