@@ -1,7 +1,12 @@
+import { migrateDatabase } from '@order-gateway/postgres/migrate';
+import { startPgBouncer } from '@order-gateway/postgres/testing/pgbouncer';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import { expect, test } from 'vitest';
+import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { paymentsCommands } from '../src/cli/commands.ts';
 import { createProviders } from '../src/providers/all.ts';
+import { checkoutMigrations } from '../src/store/migrate.ts';
+import { openStore, type Store } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 
@@ -10,11 +15,15 @@ const stripe = createStripeStandIn({ key });
 const world = useWorld('live', stripe.send);
 
 /** Runs a command with lines as its secrets. Returns what it prints. */
-async function run(args: readonly string[], secrets: readonly string[] = []): Promise<string> {
+async function run(
+  args: readonly string[],
+  secrets: readonly string[] = [],
+  store: Store = world.store,
+): Promise<string> {
   const lines: string[] = [];
-  const providers = createProviders(world.store, { baseUrl: () => world.baseUrl, send: stripe.send });
+  const providers = createProviders(store, { baseUrl: () => world.baseUrl, send: stripe.send });
   const encryption = createEncryption<string>([testSecretsKey]);
-  const program = paymentsCommands((work) => work({ store: world.store, providers, encryption }), {
+  const program = paymentsCommands((work) => work({ store, providers, encryption }), {
     print: (line) => void lines.push(line),
     readSecrets: async () => secrets,
     actor: 'tester',
@@ -51,3 +60,21 @@ test('a live key is never connected with a test merchant', async () => {
   const testMerchant = `app_test_${'a'.repeat(24)}`;
   await expect(run(['connect', testMerchant, 'stripe'], [key])).rejects.toThrow('This is a live key');
 });
+
+test.skipIf(mustSkip('the checkout behind PgBouncer', missing('pgbouncer')))(
+  'the checkout migrates its schema and manages accounts through PgBouncer',
+  async () => {
+    const ignored = 'ignore_startup_parameters = statement_timeout, plan_cache_mode';
+    await using pooler = await startPgBouncer(world.options.databaseUrl, `pool_mode = session\n${ignored}`);
+    const url = pooler.through(world.options.databaseUrl);
+    await migrateDatabase(url, undefined, checkoutMigrations);
+    const store = openStore({ url });
+    const { clientId } = world.merchant;
+    expect(await run(['connect', clientId, 'stripe'], [key], store)).toContain('Connected');
+    expect(await run(['test', clientId, 'stripe'], [], store)).toContain('works');
+    expect(await run(['list'], [], store)).toContain('connected');
+    expect(await run(['log'], [], store)).toContain('connect');
+    expect(await run(['disconnect', clientId, 'stripe'], [], store)).toContain('Disconnected');
+    await store.close();
+  },
+);

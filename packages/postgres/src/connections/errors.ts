@@ -111,6 +111,7 @@ const missingObjectMessage = 'the database lacks a table, column or function of 
 const tooManyConnections = '53300';
 const cannotConnectNow = '57P03';
 const lockNotAvailable = '55P03';
+const invalidStatementName = '26000';
 /** The message used when a lock was not granted in time. */
 export const lockTimeoutMessage = 'timed out waiting for a lock that another database session holds';
 /** SQLSTATEs of a serialization failure and of a deadlock. */
@@ -146,6 +147,11 @@ export function isConcurrencyFailure(error: unknown): boolean {
 /** Whether a server rejected a connection only because it is still starting, such as while it recovers from a crash. */
 export function isStarting(error: unknown): boolean {
   return codeOf(rootCause(error)) === cannotConnectNow;
+}
+
+/** Whether a statement failed because it was not prepared in the session in which it ran. */
+export function isUnknownStatement(error: unknown): boolean {
+  return codeOf(rootCause(error)) === invalidStatementName;
 }
 
 /** Whether a statement failed because a lock was not granted in time. */

@@ -3,13 +3,14 @@ import { sql } from 'drizzle-orm';
 import {
   type Connection,
   openConnection,
+  openTransactionClient,
   patientConnectTimeoutMs,
   pinnedSettings,
   plansEveryRun,
   serverStatementTimeoutMs,
   withConnection,
 } from './client.ts';
-import { DatabaseError, isStarting, redact } from './errors.ts';
+import { DatabaseError, isStarting, isUnknownStatement, redact } from './errors.ts';
 
 const applicationName = 'order-gateway start';
 
@@ -35,10 +36,12 @@ export async function awaitRecovery(url: string): Promise<void> {
 }
 
 /**
- * Queries what the gateway must know about its database server when it starts. Rejects with an error without values.
+ * Queries what the gateway must know about its database server when it starts. Rejects with an error without values,
+ * also if the gateway can't work behind the pooler.
  */
 export async function inspectServer(url: string) {
   const { session, isShared } = await inspectSessions(url);
+  if (isShared) await requireSharedStatements(url);
   // Settings of a shared session that were not made for it may be those of another connection.
   const settings = isShared ? session.defaults : session.settings;
   const wanted: Settings = { ...pinnedSettings, ...plansEveryRun };
@@ -83,6 +86,37 @@ function inspectSessions(url: string) {
     return { session, isShared: session.pid === other.pid };
   });
 }
+
+/**
+ * Rejects if a pooler shares sessions, but not the statements that are prepared in them. A second connection occupies the
+ * session in which the first one has prepared a statement, so that the pooler gives the first one another session. The
+ * statement runs in a transaction, because the driver prepares it again outside of one.
+ */
+async function requireSharedStatements(url: string): Promise<void> {
+  const options = { url, applicationName, settings: plansEveryRun, connectTimeoutMs: patientConnectTimeoutMs };
+  const first = openTransactionClient(options, 'begin', (db) =>
+    db
+      .select({ value: sql`${sql.placeholder('value')}::int` })
+      .from(sql`(select) nothing`)
+      .prepare('shared'),
+  );
+  await withConnection(options, async ({ db }) => {
+    const runStatement = () => first.run((statement) => statement.execute({ value: 1 }));
+    try {
+      await runStatement();
+      // If the pooler has only one session, the server ends it, so that the first connection gets a new one.
+      await db.execute(sql`begin; set local idle_in_transaction_session_timeout = '1s'`);
+      await runStatement();
+    } catch (error) {
+      throw isUnknownStatement(error) ? new DatabaseError(unsharedStatementsMessage) : error;
+    } finally {
+      await first.close();
+    }
+  });
+}
+
+const unsharedStatementsMessage =
+  'its pooler shares sessions, but not their prepared statements: set pool_mode = session, or max_prepared_statements above 0 in PgBouncer 1.21 or newer';
 
 async function inspect({ db, run }: Connection) {
   const settingsBy = (column: 'setting' | 'reset_val') => sql<Settings>`

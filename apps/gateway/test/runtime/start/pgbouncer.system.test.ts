@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { liveSecretsMax } from '@order-gateway/domain/accounts';
 import type { BaseUrl } from '@order-gateway/domain/links';
+import { endpointsMax } from '@order-gateway/domain/webhooks';
 import { loadFixtures } from '@order-gateway/fixtures';
 import { differences, isCarried, type Merchants, sendFixture, waitsForTime } from '@order-gateway/fixtures/replay';
 import { type CallResponse, openClients } from '@order-gateway/fixtures/wire';
@@ -16,8 +17,11 @@ import type { Command } from 'commander';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { missing, mustSkip } from '../../../../../tools/skip-if-missing.ts';
 import { addBrandCommand } from '../../../src/cli/brand-command.ts';
+import { program as checkoutProgram } from '../../../src/cli/checkout.ts';
+import { program as merchantProgram } from '../../../src/cli/merchant.ts';
 import { checkoutCommands, merchantCommands } from '../../../src/cli/merchant-commands.ts';
 import { type OpenOperator, openOperator } from '../../../src/cli/operator.ts';
+import { program as ordersProgram } from '../../../src/cli/orders.ts';
 import { addWebhookCommands } from '../../../src/cli/webhook-commands.ts';
 import type { OpenAccounts } from '../../../src/cli/with-database.ts';
 import { readConfig } from '../../../src/config.ts';
@@ -30,7 +34,7 @@ import {
   testSecretsKey,
   testSecretsKeyText,
 } from '../../helpers/running-gateway.ts';
-import { postOrder, readOrder } from '../../helpers/send-order.ts';
+import { cancelNewOrder, postJson } from '../../helpers/send-order.ts';
 
 // Runs everything through PgBouncer, configured as docs/operations.md says.
 
@@ -75,14 +79,15 @@ describe.skipIf(isSkipped).each(skipsShared ? ['session'] : ['session', 'transac
 
     test('every command works', async () => {
       await using folder = await mkdtempDisposable(join(tmpdir(), 'pgbouncer-commands-'));
-      const { accounts } = gateway;
-      const { clientId } = await accounts.create('Shop');
-      const caller = { url: gateway.url, credentials: gateway.credentials };
-      const order = await readOrder(await postOrder(caller));
       const run = commandsOn(gateway.databaseUrl);
-      const endpoint = JSON.parse(
-        await run(['merchant', 'webhook', 'set', clientId, 'https://shop.example.com', '--json']),
-      );
+      const shop = await gateway.newMerchant();
+      const { clientId } = shop.credentials;
+      const set = ['merchant', 'webhook', 'set', clientId, 'https://shop.example.com', '--json'];
+      expect(JSON.parse(await run(set))).toHaveProperty('signing_secret');
+      await cancelNewOrder(shop, 'cancelled');
+      const [delivery] = JSON.parse(await run(['merchant', 'webhook', 'deliveries', clientId, '--json'])).deliveries;
+      const secret = JSON.parse(await run(['merchant', 'secret', 'add', clientId, '--json']));
+      const checkout = JSON.parse(await run(['checkout', 'create', '--name', 'Cards', '--json']));
       const argsOf: Readonly<Record<string, readonly string[]>> = {
         'merchant create': ['--name', 'Second Shop'],
         'merchant list': [],
@@ -96,27 +101,45 @@ describe.skipIf(isSkipped).each(skipsShared ? ['session'] : ['session', 'transac
         'merchant enable': [clientId],
         'merchant secret add': [clientId],
         'merchant secret list': [clientId],
+        'merchant secret revoke': [clientId, `${secret.id}`],
         'merchant brand': [clientId, '--color', '#123456'],
+        'merchant webhook set': [clientId, 'https://other.example.com'],
         'merchant webhook show': [clientId],
         'merchant webhook rotate': [clientId],
         'merchant webhook deliveries': [clientId],
+        'merchant webhook redeliver': [clientId, delivery.event_id],
         'merchant webhook reencrypt': [],
-        'checkout create': ['--name', 'Cards'],
+        'merchant webhook remove': [clientId],
+        'checkout create': ['--name', 'Transfers'],
+        'checkout late-days': [checkout.client_id, '3'],
       };
+      // Its message can't be delivered.
+      await expect(run(['merchant', 'webhook', 'test', clientId])).rejects.toThrow('The message was not delivered');
       for (const [name, args] of Object.entries(argsOf))
         expect(await run([...name.split(' '), ...args]), name).not.toBe('');
-      expect(endpoint).toHaveProperty('signing_secret');
+      expect([...commandNames(checkoutProgram), ...commandNames(merchantProgram)]).toEqual(
+        [...Object.keys(argsOf), 'merchant webhook test'].sort(),
+      );
+
       const variables = { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: testSecretsKeyText };
       const file = join(folder.path, 'orders.ndjson');
-      for (const args of [
-        ['show', order.order_id],
-        ['refused'],
-        ['export', file, '--before', '2999-01-01T00:00:00Z'],
-        ['import', file],
-        ['erase', gateway.credentials.clientId, order.order_id],
-      ]) {
-        expect(await runProgram('src/cli/orders.ts', args, variables), args[0]).toMatchObject({ code: 0 });
+      const orderArgs = {
+        show: ['cancelled'],
+        refused: [],
+        export: [file, '--before', '2999-01-01T00:00:00Z'],
+        import: [file],
+        erase: [clientId, 'cancelled'],
+      };
+      for (const [name, args] of Object.entries(orderArgs)) {
+        expect(await runProgram('src/cli/orders.ts', [name, ...args], variables), name).toMatchObject({ code: 0 });
       }
+      expect(await runProgram('src/cli/orders.ts', ['release', 'unknown'], variables)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('There is no such order.'),
+      });
+      expect(commandNames(ordersProgram)).toEqual(
+        [...Object.keys(orderArgs), 'release'].map((name) => `orders ${name}`).sort(),
+      );
       expect(await runProgram('src/cli/migrate.ts', [], variables)).toMatchObject(
         poolMode === 'session'
           ? { code: 0 }
@@ -156,6 +179,15 @@ describe.skipIf(isSkipped).each(skipsShared ? ['session'] : ['session', 'transac
       expect(added.filter((outcome) => outcome?.kind === 'added')).toHaveLength(liveSecretsMax - 1);
     });
 
+    test('no merchant gets more than five endpoints, even if several are added at the same time', async () => {
+      const shop = await gateway.newMerchant();
+      const added = await Promise.all(
+        Array.from({ length: 8 }, () => postJson(shop, '/webhook_endpoints', { url: 'https://shop.example.com' })),
+      );
+      const statuses = added.map(({ status }) => status).sort();
+      expect(statuses).toEqual([...Array(endpointsMax).fill(201), 409, 409, 409]);
+    });
+
     test('the start names the settings that PgBouncer ignores', async () => {
       expect((await inspectServer(gateway.databaseUrl)).withheldSettings).toEqual({
         ...(poolMode === 'transaction' && { jit: 'off' }),
@@ -173,6 +205,29 @@ test.skipIf(isSkipped)('the start names no settings if the database has them', a
   await using pooler = await startDocumented(database.url, 'session');
   expect((await inspectServer(pooler.through(database.url))).withheldSettings).toEqual({});
 });
+
+// With default_pool_size = 1, one connection waits for the session of another.
+test.skipIf(isSkipped).each([64, 1])(
+  'a start fails if PgBouncer shares up to %i sessions without prepared statements',
+  async (poolSize) => {
+    await using pooler = await startPgBouncer(
+      database.url,
+      `pool_mode = transaction\ndefault_pool_size = ${poolSize}\n${await documentedIgnored()}${isTooOld ? '' : '\nmax_prepared_statements = 0'}`,
+    );
+    await expect(inspectServer(pooler.through(database.url))).rejects.toThrow(
+      'its pooler shares sessions, but not their prepared statements: set pool_mode',
+    );
+  },
+);
+
+/** Returns the names of a program's commands, such as `merchant secret add`, in alphabetical order. */
+function commandNames(program: Command): string[] {
+  const namesOf = ({ name, commands }: { name: string; commands: readonly Command[] }): string[] =>
+    commands.length === 0
+      ? [name]
+      : commands.flatMap((command) => namesOf({ name: `${name} ${command.name()}`, commands: command.commands }));
+  return namesOf({ name: program.name().replace('pnpm ', ''), commands: program.commands }).sort();
+}
 
 /** Runs the commands of `pnpm merchant` and `pnpm checkout` in this process. The function returns their output. */
 function commandsOn(url: string) {
