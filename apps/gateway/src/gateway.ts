@@ -22,7 +22,16 @@ import { createUnauthenticatedCalls } from './calls/unauthenticated-calls.ts';
 import type { Config } from './config.ts';
 import type { Demo, GatewayDeps } from './gateway-deps.ts';
 import { type AddRoutes, createHttpServer } from './http/server.ts';
-import { admissionLimits, bodyBytesOfAllMax, rejectionLimits, unauthenticatedLimits, webhookLimits } from './limits.ts';
+import {
+  admissionLimits,
+  bodyBytesOfAllMax,
+  callTimeoutMs,
+  http2Limits,
+  readinessCheckTimeoutMs,
+  rejectionLimits,
+  unauthenticatedLimits,
+  webhookLimits,
+} from './limits.ts';
 import { createOperations } from './operations/all.ts';
 import { createCheckLogo } from './operations/logos/check-logo.ts';
 import { demoRoutes } from './pages/demo/demo-routes.ts';
@@ -62,13 +71,14 @@ export type GatewayConfig = Omit<
   readonly drainDelayMs: number;
 };
 
-/** The limits that tests override. */
-const defaultLimits = { unauthenticated: unauthenticatedLimits, orders: queueLimits.orders };
+/** The limits that tests override. `patience` multiplies the time limits that a busy machine can exceed. */
+const defaultLimits = { unauthenticated: unauthenticatedLimits, orders: queueLimits.orders, patience: 1 };
 
 /**
  * Opens the stores and both ports of a gateway on a migrated database, and starts its background jobs and deliveries.
  */
 export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics, limits = defaultLimits) {
+  const { patience } = limits;
   const tls = config.tls && (await openTls(config.tls, logger));
   /** The scheme of the URLs of both ports. */
   const scheme = tls === undefined ? 'http' : 'https';
@@ -84,6 +94,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     meter: metrics.meter,
     probe: createServerProbe(config.databaseUrl),
     isDistributed: config.hasCitus,
+    patience,
   };
   const directory = openAccountDirectory(database);
   const store = openOrderStore({ ...database, limits: limits.orders });
@@ -91,7 +102,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const consoleSessions = config.console ? openConsoleSessions(database) : undefined;
   const management = config.selfService ? openMerchantManagement(database) : undefined;
   const { webhookAddresses } = config;
-  const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs });
+  const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs * patience });
   let baseUrl = config.baseUrl ?? defaultBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const eventWatch = createEventWatch(store.findNewEvents, logger);
@@ -99,6 +110,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const wake = () => {
     webhooks?.wake();
     eventWatch.wake();
+  };
+  const check = async () => {
+    const [written] = await Promise.all([writeCheck.run(), directory.check()]);
+    return written;
   };
   const deps: GatewayDeps = {
     store: {
@@ -118,13 +133,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     rejectionPause: createRejectionPause(rejectionLimits, monotonicNow),
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => baseUrl,
-    readiness: createReadiness({
-      check: async () => {
-        const [written] = await Promise.all([writeCheck.run(), directory.check()]);
-        return written;
-      },
-      logger,
-    }),
+    readiness: createReadiness({ check, logger }, { timeoutMs: readinessCheckTimeoutMs * patience }),
     checkoutTemplate: config.checkoutTemplate,
     checkoutMethod: config.checkoutMethod,
     securityContact: config.securityContact,
@@ -139,6 +148,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     findLogo: store.findLogo,
     pageWatch,
     logger,
+    callTimeoutMs: callTimeoutMs * patience,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler),
     callLog: createCallLog(logger),
@@ -155,7 +165,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const openId =
     consoleSessions &&
     config.openId &&
-    (await import('./pages/console/openid.ts')).createOpenId(config.openId, redirectUri);
+    (await import('./pages/console/openid.ts')).createOpenId(config.openId, redirectUri, patience);
   const addConsole =
     consoleSessions &&
     (await import('./pages/console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId });
@@ -171,7 +181,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     pages,
     unroutablePage: unroutablePaymentPage(deps),
   });
-  const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });
+  const grpc = createGrpcServer(deps, operations, {
+    tls: tls?.grpc,
+    limits: { ...http2Limits, streamTimeoutMs: http2Limits.streamTimeoutMs * patience },
+  });
   const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);
   const closeResources = async () => {
@@ -190,7 +203,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     if (deps.signingSecrets !== undefined) {
       webhooks = startWebhookDelivery({
         deliveries,
-        sender: createSender({ allowedAddresses: webhookAddresses }),
+        sender: createSender({
+          allowedAddresses: webhookAddresses,
+          timeoutMs: webhookLimits.attemptTimeoutMs * patience,
+        }),
         secrets: deps.signingSecrets,
         baseUrl: deps.baseUrl,
         now: deps.now,

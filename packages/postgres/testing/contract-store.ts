@@ -11,6 +11,7 @@ import type postgres from 'postgres';
 import { openOrderStore } from '../src/order-store.ts';
 import type { CreationOptions } from '../src/orders/writes/order-creations.ts';
 import { accounts, orders } from '../src/schema.ts';
+import { testPatience } from './patience.ts';
 
 /** Creates a merchant, and returns its id. */
 export async function createMerchantId(sql: postgres.Sql, name = 'Shop'): Promise<AccountId> {
@@ -41,7 +42,7 @@ export function openContractStore({
   sql,
   ...options
 }: CreationOptions & { readonly sql: postgres.Sql }): OpenedOrderStore {
-  const store = openOrderStore(options);
+  const store = openOrderStore({ patience: testPatience, ...options });
   const names = new Map<AccountId, string>();
   const createNamedMerchant = async () => {
     const name = `Shop ${names.size + 1} 'é' 店`;

@@ -24,7 +24,7 @@ function startCall(
   const recordCall = vi.fn<CallDeps['recordCall']>();
   const markAuthenticated = vi.fn();
   const peer = { address: '192.0.2.1', markAuthenticated, markIdle() {} };
-  const call = new Call({ ...fixedDeps(logger), recordCall, ...changedDeps }, protocol, headers, peer);
+  const call = new Call({ ...fixedDeps(logger), callTimeoutMs, recordCall, ...changedDeps }, protocol, headers, peer);
   const release = vi.fn();
   call.hold({ start: async () => {}, release });
   return { call, calls, errors, recordCall, markAuthenticated, release };

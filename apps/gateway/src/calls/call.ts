@@ -13,7 +13,7 @@ import { mayBeNull } from '@order-gateway/domain/orders';
 import type { FieldError } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Logger } from '@order-gateway/runtime/logger';
-import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
+import { eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { CallSpan, Tracing } from '../runtime/telemetry/tracing.ts';
 import type { Permit } from './admission.ts';
 import type { CallBody } from './body/call-body.ts';
@@ -27,6 +27,8 @@ export interface CallDeps {
   readonly logger: Logger;
   readonly recordCall: RecordCall;
   readonly callLog: CallLog;
+  /** The time for one call, from its headers to its response. */
+  readonly callTimeoutMs: number;
   /** Absent: no traces. */
   readonly tracing?: Tracing | undefined;
 }
@@ -70,7 +72,7 @@ export class Call implements Deadline {
   readonly #deps: CallDeps;
   readonly #preferences: ReadonlyMap<string, string> | undefined;
   readonly #startedAt = performance.now();
-  #timeoutMs = callTimeoutMs;
+  #timeoutMs: number;
   /**
    * Whether the client itself caused the deadline to pass, because it set a very short timeout or sent its message too
    * slowly.
@@ -95,6 +97,7 @@ export class Call implements Deadline {
     this.protocol = protocol;
     this.peer = peer;
     this.#deps = deps;
+    this.#timeoutMs = deps.callTimeoutMs;
     this.#preferences = headers.prefer === undefined ? undefined : readPreferences(headers.prefer.toString());
     this.credentials = {
       clientId: headers['x-client-id']?.toString(),
@@ -111,7 +114,7 @@ export class Call implements Deadline {
   /** Applies the time limit that the client sets, if any. It may shorten the gateway's limit, but not extend it. */
   limitTimeout(timeoutMs: number | undefined): void {
     if (timeoutMs === undefined) return;
-    this.#timeoutMs = Math.min(timeoutMs, callTimeoutMs);
+    this.#timeoutMs = Math.min(timeoutMs, this.#deps.callTimeoutMs);
     this.#isClientLate = timeoutMs < fairTimeoutMs;
   }
 

@@ -122,7 +122,8 @@ test('the check of a session replaces that of the credentials', async () => {
   const authenticate = vi.fn(async () => success(merchant));
   const { result } = receive({ authenticate }, { authenticate: async () => failed({ kind: 'unauthenticated' }) });
   expect(await result).toEqual(success(body));
-  expect(authenticate).toHaveBeenCalledExactlyOnceWith(expect.toSatisfy((ms: number) => ms > 0 && ms <= 5_000));
+  const { callTimeoutMs } = fixedDeps(createMemoryLogger().logger);
+  expect(authenticate).toHaveBeenCalledExactlyOnceWith(expect.toSatisfy((ms: number) => ms > 0 && ms <= callTimeoutMs));
 });
 
 test('a call that anyone may make needs neither credentials nor a permit', async () => {

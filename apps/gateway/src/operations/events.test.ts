@@ -52,7 +52,8 @@ function startStream(feed: ReturnType<typeof createFeed>, watcher: Partial<Watch
   const messages: unknown[] = [];
   const run = async () => {
     const authenticate = async () => success(merchant);
-    const caller = { account: merchant, authenticate, signal: disconnect.signal, ...watcher };
+    const { signal } = disconnect;
+    const caller = { account: merchant, authenticate, readTimeoutMs: callTimeoutMs, signal, ...watcher };
     for await (const message of stream.handle(caller, input)) messages.push(message);
   };
   return { messages, ended: run(), disconnect, stream };
@@ -103,7 +104,7 @@ test('a stream ends when its caller disconnects, even between two events of a pa
   const disconnect = new AbortController();
   const authenticate = async () => success(merchant);
   const watched = createWatchEvents(feed.deps).handle(
-    { account: merchant, authenticate, signal: disconnect.signal },
+    { account: merchant, authenticate, readTimeoutMs: callTimeoutMs, signal: disconnect.signal },
     {},
   );
   expect(await watched.next()).toMatchObject({ value: messageOf(1) });
@@ -139,7 +140,8 @@ test('a merchant has a limited number of streams, and each stream that ends free
   const start = (account = merchant) => {
     const disconnect = new AbortController();
     const authenticate = async () => success(account);
-    const stream = handle({ account, authenticate, signal: disconnect.signal }, {});
+    const { signal } = disconnect;
+    const stream = handle({ account, authenticate, readTimeoutMs: callTimeoutMs, signal }, {});
     return { stream, first: stream.next(), disconnect };
   };
   const streams = Array.from({ length: eventWatchLimits.streamsPerMerchant }, () => start());

@@ -7,7 +7,7 @@ import { formatTime } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Members, Operation, Reply } from '../calls/operation.ts';
 import { retryAfter, storageFailure } from '../calls/store-failure.ts';
-import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
+import { eventWatchLimits } from '../limits.ts';
 import { orderRecord } from './orders.ts';
 import { type OperationDeps, operationsOf } from './service.ts';
 
@@ -62,6 +62,8 @@ export interface Watcher {
   readonly account: Merchant;
   /** Checks whether the credentials are still valid. */
   readonly authenticate: () => Promise<Result<unknown, Failure>>;
+  /** The time limit of each read of events. */
+  readonly readTimeoutMs: number;
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
 }
@@ -76,7 +78,7 @@ export function createWatchEvents({ store, eventWatch, baseUrl }: EventDeps) {
   const streams = new Map<AccountId, number>();
 
   async function* watch(
-    { account, authenticate, signal }: Watcher,
+    { account, authenticate, readTimeoutMs, signal }: Watcher,
     input: Members,
   ): AsyncGenerator<Result<object, Failure>, void> {
     const { id, mode } = account;
@@ -93,7 +95,7 @@ export function createWatchEvents({ store, eventWatch, baseUrl }: EventDeps) {
       const listed = await store.listEvents(
         id,
         { ...filter, after, limit: eventWatchLimits.streamPageMax },
-        callTimeoutMs,
+        readTimeoutMs,
       );
       if (listed.kind === 'cursor_expired') return yield failed({ kind: listed.kind });
       if (listed.kind !== 'found') return yield failed(storageFailure(listed.kind));

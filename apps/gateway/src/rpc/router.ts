@@ -11,10 +11,10 @@ import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protoco
 import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
 import type { Failure } from '@order-gateway/domain/failure';
 import { type Result, success } from '@order-gateway/domain/result';
-import type { Call } from '../calls/call.ts';
+import type { Call, CallDeps } from '../calls/call.ts';
 import type { Members } from '../calls/operation.ts';
 import type { ReceiveDeps } from '../calls/receive.ts';
-import { callTimeoutMs, messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';
+import { messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';
 import type { WatchEvents } from '../operations/events.ts';
 import { connectErrorOf } from './errors.ts';
 import { memberReader, messageBuilder } from './messages.ts';
@@ -86,7 +86,7 @@ function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
  * Implements the method that responds with a stream. Before each message, Connect waits until the client can take it.
  */
 export function watchEventsImplementation(
-  { authenticate }: Pick<ReceiveDeps, 'authenticate'>,
+  { authenticate, callTimeoutMs }: Pick<ReceiveDeps & CallDeps, 'authenticate' | 'callTimeoutMs'>,
   watchEvents: WatchEvents,
 ) {
   const { method } = watchEvents;
@@ -96,7 +96,12 @@ export function watchEventsImplementation(
     if (!request.ok) throw connectErrorOf(call.fail(request.failure), call.requestId);
     const { account, signal } = call.beginStream();
     if (account?.kind !== 'merchant') throw new Error('the call was not received');
-    const watcher = { account, signal, authenticate: () => authenticate(call.credentials, callTimeoutMs) };
+    const watcher = {
+      account,
+      signal,
+      authenticate: () => authenticate(call.credentials, callTimeoutMs),
+      readTimeoutMs: callTimeoutMs,
+    };
     for await (const result of watchEvents.handle(watcher, request.value)) {
       if (!result.ok) throw connectErrorOf(call.fail(result.failure), call.requestId);
       yield buildMessage(result.value);

@@ -26,7 +26,7 @@ const gateway = useGateway({
 });
 
 async function get(path: string): Promise<{ response: Response; text: string }> {
-  const response = await fetch(`${gateway.url}${path}`, { signal: AbortSignal.timeout(60_000) });
+  const response = await fetch(`${gateway.url}${path}`);
   expect(response.status).toBe(200);
   return { response, text: await response.text() };
 }

@@ -19,7 +19,6 @@ export async function request(
     redirect: 'manual',
     headers: { ...(form && { 'sec-fetch-site': 'same-origin' }), ...headers },
     ...(form && { method: 'POST', body: new URLSearchParams(form) }),
-    signal: AbortSignal.timeout(60_000),
   });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }

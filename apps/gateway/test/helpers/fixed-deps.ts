@@ -2,6 +2,7 @@ import { type AccountId, createClientId, createClientSecret, type Merchant } fro
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { success } from '@order-gateway/domain/result';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
+import { testPatience } from '@order-gateway/postgres/testing/patience';
 import type { Logger } from '@order-gateway/runtime/logger';
 import { createAdmission } from '../../src/calls/admission.ts';
 import { createBodyReader } from '../../src/calls/body/call-body.ts';
@@ -9,7 +10,7 @@ import { createCallLog } from '../../src/calls/call-record.ts';
 import type { Caller } from '../../src/calls/operation.ts';
 import { createUnauthenticatedCalls } from '../../src/calls/unauthenticated-calls.ts';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
-import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
+import { admissionLimits, bodyBytesOfAllMax, callTimeoutMs, unauthenticatedLimits } from '../../src/limits.ts';
 import { createCheckLogo } from '../../src/operations/logos/check-logo.ts';
 import { createReadiness } from '../../src/runtime/start/readiness.ts';
 import { createEventWatch } from '../../src/watches/event-watch.ts';
@@ -74,6 +75,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     eventWatch: createEventWatch(async () => new Set(), logger),
     readiness: createReadiness({ check: async () => ({ clockOffsetMs: 0 }), logger }),
     logger,
+    callTimeoutMs: callTimeoutMs * testPatience,
     recordCall: () => {},
     callLog: createCallLog(logger),
   };

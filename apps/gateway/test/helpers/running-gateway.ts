@@ -10,6 +10,7 @@ import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/acc
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { queueLimits } from '@order-gateway/postgres/queue-limits';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { testPatience } from '@order-gateway/postgres/testing/patience';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { type Gateway, openGateway } from '../../src/gateway.ts';
@@ -58,6 +59,8 @@ interface RunOptions {
   /** Limits of the queue of new orders. */
   readonly orders?: Partial<typeof queueLimits.orders>;
   readonly unauthenticatedLimits?: typeof unauthenticatedLimits;
+  /** 1 in tests of time limits. Otherwise, a busy machine does not exceed any. */
+  readonly patience?: 1;
   readonly checkoutUrl?: string;
   readonly checkoutMethod?: 'get' | 'post';
   readonly securityContact?: string;
@@ -137,6 +140,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     {
       unauthenticated: options.unauthenticatedLimits ?? noUnauthenticatedLimits,
       orders: { ...queueLimits.orders, ...options.orders },
+      patience: options.patience ?? testPatience,
     },
   );
   const close = async () => {

@@ -45,7 +45,6 @@ export function postJson(
     method: 'POST',
     headers: { 'content-type': 'application/json', ...credentialHeaders(credentials), ...headers },
     body: body instanceof Uint8Array ? Uint8Array.from(body) : typeof body === 'string' ? body : JSON.stringify(body),
-    signal: AbortSignal.timeout(60_000),
   });
 }
 
@@ -102,7 +101,6 @@ export async function callJson(
   const response = await fetch(url + path, {
     method,
     ...jsonBody,
-    signal: AbortSignal.timeout(60_000),
     headers: jsonBody ? { ...headers, 'content-type': 'application/json' } : headers,
   });
   return { status: response.status, headers: response.headers, body: Object(await response.json()) };

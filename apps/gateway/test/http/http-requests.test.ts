@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { callTimeoutMs, messageBytesMax } from '../../src/limits.ts';
 import { createOrderPath } from '../helpers/grpc/grpc-call.ts';
 import { exchange, firstBytes, orderRequest, postHead, statusesOf, textOf } from '../helpers/raw-http.ts';
-import { useGateway } from '../helpers/running-gateway.ts';
+import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, postOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
@@ -258,6 +258,7 @@ test.each(['/order', createOrderPath])(
 );
 
 test('a body that takes longer than the call timeout gets 504, is logged as client_timeout, and creates no order', async () => {
+  const gateway = await runGateway({ patience: 1 });
   const form = connect(gateway.httpPort, '127.0.0.1');
   const page = textOf(form);
   const formHead = postHead(gateway, '/payment/x/simulate', 'content-length: 2', 'connection: close');

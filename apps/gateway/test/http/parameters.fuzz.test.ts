@@ -123,7 +123,7 @@ test.each(['/order/', '/payment/'])('every path after %s gets 404, and causes no
       const address = new URL(gateway.url + start + path);
       // `URL` resolves dot segments, which can lead out of this path.
       fc.pre(address.pathname.startsWith(start));
-      const response = await fetch(address, { headers: gateway.headers, signal: AbortSignal.timeout(60_000) });
+      const response = await fetch(address, { headers: gateway.headers });
       await response.text();
       expect(response.status, path).toBe(404);
       expect(gateway.errors, path).toEqual([]);

@@ -40,7 +40,7 @@ async function serve(options: ServerOptions = {}) {
     if (!isReachable) throw new Error('the database is unavailable');
     return { clockOffsetMs: 0 };
   };
-  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 10);
+  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, { checkEveryMs: 10 });
   const running = await runGrpcServer({ readiness, ...options });
   // grpc-js can't use TLS with an IP address as its target on Node.js 26.
   const stock = new StockClient(

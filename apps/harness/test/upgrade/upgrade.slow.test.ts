@@ -9,18 +9,19 @@ import { runUpgrade } from './run-upgrade.ts';
 const upgrades = Number(process.env.UPGRADES ?? 4);
 const rate = Number(process.env.UPGRADE_RATE ?? 300);
 
-test.each(proxies.filter((proxy) => !mustSkip(`upgrades behind ${proxy}`, missing(proxy))))(
+test.for(proxies.filter((proxy) => !mustSkip(`upgrades behind ${proxy}`, missing(proxy))))(
   'no call fails and no order is lost in upgrades and rollbacks behind %s',
-  async (proxy) => {
+  async (proxy, { skip }) => {
     const revision = findRelease();
     expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();
-    await runUpgrade({ proxy, previous: await checkOut(revision ?? ''), upgrades, rate, pendingMax: 64 });
+    const previous = await checkOut(revision ?? '');
+    skip(mustSkip('an upgrade', await runUpgrade({ proxy, previous, upgrades, rate, pendingMax: 64 })));
   },
 );
 
 test.skipIf(mustSkip('upgrades on Citus', missing('haproxy') ?? missingCitus()))(
   'no call fails and no order is lost in upgrades and rollbacks on Citus',
-  async () => {
+  async ({ skip }) => {
     const revision = findRelease();
     expect(revision, 'no release 1.0.0 in the history: set UPGRADE_FROM to a revision').toBeDefined();
     const startDatabase = async () => {
@@ -29,6 +30,7 @@ test.skipIf(mustSkip('upgrades on Citus', missing('haproxy') ?? missingCitus()))
     };
     // Three servers share the machine.
     const plan = { upgrades: Math.min(upgrades, 2), rate: Math.min(rate, 50), pendingMax: 64 };
-    await runUpgrade({ ...plan, proxy: 'haproxy', previous: await checkOut(revision ?? ''), startDatabase });
+    const previous = await checkOut(revision ?? '');
+    skip(mustSkip('an upgrade on Citus', await runUpgrade({ ...plan, proxy: 'haproxy', previous, startDatabase })));
   },
 );

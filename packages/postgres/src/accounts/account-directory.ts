@@ -46,7 +46,7 @@ export function openAccountDirectory(options: DatabaseOptions): AccountDirectory
   });
   return {
     async findAccount(clientId): Promise<AccountLookup> {
-      const outcome = await queue.add(clientId, lookupTimeoutMs);
+      const outcome = await queue.add(clientId, lookupTimeoutMs * (options.patience ?? 1));
       return outcome.kind === 'deadline_exceeded' ? { kind: 'unavailable' } : outcome;
     },
     async check() {

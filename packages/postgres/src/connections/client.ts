@@ -24,7 +24,6 @@ export const serverStatementTimeoutMs = 4_000;
 
 /** The client-side deadline of a statement. On a half-open connection, the driver waits forever. */
 const clientStatementTimeoutMs = 5_000;
-const timeoutMessage = `no response from the database in ${clientStatementTimeoutMs} ms`;
 
 /** A statement without a response for this long is silent, and the client checks whether its server still exists. */
 const silentAfterMs = 1_000;
@@ -71,6 +70,11 @@ export interface DatabaseOptions {
   readonly probe?: ServerProbe | undefined;
   /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
   readonly isDistributed?: boolean | undefined;
+  /**
+   * Multiplies the time limits that a busy machine can exceed. Default: 1. Most tests set it, because they are not about
+   * these limits.
+   */
+  readonly patience?: number | undefined;
 }
 
 /** How a connection to the database is opened. */
@@ -196,8 +200,11 @@ export function openClient<Statements>(
  * statements. So each driver client is used for one connection and destroyed with it.
  */
 export function openConnection(options: ConnectionOptions, nextAddress = createAddresses()): Connection {
-  const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {}, probe } = options;
-  const timeoutMs = options.connectTimeoutMs ?? connectTimeoutMs;
+  const { url, applicationName, settings = {}, probe, patience = 1 } = options;
+  const statementTimeoutMs = (options.statementTimeoutMs ?? serverStatementTimeoutMs) * patience;
+  const timeoutMs = (options.connectTimeoutMs ?? connectTimeoutMs) * patience;
+  const responseTimeoutMs = clientStatementTimeoutMs * patience;
+  const silentMs = silentAfterMs * patience;
   const { driverUrl, tls } = parseConnectionUrl(url);
   let address: Address | undefined;
   let opened: OpenedSocket | undefined;
@@ -278,10 +285,11 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
       running.add(reject);
       const response = setUp().then(statement);
       let timer = setTimeout(() => {
-        const onDeadline = () => reject(watch?.onDeadline() ?? new ConnectionLost(timeoutMessage));
-        timer = setTimeout(onDeadline, clientStatementTimeoutMs - silentAfterMs);
+        const onDeadline = () =>
+          reject(watch?.onDeadline() ?? new ConnectionLost(`no response from the database in ${responseTimeoutMs} ms`));
+        timer = setTimeout(onDeadline, responseTimeoutMs - silentMs);
         watch?.watch(response);
-      }, silentAfterMs);
+      }, silentMs);
       try {
         return compactRows(await Promise.race([response, failure]));
       } catch (error) {

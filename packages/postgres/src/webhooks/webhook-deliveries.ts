@@ -154,7 +154,7 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
     },
     /** Stores a result, unless another process has claimed the delivery since. Rejects only because of a bug. */
     async record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void> {
-      await queue.add({ delivery, result }, recordTimeoutMs);
+      await queue.add({ delivery, result }, recordTimeoutMs * (options.patience ?? 1));
     },
     /** Lets running calls finish, then closes the connection. */
     close: queue.close,

@@ -86,6 +86,12 @@ async function failureOf(running: Promise<unknown>): Promise<unknown> {
   return isTimeout(error) ? 'timeout' : statementFailure(error);
 }
 
+test('patience multiplies the time after which the server cancels a statement', async () => {
+  await using connection = openConnection({ url: server.url, applicationName: 'patient', patience: 3 });
+  const rows = await connection.run(() => connection.db.execute(sql`show statement_timeout`));
+  expect(rows).toEqual([{ statement_timeout: '12s' }]);
+});
+
 const selectOne = (db: PostgresJsDatabase) => db.execute(sql`select 1 as one`);
 
 test('connections cut at any moment leave no statement hanging and no connection open', async () => {

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OrderSchema } from '@order-gateway/contract/gateway/v1/order_pb';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { pageLimit } from '@order-gateway/domain/requests';
-import { callTimeoutMs } from '../../limits.ts';
 import type { OrderRecord } from '../../operations/orders.ts';
 import { filtersIn } from './orders.ts';
 import { failurePage, type Page, type Response, storedResult, type Visit } from './visit.ts';
@@ -45,8 +44,8 @@ async function* linesFrom(visit: Visit, firstList: OrderList, signal: AbortSigna
       if (waitMs === undefined) break;
       await sleep(waitMs, undefined, { signal });
     }
-    const session = storedResult(await sessions.find(sessionDigest, callTimeoutMs));
-    const next = session.ok ? await listFrom(visit, list.next_cursor, callTimeoutMs) : session;
+    const session = storedResult(await sessions.find(sessionDigest, deps.callTimeoutMs));
+    const next = session.ok ? await listFrom(visit, list.next_cursor, deps.callTimeoutMs) : session;
     if (!next.ok) throw new Error(`the export ended early: ${next.failure.kind}`);
     list = next.value;
   }

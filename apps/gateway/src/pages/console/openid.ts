@@ -30,7 +30,11 @@ const timeoutSeconds = 3;
 const inFlightMax = 50;
 
 /** Signs people in with OpenID Connect: the authorization code flow with PKCE, state and nonce. */
-export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings, redirectUri: () => string) {
+export function createOpenId(
+  { issuer, clientId, clientSecret }: OpenIdSettings,
+  redirectUri: () => string,
+  patience = 1,
+) {
   let discovered: Promise<client.Configuration> | undefined;
   let inFlight = 0;
   const discover = async () => {
@@ -42,7 +46,7 @@ export function createOpenId({ issuer, clientId, clientSecret }: OpenIdSettings,
     ];
     discovered ??= client.discovery(url, clientId, clientSecret, authenticationBy(clientSecret), {
       execute,
-      timeout: timeoutSeconds,
+      timeout: timeoutSeconds * patience,
     });
     // A failure is not cached.
     return discovered.catch((error) => {

@@ -96,7 +96,7 @@ test('a watch yields each change once, including a drain, and ends with its sign
     if (results.shift() === false) throw new Error('locked');
     return rightClock;
   };
-  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 5);
+  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, { checkEveryMs: 5 });
   const watching = new AbortController();
   const seen: boolean[] = [];
   const watch = (async () => {

@@ -14,7 +14,7 @@ export type Readiness = ReturnType<typeof createReadiness>;
  */
 export function createReadiness(
   { check, logger }: { readonly check: () => Promise<WriteCheckResult>; readonly logger: Logger },
-  checkEveryMs = readinessCheckEveryMs,
+  { checkEveryMs = readinessCheckEveryMs, timeoutMs = readinessCheckTimeoutMs } = {},
 ) {
   const draining = new AbortController();
   let shared: Promise<boolean> | undefined;
@@ -49,8 +49,8 @@ export function createReadiness(
   };
 
   const checkWithTimeout = async () => {
-    const outcome = await settledWithin(readinessCheckTimeoutMs, runCheck());
-    const reason = outcome === 'deadline_exceeded' ? `no response in ${readinessCheckTimeoutMs} ms` : outcome;
+    const outcome = await settledWithin(timeoutMs, runCheck());
+    const reason = outcome === 'deadline_exceeded' ? `no response in ${timeoutMs} ms` : outcome;
     const isReady = reason === undefined;
     if (isReady && !wasReady) logger.info('ready for orders again');
     if (!isReady && wasReady) logger.error({ reason }, 'not ready for orders');

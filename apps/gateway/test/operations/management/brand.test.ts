@@ -1,6 +1,5 @@
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
-import { expect, test, vi } from 'vitest';
-import { waitLimitMs } from '../../../../../tools/test-limits.ts';
+import { expect, test } from 'vitest';
 import { jpeg, pngOf, progressiveJpeg, webp } from '../../helpers/images.ts';
 import { useGateway } from '../../helpers/running-gateway.ts';
 import { type Caller, callJson, createOrder } from '../../helpers/send-order.ts';
@@ -92,12 +91,8 @@ test("logos that are slow to decode don't block another merchant's logo, and too
     changeLogo(hostile, slow),
     changeLogo(other, webp),
   ]);
-  // On a busy machine, a check can exceed the deadline of its call.
-  const decided = [first.status, second.status].filter((status) => status !== 429);
-  expect(decided).toEqual([expect.toBeOneOf([200, 504])]);
-  expect(third.status).toBeOneOf([200, 504]);
-  const logoUrl = await vi.waitUntil(async () => (await changeLogo(other, webp)).body.logo_url, waitLimitMs);
-  expect(logoUrl).toContain('.webp');
+  expect([first.status, second.status].toSorted()).toEqual([200, 429]);
+  expect([third.status, third.body.logo_url]).toEqual([200, expect.stringContaining('.webp')]);
   expect((await changeLogo(hostile, progressiveJpeg(5_000))).body).toMatchObject({
     code: 'invalid_request',
     errors: [{ field: 'logo', code: 'out_of_range', message: expect.stringContaining('32 scans') }],

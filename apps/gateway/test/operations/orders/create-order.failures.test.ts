@@ -110,7 +110,7 @@ test('a stopped database: unavailable in every protocol, before and after the ca
 });
 
 test('while the table of orders is locked, orders that wait for a batch: deadline_exceeded; orders in a batch: unavailable', async () => {
-  const gateway = await runGateway({ orders: { batchMax: 1 } });
+  const gateway = await runGateway({ orders: { batchMax: 1 }, patience: 1 });
   await (await postOrder(gateway)).text();
   const sql = postgres(gateway.databaseUrl, { max: 1 });
   onTestFinished(() => sql.end());

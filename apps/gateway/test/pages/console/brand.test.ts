@@ -25,8 +25,6 @@ async function send(
     headers: { cookie, 'sec-fetch-site': 'same-origin', ...headers },
     redirect: 'manual',
   });
-  // On a busy machine, decoding a logo can take longer than a call may take.
-  if (response.status === 504) return send(visitor, fields, headers);
   return { status: response.status, text: await response.text() };
 }
 

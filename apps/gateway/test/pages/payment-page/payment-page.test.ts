@@ -18,7 +18,7 @@ interface Page {
 }
 
 async function getPage({ url }: RunningGateway, token: string, headers: Record<string, string> = {}): Promise<Page> {
-  const response = await fetch(`${url}/payment/${token}`, { headers, signal: AbortSignal.timeout(60_000) });
+  const response = await fetch(`${url}/payment/${token}`, { headers });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 

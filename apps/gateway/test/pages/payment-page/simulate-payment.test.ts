@@ -20,7 +20,6 @@ async function simulate(token: string, body: string, headers: Record<string, str
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
     ...(method === 'GET' || method === 'HEAD' ? {} : { body }),
     redirect: 'manual',
-    signal: AbortSignal.timeout(60_000),
   });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }

@@ -24,7 +24,7 @@ import {
 } from '../../helpers/gateway-process.ts';
 import { grpcClient } from '../../helpers/grpc/rpc-clients.ts';
 import { postHead, statusesOf, textOf } from '../../helpers/raw-http.ts';
-import { credentialHeaders, postOrder, readOrder } from '../../helpers/send-order.ts';
+import { createOrder, credentialHeaders, postOrder, readOrder } from '../../helpers/send-order.ts';
 
 afterEach(endProcesses);
 
@@ -93,7 +93,7 @@ test('gateways restart a PostgreSQL that exits, keep all orders, and leave no pr
     expect(body).toMatchObject(stored);
   }
   await stopGracefully(starter.child, skip);
-  expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
+  await createOrder({ url: joined.url, credentials }, 'joined');
   // A terminal that is closed sends this signal.
   await stopGracefully(joined.child, skip, { signal: 'SIGHUP' });
   await expect.poll(() => isAlive(pid)).toBe(false);
