@@ -10,19 +10,23 @@ const FIELD_NAMES = [
     'customer_address_state', 'customer_address_country', 'customer_address_postal_code', 'return_url',
 ];
 
-/** Returns v1= and the HMAC of the fields in the API's order: the amount with two decimals, an absent field empty. */
+/** Returns v1= and the HMAC of the fields in the API's order. The amount has two decimals, an absent field is empty. */
 function checksum_of(array $order): string
 {
-    $values = array_map(
-        fn (string $name): string => $name === 'order_amount'
-            ? number_format($order[$name], 2, '.', '')
-            : strtr($order[$name] ?? '', ['\\' => '\\\\', '|' => '\\|']),
-        FIELD_NAMES,
-    );
+    $escaped = fn (string $name): string => strtr($order[$name] ?? '', ['\\' => '\\\\', '|' => '\\|']);
+    $values = array_map($escaped, FIELD_NAMES);
     return 'v1=' . hash_hmac('sha256', implode('|', $values), getenv('CLIENT_SECRET'));
 }
 
-function call(string $path, ?array $body = null): string
+/** Returns an order as JSON, with the digits of the amount: of a float, json_encode can write 19.989999999999998. */
+function json_of(array $order): string
+{
+    $others = array_diff_key($order, ['order_amount' => '']);
+    $json = json_encode($others, JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE);
+    return "{\"order_amount\":{$order['order_amount']}," . substr($json, 1);
+}
+
+function call(string $path, ?string $body = null): string
 {
     $request = curl_init(getenv('BASE_URL') . $path);
     curl_setopt_array($request, [
@@ -35,7 +39,7 @@ function call(string $path, ?array $body = null): string
         ],
     ]);
     if ($body !== null) {
-        curl_setopt($request, CURLOPT_POSTFIELDS, json_encode($body, JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE));
+        curl_setopt($request, CURLOPT_POSTFIELDS, $body);
     }
     $response = curl_exec($request);
     $status = curl_getinfo($request, CURLINFO_RESPONSE_CODE);
@@ -49,7 +53,7 @@ function call(string $path, ?array $body = null): string
 
 $order = [
     'order_id' => getenv('ORDER_ID'),
-    'order_amount' => 10.00,
+    'order_amount' => '19.99',
     'order_currency' => 'USD',
     'order_note' => 'Two tickets',
     'service_type' => 'DIGITAL',
@@ -64,5 +68,5 @@ $order = [
     'return_url' => 'https://shop.example.com/thanks',
 ];
 
-echo call('/order', $order + ['order_checksum' => checksum_of($order)]), "\n";
+echo call('/order', json_of($order + ['order_checksum' => checksum_of($order)])), "\n";
 echo call('/order/' . rawurlencode($order['order_id'])), "\n";

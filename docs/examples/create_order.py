@@ -10,6 +10,7 @@ import os
 import urllib.error
 import urllib.parse
 import urllib.request
+from decimal import Decimal
 
 BASE_URL = os.environ["BASE_URL"]
 CLIENT_ID = os.environ["CLIENT_ID"]
@@ -33,7 +34,8 @@ def checksum_of(order):
 def call(path, body=None):
     request = urllib.request.Request(
         BASE_URL + path,
-        data=None if body is None else json.dumps(body).encode(),
+        # json writes the shortest digits of a float, which are those of any valid amount.
+        data=None if body is None else json.dumps(body, default=float).encode(),
         headers={"content-type": "application/json", "x-client-id": CLIENT_ID, "x-client-secret": CLIENT_SECRET},
     )
     try:
@@ -47,7 +49,7 @@ def call(path, body=None):
 
 order = {
     "order_id": ORDER_ID,
-    "order_amount": 10.00,
+    "order_amount": Decimal("19.99"),
     "order_currency": "USD",
     "order_note": "Two tickets",
     "service_type": "DIGITAL",

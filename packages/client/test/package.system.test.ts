@@ -1,10 +1,10 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { supportedNodes } from '../../../tools/installed-nodes.ts';
 import manifest from '../package.json' with { type: 'json' };
 
 const packageFolder = join(import.meta.dirname, '..');
@@ -31,22 +31,6 @@ afterAll(async () => {
   await rm(join(packageFolder, 'dist'), { recursive: true, force: true });
 });
 
-/** Returns the command of each version of Node.js in the PATH, by version. */
-function installedNodes(): Map<string, string> {
-  const commands = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'));
-  const existing = commands.filter((command) => existsSync(command));
-  return new Map(
-    existing.map((command) => [execFileSync(command, ['-p', 'process.version'], { encoding: 'utf8' }), command]),
-  );
-}
-
-/** Returns the commands of the installed versions that the package supports. Fails if there are none. */
-function supportedNodes(): Map<string, string> {
-  const nodes = [...installedNodes()].filter(([version]) => Number.parseInt(version.slice(1), 10) >= 20);
-  expect(nodes.length).toBeGreaterThan(0);
-  return new Map(nodes);
-}
-
 test('the package contains JavaScript, types, README and licence, and no tests or sources', async () => {
   const files = await readdir(join(project, 'node_modules/@order-gateway/client'), { recursive: true });
   const isBuilt = (file: string) => /^dist\/(?:[a-z-]+\/)?[a-z-]+(\.d\.ts|\.js)$/.test(file);
@@ -61,6 +45,12 @@ test('the package contains JavaScript, types, README and licence, and no tests o
     'package.json',
   ];
   expect(files.filter((file) => !isBuilt(file)).sort()).toEqual(otherFiles);
+});
+
+test('Git ignores what `npm pack` leaves in the folder of the package', async () => {
+  const left = ['dist/index.js', ...(await readdir(project)).filter((file) => file.endsWith('.tgz'))];
+  const { stdout } = await run('git', ['check-ignore', ...left], { cwd: packageFolder });
+  expect(stdout.trim().split('\n')).toEqual(left);
 });
 
 test('the package has no dependencies', async () => {
@@ -104,12 +94,12 @@ test.each([
   }
 });
 
-/** Returns the compiler's errors for a file of the project. */
-async function compilerErrors(file: string, content: string, ...options: string[]): Promise<string> {
+/** Returns the errors of a version of TypeScript for a file of the project. */
+async function compilerErrors(compiler: string, file: string, content: string, ...options: string[]): Promise<string> {
   await writeFile(join(project, file), content);
-  const tsc = join(packageFolder, 'node_modules/.bin/tsc');
-  const strict = ['--target', 'es2023', '--lib', 'es2023,dom', '--strict', '--noEmit', '--ignoreConfig'];
-  return run(tsc, [...strict, ...options, file], { cwd: project }).then(
+  const tsc = join(packageFolder, 'node_modules', compiler, 'bin/tsc');
+  const strict = ['--target', 'es2022', '--lib', 'es2022,dom', '--strict', '--noEmit'];
+  return run(process.execPath, [tsc, ...strict, ...options, file], { cwd: project }).then(
     ({ stdout }) => stdout,
     (error) => error.stdout,
   );
@@ -126,12 +116,14 @@ const typed = `
   client.listOrders({ status: 'FOO' });`;
 
 test.each([
-  ['program.mts', 'node16'],
-  ['program.cts', 'node16'],
-  ['program.mts', 'nodenext'],
-  ['program.cts', 'nodenext'],
-])('%s compiles with the types of the package and the module setting %s', async (file, module) => {
-  expect(await compilerErrors(file, typed, '--module', module, '--types', '')).toBe('');
+  ['program.mts', 'node16', 'typescript'],
+  ['program.cts', 'node16', 'typescript'],
+  ['program.mts', 'nodenext', 'typescript'],
+  ['program.cts', 'nodenext', 'typescript'],
+  ['program.mts', 'node16', 'typescript-5'],
+  ['program.cts', 'nodenext', 'typescript-5'],
+])('%s compiles with the types of the package, the module setting %s and %s', async (file, module, compiler) => {
+  expect(await compilerErrors(compiler, file, typed, '--module', module)).toBe('');
 });
 
 /** Declares the names that the examples of the README use without declaring them. */
@@ -151,6 +143,6 @@ test('every example of the README compiles in strict mode', async () => {
   const types = ['--typeRoots', join(packageFolder, 'node_modules/@types'), '--types', 'node'];
   for (const [index, code] of examples.entries()) {
     const options = ['--module', 'nodenext', '--skipLibCheck', ...types, 'declarations.d.ts'];
-    expect([code, await compilerErrors(`example-${index}.mts`, code, ...options)]).toEqual([code, '']);
+    expect([code, await compilerErrors('typescript', `example-${index}.mts`, code, ...options)]).toEqual([code, '']);
   }
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { supportedNodes } from '../../../../tools/installed-nodes.ts';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { compile, generatePython, generateTypes } from '../helpers/generated-code.ts';
@@ -19,6 +20,8 @@ const projectFolder = join(import.meta.dirname, '../../node_modules/.cache/examp
 
 /** The command that runs Node.js with the client package resolved to its source. */
 const node = [process.execPath, '--conditions=@order-gateway/source'] as const;
+
+const [oldestNode] = supportedNodes().values();
 
 interface Language {
   /** The command that runs an example, without the path of the example. */
@@ -53,8 +56,8 @@ const languages: Readonly<Record<string, Language>> = {
   Connect: { runs: node, creates: 'connect-client.mjs', pays: 'checkout-connect.mjs' },
   'grpc-js': { runs: node, creates: 'grpc-client.mjs', pays: 'checkout-grpc.mjs' },
   TypeScript: {
-    // Node.js does not run TypeScript files under node_modules, so this runs the compiled file.
-    runs: ['sh', '-c', 'exec node "$(dirname "$0")/typed-fetch.mjs"'],
+    // Node.js 20 does not run TypeScript, and newer versions do not run it under node_modules.
+    runs: ['sh', '-c', `exec ${oldestNode} "$(dirname "$0")/typed-fetch.mjs"`],
     creates: 'typed-fetch.mts',
     prepare: async () => {
       await generateTypes(gateway.url, projectFolder);
@@ -81,7 +84,8 @@ const languages: Readonly<Record<string, Language>> = {
     verifies: 'verify_signatures.py',
   },
   PHP: {
-    runs: ['php'],
+    // The digits of floats that old installations of PHP write.
+    runs: ['php', '-d', 'serialize_precision=17'],
     reason: failing('php', '-r', 'curl_version();'),
     creates: 'create-order.php',
     verifies: 'verify-signatures.php',

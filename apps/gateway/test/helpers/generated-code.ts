@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { waitLimitMs } from '../../../../tools/test-limits.ts';
 
@@ -21,19 +22,25 @@ export async function generateTypes(url: string, folder: string): Promise<void> 
   await writeFile(join(folder, 'order-gateway.d.ts'), astToString(types));
 }
 
-/** Compiles a file in a folder to JavaScript, with the project's compiler options. Rejects if the file has errors. */
+/** Compiles a file with the command of the examples' README, in strict mode. Rejects if the file has errors. */
 export async function compile(folder: string, file: string): Promise<void> {
-  const compilerOptions = { lib: ['esnext', 'dom'], noEmit: false, rewriteRelativeImportExtensions: true };
-  const config = { extends: join(root, 'tsconfig.base.json'), files: [file], compilerOptions };
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
-  await run(join(root, 'node_modules/.bin/tsc'), ['-p', folder], { timeout: waitLimitMs });
+  const command = await commandOfReadme(/tsc .*(?= &&)/);
+  if (!command.endsWith(file)) throw new Error(`the README of the examples does not compile ${file}`);
+  const tsc = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript-5')));
+  const script = `tsc() { node '${tsc}' --strict "$@"; }; ${command}`;
+  await run('sh', ['-c', script], { cwd: folder, timeout: waitLimitMs });
+}
+
+/** Returns the command of the examples' README that matches a pattern. */
+async function commandOfReadme(pattern: RegExp): Promise<string> {
+  const [command] = pattern.exec(await readFile(join(root, 'docs/examples/README.md'), 'utf8')) ?? [];
+  if (command === undefined) throw new Error(`the README of the examples has no command that matches ${pattern}`);
+  return command;
 }
 
 /** Unpacks the contract that a gateway serves, and runs the command of the examples' README that generates Python. */
 export async function generatePython(url: string, folder: string): Promise<void> {
-  const readme = await readFile(join(root, 'docs/examples/README.md'), 'utf8');
-  const [command] = /^protoc .*python_out(?:.*\\\n)*.*$/m.exec(readme) ?? [];
-  if (command === undefined) throw new Error('the README of the examples has no command that generates Python');
+  const command = await commandOfReadme(/^protoc .*python_out(?:.*\\\n)*.*$/m);
   const script = `rm -rf proto gen && mkdir gen && curl -fsS "$1/docs/proto.tar" | tar -x && ${command}`;
   await run('sh', ['-euc', script, 'sh', url], { cwd: folder, timeout: waitLimitMs });
 }
