@@ -48,14 +48,13 @@ test('the README lists every command', () => {
   expect(listed.toSorted()).toEqual([...programs.keys()].filter((name) => name.startsWith('pnpm')).toSorted());
 });
 
-test('help-commands describes every command', async () => {
+test('help-commands describes every command in a sentence', async () => {
+  const commands = Object.keys(manifest.scripts).filter((name) => !/^(pnpm:|pre)/.test(name));
   const { code, stdout } = await run('tools/help-commands.ts', []);
-  const lines = stdout.trimEnd().split('\n');
   expect(code).toBe(0);
-  for (const name of programs.keys()) {
-    if (!name.startsWith('pnpm ')) continue;
-    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${name.slice(5)} +[A-Z].*\\.$`)));
-  }
+  const lines = stdout.trimEnd().split('\n');
+  for (const line of lines) expect(line).toMatch(/^\S+ +[A-Z].*\.$/);
+  expect(lines.map((line) => line.split(' ', 1)[0])).toEqual(expect.arrayContaining(commands));
 });
 
 test.each([...programs])(
