@@ -1,4 +1,3 @@
-import { createEncryption } from '@order-gateway/runtime/encryption';
 import { eq } from 'drizzle-orm';
 import pino from 'pino';
 import { expect, test } from 'vitest';
@@ -6,22 +5,13 @@ import { openCheckout } from '../src/checkout.ts';
 import { attempts, calls } from '../src/store/schema.ts';
 import { newId } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
-import { testSecretsKey, useWorld } from './helpers/world.ts';
+import { useWorld } from './helpers/world.ts';
 
 const stripe = createStripeStandIn();
 const world = useWorld('live', stripe.send);
 
 /** Connects the merchant to the stand-in, once. */
-async function connect(): Promise<void> {
-  const connectionId = newId('con');
-  const secrets = createEncryption<string>([testSecretsKey]).encrypt(
-    connectionId,
-    Buffer.from(JSON.stringify(stripe.secrets)),
-  );
-  const { clientId: merchantId } = world.merchant;
-  const account = { provider: 'stripe', mode: 'live', account: 'acct_stand_in' } as const;
-  await world.store.connect({ connectionId, merchantId, ...account, secrets }, 'test');
-}
+const connect = () => world.connect('stripe', 'acct_stand_in', stripe.secrets);
 
 /** Clicks Pay. Returns the attempt, and the id of its session. */
 async function pay(orderId: string, overrides?: Readonly<Record<string, unknown>>) {

@@ -81,6 +81,24 @@ test('a form of another site starts nothing', async () => {
   expect(await world.store.newest(orderToken)).toBeUndefined();
 });
 
+test.each(['GET', 'HEAD'])('a prefetch or a link scanner that sends %s starts and changes nothing', async (method) => {
+  const load = (path: string) =>
+    fetch(`http://127.0.0.1:${world.port}${path}`, {
+      method,
+      headers: { 'sec-purpose': 'prefetch' },
+      redirect: 'manual',
+    });
+  const orderToken = await world.createOrder(`scanned-${method}`);
+  for (const path of [`/pay/${orderToken}`, `/pay/${orderToken}?method=demo.demo`, `/transfer/${orderToken}`])
+    await load(path);
+  expect(await world.store.newest(orderToken)).toBeUndefined();
+  const attemptId = (await startTestPayment(orderToken)).split('/').at(-1) ?? '';
+  const paths = [`/demo/${attemptId}?outcome=succeed`, `/back/${attemptId}?left=1`, `/hooks/${attemptId}`];
+  for (const path of [`/pay/${orderToken}`, ...paths]) await load(path);
+  expect(await world.store.newest(orderToken)).toMatchObject({ attemptId, state: 'OPEN' });
+  expect(await world.store.findDemoPayment(attemptId)).toMatchObject({ state: 'open' });
+});
+
 test('an unknown link, and an unknown attempt, are 404', async () => {
   for (const path of [
     `/pay/${'A'.repeat(32)}`,

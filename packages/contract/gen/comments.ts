@@ -89,6 +89,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.CheckoutOrder.mode": "`live` or `test`. Take no money for a `test` order.",
   "gateway.v1.CheckoutOrder.merchant_id": "The merchant's client id, which begins with `app_`.",
   "gateway.v1.CheckoutOrder.customer_locale": "The language that the merchant chose for the customer: a language tag (BCP 47) such as `de` or `pt-BR`. Absent if the merchant chose none.",
+  "gateway.v1.CheckoutOrder.brand": "The merchant's brand, so that a checkout system's pages can look like the payment page. Absent if the merchant has none.",
   "gateway.v1.Customer": "The customer of an order, as the merchant sent it. Free text: escape it before you show it on a page.",
   "gateway.v1.Customer.customer_name": "The customer's name.",
   "gateway.v1.Customer.customer_email": "The customer's e-mail address.",

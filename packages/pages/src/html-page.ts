@@ -55,6 +55,12 @@ ${script === undefined ? '' : html`<script type="module">${raw(script)}</script>
   return page.toString();
 }
 
+/** Renders a text with its placeholders replaced by values. All languages have the placeholders in the same order. */
+export function withValue(text: string, ...values: readonly (string | Html)[]): Html {
+  const [start, ...rest] = text.split(/\{[a-z]+\}/);
+  return html`${start}${rest.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;
+}
+
 /** Renders preformatted text. It scrolls horizontally, so users of a keyboard must be able to focus it. */
 export function codeBlock(text: string): Html {
   return html`<pre tabindex="0">${text}</pre>`;

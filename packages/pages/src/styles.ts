@@ -7,15 +7,19 @@ interface Allowed {
   readonly script?: string;
   /** Where forms may be sent. If absent, the page cannot send forms. */
   readonly formAction?: string | undefined;
+  /** The origin of images that the page loads from another site. */
+  readonly imageOrigin?: string | undefined;
 }
 
 /**
  * Returns the Content-Security-Policy of a page. It allows the page's styles and script by their hashes. A page with a
  * script can also load images and fetch data from its own site.
  */
-export function contentSecurityPolicy({ styles, script, formAction = "'none'" }: Allowed): string {
-  const scriptSources = script === undefined ? '' : `script-src ${script}; connect-src 'self'; img-src 'self' data:; `;
-  return `default-src 'none'; style-src ${styles.join(' ')}; ${scriptSources}base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
+export function contentSecurityPolicy({ styles, script, formAction = "'none'", imageOrigin }: Allowed): string {
+  const scriptSources = script === undefined ? '' : `script-src ${script}; connect-src 'self'; `;
+  const hasImages = script !== undefined || imageOrigin !== undefined;
+  const imageSources = hasImages ? `img-src 'self' data:${imageOrigin === undefined ? '' : ` ${imageOrigin}`}; ` : '';
+  return `default-src 'none'; style-src ${styles.join(' ')}; ${scriptSources}${imageSources}base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
 }
 
 /** Returns the source expression that allows an inline style or script in a policy. */

@@ -1,4 +1,6 @@
-import { type Html, htmlPage } from '@order-gateway/pages/html-page';
+import { hostOf } from '@order-gateway/domain/signing';
+import { brandStyle } from '@order-gateway/pages/brand-style';
+import { type Html, htmlPage, withValue } from '@order-gateway/pages/html-page';
 import {
   languageOf,
   localAmount,
@@ -7,6 +9,15 @@ import {
   type PageTexts,
   pageTexts,
 } from '@order-gateway/pages/localization';
+import {
+  amountLine,
+  languageSwitch,
+  legalLinks,
+  merchantIcon,
+  merchantPicture,
+  type ShownLogo,
+  supportContacts,
+} from '@order-gateway/pages/merchant-page';
 import { contentSecurityPolicy, hashSource, paymentPageStyle } from '@order-gateway/pages/styles';
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
@@ -28,7 +39,7 @@ export const textsOf = (locale: PageLocale): CheckoutTexts => {
  * Chromium checks each redirect of a form against `form-action`. A provider's page may redirect again, and a test payment
  * redirects to the merchant, whose return URL may have http.
  */
-const allowed = { styles: [hashSource(paymentPageStyle)], formAction: "'self' https: http:" };
+const formAction = "'self' https: http:";
 
 const headers = {
   'content-type': 'text/html; charset=utf-8',
@@ -42,24 +53,46 @@ interface Page {
   readonly locale: PageLocale;
   readonly title: string;
   readonly body: Html;
-  /** If given, the browser loads this address after so many seconds. */
+  /** If given, a browser without JavaScript loads this address after so many seconds. */
   readonly refresh?: { readonly seconds: number; readonly url: string };
   readonly script?: string;
+  /** The order whose merchant's brand the page has. */
+  readonly order?: CheckoutOrder;
 }
 
 /** Sends a page. */
 export async function sendPage(
   reply: FastifyReply,
-  { locale, title, body, refresh, script }: Page,
+  { locale, title, body, refresh, script, order }: Page,
 ): Promise<FastifyReply> {
+  const language = languageOf(locale);
+  const logo = logoOf(order);
+  const color = order?.brand?.color;
+  const styles = color ? [paymentPageStyle, brandStyle(color)] : [paymentPageStyle];
   // Without the referrer, browsers would send forms with the Origin `null`.
   const head = html`<meta name="referrer" content="same-origin">
-${refresh === undefined ? '' : html`<meta http-equiv="refresh" content="${refresh.seconds};url=${refresh.url}">`}`;
-  const language = languageOf(locale);
-  const parts = { language, title, styles: [paymentPageStyle], head, body };
-  const page = await htmlPage(script === undefined ? parts : { ...parts, script });
-  const policy = contentSecurityPolicy(script === undefined ? allowed : { ...allowed, script: hashSource(script) });
+${merchantIcon(order?.merchantName ?? '', logo, color)}
+${refresh === undefined ? '' : html`<noscript><meta http-equiv="refresh" content="${refresh.seconds};url=${refresh.url}"></noscript>`}`;
+  const page = await htmlPage({
+    language,
+    title,
+    styles,
+    head,
+    body: html`${body}${languageSwitch(language, '')}`,
+    ...(script !== undefined && { script }),
+  });
+  const policy = contentSecurityPolicy({
+    styles: styles.map(hashSource),
+    formAction,
+    imageOrigin: logo === undefined ? 'data:' : new URL(logo.url).origin,
+    ...(script !== undefined && { script: hashSource(script) }),
+  });
   return reply.headers({ ...headers, 'content-security-policy': policy, 'content-language': language }).send(page);
+}
+
+/** The logo is at the gateway. */
+function logoOf(order: CheckoutOrder | undefined): ShownLogo | undefined {
+  return order?.brand?.logoUrl ? { url: order.brand.logoUrl } : undefined;
 }
 
 /** Sends a page with a title and a sentence: an address without a payment, or an outage. */
@@ -76,13 +109,29 @@ export function sendMessage(
 
 /** Renders what to pay and to whom, with the page's own content below. */
 export function orderBody(order: CheckoutOrder, locale: PageLocale, content: Html): Html {
-  const { merchantName, orderCurrency, orderId, mode } = order;
+  const { merchantName, orderCurrency, orderId, mode, brand } = order;
   const texts = textsOf(locale);
-  const amount = localAmount(amountOf(order), orderCurrency, locale);
-  const code = amount.includes(orderCurrency) ? '' : html` <span class="code">${orderCurrency}</span>`;
+  const contacts = {
+    support_email: brand?.supportEmail,
+    support_url: brand?.supportUrl,
+    terms_url: brand?.termsUrl,
+    privacy_url: brand?.privacyUrl,
+  };
   return html`${mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
-<header><div><p class="label">${texts.payTo}</p><h1><bdi>${merchantName}</bdi></h1></div></header>
-<div class="order"><p class="amount"><bdi>${amount}</bdi>${code}</p></div>
+<header>
+${merchantPicture(merchantName, logoOf(order))}
+<div><p class="label">${texts.payTo}</p><h1><bdi>${merchantName}</bdi></h1></div>
+</header>
+<div class="order">${amountLine(localAmount(amountOf(order), orderCurrency, locale), orderCurrency)}</div>
 ${content}
-<dl class="block"><div><dt>${texts.orderNumber}</dt><dd><bdi>${orderId}</bdi></dd></div></dl>`;
+<dl class="block">
+<div><dt>${texts.orderNumber}</dt><dd><bdi>${orderId}</bdi></dd></div>
+${supportContacts(contacts, texts)}
+</dl>
+${legalLinks(contacts, texts)}`;
+}
+
+/** Renders the link with which the customer leaves. */
+export function backLink({ returnUrl }: CheckoutOrder, texts: CheckoutTexts): Html {
+  return html`<a class="back" href="${returnUrl}">${withValue(texts.back, hostOf(returnUrl))}</a>`;
 }

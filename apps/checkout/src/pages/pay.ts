@@ -1,12 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Html, withValue } from '@order-gateway/pages/html-page';
 import { localTime, type PageLocale } from '@order-gateway/pages/localization';
+import { languageField } from '@order-gateway/pages/merchant-page';
 import { negotiate } from '@order-gateway/pages/negotiate';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
-import { orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { backLink, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { type Offer, offersFor } from '../providers/offers.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { transfer } from '../providers/transfer/transfer.ts';
@@ -28,6 +30,15 @@ const backPollMs = 500;
 const refreshSeconds = 5;
 const refreshesMax = 12;
 
+/** Asks until the answer leads to another page, because a page that reloads interrupts screen readers. */
+const waitScript = `for (let n = 1; ; n += 1) {
+  await new Promise((resolve) => setTimeout(resolve, ${refreshSeconds * 1_000}));
+  const { type } = await fetch('?n=' + n, { redirect: 'manual' }).catch(() => ({}));
+  if (type !== 'opaqueredirect') continue;
+  location.replace('?n=' + n);
+  break;
+}`;
+
 /** A session that the checkout may choose the end of ends after this. Stripe requires at least 30 minutes. */
 const sessionMs = 35 * 60_000;
 
@@ -37,7 +48,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
 
   app.get<{ Params: { orderToken: string } }>('/pay/:orderToken', async (request, reply) => {
     const order = await gateway.resolve(request.params.orderToken);
-    if (order === undefined) return sendMessage(reply, localeOf(request), 'unknown');
+    if (order === undefined) return sendMessage(reply, languageFor(request).locale, 'unknown');
     if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
     return sendChoice(deps, request, reply, order);
   });
@@ -49,7 +60,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       // The page with the buttons is harmless. A form of another site leads there.
       if (!isFromHere(request.headers, deps)) return reply.redirect(`/pay/${orderToken}`, 303);
       const order = await gateway.resolve(orderToken);
-      const locale = localeOf(request, order);
+      const { locale } = languageFor(request, order?.customerLocale);
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
       if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
       const offers = await offersFor(deps, order);
@@ -75,7 +86,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
     async (request, reply) => {
       const { attemptId } = request.params;
       let attempt = await store.find(attemptId);
-      if (attempt === undefined) return sendMessage(reply, localeOf(request), 'unknown');
+      if (attempt === undefined) return sendMessage(reply, languageFor(request).locale, 'unknown');
       const { orderToken } = attempt;
       const choicePath = `/pay/${orderToken}`;
       if (request.query.left !== undefined && attempt.state === 'OPEN') return reply.redirect(choicePath, 303);
@@ -86,14 +97,21 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
         await sleep(backPollMs);
       }
       const order = await gateway.resolve(orderToken);
-      const locale = localeOf(request, order);
+      const { locale } = languageFor(request, attempt.locale);
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
       const refreshes = Number(request.query.n ?? 0);
       if (!isDecided(attempt) && refreshes < refreshesMax) {
         const { waitingTitle: title, waitingText } = textsOf(locale);
         const url = `/back/${attemptId}?n=${refreshes + 1}`;
         const body = orderBody(order, locale, html`<h2>${title}</h2><p role="status">${waitingText}</p>`);
-        return sendPage(reply, { locale, title, body, refresh: { seconds: refreshSeconds, url } });
+        return sendPage(reply, {
+          locale,
+          title,
+          body,
+          order,
+          script: waitScript,
+          refresh: { seconds: refreshSeconds, url },
+        });
       }
       const mayTryAgain = attempt.state === 'ENDED' && order.orderStatus === OrderStatus.UN_PAID;
       return reply.redirect(mayTryAgain ? choicePath : order.returnUrl, 303);
@@ -106,8 +124,10 @@ function isDecided({ state }: Attempt): boolean {
   return ['RECORDED', 'OWED', 'REFUNDED', 'ENDED'].includes(state);
 }
 
-function localeOf({ headers, query }: FastifyRequest, order?: CheckoutOrder): PageLocale {
-  return negotiate(headers, { query, customerLocale: order?.customerLocale ?? '' }).locale;
+/** Returns the language that the customer chose, in the address or in a form, and the one to show. */
+function languageFor({ headers, query, body }: FastifyRequest, customerLocale = '') {
+  const lang = body instanceof URLSearchParams ? body.get('lang') : null;
+  return negotiate(headers, { query: lang === null ? query : { lang }, customerLocale });
 }
 
 /**
@@ -128,31 +148,29 @@ async function sendChoice(
   order: CheckoutOrder,
 ): Promise<FastifyReply> {
   const { orderToken } = request.params as { orderToken: string };
-  const locale = localeOf(request, order);
-  const texts = textsOf(locale);
   const [offers, newest] = await Promise.all([offersFor(deps, order), deps.store.newest(orderToken)]);
-  const action = `/pay/${orderToken}`;
+  const { locale, chosen } = languageFor(request, newest?.locale ?? order.customerLocale);
+  const texts = textsOf(locale);
   const isOpen = newest?.state === 'OPEN';
   const wasDeclined = newest?.state === 'ENDED' && newest.reason === 'declined';
   const notice = wasDeclined ? html`<p class="notice" role="status">${texts.declined}</p>` : '';
+  const form = (content: Html) =>
+    html`<form class="actions" method="post" action="/pay/${orderToken}">${languageField(chosen)}${content}</form>`;
   const openUntil = isOpen
-    ? html`<p>${texts.openUntil.replace('{time}', () => localTime(newest.sessionEndsAt.getTime(), locale))}</p>
-<form class="actions" method="post" action="${action}"><button class="button main" name="method" value="${offerId(newest)}">${texts.continue}</button></form>`
+    ? html`<p>${withValue(texts.openUntil, localTime(newest.sessionEndsAt.getTime(), locale))}</p>
+${form(html`<button class="button main" name="method" value="${offerId(newest)}">${texts.continue}</button>`)}`
     : '';
   const others = offers.filter(({ id }) => !isOpen || id !== offerId(newest));
   const buttons = others.map(
     ({ id, method }, index) =>
       html`<button class="button${index === 0 && !isOpen ? ' main' : ''}" name="method" value="${id}">${texts[method.name as 'card'] ?? method.name}</button>`,
   );
-  const choice =
-    buttons.length === 0
-      ? ''
-      : html`<form class="actions" method="post" action="${action}"><h2 class="label">${texts.choose}</h2>${buttons}</form>`;
-  const none = html`<p>${texts.notPayableHere.replace('{merchant}', () => order.merchantName)}</p>`;
+  const choice = buttons.length === 0 ? '' : form(html`<h2 class="label">${texts.choose}</h2>${buttons}`);
+  const none = html`<p>${withValue(texts.notPayableHere, order.merchantName)}</p>`;
   const content = html`${notice}${openUntil}${choice}${buttons.length === 0 && !isOpen ? none : ''}
-<a class="back" href="${order.returnUrl}">${texts.back.replace('{host}', () => new URL(order.returnUrl).host)}</a>`;
+${backLink(order, texts)}`;
   const title = texts.title.replace('{merchant}', () => order.merchantName);
-  return sendPage(reply, { locale, title, body: orderBody(order, locale, content) });
+  return sendPage(reply, { locale, title, body: orderBody(order, locale, content), order });
 }
 
 function offerId({ connectionId, provider, method }: Attempt): string {

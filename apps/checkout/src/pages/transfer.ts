@@ -1,5 +1,5 @@
 import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
-import type { Html } from '@order-gateway/pages/html-page';
+import { type Html, withValue } from '@order-gateway/pages/html-page';
 import { localAmount, localDeadline } from '@order-gateway/pages/localization';
 import { negotiate } from '@order-gateway/pages/negotiate';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, OrderStatus } from '../gateway/gateway.ts';
-import { orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { backLink, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { epcQrContent } from '../providers/transfer/epc-qr-code.ts';
 import { inGroups } from '../providers/transfer/mod97.ts';
@@ -53,9 +53,7 @@ export function transferRoutes(app: FastifyInstance, { store, gateway, accountOf
     const expiresAtMs = order.orderExpiresAt === undefined ? undefined : Date.parse(order.orderExpiresAt);
     const within = expiresAtMs === undefined ? undefined : localDeadline(expiresAtMs, Date.now(), locale);
     const deadline =
-      within === undefined
-        ? ''
-        : html`<p>${texts.payWithin.replace('{duration}', () => within.duration).replace('{time}', () => within.time)}</p>`;
+      within === undefined ? '' : html`<p>${withValue(texts.payWithin, within.duration, within.time)}</p>`;
     const content = html`<h2>${texts.transfer}</h2>
 <dl>
 ${row(texts.accountHolder, name)}
@@ -66,9 +64,9 @@ ${row(texts.reference, reference, inGroups(reference))}
 ${code}
 ${deadline}
 <p>${texts.transferTime}</p>
-<p>${texts.transferEnd.replace('{merchant}', () => order.merchantName)}</p>
-<a class="back" href="${order.returnUrl}">${texts.back.replace('{host}', () => new URL(order.returnUrl).host)}</a>`;
+<p>${withValue(texts.transferEnd, order.merchantName)}</p>
+${backLink(order, texts)}`;
     const title = texts.title.replace('{merchant}', () => order.merchantName);
-    return sendPage(reply, { locale, title, body: orderBody(order, locale, content), script: copyScript });
+    return sendPage(reply, { locale, title, body: orderBody(order, locale, content), order, script: copyScript });
   });
 }

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { endWithThisProcess } from '@order-gateway/dev-postgres/testing';
+import { vi } from 'vitest';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 
@@ -15,37 +17,47 @@ interface ReadyLine {
   readonly grpc_address: string;
 }
 
-/** Starts a gateway on a migrated database, on free ports. Apps do not import each other, so it is a process. */
-export async function startGateway(databaseUrl: string, variables: Readonly<Record<string, string>> = {}) {
+/**
+ * Runs `start` on free ports, with variables that name a database or a folder for one. Apps do not import each other, so
+ * the gateway is a process.
+ */
+export async function startProcess(variables: Readonly<Record<string, string>>) {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+  const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', CHECKOUT_PORT: '0' };
   const child = spawn(process.execPath, startArguments, {
     cwd: root,
-    env: {
-      PATH,
-      NODE_COMPILE_CACHE,
-      ...ports,
-      DATABASE_URL: databaseUrl,
-      DRAIN_DELAY_MS: '0',
-      MIGRATE: 'off',
-      ...variables,
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH, NODE_COMPILE_CACHE, ...ports, DRAIN_DELAY_MS: '0', ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   endWithThisProcess(child);
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
   const ready = await new Promise<ReadyLine>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       const entry = JSON.parse(line);
       if (entry.msg === 'ready') resolve(entry);
     });
-    child.once('exit', (code) => reject(new Error(`the gateway ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`the gateway ended with ${code}: ${stderr}`)));
   });
   return {
+    child,
     url: ready.http_url,
     grpcUrl: `http://${ready.grpc_address}`,
-    async stop(): Promise<void> {
-      child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'exit');
+    /** Waits for a text on standard error. Returns all of it. */
+    async printed(text: string): Promise<string> {
+      await vi.waitUntil(() => stderr.includes(text), waitLimitMs);
+      return stderr;
+    },
+    async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+      child.kill(signal);
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     },
   };
+}
+
+/** Starts a gateway on a migrated database. */
+export function startGateway(databaseUrl: string, variables: Readonly<Record<string, string>> = {}) {
+  return startProcess({ DATABASE_URL: databaseUrl, MIGRATE: 'off', ...variables });
 }

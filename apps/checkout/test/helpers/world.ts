@@ -3,10 +3,12 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { createEncryption } from '@order-gateway/runtime/encryption';
 import pino from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { type CheckoutOptions, openCheckout } from '../../src/checkout.ts';
 import { checkoutMigrations } from '../../src/store/migrate.ts';
+import { newId } from '../../src/store/store.ts';
 import { startGateway } from './gateway-process.ts';
 
 /** A gateway with a merchant, and a checkout that takes the merchant's payments. */
@@ -18,6 +20,10 @@ export interface World extends Awaited<ReturnType<typeof openCheckout>> {
   createOrder(orderId: string, overrides?: Readonly<Record<string, unknown>>): Promise<string>;
   /** Returns the order record. */
   findOrder(orderId: string): Promise<Readonly<Record<string, unknown>>>;
+  /** Changes something of the merchant, as its own system does. */
+  call(method: string, path: string, body?: object): Promise<Response>;
+  /** Connects the merchant with an account. */
+  connect(provider: string, account: string, secrets: Readonly<Record<string, string>>): Promise<void>;
   /** Sends a form as a browser on a page of the checkout does, and follows no redirect. */
   post(path: string, form?: Readonly<Record<string, string>>): Promise<Response>;
   /** Loads a page, and follows no redirect. */
@@ -53,24 +59,34 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
     const checkout = await openCheckout(options, pino({ level: 'silent' }));
     closing.push(checkout.close);
     const headers = { 'x-client-id': merchant.clientId, 'x-client-secret': merchant.clientSecret };
+    const call: World['call'] = (method, path, body) =>
+      fetch(`${gateway.url}${path}`, {
+        method,
+        headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+        ...(body && { body: JSON.stringify(body) }),
+      });
     const url = `http://127.0.0.1:${checkout.port}`;
     Object.assign(world, checkout, {
       gatewayUrl: gateway.url,
       merchant,
+      call,
       options,
       async createOrder(orderId: string, overrides: Readonly<Record<string, unknown>> = {}) {
-        const response = await fetch(`${gateway.url}/order`, {
-          method: 'POST',
-          headers: { ...headers, 'content-type': 'application/json' },
-          body: JSON.stringify({ ...validOrderInput({ order_id: orderId }), ...overrides }),
-        });
+        const response = await call('POST', '/order', { ...validOrderInput({ order_id: orderId }), ...overrides });
         const { order_token } = Object(await response.json());
         if (typeof order_token !== 'string') throw new Error(`the order ${orderId} was not created`);
         return order_token;
       },
-      async findOrder(orderId: string) {
-        const response = await fetch(`${gateway.url}/order/${orderId}`, { headers });
-        return response.json();
+      findOrder: async (orderId: string) => (await call('GET', `/order/${orderId}`)).json(),
+      async connect(provider: string, account: string, secrets: Readonly<Record<string, string>>) {
+        const connectionId = newId('con');
+        const encryption = createEncryption<string>([testSecretsKey]);
+        const encrypted = encryption.encrypt(connectionId, Buffer.from(JSON.stringify(secrets)));
+        const { clientId: merchantId } = merchant;
+        await checkout.store.connect(
+          { connectionId, merchantId, provider, mode, account, secrets: encrypted },
+          'tester',
+        );
       },
       post: (path: string, form: Readonly<Record<string, string>> = {}) =>
         fetch(`${url}${path}`, {

@@ -24,6 +24,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { type ReturnSigning, returnUrlFor } from '@order-gateway/domain/signing';
 import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
+import { brandResponse } from './brands.ts';
 import { orderRecord } from './orders.ts';
 import { type OperationDeps, operationsOf } from './service.ts';
 import {
@@ -172,6 +173,7 @@ function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 
     merchant_id: merchant.clientId,
     customer_locale: order.fields.customer_locale || undefined,
     return_url: returnLink(deps, link),
+    brand: merchant.brand === null ? undefined : brandResponse(merchant.brand, deps.baseUrl()),
   };
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
-import { describeInBrowser } from '../helpers/browser/pages.ts';
+import { describeInBrowser } from '../../../../tools/browser.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
 import { createOrder } from '../helpers/send-order.ts';
 

@@ -12,8 +12,9 @@ const outcomes = { succeed: 'authorised', late: 'authorised', decline: 'declined
 /** Adds the page of the demo provider, on which its user chooses what a test payment does. */
 export function demoRoutes(app: FastifyInstance, store: Store, wake: (attemptId: string) => Promise<unknown>): void {
   app.get<{ Params: { attemptId: string } }>('/demo/:attemptId', async (request, reply) => {
-    const { locale } = negotiate(request.headers, request);
-    const payment = await store.findDemoPayment(request.params.attemptId);
+    const { attemptId } = request.params;
+    const [payment, attempt] = await Promise.all([store.findDemoPayment(attemptId), store.find(attemptId)]);
+    const { locale } = negotiate(request.headers, { query: request.query, customerLocale: attempt?.locale ?? '' });
     if (payment === undefined) return sendMessage(reply, locale, 'unknown');
     const texts = textsOf(locale);
     const buttons = Object.keys(outcomes).map(

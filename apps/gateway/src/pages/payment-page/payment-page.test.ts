@@ -157,6 +157,14 @@ describe('with CHECKOUT_METHOD=post', () => {
     expect([...page.matchAll(/class="button main"/g)]).toHaveLength(1);
   });
 
+  test('the page of a test order offers the test payments of the checkout only, in the chosen language', async () => {
+    const page = await paymentPage(posting, linkTo('UN_PAID', 'test'), 'de', undefined, { chosen: 'de' });
+    expect([...page.matchAll(/<form/g)]).toHaveLength(1);
+    expect(page).toContain('<input type="hidden" name="lang" value="de">');
+    const withoutCheckout = { ...posting, checkoutTemplate: undefined };
+    expect(await paymentPage(withoutCheckout, linkTo('UN_PAID', 'test'), 'en')).toContain('/simulate"');
+  });
+
   test.each([
     ['https://checkout.test/{order_token}', 'https://checkout.test'],
     ['http://localhost:8081/pay?token={order_token}', 'http://localhost:8081'],

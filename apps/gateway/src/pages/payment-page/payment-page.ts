@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Brand, type Logo, noBrand } from '@order-gateway/domain/accounts';
+import { type Logo, noBrand } from '@order-gateway/domain/accounts';
 import { type BaseUrl, checkoutLink, pathPrefixOf } from '@order-gateway/domain/links';
 import {
   formatTime,
@@ -10,21 +10,28 @@ import {
   type OrderStatus,
 } from '@order-gateway/domain/orders';
 import { hostOf } from '@order-gateway/domain/signing';
-import { brandColors, brandStyle, defaultColor } from '@order-gateway/pages/brand-style';
-import { type Html, htmlPage } from '@order-gateway/pages/html-page';
+import { brandStyle } from '@order-gateway/pages/brand-style';
+import { type Html, htmlPage, withValue } from '@order-gateway/pages/html-page';
 import {
   languageOf,
   localAmount,
   localDeadline,
   localTime,
-  type PageLanguage,
   type PageLocale,
   type PageTexts,
-  pageLanguages,
   pageTexts,
 } from '@order-gateway/pages/localization';
+import {
+  amountLine,
+  languageField,
+  languageSwitch,
+  legalLinks,
+  merchantIcon,
+  merchantPicture,
+  supportContacts,
+} from '@order-gateway/pages/merchant-page';
 import { paymentPageStyle } from '@order-gateway/pages/styles';
-import { html, raw } from 'hono/html';
+import { html } from 'hono/html';
 import type { GatewayDeps } from '../../gateway-deps.ts';
 import { brandResponse, logoPath } from '../../operations/brands.ts';
 import { orderRecord } from '../../operations/orders.ts';
@@ -36,9 +43,6 @@ import { pageVersion } from '../../watches/page-watch.ts';
 export const pageScript = readFileSync(new URL('./page-script.js', import.meta.url), 'utf8');
 
 // The template escapes every value. A merchant's text has its own <bdi>, which isolates its writing direction.
-
-/** An amount of at least this length is set in smaller type, so that it fits on one line of a small screen. */
-const longAmountMin = 14;
 
 /**
  * A note of at most this many characters and lines is shown completely: Pay stays on the first screen of a small phone.
@@ -78,8 +82,10 @@ const stateTexts = {
   CANCELLED: { status: 'cancelled', sentence: 'cancelledText', timeLabel: 'cancelledOn', timeOf: cancelledAt },
 } as const satisfies Record<OrderStatus, unknown>;
 
-function hasPaymentForm(link: LinkedOrder): boolean {
-  return mayBePaid(link) && link.merchant.mode === 'test';
+/** The shipped checkout, which gets a form, offers its own test payments. */
+function hasPaymentForm(deps: GatewayDeps, link: LinkedOrder): boolean {
+  const hasTestPayments = deps.checkoutMethod === 'post' && checkoutUrl(deps, link) !== null;
+  return mayBePaid(link) && link.merchant.mode === 'test' && !hasTestPayments;
 }
 
 /**
@@ -136,8 +142,6 @@ export function paymentPage(
   const state = stateTexts[order.orderStatus];
   const { order_amount, order_currency, order_id, order_note } = order.fields;
   const amount = localAmount(order_amount, order_currency, locale);
-  // Many currencies share a symbol such as $, so the code is shown beside it.
-  const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
   // The order does not expire before a payment in progress ends.
   const [timeLabel, timeMs] = order.lease?.isLive
     ? [texts.waitsUntil, order.lease.endsAtMs]
@@ -148,18 +152,20 @@ export function paymentPage(
   const sentence = isSentenceShown ? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>` : '';
   const payAction = payActionOf(deps, link, texts, amount, chosen);
   const brand = merchant.brand ?? noBrand;
+  const { logo } = brand;
+  const shownLogo = logo === null ? undefined : { ...logo, url: `${pathPrefixOf(deps.baseUrl())}${logoPath(logo)}` };
   const instructions = mayBePaid(link) ? brand.payment_instructions : null;
   const back = returnLink(deps, link);
   // What the customer needs in order to pay comes first, so that a small phone shows the button without scrolling.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
 <header>
-${pictureOf(deps, brand.logo, merchant.name)}
+${merchantPicture(merchant.name, shownLogo)}
 <div><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></div>
 </header>
 <div class="order">
 ${state.status === null ? '' : html`<p class="status ${state.status}">${texts[state.status]}</p>`}
-<p class="amount${amount.length >= longAmountMin ? ' long' : ''}"><bdi>${amount}</bdi> ${code}</p>
+${amountLine(amount, order_currency)}
 ${noteOf(order_note, texts)}
 ${timeMs === null ? '' : timeLine(timeLabel, timeMs, deps.now(), locale)}
 </div>
@@ -174,14 +180,14 @@ ${payAction === undefined ? '' : scanBlock(deps, link, texts)}
 <dl class="block">
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
 ${order.payment === null ? '' : html`<div><dt>${texts.paymentId}</dt><dd><bdi>${order.payment.paymentId}</bdi></dd></div>`}
-${supportOf(brand, texts)}
+${supportContacts(brand, texts)}
 </dl>
 ${legalLinks(brand, texts)}
-${languageSwitchOf(language, path)}`;
+${languageSwitch(language, path)}`;
   const payTitle = texts.title.replace('{merchant}', () => merchant.name);
   const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
   const head = html`${previewOf(deps, brand.logo, payTitle, merchant.name)}
-${iconOf(deps, brand, merchant.name)}
+${merchantIcon(merchant.name, shownLogo, brand.color)}
 ${formTargets(deps, link) === undefined ? '' : formHeads[deps.checkoutMethod]}`;
   const version = mayChange(order, deps.now()) ? html` data-version="${pageVersion(link)}"` : '';
   const attributes = html` tabindex="-1" data-locale="${locale}" data-page="${path}"${version}`;
@@ -205,51 +211,6 @@ function previewOf({ baseUrl }: GatewayDeps, logo: Logo | null, title: string, m
 <meta property="og:image" content="${baseUrl()}${logoPath(logo)}">`;
   return html`<meta property="og:title" content="${title}">
 <meta property="og:site_name" content="${merchantName}">${image}`;
-}
-
-/**
- * Renders the logo or, if there is none, the monogram. It has no text for screen readers, because the name is beside
- * it.
- */
-function pictureOf({ baseUrl }: GatewayDeps, logo: Logo | null, merchantName: string): Html {
-  if (logo === null) return html`<span class="monogram" aria-hidden="true">${monogramOf(merchantName)}</span>`;
-  const { width, height } = logo;
-  return html`<img class="logo" src="${pathPrefixOf(baseUrl())}${logoPath(logo)}" width="${width}" height="${height}" alt="">`;
-}
-
-/** Renders the icon in the browser's tab, which is the logo or the monogram. */
-function iconOf({ baseUrl }: GatewayDeps, { logo, color }: Brand, merchantName: string): Html {
-  if (logo !== null) return html`<link rel="icon" href="${pathPrefixOf(baseUrl())}${logoPath(logo)}">`;
-  const { accent, onAccent } = brandColors(color ?? defaultColor);
-  const svg = html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${accent}"/><text x="16" y="23" font-family="sans-serif" font-size="20" font-weight="700" text-anchor="middle" fill="${onAccent}">${monogramOf(merchantName)}</text></svg>`;
-  return html`<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(String(svg).toWellFormed())}">`;
-}
-
-/** Renders the merchant's contacts for questions, as text that is also printed. */
-function supportOf({ support_email, support_url }: Brand, texts: PageTexts): Html | '' {
-  const links = [
-    support_email &&
-      html`<a href="mailto:${encodeURIComponent(support_email).replace('%40', '@')}"><bdi>${support_email}</bdi></a>`,
-    support_url && html`<a href="${support_url}">${texts.help}</a>`,
-  ].filter((link) => link !== null && link !== '');
-  if (links.length === 0) return '';
-  return html`<div><dt>${texts.questions}</dt><dd class="links">${links}</dd></div>`;
-}
-
-function legalLinks({ terms_url, privacy_url }: Brand, texts: PageTexts): Html | '' {
-  if (!terms_url && !privacy_url) return '';
-  const terms = terms_url ? html`<a href="${terms_url}">${texts.terms}</a>` : '';
-  const privacy = privacy_url ? html`<a href="${privacy_url}">${texts.privacy}</a>` : '';
-  return html`<p class="legal">${terms}${privacy}</p>`;
-}
-
-/**
- * Returns the text that is shown if there is no logo: the first letter or digit of the name, in upper case, or the
- * first character of a name without letters and digits.
- */
-function monogramOf(name: string): string {
-  const [letter = [...name][0]] = /[\p{L}\p{N}]/u.exec(name) ?? [];
-  return letter?.toUpperCase() ?? '';
 }
 
 /** Renders how to pay, on a page without a Pay button. */
@@ -297,8 +258,8 @@ function payActionOf(
   const url = checkoutUrl(deps, link);
   const payLabel = link.merchant.mode === 'test' ? texts.openCheckout : withValue(texts.pay, amount);
   const label = isInProgress(link) ? texts.continue : payLabel;
-  const checkout = url === null ? undefined : checkoutButton(deps, url, label);
-  if (hasPaymentForm(link)) {
+  const checkout = url === null ? undefined : checkoutButton(deps, url, label, chosen);
+  if (hasPaymentForm(deps, link)) {
     const action = `${pagePath(deps, link)}/simulate${chosen === undefined ? '' : `?lang=${chosen}`}`;
     return html`${checkout ?? ''}
 <form class="actions" method="post" action="${action}">
@@ -309,10 +270,14 @@ function payActionOf(
   return checkout;
 }
 
-function checkoutButton({ checkoutMethod }: GatewayDeps, url: string, label: string | Html): Html {
-  return checkoutMethod === 'get'
-    ? html`<a class="button main" href="${url}">${label}</a>`
-    : html`<form method="post" action="${url}"><button class="button main">${label}</button></form>`;
+function checkoutButton(
+  { checkoutMethod }: GatewayDeps,
+  url: string,
+  label: string | Html,
+  chosen: PageLocale | undefined,
+): Html {
+  if (checkoutMethod === 'get') return html`<a class="button main" href="${url}">${label}</a>`;
+  return html`<form method="post" action="${url}">${languageField(chosen)}<button class="button main">${label}</button></form>`;
 }
 
 /**
@@ -332,33 +297,6 @@ function scanBlock(deps: GatewayDeps, link: LinkedOrder, texts: PageTexts): Html
   return html`<div class="scan block"><img class="qr" src="${pagePath(deps, link)}/qr.svg" loading="lazy" alt=""><div><p>${texts.scan}</p><button type="button" class="copy" data-copied="${texts.linkCopied}" hidden>${texts.copyLink}</button></div></div>`;
 }
 
-const languageSwitches = new Map<PageLanguage, Html>();
-
-/** Renders links to the page in each language. Each language is named in that language. */
-function languageSwitchOf(current: PageLanguage, path: string): Html {
-  // At the page's own path, the links are relative, so they are the same for every order.
-  if (path !== '') return languageSwitch(current, path);
-  return languageSwitches.getOrInsertComputed(current, () => languageSwitch(current, path));
-}
-
-function languageSwitch(current: PageLanguage, path: string): Html {
-  const links = pageLanguages.map((language) => {
-    const isCurrent = language === current ? html` aria-current="true"` : '';
-    const name = raw(inAscii(pageTexts[language].languageName));
-    return html`<li><a href="${path}?lang=${language}" lang="${language}"${isCurrent}>${name}</a></li>`;
-  });
-  const { language, languageName } = pageTexts[current];
-  return html`<details class="languages block">
-<summary>${language}: ${languageName}</summary>
-<ul>${links}</ul>
-</details>`;
-}
-
-/** Writes characters outside ASCII as references, because encoding a page that fits Latin-1 takes half the time. */
-function inAscii(text: string): string {
-  return text.replaceAll(/[^ -~]/gu, (character) => `&#${character.codePointAt(0)};`);
-}
-
 /**
  * Renders a time after its label. If the text has placeholders, renders the text with the remaining time and the
  * deadline instead. The script shows the times in the customer's time zone, and counts the remaining time down.
@@ -374,12 +312,6 @@ function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): 
   const { duration, time, dateStyle } = localDeadline(ms, nowMs, locale);
   const remaining = html`<span data-left-ms="${ms - nowMs}">${duration}</span>`;
   return html`<p>${withValue(text, remaining, timeElement(time, dateStyle))}</p>`;
-}
-
-/** Renders a text with its placeholders replaced by values. All languages have the placeholders in the same order. */
-function withValue(text: string, ...values: readonly (string | Html)[]): Html {
-  const [start, ...rest] = text.split(/\{[a-z]+\}/);
-  return html`${start}${rest.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;
 }
 
 /** Renders the page for a failure, by its HTTP status. A mistyped link and one that never existed get the same page. */

@@ -5,14 +5,12 @@ import type { AmountHundredths } from '@order-gateway/domain/money';
 import type { OrderStatus } from '@order-gateway/domain/orders';
 import { localAmount, type PageLanguage, pageLanguages, pageTexts } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { mustSkip } from '../../../../../tools/skip-if-missing.ts';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { describeInBrowser, phone, showIn } from '../../../../../tools/browser.ts';
 import type { OrderResponse } from '../../../src/operations/orders.ts';
 import { giveSigningSecret, type RunningGateway, useGateway } from '../running-gateway.ts';
 import { callJson, createOrder, pressPay } from '../send-order.ts';
-import { openBrowser } from './open-browser.ts';
 
 /** Markup, script, entities, direction overrides, emoji and combining marks, with padding to 1,000 code points. */
 const hostileStart = `<script>document.title='run'</script><img src=x onerror="document.title='run'">"'>&lt;{{7*7}}\${7*7}
@@ -21,15 +19,6 @@ export const hostileNote = hostileStart + 'x'.repeat(1_000 - [...hostileStart].l
 
 /** The amount of `validOrderInput`. */
 const sampleAmount = 124_950n as AmountHundredths;
-
-export const phone = { width: 320, height: 568 };
-export const desktop = { width: 1280, height: 800 };
-
-/** Each size and each colour scheme once. They are independent of each other, so not every combination is tested. */
-export const views = [
-  { viewport: phone, colorScheme: 'light' },
-  { viewport: desktop, colorScheme: 'dark' },
-] as const;
 
 /**
  * The languages in which tests visit every page: the first one, one from right to left, one with long words, and two
@@ -52,46 +41,6 @@ interface View {
   /** Whether the test controls the page's clock. */
   readonly hasClock?: boolean;
   readonly timezone?: string;
-}
-
-/** Changes the size and colour scheme of a page. */
-export async function showIn(
-  page: Page,
-  { viewport, colorScheme }: Required<Pick<View, 'viewport' | 'colorScheme'>>,
-): Promise<void> {
-  await page.setViewportSize(viewport);
-  await page.emulateMedia({ media: 'screen', colorScheme });
-}
-
-/** Fails if axe finds a violation. */
-export async function expectAccessible(page: Page, part = 'html'): Promise<void> {
-  await page.evaluate(axe.source);
-  const violations = await page.evaluate(
-    `axe.run('${part}').then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))`,
-  );
-  expect(violations).toEqual([]);
-}
-
-/** Fails if anything is outside the screen, or if the page scrolls sideways. */
-export async function expectFits(page: Page): Promise<void> {
-  const widths = await page.evaluate('[document.documentElement.scrollWidth, document.documentElement.clientWidth]');
-  const [scrolled, shown] = Array.isArray(widths) ? widths : [];
-  expect(scrolled).toBe(shown);
-  const outside = await page.evaluate(`[...document.querySelectorAll('main *')].filter((element) => {
-    const { left, right } = element.getBoundingClientRect();
-    return left < 0 || right > document.documentElement.clientWidth;
-  }).map((element) => element.outerHTML.slice(0, 80))`);
-  expect(outside).toEqual([]);
-}
-
-/** Declares a `describe` whose tests use a real browser. Without a browser, it is skipped. */
-export async function describeInBrowser(title: string, describeTests: (browser: Browser) => void): Promise<void> {
-  const opened = await openBrowser();
-  if (opened.kind === 'none') return test.skipIf(mustSkip(`${title} in a real browser`, opened.reason))(title);
-  describe(`${title} in ${opened.name}`, () => {
-    afterAll(() => opened.browser.close());
-    describeTests(opened.browser);
-  });
 }
 
 /** Like {@link describeInBrowser}, for tests of pages that customers and visitors see. */

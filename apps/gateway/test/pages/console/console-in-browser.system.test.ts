@@ -5,10 +5,10 @@ import {
   desktop,
   expectAccessible,
   expectFits,
-  hostileNote,
   showIn,
   views,
-} from '../../helpers/browser/pages.ts';
+} from '../../../../../tools/browser.ts';
+import { hostileNote } from '../../helpers/browser/pages.ts';
 import { useGateway } from '../../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment, pressPay } from '../../helpers/send-order.ts';
 

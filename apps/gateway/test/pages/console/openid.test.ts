@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describeInBrowser } from '../../../../../tools/browser.ts';
 import { unauthenticatedLimits } from '../../../src/limits.ts';
 import { createOpenId, type OpenIdSecrets } from '../../../src/pages/console/openid.ts';
 import { bind } from '../../../src/runtime/network/listen.ts';
-import { describeInBrowser } from '../../helpers/browser/pages.ts';
 import { cookieOf, request } from '../../helpers/console-visitor.ts';
 import { startIdentityProvider } from '../../helpers/identity-provider.ts';
 import { type RunningGateway, runGateway, startGateway } from '../../helpers/running-gateway.ts';

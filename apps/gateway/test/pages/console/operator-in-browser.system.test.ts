@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { createOperatorLink } from '../../../src/pages/console/operator/operator-access.ts';
 import {
   describeInBrowser,
   desktop,
   expectAccessible,
   expectFits,
-  hostileNote,
   showIn,
   views,
-} from '../../helpers/browser/pages.ts';
+} from '../../../../../tools/browser.ts';
+import { createOperatorLink } from '../../../src/pages/console/operator/operator-access.ts';
+import { hostileNote } from '../../helpers/browser/pages.ts';
 import { testSecretsKey, useGateway } from '../../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment } from '../../helpers/send-order.ts';
 

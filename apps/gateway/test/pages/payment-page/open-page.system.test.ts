@@ -1,7 +1,8 @@
 import { pageTexts } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
-import { describePages, desktop, expectAccessible, expectFits } from '../../helpers/browser/pages.ts';
+import { desktop, expectAccessible, expectFits } from '../../../../../tools/browser.ts';
+import { describePages } from '../../helpers/browser/pages.ts';
 import { webp } from '../../helpers/images.ts';
 import { callJson, createOrder, postJson, postPayment, pressPay } from '../../helpers/send-order.ts';
 

@@ -2,18 +2,8 @@ import { orderStatuses } from '@order-gateway/domain/orders';
 import { pageTexts } from '@order-gateway/pages/localization';
 import jsqr from 'jsqr';
 import { describe, expect, test } from 'vitest';
-import {
-  describePages,
-  desktop,
-  expectAccessible,
-  expectFits,
-  hostileNote,
-  isCheckedByAxe,
-  phone,
-  showIn,
-  views,
-  visitedLanguages,
-} from '../../helpers/browser/pages.ts';
+import { desktop, expectAccessible, expectFits, phone, showIn, views } from '../../../../../tools/browser.ts';
+import { describePages, hostileNote, isCheckedByAxe, visitedLanguages } from '../../helpers/browser/pages.ts';
 import { createOrder } from '../../helpers/send-order.ts';
 
 await describePages('GET /payment/{order_token}', (pages) => {

@@ -7,9 +7,9 @@ import type { LinkedOrder, Order } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { pageLanguages } from '@order-gateway/pages/localization';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
+import { openBrowser } from '../../../../../tools/open-browser.ts';
 import { logoPath } from '../../../src/operations/brands.ts';
 import { failurePage, paymentPage } from '../../../src/pages/payment-page/payment-page.ts';
-import { openBrowser } from '../../helpers/browser/open-browser.ts';
 import { fixedDeps } from '../../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../helpers/memory-logger.ts';
 

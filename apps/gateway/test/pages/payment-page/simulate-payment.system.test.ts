@@ -3,7 +3,8 @@ import { pageTexts } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { describePages, expectFits } from '../../helpers/browser/pages.ts';
+import { expectFits } from '../../../../../tools/browser.ts';
+import { describePages } from '../../helpers/browser/pages.ts';
 
 await describePages('the buttons of a test order', (pages) => {
   const { gateway, shop, signingSecret, newTestLink, moveTo, findOrder, visit } = pages;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { describePages, desktop, expectAccessible } from '../../helpers/browser/pages.ts';
+import { desktop, expectAccessible } from '../../../../../tools/browser.ts';
+import { describePages } from '../../helpers/browser/pages.ts';
 
 const phone = { width: 390, height: 844 };
 

@@ -4,7 +4,7 @@ import { access, constants, mkdir, mkdtempDisposable, rename } from 'node:fs/pro
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
-import { waitLimitMs } from '../../../../../tools/test-limits.ts';
+import { waitLimitMs } from './test-limits.ts';
 
 /**
  * The usual paths of Chromium and Chrome. CHROMIUM_PATH replaces them. The headless shell comes first, because it needs
@@ -19,9 +19,9 @@ const usualPaths = [
 
 /** Chromium as an npm package for Linux on x64. As a dependency, it would add 66 MB to every installation. */
 const packaged = { name: '@sparticuz/chromium', version: '147.0.0' };
-const cache = join(import.meta.dirname, '../../../node_modules/.cache/chromium');
+const cache = join(import.meta.dirname, '../node_modules/.cache/chromium');
 
-/** There is no sandbox, because containers don't allow one, and tests only open the gateway's own pages. */
+/** There is no sandbox, because containers don't allow one, and tests only open our own pages. */
 const browserArguments = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update'],
