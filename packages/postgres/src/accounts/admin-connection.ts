@@ -12,7 +12,7 @@ import { isConcurrencyFailure, redact } from '../connections/errors.ts';
  * Serializable, because one statement counts a merchant's secrets or endpoints and adds one. If two callers try to add
  * the last one that is allowed, PostgreSQL fails one of the statements, which is then run again.
  */
-const begin = 'begin isolation level serializable';
+const serializable = { begin: 'begin isolation level serializable' };
 const attemptsMax = 10;
 
 /** The options of an operator's connection. */
@@ -33,7 +33,7 @@ export function openAdministration(
   options: Omit<ConnectionOptions, 'applicationName' | 'settings'>,
   name: string,
 ): DatabaseClient<PostgresJsDatabase> {
-  return openTransactionClient({ ...options, applicationName: `order-gateway ${name}` }, begin, (db) => db);
+  return openTransactionClient({ ...options, applicationName: `order-gateway ${name}` }, serializable, (db) => db);
 }
 
 /** Runs statements on a connection, and repeats those that fail because of a concurrent statement. */

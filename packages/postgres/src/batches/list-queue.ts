@@ -10,16 +10,16 @@ import { queueLimits } from '../queue-limits.ts';
 import { createBatchQueue } from './batch-queue.ts';
 
 /**
- * Opens the transaction of a page, which reads ranges in the order of their index. PostgreSQL underestimates the rows
+ * The transaction of a page, which reads ranges in the order of their index. PostgreSQL underestimates the rows
  * of a large merchant (docs/decisions/082-no-statistics-of-merchants.md), and would sometimes read all of them to sort
  * them.
  */
-const begin = 'begin; set local enable_seqscan = off; set local enable_bitmapscan = off';
+const page = { begin: 'begin; set local enable_seqscan = off; set local enable_bitmapscan = off', returnsEarly: true };
 
 /** Opens the client of one kind of list. */
 export function openListClient<Statements>(options: DatabaseOptions, prepare: (db: PostgresJsDatabase) => Statements) {
   const connection = { ...options, applicationName: 'order-gateway lists', settings: plansEveryRun };
-  return openTransactionClient(connection, begin, prepare);
+  return openTransactionClient(connection, page, prepare);
 }
 
 /**

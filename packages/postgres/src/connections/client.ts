@@ -311,14 +311,22 @@ const pinSettings = sql`select ${sql.join(
   sql`, `,
 )}`;
 
+/** How a transaction begins and ends. */
+export interface TransactionOptions {
+  /** The statement that opens it, such as `begin isolation level serializable`. */
+  readonly begin: string;
+  /** Whether a result is returned before it is committed. The client's next statement runs after the commit. */
+  readonly returnsEarly?: boolean;
+}
+
 /**
- * Opens a client that runs statements one after the other, each in the transaction that `begin` opens, such as `begin
- * isolation level serializable`. Settings of a transaction also hold behind a pooler. The driver's own transactions end
- * the process if a backend is killed (postgres.js 3.4.9, issue 1066).
+ * Opens a client that runs statements one after the other, each in its own transaction. Settings of a transaction also
+ * hold behind a pooler. The driver's own transactions end the process if a backend is killed (postgres.js 3.4.9, issue
+ * 1066).
  */
 export function openTransactionClient<Statements>(
   options: ConnectionOptions,
-  begin: string,
+  transaction: TransactionOptions,
   prepare: (db: PostgresJsDatabase) => Statements,
 ): DatabaseClient<Statements> {
   const { run, close } = openClient(options, (db) => ({ db, statements: prepare(db) }));
@@ -326,7 +334,7 @@ export function openTransactionClient<Statements>(
   return {
     run(statement) {
       const result = last.then(() =>
-        run(({ db, statements }) => inTransaction(db, begin, () => statement(statements))),
+        run(({ db, statements }) => inTransaction(db, transaction, () => statement(statements))),
       );
       last = result.catch(() => {});
       return result;
@@ -335,21 +343,25 @@ export function openTransactionClient<Statements>(
   };
 }
 
+/**
+ * Runs a statement in a transaction. The driver sends statements in the order in which they are executed, and does not
+ * wait for responses. So a result that is returned early takes one round trip instead of three.
+ */
 async function inTransaction<Result>(
   db: PostgresJsDatabase,
-  begin: string,
+  { begin, returnsEarly = false }: TransactionOptions,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  try {
-    await db.execute(sql.raw(begin));
-    const result = await work();
-    await db.execute(sql`commit`);
-    return result;
-  } catch (error) {
+  const begun = db.execute(sql.raw(begin)).execute();
+  const [result] = await Promise.all([work(), begun]).catch(async (error) => {
     // A lost connection has ended the transaction.
     if (!isConnectionLost(error)) await db.execute(sql`rollback`);
     throw error;
-  }
+  });
+  const committed = db.execute(sql`commit`).execute();
+  if (returnsEarly) committed.catch(() => {});
+  else await committed;
+  return result;
 }
 
 /** Opens a separate connection, passes it to `work`, and closes it afterwards. Rejects with an error that contains no values. */

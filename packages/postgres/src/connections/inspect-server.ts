@@ -94,7 +94,7 @@ function inspectSessions(url: string) {
  */
 async function requireSharedStatements(url: string): Promise<void> {
   const options = { url, applicationName, settings: plansEveryRun, connectTimeoutMs: patientConnectTimeoutMs };
-  const first = openTransactionClient(options, 'begin', (db) =>
+  const first = openTransactionClient(options, { begin: 'begin' }, (db) =>
     db
       .select({ value: sql`${sql.placeholder('value')}::int` })
       .from(sql`(select) nothing`)

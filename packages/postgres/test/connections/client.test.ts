@@ -12,6 +12,8 @@ import {
   type DatabaseClient,
   openClient,
   openConnection,
+  openTransactionClient,
+  type TransactionOptions,
 } from '../../src/connections/client.ts';
 import { ConnectionLost, redact, statementFailure } from '../../src/connections/errors.ts';
 import { startCuttingProxy, startDatabaseProxy } from '../../testing/database-proxy.ts';
@@ -65,14 +67,18 @@ function openTestClient(url: string, applicationName: string): DatabaseClient<Po
   return client;
 }
 
-/** Opens a client with a function that runs a prepared statement, which returns its parameter. */
-function openEcho(url: string, applicationName: string) {
-  const client = openClient({ url, applicationName }, (db) =>
+/**
+ * Opens a client with a function that runs a prepared statement, which returns its parameter. The statement runs in a
+ * transaction, if there is one.
+ */
+function openEcho(url: string, applicationName: string, transaction?: TransactionOptions) {
+  const prepare = (db: PostgresJsDatabase) =>
     db
       .select({ text: sql<string>`${sql.placeholder('text')}::text` })
       .from(sql`(select) nothing`)
-      .prepare('echo'),
-  );
+      .prepare('echo');
+  const options = { url, applicationName };
+  const client = transaction ? openTransactionClient(options, transaction, prepare) : openClient(options, prepare);
   const echo = async (text: string) =>
     (await client.run((prepared) => prepared.execute({ text }))).map((row) => row.text);
   return { echo, close: () => client.close() };
@@ -97,7 +103,8 @@ const selectOne = (db: PostgresJsDatabase) => db.execute(sql`select 1 as one`);
 test('connections cut at any moment leave no statement hanging and no connection open', async () => {
   const proxy = await startCuttingProxy(server.url);
   onTestFinished(() => proxy.close());
-  const clients = Array.from({ length: 6 }, () => openEcho(proxy.url, 'flapping'));
+  const transactions = [undefined, { begin: 'begin' }, { begin: 'begin', returnsEarly: true }];
+  const clients = Array.from({ length: 6 }, (_, index) => openEcho(proxy.url, 'flapping', transactions[index % 3]));
   const unexpected: unknown[] = [];
   let failed = 0;
   const call = async ({ echo }: (typeof clients)[number], text: string) => {
@@ -131,6 +138,31 @@ test('connections cut at any moment leave no statement hanging and no connection
   await Promise.all(clients.map((client) => client.close()));
   await expect.poll(() => connectionsOf('flapping')).toBe(0);
 });
+
+test.each([true, false])(
+  'statements run with the settings of their transaction, also after a failed one (returnsEarly: %s)',
+  async (returnsEarly) => {
+    const applicationName = `transactions ${returnsEarly}`;
+    const client = openTransactionClient(
+      { url: server.url, applicationName },
+      { begin: 'begin; set local enable_seqscan = off', returnsEarly },
+      (db) =>
+        db
+          .select({ seqscan: sql`current_setting('enable_seqscan')`, one: sql`1 / ${sql.placeholder('divisor')}::int` })
+          .from(sql`(select) nothing`)
+          .prepare('divide'),
+    );
+    onTestFinished(() => client.close());
+    const divided = await Promise.allSettled(
+      [1, 1, 0, 1].map((divisor) => client.run((statement) => statement.execute({ divisor }))),
+    );
+    const row = { status: 'fulfilled', value: [{ seqscan: 'off', one: 1 }] };
+    expect(divided).toMatchObject([row, row, { status: 'rejected' }, row]);
+    const stateOf = async () =>
+      (await admin`select state from pg_stat_activity where application_name = ${applicationName}`)[0]?.state;
+    await expect.poll(stateOf).toBe('idle');
+  },
+);
 
 test('if no connection can be opened, statements are unavailable at once', async () => {
   // The folder of a Unix socket. It may be missing while the server is down.

@@ -13,11 +13,11 @@ import { type Closable, type DatabaseOptions, openTransactionClient, plansEveryR
 import { isExpired, orders } from '../../schema.ts';
 
 /**
- * Opens the transaction of a count. Without sorts, PostgreSQL must use the index in which the orders of a range are
+ * The transaction of a count. Without sorts, PostgreSQL must use the index in which the orders of a range are
  * already sorted. Otherwise, for a merchant that is newer than the statistics of the table, it would expect only a few
  * orders, read all of them through another index, and sort them.
  */
-const begin = 'begin; set local enable_sort = off';
+const count = { begin: 'begin; set local enable_sort = off', returnsEarly: true };
 
 /**
  * Counts orders in PostgreSQL on a separate connection, which the first count opens. A count takes longer than a page
@@ -28,7 +28,7 @@ export function openOrderCounts(options: DatabaseOptions): Pick<OrderStore, 'cou
     { ...options, name: 'order counts' },
     openTransactionClient(
       { ...options, applicationName: 'order-gateway counts', settings: plansEveryRun },
-      begin,
+      count,
       (db) => ({ count: prepareCount(db) }),
     ),
     async (client, { merchantId, sinceMs }: { readonly merchantId: AccountId; readonly sinceMs: number }) => {
