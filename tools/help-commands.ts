@@ -20,6 +20,7 @@ const descriptions: Readonly<Record<string, string>> = {
   'test:unit': 'Runs the unit tests.',
   'test:slow': 'Runs the soak tests and the long fuzz runs.',
   'test:faults': 'Injects faults into the gateway and PostgreSQL.',
+  'test:cost': 'Prints the CPU time of a command and its processes, by kind.',
   'test:mutation': 'Changes the code in one place at a time, and counts the changes that no test detects.',
 };
 
