@@ -1,3 +1,4 @@
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, success } from '@order-gateway/domain/result';
 import { expect, test, vi } from 'vitest';
@@ -6,8 +7,9 @@ import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import type { Permit } from './admission.ts';
 import type { CallBody } from './body/call-body.ts';
 import { Call } from './call.ts';
+import type { Operation } from './operation.ts';
 import { noPeer } from './peers/connection-limit.ts';
-import { createReceive, type IncomingCall, type ReceiveDeps } from './receive.ts';
+import { createServing, type Exchange, type IncomingCall, type ReceiveDeps } from './receive.ts';
 
 const body = Buffer.from('{}');
 
@@ -51,7 +53,30 @@ function receive(changedCall: Partial<IncomingCall> = {}, changedDeps: Partial<R
   };
   const call = new Call(deps, 'json', {}, noPeer);
   if (hasEnded) call.end({ isAnswered: false, status: 0 });
-  return { result: createReceive(deps)(call, { ...incoming, ...changedCall }), call, calls, steps };
+  const serving = createServing(deps);
+  return { result: serving.receive(call, { ...incoming, ...changedCall }), call, calls, steps };
+}
+
+/** Serves a call, and records what the transport and the operation do. */
+async function serve({ incoming: changedCall, ...changed }: Partial<Exchange<string>> = {}) {
+  const { logger, errors } = createMemoryLogger();
+  const deps = { ...fixedDeps(logger), authenticate: async () => success(merchant) };
+  const steps: string[] = [];
+  const operation: Operation = {
+    method: OrderService.method.createOrder,
+    async handle(members) {
+      steps.push(`handle ${JSON.stringify(members)}`);
+      return success({ body: {}, outcome: 'created' });
+    },
+  };
+  const response = await createServing(deps).serve(new Call(deps, 'json', {}, noPeer), operation, {
+    incoming: { ...incoming, ...changedCall },
+    decode: (bytes) => success(JSON.parse(bytes.toString())),
+    respond: ({ outcome }) => outcome,
+    reject: ({ kind }) => kind,
+    ...changed,
+  });
+  return { response, steps, errors };
 }
 
 test('a call that passes every check gets its body, and holds its permit until it ends', async () => {
@@ -187,4 +212,26 @@ test('a call does not start without a slot, even if a timer fires a little early
   for (const result of await Promise.all(calls)) {
     expect(result).toEqual({ ok: false, failure: { kind: 'deadline_exceeded' } });
   }
+});
+
+test('a served call is received, read, performed and responded to', async () => {
+  expect(await serve()).toEqual({ response: 'created', steps: ['handle {}'], errors: [] });
+});
+
+test.each<[string, Partial<Exchange<string>>, string | undefined]>([
+  ['that is rejected', { incoming: { ...incoming, accountKind: 'checkout' } }, 'permission_denied'],
+  ['without a valid message', { decode: () => failed({ kind: 'malformed_json', reason: '' }) }, 'malformed_json'],
+  ['that Connect continues', { decode: () => undefined }, undefined],
+])('a served call %s is not performed', async (_, exchange, response) => {
+  expect(await serve(exchange)).toEqual({ response, steps: [], errors: [] });
+});
+
+test('a bug while a served call is responded to makes it fail as internal', async () => {
+  const { response, errors } = await serve({
+    respond() {
+      throw new Error('a bug');
+    },
+  });
+  expect(response).toBe('internal');
+  expect(errors).toHaveLength(1);
 });

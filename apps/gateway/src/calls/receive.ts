@@ -7,6 +7,7 @@ import type { Admission, Permit } from './admission.ts';
 import type { Authenticate } from './authenticate.ts';
 import { type BodyReading, bodyFailure } from './body/call-body.ts';
 import type { Call } from './call.ts';
+import type { Members, Operation, Reply } from './operation.ts';
 import type { Pause } from './pause.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { retryAfter, storageFailure } from './store-failure.ts';
@@ -45,6 +46,33 @@ export interface IncomingCall {
 /** Receives a call: checks whether it may be handled, and reads its body. */
 export type Receive = ReturnType<typeof createReceive>;
 
+/** The members of a message, or why it has none; `undefined` if the call is not to be performed. */
+type Decoded = Result<Members, Failure> | undefined;
+
+/** How a call enters: a transport knows its headers, and how its message is encoded. */
+export interface Entrance {
+  readonly incoming: IncomingCall;
+  /**
+   * Reads the members of the message in the body. Returns `undefined` if there is nothing to perform: the client has
+   * disconnected, or Connect continues the call.
+   */
+  decode(body: Buffer): Decoded | Promise<Decoded>;
+}
+
+/** How a transport ends a call. */
+export interface Exit<Response> {
+  /** Responds to a call that succeeded. A bug in this function makes the call fail as `internal`. */
+  respond(reply: Reply): Response;
+  /** Records the failure of the call, and responds with it. */
+  reject(failure: Failure): Response;
+}
+
+/** What a transport does in a call. */
+export interface Exchange<Response> extends Entrance, Exit<Response> {}
+
+/** Handles calls of every protocol. */
+export type Serving = ReturnType<typeof createServing>;
+
 const noBody = success(Buffer.alloc(0));
 
 /** Returns the body of a call once it has arrived, or the failure if it is incomplete, too large, late or dropped. */
@@ -65,7 +93,7 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
  *
  * Later checks: JSON or Protobuf, then the fields, the checksum and the expiry (the operation).
  */
-export function createReceive(deps: ReceiveDeps) {
+function createReceive(deps: ReceiveDeps) {
   const admit = async (
     call: Call,
     kind: Account['kind'],
@@ -116,4 +144,38 @@ export function createReceive(deps: ReceiveDeps) {
       if (wait === 'deadline_exceeded' || call.timeLeftMs() <= 0) return failed({ kind: 'deadline_exceeded' });
       return body;
     });
+}
+
+/**
+ * Creates the functions that handle the calls of every protocol. `accept` receives a call and reads its message. `serve`
+ * then performs the operation and responds. Connect performs the calls of its own protocols, between their messages and
+ * their responses ({@link perform}).
+ */
+export function createServing(deps: ReceiveDeps) {
+  const receive = createReceive(deps);
+  const accept = async (call: Call, { incoming, decode }: Entrance): Promise<Decoded> => {
+    const received = await receive(call, incoming);
+    return received.ok ? decode(received.value) : received;
+  };
+  const serve = async <Response>(
+    call: Call,
+    operation: Operation | undefined,
+    exchange: Exchange<Response>,
+  ): Promise<Response | undefined> => {
+    const members = await accept(call, exchange);
+    if (members?.ok === false) return exchange.reject(members.failure);
+    return members && operation && perform(call, operation, members, exchange);
+  };
+  return { receive, accept, serve };
+}
+
+/** Performs the operation of a call whose message was read, and responds. */
+export async function perform<Response>(
+  call: Call,
+  operation: Operation,
+  members: Result<Members, Failure>,
+  { respond, reject }: Exit<Response>,
+): Promise<Response> {
+  const performed = members.ok ? await call.perform(operation, members.value, respond) : members;
+  return performed.ok ? performed.value : reject(performed.failure);
 }

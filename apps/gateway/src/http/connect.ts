@@ -9,10 +9,10 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { bodyBytesMax } from '../calls/body/call-body.ts';
 import type { Operation } from '../calls/operation.ts';
-import type { Receive } from '../calls/receive.ts';
+import type { Serving } from '../calls/receive.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { readBody, rpcMethods } from '../rpc/methods.ts';
-import { addMethods, type RpcCall, routerOptions, rpcCallKey, takeTimeout } from '../rpc/router.ts';
+import { readMembers, rpcMethods, takeTimeout } from '../rpc/methods.ts';
+import { addMethods, type RpcCall, routerOptions, rpcCallKey } from '../rpc/router.ts';
 import { headersOfFailure } from './problem.ts';
 import { isJsonInUtf8, sendFailure, startReading } from './requests.ts';
 
@@ -36,7 +36,7 @@ declare module 'fastify' {
 export async function connectRoutes(
   app: FastifyInstance,
   deps: GatewayDeps,
-  receive: Receive,
+  { accept }: Serving,
   operations: readonly Operation[],
 ): Promise<void> {
   const methods = rpcMethods(operations);
@@ -69,35 +69,35 @@ export async function connectRoutes(
       if (request.method !== 'POST') {
         return sendFailure(reply, { kind: 'method_not_allowed', allow }, deps);
       }
-      const received = await receive(call, {
-        headers,
-        timeoutMs: takeTimeout(headers),
-        bodyBytesMax: bodyBytesMax(bodyForm),
-        isMediaTypeSupported: isJson || /^application\/(proto|grpc-web(\+proto)?)$/i.test(mediaType),
-        accountKind: method.accountKind,
-        startReading: (timeoutMs) =>
-          queryMessage === undefined
-            ? startReading(deps, request, reply, { ...bodyForm, timeoutMs })
-            : deps.readBody(Readable.from(queryMessage.ok ? [queryMessage.value] : []), { ...bodyForm, timeoutMs }),
+      const members = await accept(call, {
+        incoming: {
+          headers,
+          timeoutMs: takeTimeout(headers),
+          bodyBytesMax: bodyBytesMax(bodyForm),
+          isMediaTypeSupported: isJson || /^application\/(proto|grpc-web(\+proto)?)$/i.test(mediaType),
+          accountKind: method.accountKind,
+          startReading: (timeoutMs) =>
+            queryMessage === undefined
+              ? startReading(deps, request, reply, { ...bodyForm, timeoutMs })
+              : deps.readBody(Readable.from(queryMessage.ok ? [queryMessage.value] : []), { ...bodyForm, timeoutMs }),
+        },
+        decode(body) {
+          if (queryMessage?.ok === false) return queryMessage;
+          call.hasJsonBody = isJson;
+          request.rpcBody = body;
+          return readMembers(method, body, { headers, hasEnvelope, isJson });
+        },
       });
       // Drains the body. Otherwise, the rest of a large body would be read as the next request.
       reply.raw.once('finish', () => request.raw.resume());
-      if (!received.ok) {
-        const { failure } = received;
+      if (members?.ok === false) {
+        const { failure } = members;
         if (failure.kind === 'unsupported_media_type') return sendFailure(reply, failure, deps);
         // Connect's errors have the HTTP status but not the headers.
         if (!hasEnvelope) reply.headers(headersOfFailure(failure));
-        request.rpcRequest = received;
-        return;
       }
-      if (queryMessage?.ok === false) {
-        request.rpcRequest = queryMessage;
-        return;
-      }
-      call.hasJsonBody = isJson;
-      request.rpcBody = received.value;
-      request.rpcRequest = await readBody(method, received.value, { headers, hasEnvelope, isJson });
-      if (isJson && request.rpcRequest !== undefined) {
+      request.rpcRequest = members;
+      if (isJson && members !== undefined) {
         request.rpcBody = Buffer.from('{}');
         delete headers['content-encoding'];
       }

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { bodyBytesMax } from '../calls/body/call-body.ts';
 import { readJsonBody } from '../calls/body/json-body.ts';
 import type { Members, Operation, Success } from '../calls/operation.ts';
-import type { Receive } from '../calls/receive.ts';
+import type { Serving } from '../calls/receive.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
 import { isJsonInUtf8, isUncompressed, sendFailure, startReading } from './requests.ts';
@@ -13,7 +13,7 @@ import { isJsonInUtf8, isUncompressed, sendFailure, startReading } from './reque
 export function operationRoutes(
   app: FastifyInstance,
   deps: GatewayDeps,
-  receive: Receive,
+  { serve }: Serving,
   operations: readonly Operation[],
 ): void {
   const routes = operations.flatMap((operation) => {
@@ -34,29 +34,32 @@ export function operationRoutes(
         const { call, headers } = request;
         // Applies to errors too, because an order that does not exist yet may exist at the next lookup.
         reply.header('cache-control', 'no-store');
-        const received = await receive(call, {
-          headers,
-          bodyBytesMax: bodyBytesMax(bodyForm),
-          isMediaTypeSupported: !hasBody || (isJsonInUtf8(headers['content-type'] ?? '') && isUncompressed(headers)),
-          accountKind,
-          startReading: hasBody ? () => startReading(deps, request, reply, bodyForm) : undefined,
+        await serve(call, operation, {
+          incoming: {
+            headers,
+            bodyBytesMax: bodyBytesMax(bodyForm),
+            isMediaTypeSupported: !hasBody || (isJsonInUtf8(headers['content-type'] ?? '') && isUncompressed(headers)),
+            accountKind,
+            startReading: hasBody ? () => startReading(deps, request, reply, bodyForm) : undefined,
+          },
+          decode(body) {
+            const members = hasBody ? readJsonBody(body) : success(queryMembers(request, maps));
+            if (!members.ok) return members;
+            call.hasJsonBody = hasBody;
+            const waitMs = call.waitMs();
+            if (waitMs > 0) request.raw.socket.setTimeout(waitMs + responseTakenTimeoutMs);
+            return hasPathParameters ? success({ ...members.value, ...Object(request.params) }) : members;
+          },
+          respond({ body, outcome, preferenceApplied }) {
+            const value = responseField === undefined ? body : Reflect.get(body, responseField);
+            const text = JSON.stringify(value);
+            if (preferenceApplied !== undefined) reply.header('preference-applied', preferenceApplied);
+            if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
+            reply.code(statuses[outcome]).header('content-type', 'application/json; charset=utf-8').send(text);
+          },
+          reject: (failure) => void sendFailure(reply, failure, deps),
         });
-        if (!received.ok) return sendFailure(reply, received.failure, deps);
-        const members = hasBody ? readJsonBody(received.value) : success(queryMembers(request, maps));
-        if (!members.ok) return sendFailure(reply, members.failure, deps);
-        call.hasJsonBody = hasBody;
-        const waitMs = call.waitMs();
-        if (waitMs > 0) request.raw.socket.setTimeout(waitMs + responseTakenTimeoutMs);
-        const allMembers = hasPathParameters ? { ...members.value, ...Object(request.params) } : members.value;
-        const performed = await call.perform(operation, allMembers, ({ body, outcome, preferenceApplied }) => {
-          if (preferenceApplied !== undefined) reply.header('preference-applied', preferenceApplied);
-          if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
-          const value = responseField === undefined ? body : Reflect.get(body, responseField);
-          return { status: statuses[outcome], text: JSON.stringify(value) };
-        });
-        if (!performed.ok) return sendFailure(reply, performed.failure, deps);
-        const { status, text } = performed.value;
-        return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text);
+        return reply;
       },
     });
   }

@@ -4,7 +4,7 @@ import type { Failure } from '@order-gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, type RouteOptions } from 'fastify';
 import type { Operation } from '../calls/operation.ts';
 import { trackSockets } from '../calls/peers/connection-limit.ts';
-import { createReceive, type Receive } from '../calls/receive.ts';
+import { createServing, type Receive } from '../calls/receive.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
 import { type PortServer, portOf } from '../runtime/network/listen.ts';
@@ -51,7 +51,7 @@ export function createHttpServer(
   pathPrefix: string,
   { tls, pages = [], unroutablePage }: HttpServerOptions = {},
 ): PortServer {
-  const receive = createReceive(deps);
+  const serving = createServing(deps);
   const serverOptions: ServerOptions = {
     // The Host header is checked below, so that its error is a problem document too.
     requireHostHeader: false,
@@ -127,10 +127,10 @@ export function createHttpServer(
       // The handler of a request reads the body itself, after checking the headers.
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser('*', (_request, _body, done) => done(null));
-      operationRoutes(scope, deps, receive, operations);
-      for (const addRoutes of pages) scope.register(async (part) => addRoutes(part, receive));
+      operationRoutes(scope, deps, serving, operations);
+      for (const addRoutes of pages) scope.register(async (part) => addRoutes(part, serving.receive));
       healthRoutes(scope, deps.readiness);
-      await connectRoutes(scope, deps, receive, operations);
+      await connectRoutes(scope, deps, serving, operations);
     },
     { prefix: pathPrefix },
   );

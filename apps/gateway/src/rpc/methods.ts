@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type DescMethod, fromBinary, type Message } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
+import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protocol-connect';
+import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
 import { callerOf, messageBytesMaxOf } from '@order-gateway/contract/operations';
 import type { Account } from '@order-gateway/domain/accounts';
@@ -50,7 +52,7 @@ const compressions = new Map(
  * Reads the body of a unary call. Returns `undefined` if the body is not one message in a supported encoding. Connect
  * then rejects it as its protocol requires.
  */
-export async function readBody(
+export async function readMembers(
   { operation, readMessage, messageBytesMax }: RpcMethod,
   body: Buffer,
   format: BodyFormat,
@@ -85,4 +87,23 @@ async function messageIn(
       return failed({ kind: 'body_too_large' });
     return failed({ kind: 'malformed_json', reason: `The message is not valid ${encoding}.` });
   }
+}
+
+const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout };
+
+/**
+ * Removes the client's time limit from the headers and returns it in milliseconds. Connect must not see it, because
+ * Connect's own timer fires immediately if the limit is above 2^31-1 ms. A malformed limit stays in the headers, so
+ * that Connect rejects it.
+ */
+export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
+  let taken: number | undefined;
+  for (const [name, parse] of Object.entries(parsers)) {
+    if (!(name in headers)) continue;
+    const { timeoutMs } = parse(headers[name]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
+    if (timeoutMs === undefined) continue;
+    delete headers[name];
+    taken ??= timeoutMs;
+  }
+  return taken;
 }

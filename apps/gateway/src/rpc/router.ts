@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { DescMethod, DescService, Message } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
@@ -7,13 +6,11 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
-import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protocol-connect';
-import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
 import type { Failure } from '@order-gateway/domain/failure';
 import { type Result, success } from '@order-gateway/domain/result';
 import type { Call, CallDeps } from '../calls/call.ts';
 import type { Members } from '../calls/operation.ts';
-import type { ReceiveDeps } from '../calls/receive.ts';
+import { perform, type ReceiveDeps } from '../calls/receive.ts';
 import { messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';
 import type { WatchEvents } from '../operations/events.ts';
 import { connectErrorOf } from './errors.ts';
@@ -70,15 +67,16 @@ export function addMethods(
 function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
   return async (message: Message, context: HandlerContext): Promise<Message> => {
     const { call, request = success(readMessage(message)) } = rpcCallOf(context);
-    const performed = request.ok
-      ? await call.perform(operation, request.value, ({ body, outcome, preferenceApplied }) => {
-          if (preferenceApplied !== undefined) context.responseHeader.set('preference-applied', preferenceApplied);
-          if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
-          return buildMessage(body);
-        })
-      : request;
-    if (!performed.ok) throw connectErrorOf(call.fail(performed.failure), call.requestId);
-    return performed.value;
+    return perform<Message>(call, operation, request, {
+      respond({ body, outcome, preferenceApplied }) {
+        if (preferenceApplied !== undefined) context.responseHeader.set('preference-applied', preferenceApplied);
+        if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
+        return buildMessage(body);
+      },
+      reject(failure) {
+        throw connectErrorOf(call.fail(failure), call.requestId);
+      },
+    });
   };
 }
 
@@ -107,23 +105,4 @@ export function watchEventsImplementation(
       yield buildMessage(result.value);
     }
   };
-}
-
-const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout };
-
-/**
- * Removes the client's time limit from the headers and returns it in milliseconds. Connect must not see it, because
- * Connect's own timer fires immediately if the limit is above 2^31-1 ms. A malformed limit stays in the headers, so
- * that Connect rejects it.
- */
-export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
-  let taken: number | undefined;
-  for (const [name, parse] of Object.entries(parsers)) {
-    if (!(name in headers)) continue;
-    const { timeoutMs } = parse(headers[name]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
-    if (timeoutMs === undefined) continue;
-    delete headers[name];
-    taken ??= timeoutMs;
-  }
-  return taken;
 }

@@ -2,42 +2,46 @@ import type { Http2ServerResponse } from 'node:http2';
 import { toBinary } from '@bufbuild/protobuf';
 import type { ConnectError } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
+import type { Failure } from '@order-gateway/domain/failure';
 import { envelopePrefixBytes } from '../calls/body/call-body.ts';
 import type { Call } from '../calls/call.ts';
-import type { Members } from '../calls/operation.ts';
+import type { Reply } from '../calls/operation.ts';
 import { connectErrorOf } from './errors.ts';
 import type { RpcMethod } from './methods.ts';
 
 const contentType = { 'content-type': 'application/grpc+proto' };
 
 /**
- * Performs an ordinary unary call and responds to it. This avoids Connect's pipeline of iterators and signals, which
+ * Responds to an ordinary unary call that succeeded. This avoids Connect's pipeline of iterators and signals, which
  * takes six times as much CPU time as the rest of a call. Connect's adapter handles all other calls. Its response to
  * this call would be the same (test/rpc/grpc-fast-path.test.ts), so this function can be deleted at any time.
  */
-export async function respondToUnary(
+export function respondToUnary(
   response: Http2ServerResponse,
-  call: Call,
   { operation, buildMessage }: RpcMethod,
-  members: Members,
-): Promise<void> {
-  const performed = await call.perform(operation, members, ({ body, outcome }) => ({
-    header: outcome === 'replayed' ? { ...contentType, 'idempotent-replayed': 'true' } : contentType,
-    envelope: envelopeOf(toBinary(operation.method.output, buildMessage(body))),
-  }));
-  if (!performed.ok) return rejectCall(response, connectErrorOf(call.fail(performed.failure), call.requestId));
+  { body, outcome }: Reply,
+): void {
+  const envelope = envelopeOf(toBinary(operation.method.output, buildMessage(body)));
   // The client may have cancelled the call in the meantime.
   if (response.stream.closed) return;
-  response.writeHead(200, performed.value.header);
+  response.writeHead(200, outcome === 'replayed' ? { ...contentType, 'idempotent-replayed': 'true' } : contentType);
   response.addTrailers(statusOf(undefined));
-  response.end(performed.value.envelope);
+  response.end(envelope);
+}
+
+/** Records the failure of a call, and rejects the call. */
+export function rejectCall(response: Http2ServerResponse, call: Call, failure: Failure): void {
+  if (response.stream.closed) return;
+  call.fail(failure);
+  if (failure.kind === 'unsupported_media_type') response.writeHead(415).end();
+  else sendError(response, connectErrorOf(failure, call.requestId));
 }
 
 /**
  * Rejects a call with headers only (PROTOCOL-HTTP2, Trailers-Only), without waiting for its body. Clients retry a call
  * only if the error has this form, because separate response headers commit them to the attempt (gRFC A6).
  */
-export function rejectCall(response: Http2ServerResponse, error: ConnectError): void {
+export function sendError(response: Http2ServerResponse, error: ConnectError): void {
   if (response.stream.closed) return;
   // `writeHead` would send the headers without ending the stream. Clients would interpret that as a response with a
   // message.
