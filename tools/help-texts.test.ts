@@ -52,7 +52,7 @@ test('help-commands describes every command in a sentence', async () => {
   const commands = Object.keys(manifest.scripts).filter((name) => !/^(pnpm:|pre)/.test(name));
   const { code, stdout } = await run('tools/help-commands.ts', []);
   expect(code).toBe(0);
-  const lines = stdout.trimEnd().split('\n');
+  const lines: string[] = stdout.trimEnd().split('\n');
   for (const line of lines) expect(line).toMatch(/^\S+ +[A-Z].*\.$/);
   expect(lines.map((line) => line.split(' ', 1)[0])).toEqual(expect.arrayContaining(commands));
 });
