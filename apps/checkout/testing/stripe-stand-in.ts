@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv';
+import { Ajv, type ValidateFunction } from 'ajv';
 import Stripe from 'stripe';
 import slice from './data/stripe-openapi-slice.json' with { type: 'json' };
 import samples from './data/stripe-samples.json' with { type: 'json' };
@@ -29,6 +29,9 @@ interface Intent {
   latest_charge: { readonly id: string; readonly created: number; refunded: boolean };
 }
 
+/** The longest page of a list. */
+const pageLength = 100;
+
 /** Sessions live for at least 30 minutes. */
 const sessionSecondsMin = 1_800;
 
@@ -48,7 +51,7 @@ const seconds = () => Math.floor(Date.now() / 1_000);
 export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 'whsec_stand_in' } = {}) {
   const sessions = new Map<string, Session>();
   const stored = new Map<string, { readonly request: string; readonly status: number; readonly body: unknown }>();
-  const events: object[] = [];
+  const events: { readonly id: string; readonly created: number; readonly [member: string]: unknown }[] = [];
   const misbehaviours = new Map<string, Misbehaviour[]>();
   const requests: { readonly route: string; readonly key: string | undefined; readonly body: unknown }[] = [];
   let count = 0;
@@ -61,7 +64,16 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
 
   const handlers: Readonly<Record<string, (id: string, body: Readonly<Record<string, unknown>>) => object>> = {
     'GET /v1/account': () => ({ ...samples.account, id: 'acct_stand_in' }),
-    'GET /v1/events': () => ({ object: 'list', has_more: false, data: events.toReversed() }),
+    'GET /v1/events'(_id, { created, starting_after: after }) {
+      const since = Number(Object(created).gte ?? 0);
+      const listed = events.filter((event) => event.created >= since).toReversed();
+      const start = listed.findIndex(({ id }) => id === after) + 1;
+      return {
+        object: 'list',
+        has_more: start + pageLength < listed.length,
+        data: listed.slice(start, start + pageLength),
+      };
+    },
     'POST /v1/checkout/sessions'(_id, body) {
       const [item] = body.line_items as [{ price_data: { unit_amount: string; currency: string } }];
       if (Number(body.expires_at) < seconds() + sessionSecondsMin) throw invalid('expires_at');
@@ -225,13 +237,17 @@ type Operation = {
 
 const paths = slice.paths as unknown as Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-/** Rejects a request that Stripe's document does not allow. */
-function check(template: string, body: Readonly<Record<string, unknown>>): void {
+const validators = new Map<string, ValidateFunction>();
+
+function validatorOf(template: string): ValidateFunction {
   const schema = Object.values(paths[template]?.post?.requestBody?.content ?? {})[0]?.schema ?? {};
   const isSession = template === '/v1/checkout/sessions';
-  const validate = ajv.compile(
-    isSession ? { ...schema, properties: { ...schema.properties, ...added } } : { ...schema },
-  );
+  return ajv.compile(isSession ? { ...schema, properties: { ...schema.properties, ...added } } : { ...schema });
+}
+
+/** Rejects a request that Stripe's document does not allow. */
+function check(template: string, body: Readonly<Record<string, unknown>>): void {
+  const validate = validators.getOrInsertComputed(template, validatorOf);
   if (!validate(structuredClone(body))) {
     const [{ instancePath = '', params = {} } = {}] = validate.errors ?? [];
     throw invalid(`${instancePath}${Object(params).additionalProperty ?? ''}`, 'parameter_unknown');
