@@ -6,6 +6,8 @@ import manifest from '../package.json' with { type: 'json' };
 import { helpTextsOf } from '../packages/command/src/command.ts';
 import { waitLimitMs } from './test-limits.ts';
 
+const clientCommand = 'order-gateway-client';
+
 /**
  * The files of programs with a help text, by the name in their usage: scripts of package.json, and the client's
  * command.
@@ -13,9 +15,9 @@ import { waitLimitMs } from './test-limits.ts';
 const programs = new Map([
   ...Object.entries(manifest.scripts).flatMap(([name, script]): [string, string][] => {
     const [, file] = /^node .*?(apps\/\w+\/src\/\S+)$/.exec(script) ?? [];
-    return file === undefined ? [] : [[`pnpm ${name}`, file]];
+    return file === undefined ? [] : [[name, file]];
   }),
-  ['order-gateway-client', 'packages/client/src/cli.ts'],
+  [clientCommand, 'packages/client/src/cli.ts'],
 ]);
 
 async function run(file: string, args: readonly string[]) {
@@ -44,8 +46,8 @@ async function helpOf(name: string, file: string): Promise<readonly (readonly [s
 test('the README lists every command', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
   const [, list = ''] = /COMMAND --help` for each command: ((?:`[\w-]+`[,.]\s+)+)/.exec(readme) ?? [];
-  const listed = [...list.matchAll(/`([\w-]+)`/g)].map(([, name]) => `pnpm ${name}`);
-  expect(listed.toSorted()).toEqual([...programs.keys()].filter((name) => name.startsWith('pnpm')).toSorted());
+  const listed = [...list.matchAll(/`([\w-]+)`/g)].map(([, name]) => name);
+  expect([...listed, clientCommand].toSorted()).toEqual([...programs.keys()].toSorted());
 });
 
 test('help-commands describes every command in a sentence', async () => {

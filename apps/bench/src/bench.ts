@@ -11,7 +11,7 @@ import { isInstalled } from './programs.ts';
 // A program that measures the gateway and its peers on a separate database. `pnpm bench --help` lists the options.
 
 const options = createCommand(
-  'pnpm bench',
+  'bench',
   'Compares the gateway with other services, bare servers and pgbench, on a separate PostgreSQL.',
 )
   .option('--rounds <number>', 'interleaved rounds', positiveInteger, 5)

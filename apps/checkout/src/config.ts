@@ -96,7 +96,7 @@ export function readConfig(env: Environment) {
 export function credentialsOf({ clientId, clientSecret }: Config) {
   if (!clientId || !clientSecret)
     throw new StartError(
-      'CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET are required. Create them with pnpm checkout create.',
+      'CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET are required. Create them with `checkout create`.',
     );
   return { clientId, clientSecret };
 }

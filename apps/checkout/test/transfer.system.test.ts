@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Runs a command of `pnpm payments`. Returns what it prints. */
+/** Runs a command of `payments`. Returns what it prints. */
 async function run(args: readonly string[], secrets: readonly string[] = []): Promise<string> {
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);

@@ -74,7 +74,7 @@ const variables = {
     ...optional('DATA_DIR', '.data/', "the embedded PostgreSQL's data", 'must be a folder', (text) => resolve(text)),
     defaultValue: defaultDataDir,
   },
-  migrate: withDefault('MIGRATE', 'on', 'off: never changes the schema, so run pnpm migrate first', ...onOrOff),
+  migrate: withDefault('MIGRATE', 'on', 'off: never changes the schema, so run migrate first', ...onOrOff),
   checkoutTemplate: optional(
     'CHECKOUT_URL',
     'no button',
@@ -235,7 +235,7 @@ const variableNames: readonly string[] = [
 ];
 
 /** The text of `pnpm start --help`. */
-export const startUsage = `Usage: pnpm start [options]
+export const startUsage = `Usage: start [options]
 
 Starts the gateway, with the configuration in environment variables.
 

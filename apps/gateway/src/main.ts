@@ -34,7 +34,7 @@ await run(async () => {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);
   if (argument === '--version' || argument === '-V') return void process.stdout.write(`${version}\n`);
-  if (argument !== undefined) throw new UsageError(`Unknown argument ${argument}. See pnpm start --help.`);
+  if (argument !== undefined) throw new UsageError(`Unknown argument ${argument}. Use --help.`);
   const config = readConfig(process.env);
   const output = standardOutput();
   const logger = createLogger(output, config.logLevel);

@@ -4,7 +4,7 @@ import { exitCodes, runCommand, UsageError, withUsageErrors } from './command/co
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
 
 const command = createCommand(
-  'pnpm audit-orders',
+  'audit-orders',
   'Checks that the database has every acknowledged order of a load run once, with its changes and events.',
 )
   .requiredOption('--journal <file>', 'the journal that `load --journal FILE` wrote')

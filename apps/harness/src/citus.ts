@@ -16,7 +16,7 @@ interface Flags {
 }
 
 const command = createCommand(
-  'pnpm citus',
+  'citus',
   'Runs a Citus cluster for development on this machine until Ctrl-C, which removes it with its data.',
 )
   .option('--source <folder>', 'the source of Citus, to build and install if it is not installed')

@@ -63,7 +63,7 @@ interface Flags {
 }
 
 const command = createCommand(
-  'pnpm drill',
+  'drill',
   'Fails over from a primary to its standby under the load of two gateways, over TLS, and audits the acknowledged orders.',
 )
   .addOption(

@@ -55,7 +55,7 @@ const harness = join(import.meta.dirname, '..');
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
 
 const command = createCommand(
-  'pnpm reliability',
+  'reliability',
   'Injects faults into gateways and PostgreSQL under load, fails over to a standby, and reports the audits of all orders.',
 )
   .option('--seed <n>', 'repeat the calls and faults of the run that reported this seed', parseNumber)

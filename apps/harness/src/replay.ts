@@ -1,4 +1,4 @@
 import { startFixtureGateway } from './gateway/own-gateway.ts';
 import { runReplay } from './replay/replay-command.ts';
 
-await runReplay('pnpm replay', startFixtureGateway);
+await runReplay('replay', startFixtureGateway);

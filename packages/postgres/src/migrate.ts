@@ -147,9 +147,9 @@ export function requireSchema(
   return withConnection({ url, applicationName: 'order-gateway schema' }, async ({ db, run }) => {
     const needed = readMigrationFiles({ migrationsFolder }).at(-1)?.folderMillis ?? 0;
     const applied = await appliedMigrations((query) => run(() => db.execute(query)), table);
-    if (applied === undefined) throw new DatabaseError('it has no schema: run `pnpm migrate` first');
+    if (applied === undefined) throw new DatabaseError('it has no schema: run `migrate` first');
     if (Math.max(...applied) < needed)
-      throw new DatabaseError('its schema is from an earlier version: run `pnpm migrate` first');
+      throw new DatabaseError('its schema is from an earlier version: run `migrate` first');
   });
 }
 

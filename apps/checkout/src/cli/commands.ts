@@ -35,9 +35,9 @@ Exit codes: 0 done; 1 it failed; 2 an argument is wrong, and nothing was done.`;
 
 const jsonHelp = 'print JSON, one object per line';
 
-/** Creates the commands of `pnpm payments`. No command accepts a key as an argument, which others can see. */
+/** Creates the commands of `payments`. No command accepts a key as an argument, which others can see. */
 export function paymentsCommands(withPayments: WithPayments, { print, readSecrets, actor }: Output): Command {
-  const program = createCommand('pnpm payments', "Connects merchants' own accounts at payment providers.")
+  const program = createCommand('payments', "Connects merchants' own accounts at payment providers.")
     .showHelpAfterError()
     .addHelpText('after', environmentHelp)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));

@@ -58,7 +58,7 @@ const linesOf = (content: string) => content.split('\n').map((line) => line.trim
 
 const actor = `${userInfo().username}@${hostname()}`;
 
-/** `pnpm payments`. */
+/** `payments`. */
 export const program = paymentsCommands(withPayments, { print, readSecrets, actor });
 addStatementCommands(program, withImport, { print, actor });
 if (import.meta.main) await run(() => program.parseAsync());

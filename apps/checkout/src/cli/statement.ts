@@ -20,7 +20,7 @@ OWED: the order can't be paid by it, so the merchant owes the money. LISTED: a
 person must look at it. KNOWN: an earlier file had it. MATCHED: it would be
 recorded.`;
 
-/** Adds the commands for statements of bank accounts to `pnpm payments`. */
+/** Adds the commands for statements of bank accounts to `payments`. */
 export function addStatementCommands(program: Command, withImport: WithImport, { print, actor }: Output): void {
   program
     .command('statement')

@@ -9,7 +9,7 @@ import { waitLimitMs } from '../../../../tools/test-limits.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 
-/** The Node.js options and the program of `pnpm start`. */
+/** The Node.js options and the program of `start`. */
 const [, ...startArguments] = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start.split(' ');
 
 interface ReadyLine {

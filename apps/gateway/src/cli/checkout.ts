@@ -3,6 +3,6 @@ import { run } from '@order-gateway/runtime/process';
 import { checkoutCommands } from './merchant-commands.ts';
 import { withAccounts } from './with-database.ts';
 
-/** `pnpm checkout`. */
+/** `checkout`. */
 export const program = checkoutCommands(withAccounts, print);
 if (import.meta.main) await run(() => program.parseAsync());

@@ -68,7 +68,7 @@ describe('checkout with wrong arguments', () => {
   ])('%j prints an error and the usage: %s', async (args, message) => {
     const errors = await checkout(...args);
     expect(errors).toContain(message);
-    expect(errors).toContain('Usage: pnpm checkout');
+    expect(errors).toContain('Usage: checkout');
     expect(errors).not.toContain(clientSecret);
   });
 });
@@ -120,7 +120,7 @@ describe('merchant with wrong arguments', () => {
   ])('%j prints an error and the usage: %s', async (args, message) => {
     const errors = await merchant(...args);
     expect(errors).toContain(message);
-    expect(errors).toContain('Usage: pnpm merchant');
+    expect(errors).toContain('Usage: merchant');
     expect(errors).not.toContain(clientSecret);
   });
 

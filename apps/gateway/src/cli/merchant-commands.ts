@@ -40,15 +40,12 @@ const creating = { creates: true } as const;
 const listPage = 500;
 
 /**
- * Creates the commands of `pnpm merchant`. No command accepts a secret as an argument, because every user of the
+ * Creates the commands of `merchant`. No command accepts a secret as an argument, because every user of the
  * machine can see arguments. Wrong arguments end the process with exit code 2, or reject with a {@link UsageError},
  * before the database is opened.
  */
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
-  const program = recordedProgram(
-    'pnpm merchant',
-    'Creates merchants, and manages their secrets, settings and webhooks.',
-  );
+  const program = recordedProgram('merchant', 'Creates merchants, and manages their secrets, settings and webhooks.');
   const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
   /** Changes a setting of an account, and prints the new state. */
   const set = (clientId: string, change: (accounts: AccountAdmin) => Promise<string>, sentence: string) =>
@@ -245,10 +242,10 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
   return program;
 }
 
-/** Creates the commands of `pnpm checkout`. A checkout system's secrets are managed with `pnpm merchant secret`. */
+/** Creates the commands of `checkout`. A checkout system's secrets are managed with `merchant secret`. */
 export function checkoutCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram(
-    'pnpm checkout',
+    'checkout',
     'Creates the accounts of checkout systems, which record the payments of all merchants.',
   );
   program

@@ -6,7 +6,7 @@ import { withOperator } from './operator.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 import { withAccounts } from './with-database.ts';
 
-/** `pnpm merchant`. */
+/** `merchant`. */
 export const program = merchantCommands(withAccounts, print);
 addBrandCommand(program, withOperator, print);
 addWebhookCommands(program, withOperator, print);

@@ -3,10 +3,10 @@ import { run } from '@order-gateway/runtime/process';
 import { createProgram } from './arguments.ts';
 import { withDatabase } from './with-database.ts';
 
-/** `pnpm migrate`. */
+/** `migrate`. */
 export const program = createProgram(
-  'pnpm migrate',
-  'Migrates the database to the schema of this version. `pnpm start` also does this, unless MIGRATE=off.',
+  'migrate',
+  'Migrates the database to the schema of this version. `start` also does this, unless MIGRATE=off.',
 ).action(() =>
   withDatabase(async () => print('The database has the schema of this version.'), { creates: true, migrate: true }),
 );

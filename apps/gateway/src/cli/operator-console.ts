@@ -8,8 +8,8 @@ import { createProgram, jsonHelp } from './arguments.ts';
 
 const minutes = consoleLimits.linkMs / 60_000;
 
-/** `pnpm operator`. */
-export const program = createProgram('pnpm operator', "Gives access to the operators' view of a gateway.");
+/** `operator`. */
+export const program = createProgram('operator', "Gives access to the operators' view of a gateway.");
 
 program
   .command('console')

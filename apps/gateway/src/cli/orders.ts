@@ -31,16 +31,16 @@ import {
 } from './arguments.ts';
 import { withDatabase } from './with-database.ts';
 
-// The commands of `pnpm orders`. They report errors in the same way as those of `pnpm merchant`.
+// The commands of `orders`. They report errors in the same way as those of `merchant`.
 
 /** The number of refused payments that are listed by default. */
 const defaultRefusals = 100;
 
 const fileHelp = 'one order per line, as JSON; compressed with gzip if its name ends with .gz';
 
-/** `pnpm orders`. */
+/** `orders`. */
 export const program = createProgram(
-  'pnpm orders',
+  'orders',
   'Shows, archives, restores and erases orders, lists refused payments, and releases claimed orders.',
 );
 

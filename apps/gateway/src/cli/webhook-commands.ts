@@ -22,7 +22,7 @@ interface Options {
   readonly json?: true;
 }
 
-/** Adds the commands of `pnpm merchant webhook`, which call operations of the API. */
+/** Adds the commands of `merchant webhook`, which call operations of the API. */
 export function addWebhookCommands(program: Command, openOperator: OpenOperator, print: (line: string) => void): void {
   const run: OpenOperator = (work) => openOperator(work, actorOf(program));
   const webhook = program

@@ -8,7 +8,7 @@ import { openDatabase } from '../runtime/start/database.ts';
 
 interface DatabaseOptions {
   /**
-   * Whether to create the embedded database and the schema if they are missing, as `pnpm start` does. Otherwise, the
+   * Whether to create the embedded database and the schema if they are missing, as `start` does. Otherwise, the
    * command fails without them.
    */
   readonly creates?: boolean;
@@ -27,7 +27,7 @@ export async function withDatabase(
   const config = readConfig(process.env);
   if (!creates && config.databaseUrl === undefined && !hasDatabase(config.dataDir))
     throw new StartError(
-      `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to the value that the gateway uses, or run \`pnpm start\` first.`,
+      `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to the value that the gateway uses, or run \`start\` first.`,
     );
   const done = openAndWork(work, { ...config, migrate: creates && (migrate ?? config.migrate) });
   // On the first signal, the process gives the command time to end. Otherwise, PostgreSQL would keep running, or a new

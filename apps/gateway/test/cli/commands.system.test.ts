@@ -14,7 +14,7 @@ test('with MIGRATE=off, the gateway starts only after pnpm migrate has created t
   expect(await runProgram('src/main.ts', [], variables)).toEqual({
     code: 1,
     stdout: '',
-    stderr: `The database ${host}${pathname} can't be used: it has no schema: run \`pnpm migrate\` first\n`,
+    stderr: `The database ${host}${pathname} can't be used: it has no schema: run \`migrate\` first\n`,
   });
   expect(await runProgram('src/cli/migrate.ts', [], variables)).toEqual({
     code: 0,
@@ -36,7 +36,7 @@ test.each([
   const { url, drop } = await createTestDatabase();
   onTestFinished(drop);
   const external = await runProgram(`src/cli/${program}.ts`, args, { DATABASE_URL: url });
-  expect(external).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining('run `pnpm migrate` first') });
+  expect(external).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining('run `migrate` first') });
   expect(await runQuery(url, "select to_regclass('public.accounts') as name")).toEqual([{ name: null }]);
 });
 

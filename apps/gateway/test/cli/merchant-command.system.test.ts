@@ -20,7 +20,7 @@ import { callJson, credentialHeaders, orderMessage, postOrder, readOrder } from 
 
 const gateway = useGateway();
 
-/** Runs `pnpm merchant` in this process on the running gateway's database. `error` is the message it reports. */
+/** Runs `merchant` in this process on the running gateway's database. `error` is the message it reports. */
 const merchant = (...args: string[]) => merchantOf(gateway.accounts, ...args);
 
 async function merchantOf(accounts: AccountAdmin, ...args: string[]): Promise<{ output: string; error: string }> {

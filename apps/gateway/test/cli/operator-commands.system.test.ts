@@ -37,7 +37,7 @@ const key = {
 const anyAddress = { ...key, webhookAddresses: 'any' } as const;
 const secretFormat = /whsec_[0-9A-Za-z+/]{43}=/;
 
-/** Runs `pnpm merchant` in this process. `error` is the message it reports. */
+/** Runs `merchant` in this process. `error` is the message it reports. */
 async function merchant(args: readonly string[], settings: Parameters<typeof openOperator>[1] = key) {
   const lines: string[] = [];
   let error = '';

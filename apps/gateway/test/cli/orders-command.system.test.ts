@@ -11,7 +11,7 @@ import { callJson, createOrder, postJson, postOrder, postPayment, readOrder } fr
 
 const gateway = useGateway();
 
-/** Runs `pnpm orders` on the running gateway's database. */
+/** Runs `orders` on the running gateway's database. */
 function orders(...args: string[]) {
   return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl });
 }

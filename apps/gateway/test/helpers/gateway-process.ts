@@ -102,7 +102,7 @@ export function environment(variables: Variables): NodeJS.ProcessEnv {
   return { PATH, NODE_COMPILE_CACHE, ...ports, DRAIN_DELAY_MS: '0', ...variables };
 }
 
-/** The Node.js options that `pnpm start` passes. */
+/** The Node.js options that `start` passes. */
 const [, ...startOptions] = JSON.parse(readFileSync(join(folder, '../../package.json'), 'utf8')).scripts.start.split(
   ' ',
 );

@@ -41,7 +41,7 @@ function argumentsOf(script: 'start' | 'migrate' | AccountProgram, tree: string)
   return scripts[script].split(' ').slice(1);
 }
 
-/** Migrates the database as `pnpm migrate` does. */
+/** Migrates the database as `migrate` does. */
 export async function migrate({ tree = thisTree, ...settings }: GatewaySettings): Promise<void> {
   const options = { cwd: tree, env: environmentOf(settings) };
   await promisify(execFile)(process.execPath, argumentsOf('migrate', tree), options);

@@ -107,7 +107,7 @@ const readOnly = '25006';
 const insufficientPrivilege = '42501';
 /** SQLSTATEs of a missing schema, column, function or table. */
 const missingObjectStates = ['3F000', '42703', '42883', '42P01'];
-const missingObjectMessage = 'the database lacks a table, column or function of this version: run `pnpm migrate`';
+const missingObjectMessage = 'the database lacks a table, column or function of this version: run `migrate`';
 const tooManyConnections = '53300';
 const cannotConnectNow = '57P03';
 const lockNotAvailable = '55P03';

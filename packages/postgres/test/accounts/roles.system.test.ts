@@ -178,11 +178,11 @@ test('a role that may not migrate gets an error that says so, and an old or miss
   await expect(migrateDatabase(database.urlAs('order_gateway'))).rejects.toThrow('order_gateway_owner');
   await as('order_gateway_owner', 'update drizzle.__drizzle_migrations set created_at = created_at - 1');
   await expect(requireSchema(database.urlAs('order_gateway'))).rejects.toThrow(
-    'its schema is from an earlier version: run `pnpm migrate` first',
+    'its schema is from an earlier version: run `migrate` first',
   );
   await as('order_gateway_owner', 'update drizzle.__drizzle_migrations set created_at = created_at + 2');
   await requireSchema(database.urlAs('order_gateway'));
   const empty = new URL(database.urlAs('order_gateway'));
   empty.pathname = '/postgres';
-  await expect(requireSchema(empty.href)).rejects.toThrow('it has no schema: run `pnpm migrate` first');
+  await expect(requireSchema(empty.href)).rejects.toThrow('it has no schema: run `migrate` first');
 });

@@ -82,7 +82,7 @@ test.each([
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
   const body = await (await postOrder(gateway)).text();
   expect(body).not.toMatch(/relation|_gone|insert|42P01|at .*\.ts/i);
-  expect(gateway.outages).toContainEqual(expect.objectContaining({ reason: expect.stringContaining('pnpm migrate') }));
+  expect(gateway.outages).toContainEqual(expect.objectContaining({ reason: expect.stringContaining('run `migrate`') }));
 });
 
 test('a stopped database: unavailable in every protocol, before and after the cached credentials expire', async () => {

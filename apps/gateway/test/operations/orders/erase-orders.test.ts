@@ -9,7 +9,7 @@ import { callJson, postOrder, readOrder } from '../../helpers/send-order.ts';
 const gateway = useGateway();
 afterAll(endProcesses);
 
-/** Runs `pnpm orders` on the running gateway's database. */
+/** Runs `orders` on the running gateway's database. */
 function orders(args: string[], SECRETS_KEY = testSecretsKeyText) {
   return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY });
 }

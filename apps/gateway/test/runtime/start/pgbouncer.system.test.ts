@@ -226,10 +226,10 @@ function commandNames(program: Command): string[] {
     commands.length === 0
       ? [name]
       : commands.flatMap((command) => namesOf({ name: `${name} ${command.name()}`, commands: command.commands }));
-  return namesOf({ name: program.name().replace('pnpm ', ''), commands: program.commands }).sort();
+  return namesOf({ name: program.name(), commands: program.commands }).sort();
 }
 
-/** Runs the commands of `pnpm merchant` and `pnpm checkout` in this process. The function returns their output. */
+/** Runs the commands of `merchant` and `checkout` in this process. The function returns their output. */
 function commandsOn(url: string) {
   const settings = {
     signingSecrets: createSigningSecrets([testSecretsKey]),

@@ -37,7 +37,7 @@ export interface LoadFlags {
 
 export function loadCommand(): Command {
   const command = createCommand(
-    'pnpm load',
+    'load',
     'Sends orders to a gateway at a given rate, measures the responses, and compares them with thresholds.',
   )
     .allowExcessArguments()

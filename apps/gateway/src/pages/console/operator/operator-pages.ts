@@ -71,7 +71,7 @@ async function refusedPaymentsPage({ listRefusals }: OperatorReads): Promise<Htm
     twoLines(refused.orderId, refused.clientId),
   ]);
   return html`<div class="card"><p>The latest ${pageLimit}, newest first. Checkout systems have to refund them.
-<code>pnpm orders refused</code> lists more.</p>
+<code>orders refused</code> lists more.</p>
 ${table(['Refused', 'Amount and reason', 'Payment and checkout system', 'Order and merchant'], rows, 'No payment was refused.')}
 </div>`;
 }

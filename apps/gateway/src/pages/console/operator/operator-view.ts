@@ -82,7 +82,7 @@ function redirect(cookie: string): PageResponse {
 function refusal(status: number, title: string): PageResponse {
   return {
     status,
-    page: pageWithoutHeader('en', title, html`<p>To get a new link, run <code>pnpm operator console</code>.</p>`),
+    page: pageWithoutHeader('en', title, html`<p>To get a new link, run <code>operator console</code>.</p>`),
   };
 }
 
