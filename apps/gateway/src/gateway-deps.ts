@@ -17,6 +17,8 @@ export interface Demo extends Credentials {
 /** The dependencies of the servers on both ports. */
 export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly readBody: ReadBody;
+  /** A connection whose client reads nothing of an HTTP/1.1 response for this long is closed. */
+  readonly responseTakenTimeoutMs: number;
   /** The template for the address of the payment page's Pay button; absent: the page has no button. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** How the Pay button opens the address: `get` is a link, `post` a form. */

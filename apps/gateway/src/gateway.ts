@@ -29,6 +29,7 @@ import {
   http2Limits,
   readinessCheckTimeoutMs,
   rejectionLimits,
+  responseTakenTimeoutMs,
   unauthenticatedLimits,
   webhookLimits,
 } from './limits.ts';
@@ -149,6 +150,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     pageWatch,
     logger,
     callTimeoutMs: callTimeoutMs * patience,
+    responseTakenTimeoutMs: responseTakenTimeoutMs * patience,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler),
     callLog: createCallLog(logger),

@@ -6,7 +6,6 @@ import { readJsonBody } from '../calls/body/json-body.ts';
 import type { Members, Operation, Success } from '../calls/operation.ts';
 import type { Serving } from '../calls/receive.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { responseTakenTimeoutMs } from '../limits.ts';
 import { isJsonInUtf8, isUncompressed, sendFailure, startReading } from './requests.ts';
 
 /** Adds the routes of the JSON API, as the `google.api.http` rules of the contract declare them. */
@@ -47,7 +46,7 @@ export function operationRoutes(
             if (!members.ok) return members;
             call.hasJsonBody = hasBody;
             const waitMs = call.waitMs();
-            if (waitMs > 0) request.raw.socket.setTimeout(waitMs + responseTakenTimeoutMs);
+            if (waitMs > 0) request.raw.socket.setTimeout(waitMs + deps.responseTakenTimeoutMs);
             return hasPathParameters ? success({ ...members.value, ...Object(request.params) }) : members;
           },
           respond({ body, outcome, preferenceApplied }) {

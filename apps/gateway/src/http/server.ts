@@ -70,7 +70,7 @@ export function createHttpServer(
     routerOptions: { maxParamLength: limits.pathParameterMax },
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
-    connectionTimeout: limits.responseTakenTimeoutMs,
+    connectionTimeout: deps.responseTakenTimeoutMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     http: serverOptions,

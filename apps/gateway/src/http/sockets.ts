@@ -81,7 +81,7 @@ export function watchConnections(
   server.prependListener('request', (request, response) => {
     const { socket } = request;
     if (isClosing) response.setHeader('connection', 'close');
-    if (!pending.has(socket)) socket.setTimeout(limits.responseTakenTimeoutMs);
+    if (!pending.has(socket)) socket.setTimeout(deps.responseTakenTimeoutMs);
     const requests = pending.get(socket) ?? [];
     pending.set(socket, requests);
     const pendingRequest: PendingRequest = { request, response, endUse() {} };

@@ -10,7 +10,13 @@ import { createCallLog } from '../../src/calls/call-record.ts';
 import type { Caller } from '../../src/calls/operation.ts';
 import { createUnauthenticatedCalls } from '../../src/calls/unauthenticated-calls.ts';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
-import { admissionLimits, bodyBytesOfAllMax, callTimeoutMs, unauthenticatedLimits } from '../../src/limits.ts';
+import {
+  admissionLimits,
+  bodyBytesOfAllMax,
+  callTimeoutMs,
+  responseTakenTimeoutMs,
+  unauthenticatedLimits,
+} from '../../src/limits.ts';
 import { createCheckLogo } from '../../src/operations/logos/check-logo.ts';
 import { createReadiness } from '../../src/runtime/start/readiness.ts';
 import { createEventWatch } from '../../src/watches/event-watch.ts';
@@ -76,6 +82,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     readiness: createReadiness({ check: async () => ({ clockOffsetMs: 0 }), logger }),
     logger,
     callTimeoutMs: callTimeoutMs * testPatience,
+    responseTakenTimeoutMs: responseTakenTimeoutMs * testPatience,
     recordCall: () => {},
     callLog: createCallLog(logger),
   };

@@ -57,6 +57,7 @@ test.concurrent('pipelined requests get responses, but a client that pipelines t
 });
 
 test.concurrent('a client that sends requests but does not read responses is disconnected', async () => {
+  const gateway = await runGateway({ patience: 1 });
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});
   const cutOff = new Promise<void>((resolve) => socket.once('close', () => resolve()));

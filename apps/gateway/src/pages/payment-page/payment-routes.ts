@@ -12,7 +12,6 @@ import type { GatewayDeps } from '../../gateway-deps.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../../http/problem.ts';
 import { isForm, isFromAnotherSite, parameterOf, sendFailure, startReading } from '../../http/requests.ts';
-import { responseTakenTimeoutMs } from '../../limits.ts';
 import { returnLink } from '../../operations/payments.ts';
 import { findPaymentLink, linkNotFound } from '../../operations/stored-orders.ts';
 import { pageVersion } from '../../watches/page-watch.ts';
@@ -138,7 +137,7 @@ export function unroutablePaymentPage(deps: GatewayDeps) {
 async function linkUnlessCurrent(
   request: FastifyRequest,
   link: LinkedOrder,
-  { pageWatch, now }: GatewayDeps,
+  { pageWatch, now, responseTakenTimeoutMs }: GatewayDeps,
 ): Promise<LinkedOrder | undefined> {
   const { call, headers, raw, releaseSlot } = request;
   if (headers['if-none-match'] !== pageVersion(link)) return link;
