@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { glob, readFile } from 'node:fs/promises';
+import { glob, readdir, readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type ClientOptions, createClient, GatewayError } from '@order-gateway/client';
@@ -95,6 +95,7 @@ describe('GET /openapi.json', () => {
     const { paths, tags } = openApi('https://pay.example.com');
     const summaries = Object.values(paths).flatMap((path) => Object.values(path).map(({ summary }) => summary));
     for (const summary of summaries) expect(summary).toMatch(/^[A-Z][a-z]*[^s] (?!.*\.$)/);
+    expect(summaries).toEqual([...new Set(summaries)]);
     expect(tags.map(({ description }) => description).join()).not.toMatch(/metadata/);
   });
 
@@ -302,7 +303,7 @@ describe.each(Object.keys(guides))('GET /docs/%s', (name) => {
     expect(text).toMatch(/<h1 id="[a-z-]+">/);
     expect(text).not.toMatch(/<script|<link|<img|\ssrc=|undefined|\[object|\.md"/);
     for (const link of linksIn(text)) {
-      if (link.startsWith('https://www.')) continue;
+      if (link.startsWith('https://') && !link.startsWith(gateway.baseUrl)) continue;
       const [path = '', hash] = link.replace(gateway.baseUrl, '').split('#');
       const target = path === '' ? text : (await get(path)).text;
       if (hash !== undefined) expect(target, link).toContain(`id="${hash}"`);
@@ -320,6 +321,22 @@ test('GET /docs/errors has an anchor for every code, and the `type` of problem d
 
 test('GET /docs/operations gets 404, because pages for operators are not served', async () => {
   expect((await fetch(`${gateway.url}/docs/operations`)).status).toBe(404);
+});
+
+test('the guides link to the SDK and to the example programs, which the gateway serves', async () => {
+  const { text: events } = await get('/docs/events');
+  expect(linksIn(events)).toEqual(
+    expect.arrayContaining([`${gateway.baseUrl}/docs/node-sdk#webhooks`, `${gateway.baseUrl}/docs/examples`]),
+  );
+  const { text: examples } = await get('/docs/examples');
+  const folder = new URL('../../../../docs/examples/', import.meta.url);
+  const programs = (await readdir(folder)).filter((name) => !name.endsWith('.md'));
+  for (const name of programs) {
+    expect(linksIn(examples)).toContain(`${gateway.baseUrl}/docs/examples/${name}`);
+    const { response, text } = await get(`/docs/examples/${name}`);
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(text).toBe(await readFile(new URL(name, folder), 'utf8'));
+  }
 });
 
 describe('compression', () => {

@@ -7,22 +7,28 @@ import { html, raw } from 'hono/html';
 import { Marked } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
 
-const docs = new URL('../../../../../docs/', import.meta.url);
+const root = new URL('../../../../../', import.meta.url);
 
-/** The pages of `docs` for merchants, by file name. The pages for operators and checkout systems are not served. */
+/** The folder of the example programs. */
+export const examples = new URL('docs/examples/', root);
+
+/**
+ * The documents for merchants, by the last part of their path: file, title and summary. The pages for operators and
+ * checkout systems are not served.
+ */
 export const guides = {
-  'creating-orders': ['Orders', 'Fields, amounts, retries, lookup and lists'],
-  'go-live': ['Going live', 'From test orders to your first real order'],
-  'order-states': ['Order states', 'Payment, cancellation and expiry'],
-  events: ['Events and webhooks', 'Learn what happens to your orders'],
-  'payment-page': ['The payment page', 'What the customer sees, and the return to the shop'],
-  checksum: ['The order checksum', 'Prove that an order is yours and unchanged'],
-  errors: ['Errors', 'Every code and what to do about it'],
+  'creating-orders': ['docs/creating-orders.md', 'Orders', 'Fields, amounts, retries, lookup and lists'],
+  'go-live': ['docs/go-live.md', 'Going live', 'From test orders to your first real order'],
+  'order-states': ['docs/order-states.md', 'Order states', 'Payment, cancellation and expiry'],
+  events: ['docs/events.md', 'Events and webhooks', 'Learn what happens to your orders'],
+  'payment-page': ['docs/payment-page.md', 'The payment page', 'What the customer sees, and the return to the shop'],
+  checksum: ['docs/checksum.md', 'The order checksum', 'Prove that an order is yours and unchanged'],
+  errors: ['docs/errors.md', 'Errors', 'Every code and what to do about it'],
+  'node-sdk': ['packages/client/README.md', 'Node.js SDK', 'Orders, webhooks and returns in a few lines'],
+  examples: ['docs/examples/README.md', 'Examples', 'Programs in several languages'],
 } as const;
 
 export type Guide = keyof typeof guides;
-
-const isGuide = (name: string): name is Guide => Object.hasOwn(guides, name);
 
 /** The machine-readable forms of the contract, by path. */
 const contracts = {
@@ -35,7 +41,7 @@ export function contents(baseUrl: string): Html {
   const card = (path: string, [title, text]: readonly [string, string]) =>
     html`<li><a href="${baseUrl}${path}">${title}</a><p>${text}</p></li>`;
   return html`<ul class="cards">
-${Object.entries(guides).map(([name, texts]) => card(`/docs/${name}`, texts))}
+${Object.entries(guides).map(([name, [, ...texts]]) => card(`/docs/${name}`, texts))}
 ${Object.entries(contracts).map(([path, texts]) => card(path, texts))}
 </ul>`;
 }
@@ -64,19 +70,20 @@ function errorList(): string {
 
 /** Renders the Markdown of a guide as a page without scripts. */
 export async function guidePage(name: Guide, baseUrl: string): Promise<string> {
-  const markdown = await readFile(new URL(`${name}.md`, docs), 'utf8');
-  const body = html`${raw(await markdownTo(baseUrl).parse(markdown.replace(errorListLine, errorList)))}`;
+  const [path, title] = guides[name];
+  const file = new URL(path, root);
+  const markdown = await readFile(file, 'utf8');
+  const body = html`${raw(await markdownTo(baseUrl, file).parse(markdown.replace(errorListLine, errorList)))}`;
   const header = siteBar(baseUrl, `/docs/${name}`);
-  const [title] = guides[name];
   return htmlPage({ language: 'en', title: `${title} | Order gateway`, styles: [siteStyle, guideStyle], header, body });
 }
 
-function markdownTo(baseUrl: string): Marked {
+function markdownTo(baseUrl: string, file: URL): Marked {
   return new Marked(gfmHeadingId(), {
     renderer: {
       link({ href, tokens }) {
         const text = this.parser.parseInline(tokens);
-        const target = servedLink(href, baseUrl);
+        const target = servedLink(href, file, baseUrl);
         return target === undefined ? text : html`<a href="${target}">${raw(text)}</a>`.toString();
       },
       code: ({ text }) => codeBlock(text).toString(),
@@ -86,13 +93,16 @@ function markdownTo(baseUrl: string): Marked {
 }
 
 /**
- * Returns the target of a link in a guide: an external link or an anchor as it is, the address on this server of a file
- * that is served, and `undefined` for any other file.
+ * Returns the target of a link in the guide of a file: an external link or an anchor as it is, the address on this
+ * server of a file that is served, and `undefined` for any other file.
  */
-function servedLink(href: string, baseUrl: string): string | undefined {
+function servedLink(href: string, guide: URL, baseUrl: string): string | undefined {
   if (/^(https?:|#)/.test(href)) return href;
   // The API reference shows what the .proto files contain.
   if (href.endsWith('.proto')) return `${baseUrl}/docs`;
-  const [, name = '', hash = ''] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
-  return isGuide(name) ? `${baseUrl}/docs/${name}${hash}` : undefined;
+  const { hash, pathname } = new URL(href, guide);
+  const path = pathname.slice(root.pathname.length);
+  const [name] = Object.entries(guides).find(([, [file]]) => file === path) ?? [];
+  if (name !== undefined) return `${baseUrl}/docs/${name}${hash}`;
+  return path.startsWith('docs/examples/') ? `${baseUrl}/${path}` : undefined;
 }

@@ -163,7 +163,8 @@ function tagOf(serviceName: string): string {
 /** Returns the operation for a method with a JSON route. The first paragraph of the method's comment is the summary. */
 function operationOf(method: DescMethodUnary, path: string, baseUrl: string): Operation {
   const { hasBody, otherPaths = [] } = jsonRouteOf(method) ?? { hasBody: false };
-  const operationId = otherPaths.includes(path) ? `${method.localName}ByQuery` : method.localName;
+  const isByQuery = otherPaths.includes(path);
+  const operationId = isByQuery ? `${method.localName}ByQuery` : method.localName;
   const [summary = '', ...description] = (comments[`${method.parent.typeName}.${method.name}`] ?? '').split('\n\n');
   const { request, response } = examplesOf(baseUrl)[method.name] ?? {};
   const isInPath = ({ name }: DescField) => path.includes(`{${name}}`);
@@ -172,7 +173,7 @@ function operationOf(method: DescMethodUnary, path: string, baseUrl: string): Op
   return {
     operationId,
     tags: [tagOf(method.parent.name)],
-    summary: summary.replace(/\.$/, ''),
+    summary: summary.replace(/\.$/, isByQuery ? ' by any of its ids' : ''),
     description: description.join('\n\n'),
     security: [{ clientId: [], clientSecret: [] }],
     parameters: [

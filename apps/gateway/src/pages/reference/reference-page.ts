@@ -17,6 +17,8 @@ const settings = {
   mcp: { disabled: true },
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
   persistAuth: false,
+  // These are languages of the code samples. The one client library is the SDK, which is among them.
+  localization: { translations: { clientLibraries: { heading: 'Code samples' } } },
   // Keeps the order of the API contract.
   orderSchemaPropertiesBy: 'preserve',
   orderRequiredPropertiesFirst: false,

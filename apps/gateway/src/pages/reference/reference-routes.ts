@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { eventTypes } from '@order-gateway/domain/events';
@@ -10,7 +12,7 @@ import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
 import { sendFailure } from '../../http/requests.ts';
 import { isLoopbackAddress, isLoopbackUrl } from '../../runtime/network/ip-address.ts';
 import { eventSchemaPath, eventSchemas } from './event-schemas.ts';
-import { type Guide, guidePage, guides } from './guides.ts';
+import { examples, type Guide, guidePage, guides } from './guides.ts';
 import { openApi } from './openapi.ts';
 import { publicFile, servePublicFile } from './public-files.ts';
 import { landingPage, referencePage, referenceScript } from './reference-page.ts';
@@ -32,9 +34,9 @@ const html = 'text/html; charset=utf-8';
 const protoFolder = fileURLToPath(new URL('../../../../../proto', import.meta.url));
 
 /**
- * Adds the landing page, `GET /openapi.json`, the reference at `/docs` (generated from that file), the guides below
- * `/docs`, the gRPC contract as an archive, and the JSON Schema of each event. The `type` of every problem document
- * links to `/docs/errors`. No page loads anything from another site.
+ * Adds the landing page, `GET /openapi.json`, the reference at `/docs` (generated from that file), the guides and the
+ * example programs below `/docs`, the gRPC contract as an archive, and the JSON Schema of each event. The `type` of
+ * every problem document links to `/docs/errors`. No page loads anything from another site.
  */
 export function referenceRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const { baseUrl, demo } = deps;
@@ -45,6 +47,8 @@ export function referenceRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   serve('/', html, () => landingPage(baseUrl()));
   serve('/openapi.json', 'application/json', () => `${JSON.stringify(openApi(baseUrl()), null, 2)}\n`);
   for (const name of Object.keys(guides) as Guide[]) serve(`/docs/${name}`, html, () => guidePage(name, baseUrl()));
+  for (const file of readdirSync(examples).filter((name) => !name.endsWith('.md')))
+    serve(`/docs/examples/${file}`, 'text/plain; charset=utf-8', () => readFile(new URL(file, examples)));
   serve('/docs/proto.tar', 'application/x-tar', () =>
     buffer(packTar([{ type: 'directory', source: protoFolder, target: 'proto' }])),
   );

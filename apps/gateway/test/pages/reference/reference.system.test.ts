@@ -17,6 +17,8 @@ await describePages('GET /docs', (pages) => {
         await page.getByRole('link', { name }).first().waitFor();
       await page.getByRole('heading', { name: 'Create an order' }).first().waitFor();
       await page.getByText('curl').first().waitFor();
+      await page.getByText('Code samples', { exact: true }).first().waitFor();
+      expect(await page.getByText('Client Libraries').count()).toBe(0);
     });
     expectSameOrigin(loaded);
     expect(loaded).toContain(`${gateway.baseUrl}/docs/reference.js`);

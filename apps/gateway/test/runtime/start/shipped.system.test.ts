@@ -12,6 +12,7 @@ import manifest from '../../../../../package.json' with { type: 'json' };
 import { pnpm } from '../../../../../tools/pnpm.ts';
 import { missing, mustSkip } from '../../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../../tools/test-resources.ts';
+import { guides } from '../../../src/pages/reference/guides.ts';
 import { endLater, endProcesses, runProgram, stopGracefully } from '../../helpers/gateway-process.ts';
 
 // Tests the image, compose.yaml, the Kubernetes manifests and the systemd unit, as far as that is possible without a
@@ -105,6 +106,12 @@ test('the image has only production dependencies, and its programs migrate, serv
   } finally {
     await drop();
   }
+});
+
+test('the image contains the guides that the gateway serves, and the example programs', async () => {
+  const patterns = (await read('.dockerignore')).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const served = [...Object.values(guides).map(([file]) => file), 'docs/examples/create-order.sh'];
+  expect(served.filter((file) => !isShipped(file, patterns))).toEqual([]);
 });
 
 test('the Containerfile is valid, and uses the versions and the start command of the working tree', async () => {
