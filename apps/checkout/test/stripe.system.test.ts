@@ -1,11 +1,17 @@
+import { createEncryption } from '@order-gateway/runtime/encryption';
+import { Command } from 'commander';
 import { eq } from 'drizzle-orm';
 import pino from 'pino';
 import { expect, test } from 'vitest';
 import { openCheckout } from '../src/checkout.ts';
-import { attempts, calls } from '../src/store/schema.ts';
+import { addCheckCommand } from '../src/cli/check.ts';
+import { openGateway } from '../src/gateway/gateway.ts';
+import { accountReader } from '../src/providers/accounts.ts';
+import { createProviders } from '../src/providers/all.ts';
+import { attempts, calls, connections } from '../src/store/schema.ts';
 import { newId } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
-import { useWorld } from './helpers/world.ts';
+import { testSecretsKey, useWorld } from './helpers/world.ts';
 
 const stripe = createStripeStandIn();
 const world = useWorld('live', stripe.send);
@@ -250,4 +256,71 @@ test('an attempt whose process ended after a change is due, even if it was not b
   if (leased === undefined) throw new Error('another process has the lease');
   await store.run((db) => db.update(attempts).set({ dueAt: null }).where(eq(attempts.attemptId, attemptId)));
   expect(await store.change(leased, { state: 'ENDING' })).toMatchObject({ dueAt: expect.any(Date) });
+});
+
+/** Runs `payments check`. Returns what it prints. */
+async function check(): Promise<string> {
+  const lines: string[] = [];
+  const { clientId, clientSecret } = world.options.credentials;
+  const gateway = openGateway(world.options.gatewayGrpcUrl, { clientId, clientSecret });
+  const providers = createProviders(world.store, { baseUrl: () => world.baseUrl, send: stripe.send });
+  const accountOf = accountReader(world.store, createEncryption<string>([testSecretsKey]));
+  const program = new Command();
+  addCheckCommand(
+    program,
+    (work) => work({ store: world.store, gateway, providers, accountOf }),
+    (line) => void lines.push(line),
+  );
+  await program.parseAsync(['check', '--json'], { from: 'user' }).catch((error: unknown) => lines.push(`${error}`));
+  return lines.join('\n');
+}
+
+const changeAttempt = (attemptId: string, change: Partial<typeof attempts.$inferInsert>) =>
+  world.store.run((db) => db.update(attempts).set(change).where(eq(attempts.attemptId, attemptId)));
+
+test('payments check lists every payment on which provider, checkout and gateway differ, and nothing else', async () => {
+  const recorded = async (orderId: string) => {
+    const paid = await pay(orderId);
+    const intent = stripe.pay(paid.sessionId);
+    await world.advance(paid.attemptId);
+    return { ...paid, intent };
+  };
+  await recorded('agrees');
+  expect(await check()).toBe('');
+  const changedAt = new Date(Date.now() - 3_600_000);
+  const faults: Readonly<Record<string, (paid: Awaited<ReturnType<typeof recorded>>) => unknown>> = {
+    not_recorded: ({ attemptId }) => changeAttempt(attemptId, { state: 'ENDED', dueAt: null, changedAt }),
+    amount_differs: ({ intent }) => Object.assign(intent, { amount_received: 1 }),
+    not_captured: ({ intent }) => Object.assign(intent, { status: 'canceled' }),
+    missing_at_provider: ({ sessionId }) => stripe.sessions.delete(sessionId),
+    unknown_attempt: ({ attemptId }) =>
+      world.store.run((db) => db.delete(attempts).where(eq(attempts.attemptId, attemptId))),
+    not_paid_at_gateway: async ({ attemptId }) =>
+      changeAttempt(attemptId, { orderToken: await world.createOrder('not-paid') }),
+  };
+  const expected = [];
+  for (const [difference, plant] of Object.entries(faults)) {
+    const paid = await recorded(difference);
+    await plant(paid);
+    expected.push([difference, paid.attemptId]);
+  }
+  const lines = (await check()).split('\n');
+  expect(lines.pop()).toContain('6 payments differ.');
+  const found = lines.map((line) => JSON.parse(line)).map(({ difference, attempt_id: id }) => [difference, id]);
+  expect(found.toSorted()).toEqual(expected.toSorted());
+});
+
+test('the daily comparison records money that was found too late for every look', async () => {
+  const { attemptId, sessionId, connectionId } = await pay('found-by-comparison');
+  const { amount } = stripe.pay(sessionId);
+  Object.assign(intentOf(sessionId) ?? {}, { status: 'succeeded', amount_received: amount });
+  const changedAt = new Date(Date.now() - 3_600_000);
+  await changeAttempt(attemptId, { state: 'ENDED', dueAt: null, changedAt });
+  await world.store.run((db) =>
+    db
+      .update(connections)
+      .set({ comparedAt: new Date(Date.now() - 25 * 3_600_000) })
+      .where(eq(connections.connectionId, connectionId)),
+  );
+  await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });

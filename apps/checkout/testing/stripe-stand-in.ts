@@ -91,6 +91,14 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
       sessions.set(id, session);
       return { ...samples['checkout.session'], ...session };
     },
+    'GET /v1/checkout/sessions'(_id, { starting_after: after }) {
+      const listed = [...sessions.values()].toReversed();
+      const start = listed.findIndex(({ id }) => id === after) + 1;
+      const data = listed
+        .slice(start, start + pageLength)
+        .map((session) => ({ ...samples['checkout.session'], ...session }));
+      return { object: 'list', has_more: start + pageLength < listed.length, data };
+    },
     'GET /v1/checkout/sessions/{session}': (id) => ({ ...samples['checkout.session'], ...found(sessions.get(id)) }),
     'POST /v1/checkout/sessions/{session}/expire'(id) {
       const session = found(sessions.get(id));

@@ -1,4 +1,6 @@
+import type { Connection } from '../store/store.ts';
 import type { Advance, AdvanceDeps } from './advance.ts';
+import { comparePayments } from './compare.ts';
 
 /** How often due attempts are looked for, and how many are continued at once. */
 const sweepEveryMs = 1_000;
@@ -10,17 +12,16 @@ const overlapMs = 3_600_000;
 /** How many ids of a list are looked for at once: a statement has at most 65,535 parameters. */
 const idsAtOnce = 500;
 
+/** How far the daily comparison of payments goes back. */
+const comparedMs = 180 * 86_400_000;
+
 /**
  * Continues due attempts, and those that the providers' lists mention, until it is stopped. Without any webhook, every
  * payment is recorded within about a minute.
  */
-export function startSweep({
-  store,
-  providers,
-  accountOf,
-  advance,
-  logger,
-}: AdvanceDeps & { readonly advance: Advance }) {
+export function startSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
+  const { store, gateway, providers, accountOf, advance, logger } = deps;
+  let comparing: Promise<void> = Promise.resolve();
   let running: Promise<void> = Promise.resolve();
   const readList = async ({ connectionId, listedUntil }: { connectionId: string; listedUntil: Date }) => {
     try {
@@ -42,8 +43,32 @@ export function startSweep({
       await store.resetListing(connectionId, listedUntil);
     }
   };
+  /** Compares all payments of a connection of the last months, and continues those that were not recorded. */
+  const compare = async (connection: Pick<Connection, 'connectionId' | 'provider'>) => {
+    const since = new Date(Date.now() - comparedMs);
+    for await (const { attemptId, ...found } of comparePayments(deps, connection, since, () => isStopped)) {
+      logger.error(
+        { attempt_id: attemptId, payment_id: found.paymentId, difference: found.difference },
+        'a payment differs',
+      );
+      if (found.difference === 'not_recorded') await advance(attemptId);
+      const attempt = found.difference === 'not_paid_at_gateway' ? await store.find(attemptId) : undefined;
+      // A gateway that was restored from a backup may have lost the payment.
+      if (attempt !== undefined) await gateway.record(attempt);
+    }
+  };
   const sweep = async () => {
     try {
+      const comparison = await store.takeComparison();
+      if (comparison !== undefined)
+        comparing = comparing
+          .then(() => compare(comparison))
+          .catch((err: unknown) => {
+            logger.warn(
+              { err, connection_id: comparison.connectionId },
+              'the payments of a provider could not be compared',
+            );
+          });
       await Promise.all((await store.takeListings()).map(readList));
       const due = await store.due(atOnce);
       await Promise.all(due.map(({ attemptId }) => advance(attemptId)));
@@ -68,6 +93,7 @@ export function startSweep({
       isStopped = true;
       clearTimeout(timer);
       await running;
+      await comparing;
     },
   };
 }

@@ -9,9 +9,11 @@ import { messageOf, run, StartError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { type Config, credentialsOf, readConfig } from '../config.ts';
 import { openGateway } from '../gateway/gateway.ts';
+import { accountReader } from '../providers/accounts.ts';
 import { createProviders, offeringsOf } from '../providers/all.ts';
 import { openDatabase } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { addCheckCommand, type WithCheck } from './check.ts';
 import { paymentsCommands, type ReadSecrets, type WithPayments } from './commands.ts';
 import { addStatementCommands, type WithImport } from './statement.ts';
 
@@ -39,6 +41,14 @@ const withPayments: WithPayments = (work) =>
 const withImport: WithImport = (work) =>
   withStore((store, config) => work({ store, gateway: openGateway(config.gatewayGrpcUrl, credentialsOf(config)) }));
 
+const withCheck: WithCheck = (work) =>
+  withStore(async (store, config) => {
+    const keys = await findSecretsKeys(config);
+    const accountOf = accountReader(store, keys && createEncryption<string>(keys));
+    const providers = createProviders(store, { baseUrl: () => config.baseUrl ?? '' });
+    await work({ store, gateway: openGateway(config.gatewayGrpcUrl, credentialsOf(config)), providers, accountOf });
+  });
+
 const readSecrets: ReadSecrets = async (names, file) => {
   if (file !== undefined) return linesOf(await readFile(file, 'utf8'));
   if (!process.stdin.isTTY) return linesOf(await text(process.stdin));
@@ -61,4 +71,5 @@ const actor = `${userInfo().username}@${hostname()}`;
 /** `payments`. */
 export const program = paymentsCommands(withPayments, { print, readSecrets, actor });
 addStatementCommands(program, withImport, { print, actor });
+addCheckCommand(program, withCheck, print);
 if (import.meta.main) await run(() => program.parseAsync());

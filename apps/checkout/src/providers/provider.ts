@@ -90,6 +90,8 @@ export interface Provider extends Offering {
   verify?(account: Account, headers: Readonly<Record<string, unknown>>, body: string): readonly string[] | undefined;
   /** Lists the ids of attempts or sessions that changed since a time. */
   recent?(account: Account, since: Date): AsyncIterable<string>;
+  /** Lists what the provider says about all attempts that started since a time. */
+  history?(account: Account, since: Date): AsyncIterable<{ readonly attemptId: string; readonly seen: Seen }>;
   /** Adds pages of the provider's own. `wake` continues an attempt at once. */
   routes?(app: FastifyInstance, wake: (attemptId: string) => Promise<unknown>): void;
 }

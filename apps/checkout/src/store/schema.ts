@@ -66,6 +66,8 @@ export const connections = checkout.table(
     disconnectedAt: timestamptz('disconnected_at'),
     /** Until when the provider's list of events was read. */
     listedUntil: timestamptz('listed_until').notNull().defaultNow(),
+    /** When all payments were last compared. */
+    comparedAt: timestamptz('compared_at').notNull().defaultNow(),
   },
   (table) => [
     uniqueIndex('connections_current').on(table.merchantId, table.provider).where(sql`${table.disconnectedAt} is null`),

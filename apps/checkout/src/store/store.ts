@@ -39,6 +39,8 @@ const keyHours = 23;
 /** How long a process may work on an attempt before another one takes over: longer than any call. */
 const leaseSeconds = 60;
 
+const pageLength = 500;
+
 /** Returns an identifier with 131 random bits. */
 export const newId = (prefix: string) => `${prefix}_${randomBase62(22, randomBytes)}`;
 
@@ -298,6 +300,45 @@ export function openStore({ url }: { readonly url: string }) {
     /** Returns to the time until which a list was read, because reading it failed. */
     resetListing: (connectionId: string, listedUntil: Date) =>
       run((db) => db.update(connections).set({ listedUntil }).where(eq(connections.connectionId, connectionId))),
+
+    /** Returns a connection whose payments were not compared for a day, and marks it; `undefined` if there is none. */
+    takeComparison: () =>
+      run(async (db) => {
+        const rows = await db.execute<{ connection_id: string; provider: string }>(sql`
+          update ${connections} set compared_at = now()
+          where connection_id = (
+            select connection_id from ${connections} where compared_at < now() - interval '1 day'
+            order by compared_at limit 1 for update skip locked
+          )
+          returning connection_id, provider`);
+        const [row] = rows;
+        return row && { connectionId: row.connection_id, provider: row.provider };
+      }),
+
+    /** Returns the recorded attempts of a connection since a time. */
+    async *recordedSince(connectionId: string, since: Date): AsyncGenerator<Attempt> {
+      let after = '';
+      for (;;) {
+        const page = await run((db) =>
+          db
+            .select()
+            .from(attempts)
+            .where(
+              and(
+                eq(attempts.connectionId, connectionId),
+                eq(attempts.state, 'RECORDED'),
+                gt(attempts.createdAt, since),
+                gt(attempts.attemptId, after),
+              ),
+            )
+            .orderBy(asc(attempts.attemptId))
+            .limit(pageLength),
+        );
+        yield* page;
+        if (page.length < pageLength) return;
+        after = page.at(-1)?.attemptId ?? after;
+      }
+    },
 
     /** Returns a connection, even if it was disconnected. */
     findConnection: (connectionId: string): Promise<Connection | undefined> =>

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
 import { type Account, type Provider, ProviderError, type Seen } from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
@@ -6,6 +7,10 @@ import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './cur
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 const timeoutMs = 20_000;
+
+/** The longest page of a list, and the pause after it. */
+const pageLength = 100;
+const pagePauseMs = 100;
 
 /** Stripe signs the time of a webhook. */
 const toleranceSeconds = 300;
@@ -147,10 +152,29 @@ export function createStripeProvider(
     },
     async *recent(account, since) {
       const created = { gte: Math.floor(since.getTime() / 1_000) };
-      const events = clientOf(account).events.list({ created, types: [...eventTypes], limit: 100 });
-      for await (const event of events) yield* idsOf(event);
+      const events = clientOf(account).events.list({ created, types: [...eventTypes], limit: pageLength });
+      for await (const event of paced(events)) yield* idsOf(event);
+    },
+    async *history(account, since) {
+      const created = { gte: Math.floor(since.getTime() / 1_000) };
+      const expand = ['data.payment_intent.latest_charge'];
+      const sessions = clientOf(account).checkout.sessions.list({ created, expand, limit: pageLength });
+      for await (const session of paced(sessions)) {
+        const attemptId = session.metadata?.attempt_id;
+        if (attemptId !== undefined) yield { attemptId, seen: seenOf(session) };
+      }
     },
   };
+}
+
+/** Reads a list with at most ten calls a second. */
+async function* paced<Item>(items: AsyncIterable<Item>): AsyncIterable<Item> {
+  let count = 0;
+  for await (const item of items) {
+    yield item;
+    count += 1;
+    if (count % pageLength === 0) await sleep(pagePauseMs);
+  }
 }
 
 const paymentIdOf = (request: object) => `${(request as { readonly paymentId: string }).paymentId}`;

@@ -1,0 +1,1 @@
+ALTER TABLE "checkout"."connections" ADD COLUMN "compared_at" timestamp (3) with time zone DEFAULT now() NOT NULL;

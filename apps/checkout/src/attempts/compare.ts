@@ -1,0 +1,89 @@
+import { OrderStatus } from '../gateway/gateway.ts';
+import type { Seen } from '../providers/provider.ts';
+import type { Attempt, Connection } from '../store/store.ts';
+import type { AdvanceDeps } from './advance.ts';
+
+/** A payment on which the provider, the checkout and the gateway do not agree. */
+export interface Difference {
+  readonly attemptId: string;
+  readonly orderId: string | undefined;
+  readonly paymentId: string | undefined;
+  /**
+   * `unknown_attempt`: the provider took money for an attempt that is not stored. `not_recorded`: it took money that is
+   * not recorded. `amount_differs`: it took another amount than the recorded one. `not_captured` and
+   * `missing_at_provider`: it does not have the money of a recorded payment. `not_paid_at_gateway`: the order of a
+   * recorded payment is not paid.
+   */
+  readonly difference:
+    | 'unknown_attempt'
+    | 'not_recorded'
+    | 'amount_differs'
+    | 'not_captured'
+    | 'missing_at_provider'
+    | 'not_paid_at_gateway';
+}
+
+/** An attempt that changed within this time may still be on its way. */
+const settledMs = 600_000;
+
+const atOnce = 100;
+
+/**
+ * Compares the payments of a connection since a time, both ways: those of the provider with the stored attempts, and
+ * the recorded ones with the provider and with the gateway. Changes nothing.
+ */
+export async function* comparePayments(
+  { store, gateway, providers, accountOf }: Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>,
+  { connectionId, provider }: Pick<Connection, 'connectionId' | 'provider'>,
+  since: Date,
+  isStopped: () => boolean = () => false,
+): AsyncGenerator<Difference> {
+  const history = providers.get(provider)?.history;
+  if (history === undefined) return;
+  const known = new Set<string>();
+  let listed: { readonly attemptId: string; readonly seen: Seen }[] = [];
+  const compareListed = async function* () {
+    const stored = await store.findNoticed(
+      connectionId,
+      listed.map(({ attemptId }) => attemptId),
+    );
+    const byId = new Map(stored.map((attempt) => [attempt.attemptId, attempt]));
+    for (const { attemptId, seen } of listed) {
+      known.add(attemptId);
+      const attempt = byId.get(attemptId);
+      const difference = differenceOf(attempt, seen);
+      const paymentId = 'paymentId' in seen ? seen.paymentId : (attempt?.paymentId ?? undefined);
+      if (difference !== undefined) yield { attemptId, orderId: attempt?.orderId, paymentId, difference };
+    }
+    listed = [];
+  };
+  // The provider's clock may differ.
+  const listedSince = new Date(since.getTime() - settledMs);
+  for await (const item of history(await accountOf(connectionId), listedSince)) {
+    if (isStopped()) return;
+    if (listed.push(item) >= atOnce) yield* compareListed();
+  }
+  yield* compareListed();
+  for await (const attempt of store.recordedSince(connectionId, since)) {
+    if (isStopped()) return;
+    const { attemptId, orderId, paymentId } = attempt;
+    const order = await gateway.resolve(attempt.orderToken);
+    const difference = !known.has(attemptId)
+      ? 'missing_at_provider'
+      : order !== undefined && order.orderStatus !== OrderStatus.PAID
+        ? 'not_paid_at_gateway'
+        : undefined;
+    if (difference !== undefined) yield { attemptId, orderId, paymentId: paymentId ?? undefined, difference };
+  }
+}
+
+function differenceOf(attempt: Attempt | undefined, seen: Seen): Difference['difference'] | undefined {
+  const isRecorded = attempt?.state === 'RECORDED';
+  if (seen.is !== 'captured') return isRecorded && seen.is !== 'refunded' ? 'not_captured' : undefined;
+  if (attempt === undefined) return 'unknown_attempt';
+  if (isRecorded)
+    return attempt.paidHundredths === seen.amount && attempt.paidCurrency === seen.currency
+      ? undefined
+      : 'amount_differs';
+  return Date.now() - attempt.changedAt.getTime() > settledMs ? 'not_recorded' : undefined;
+}

@@ -1,0 +1,50 @@
+import { startList } from '@order-gateway/runtime/output';
+import { StartError, UsageError } from '@order-gateway/runtime/process';
+import type { Command } from 'commander';
+import type { AdvanceDeps } from '../attempts/advance.ts';
+import { comparePayments } from '../attempts/compare.ts';
+
+/** What the comparison of payments needs. */
+type CheckDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
+
+/** Opens what the check needs for a command, and closes it afterwards. */
+export type WithCheck = (work: (deps: CheckDeps) => Promise<void>) => Promise<void>;
+
+const differencesHelp = `
+unknown_attempt: the provider took money for a payment that the checkout does
+not know. not_recorded: the provider took money, and the order is not paid by
+it. amount_differs: the recorded amount is another one. not_captured,
+missing_at_provider: the provider has no money of a recorded payment.
+not_paid_at_gateway: the order of a recorded payment is not paid.
+The checkout makes the same comparison each day, and repairs what it can.`;
+
+/** Adds the command that compares payments to `pnpm payments`. */
+export function addCheckCommand(program: Command, withCheck: WithCheck, print: (line: string) => void): void {
+  program
+    .command('check')
+    .description("Compares the providers' payments with the recorded ones, both ways. Changes nothing.")
+    .argument('[CLIENT_ID]', 'only those of this merchant')
+    .option('--days <N>', 'those of so many days, 1 to 180', parseDays, 7)
+    .option('--json', 'print JSON, one object per line')
+    .addHelpText('after', differencesHelp)
+    .action((merchantId: string | undefined, { days, json }: { days: number; json?: true }) =>
+      withCheck(async (deps) => {
+        const since = new Date(Date.now() - days * 86_400_000);
+        const { printRow, end } = startList({ DIFFERENCE: 19, PAYMENT: 30, ATTEMPT: 26, ORDER: 0 }, json, print);
+        let count = 0;
+        for (const connection of await deps.store.listConnections(merchantId))
+          for await (const found of comparePayments(deps, connection, since)) {
+            const { difference, paymentId = '', attemptId, orderId = '' } = found;
+            count += 1;
+            printRow(found, difference, paymentId, attemptId, orderId);
+          }
+        end('All payments agree.');
+        if (count > 0) throw new StartError(`${count} payments differ.`);
+      }),
+    );
+}
+
+function parseDays(text: string): number {
+  if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= 180) return Number(text);
+  throw new UsageError('--days must be a number from 1 to 180.');
+}
