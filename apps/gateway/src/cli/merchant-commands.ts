@@ -31,6 +31,7 @@ import {
   parseSecretNumber,
   timeForm,
 } from './arguments.ts';
+import { requireView } from './require-view.ts';
 import { baseUrlOf, type OpenAccounts, unknownAccount } from './with-database.ts';
 
 /** The options of commands that need no existing merchant, and can therefore be the first to run on a new database. */
@@ -328,9 +329,11 @@ function addConsoleCommand(program: Command, withAccounts: OpenAccounts, print: 
     .option('--json', jsonHelp)
     .action((clientId: string, { name, role, json }: { name: string; role: ConsoleRole; json?: true }) =>
       withAccounts(async (accounts, config) => {
+        const baseUrl = baseUrlOf(config);
+        await requireView(new URL(`${baseUrl}/console`), 'The console is off. Start the gateway with CONSOLE=on.');
         const token = await accounts.createConsoleLink(clientId, { name, role });
         if (token === undefined) throw new StartError(`${clientId} is not an enabled merchant.`);
-        const url = signInLink(baseUrlOf(config), token);
+        const url = signInLink(baseUrl, token);
         if (json) return print(JSON.stringify({ url, name, role, expires_in_seconds: consoleLimits.linkMs / 1_000 }));
         print(`${url}\nThe link signs ${name} in once, within ${minutes} minutes.`);
       }),

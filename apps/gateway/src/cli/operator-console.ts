@@ -5,6 +5,7 @@ import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { readConfig } from '../config.ts';
 import { createOperatorLink, operatorPath } from '../pages/console/operator/operator-access.ts';
 import { createProgram, jsonHelp } from './arguments.ts';
+import { requireView } from './require-view.ts';
 
 const minutes = consoleLimits.linkMs / 60_000;
 
@@ -21,10 +22,8 @@ program
     if (secretsKeys === undefined)
       throw new StartError("SECRETS_KEY is not set. Set it to the gateway's value, which signs the link.");
     const url = createOperatorLink(secretsKeys, config.adminPort);
-    // The gateway may not be reachable from here, but one that is must serve the view.
-    const response = await fetch(new URL(operatorPath, url), { redirect: 'manual' }).catch(() => undefined);
-    if (response?.status === 404)
-      throw new StartError("The operators' view is off. Start the gateway with OPERATOR_CONSOLE=on.");
+    const message = "The operators' view is off. Start the gateway with OPERATOR_CONSOLE=on.";
+    await requireView(new URL(operatorPath, url), message);
     if (json) return print(JSON.stringify({ url, expires_in_seconds: consoleLimits.linkMs / 1_000 }));
     print(`${url}\nThe link works once and expires after ${minutes} minutes.`);
     print("Open it on the gateway's machine or through a tunnel to its admin port.");

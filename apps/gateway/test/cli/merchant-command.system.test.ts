@@ -15,7 +15,7 @@ import { readConfig } from '../../src/config.ts';
 import type { OrderRecord } from '../../src/operations/orders.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
-import { useGateway } from '../helpers/running-gateway.ts';
+import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, credentialHeaders, orderMessage, postOrder, readOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
@@ -24,9 +24,17 @@ const gateway = useGateway();
 const merchant = (...args: string[]) => merchantOf(gateway.accounts, ...args);
 
 async function merchantOf(accounts: AccountAdmin, ...args: string[]): Promise<{ output: string; error: string }> {
+  return merchantWith({}, accounts, ...args);
+}
+
+async function merchantWith(
+  variables: NodeJS.ProcessEnv,
+  accounts: AccountAdmin,
+  ...args: string[]
+): Promise<{ output: string; error: string }> {
   let output = '';
   const program = merchantCommands(
-    (work) => work(accounts, readConfig({})),
+    (work) => work(accounts, readConfig(variables)),
     (line) => {
       output += `${line}\n`;
     },
@@ -64,6 +72,19 @@ async function statusWith(clientId: string, clientSecret: string, order = validO
 
 const recordOf = async (credentials: Credentials, orderId: string): Promise<OrderRecord> =>
   (await callJson({ url: gateway.url, credentials }, 'GET', `/order/${orderId}`)).body;
+
+test('merchant console prints no link if the gateway does not serve the console', async () => {
+  const { credentials } = await gateway.newMerchant();
+  const consoleAt = (url: string) =>
+    merchantWith({ BASE_URL: url }, gateway.accounts, 'console', credentials.clientId, '--name', 'Ada');
+  expect(await consoleAt(gateway.url)).toEqual({
+    output: '',
+    error: 'The console is off. Start the gateway with CONSOLE=on.',
+  });
+  const gatewayWithConsole = await runGateway({ hasConsole: true });
+  for (const url of [gatewayWithConsole.url, 'http://127.0.0.1:1'])
+    expect((await consoleAt(url)).output).toContain(`${url}/console/`);
+});
 
 test('merchant secret: up to five secrets work at the same time, and calls with a revoked one get 401', async () => {
   const created = JSON.parse((await runCommand('merchant', ['create', '--name', 'Shop', '--json'])).stdout);
