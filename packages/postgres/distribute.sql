@@ -8,6 +8,7 @@
 alter table orders drop constraint orders_merchant_id_accounts_id_fk;
 alter table order_metadata drop constraint order_metadata_merchant_id_accounts_id_fk;
 alter table refused_payments drop constraint refused_payments_merchant_id_accounts_id_fk;
+alter table pending_refunds drop constraint pending_refunds_merchant_id_accounts_id_fk;
 alter table events drop constraint events_merchant_id_accounts_id_fk;
 alter table event_feeds drop constraint event_feeds_merchant_id_accounts_id_fk;
 alter table webhook_endpoints drop constraint webhook_endpoints_merchant_id_accounts_id_fk;
@@ -16,6 +17,7 @@ alter table webhook_deliveries drop constraint webhook_deliveries_merchant_id_ac
 select create_distributed_table_concurrently('orders', 'merchant_id', shard_count => 32);
 select create_distributed_table_concurrently('order_metadata', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('refused_payments', 'merchant_id', colocate_with => 'orders');
+select create_distributed_table_concurrently('pending_refunds', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('events', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('event_feeds', 'merchant_id', colocate_with => 'orders');
 select create_distributed_table_concurrently('webhook_endpoints', 'merchant_id', colocate_with => 'orders');

@@ -6,16 +6,18 @@ begin
   if exists (select from pg_roles where rolname = 'order_gateway') then
     grant usage on schema public, drizzle to order_gateway;
     grant select on drizzle.__drizzle_migrations to order_gateway;
-    grant select on accounts, brands, client_secrets, orders, order_metadata, payments, refused_payments, events, event_feeds,
-      webhook_endpoints, webhook_deliveries to order_gateway;
+    grant select on accounts, brands, client_secrets, orders, order_metadata, payments, refused_payments, pending_refunds, events,
+      event_feeds, webhook_endpoints, webhook_deliveries to order_gateway;
     -- The update privilege is needed to move the sequence past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
-    grant insert on orders, order_metadata, payments, refused_payments, events, event_feeds, webhook_deliveries
+    grant insert on orders, order_metadata, payments, refused_payments, pending_refunds, events, event_feeds, webhook_deliveries
       to order_gateway;
     grant update (
       order_status, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at,
-      ended_attempts, refused_payments, order_expires_at
+      ended_attempts, refused_payments, reversals, order_expires_at
     ) on orders to order_gateway;
+    grant update (refunded_at) on refused_payments to order_gateway;
+    grant delete on pending_refunds to order_gateway;
     -- RETENTION_DAYS erases these fields.
     grant update (
       erased_digest, order_note, customer_name, customer_email, customer_phone, customer_address_line1,
@@ -47,7 +49,7 @@ begin
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on accounts, brands, refused_payments, events, event_feeds, webhook_deliveries, audit_log
+    grant select on accounts, brands, refused_payments, pending_refunds, events, event_feeds, webhook_deliveries, audit_log
       to order_gateway_reader;
     grant select (checkout_id, payment_id, merchant_id, order_id, paid_on) on payments to order_gateway_reader;
     grant select (id, account_id, created_at, ends_at) on client_secrets to order_gateway_reader;

@@ -14,6 +14,8 @@ import type {
   BrandChange,
   CreatedOrder,
   DeliveryFilter,
+  Dispute,
+  DisputeStatus,
   ErrorCode,
   EventType,
   FieldErrorCode,
@@ -21,11 +23,14 @@ import type {
   Mode,
   NewClientSecret,
   NewOrder,
+  NewRefund,
   NewWebhookEndpoint,
   Order,
   OrderFilter,
   OrderStatus,
   PingResult,
+  Refund,
+  RefundStatus,
   RefusalCode,
   RefusedPayment,
   ServiceType,
@@ -54,6 +59,9 @@ test('orders and brands have the members that the contract has as fields', () =>
   expectTypeOf<keyof NewOrder>().toEqualTypeOf<FieldsOf<orderService.CreateOrderRequest, 'order_checksum'>>();
   expectTypeOf<SnakeCase<keyof OrderFilter>>().toEqualTypeOf<FieldsOf<orderService.ListOrdersRequest, 'cursor'>>();
   expectTypeOf<keyof ManualPayment>().toEqualTypeOf<FieldsOf<orderService.RecordManualPaymentRequest, 'order'>>();
+  expectTypeOf<keyof NewRefund>().toEqualTypeOf<FieldsOf<orderService.CreateRefundRequest, 'order'>>();
+  expectTypeOf<keyof Refund>().toEqualTypeOf<FieldsOf<orders.Refund>>();
+  expectTypeOf<keyof Dispute>().toEqualTypeOf<FieldsOf<orders.Dispute>>();
   expectTypeOf<keyof Brand>().toEqualTypeOf<FieldsOf<brands.Brand>>();
   expectTypeOf<keyof BrandChange>().toEqualTypeOf<FieldsOf<brands.UpdateBrandRequest>>();
   expectTypeOf<RefusalCode>().toEqualTypeOf<domainOrders.RefusalCode>();
@@ -73,6 +81,8 @@ test('endpoints and secrets have the members that the contract has as fields', (
 
 test('statuses and service types have the values of the contract', () => {
   expectTypeOf<OrderStatus | 'ORDER_STATUS_UNSPECIFIED'>().toEqualTypeOf<keyof typeof orders.OrderStatus>();
+  expectTypeOf<RefundStatus | 'REFUND_STATUS_UNSPECIFIED'>().toEqualTypeOf<keyof typeof orders.RefundStatus>();
+  expectTypeOf<DisputeStatus | 'DISPUTE_STATUS_UNSPECIFIED'>().toEqualTypeOf<keyof typeof orders.DisputeStatus>();
   expectTypeOf<ServiceType | 'SERVICE_TYPE_UNSPECIFIED'>().toEqualTypeOf<keyof typeof orders.ServiceType>();
 });
 

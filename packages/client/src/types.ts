@@ -83,6 +83,59 @@ export interface Order extends CreatedOrder {
   readonly metadata?: Readonly<Record<string, string>>;
   /** `manual` if you recorded the payment yourself. A newer gateway may send other values. */
   readonly payment_method?: string;
+  /** The refunds of the payments, in the order of their last changes. Absent if there are none. */
+  readonly refunds?: readonly Refund[];
+  /** How much of the payment was given back by refunds that succeeded. Absent if nothing was. */
+  readonly refunded_amount?: number;
+  /** The disputes of the payments, in the order of their last changes. Absent if there are none. */
+  readonly disputes?: readonly Dispute[];
+}
+
+/** A refund to make. */
+export interface NewRefund {
+  /** Your identifier of the refund: 1 to 128 characters, unique within the order. Makes retries safe. */
+  readonly refund_id: string;
+  /** In units of the currency. Absent: all that can be refunded. */
+  readonly refund_amount?: number | undefined;
+  /** Your own note: up to 1,000 characters. */
+  readonly refund_note?: string | undefined;
+}
+
+/** `SUCCEEDED` can still become `FAILED` if the customer's bank returns the money. A newer gateway may add values. */
+export type RefundStatus = 'PENDING' | 'SUCCEEDED' | 'FAILED';
+
+/** Money that is given back to the customer. */
+export interface Refund {
+  /** Your identifier, or the provider's if the refund was made there. */
+  readonly refund_id: string;
+  readonly payment_id: string;
+  /** In units of the currency: at most 15 digits, which a number represents exactly. */
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: RefundStatus;
+  readonly reason?: string;
+  readonly refund_note?: string;
+  readonly provider_refund_id?: string;
+  readonly created_at: string;
+  /** When the status last changed. */
+  readonly updated_at: string;
+  readonly refunded_at?: string;
+}
+
+/** `INQUIRY` moves no money. The bank has the money of a dispute that is `OPEN` or `LOST`. */
+export type DisputeStatus = 'INQUIRY' | 'OPEN' | 'WON' | 'LOST';
+
+/** A payment that the customer disputes at the bank. */
+export interface Dispute {
+  readonly dispute_id: string;
+  readonly payment_id: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: DisputeStatus;
+  readonly reason?: string;
+  readonly created_at: string;
+  /** When the status last changed. */
+  readonly updated_at: string;
 }
 
 /** A payment that reached you outside any checkout system. Send either paid_at or paid_on. */
@@ -106,6 +159,8 @@ export interface RefusedPayment {
   readonly paid_at: string;
   readonly code: RefusalCode;
   readonly refused_at: string;
+  /** When the money was given back. Absent while it is owed. */
+  readonly refunded_at?: string;
 }
 
 /** Why a payment was refused. A newer gateway may send other codes. */
@@ -126,7 +181,15 @@ export interface OrderFilter {
 }
 
 /** The types of events. A newer gateway may add types, so ignore those that you don't know. */
-export type EventType = 'order.paid' | 'order.expired' | 'order.cancelled' | 'order.payment_refused';
+export type EventType =
+  | 'order.paid'
+  | 'order.expired'
+  | 'order.cancelled'
+  | 'order.payment_refused'
+  | 'order.refunded'
+  | 'order.refund_failed'
+  | 'order.disputed'
+  | 'order.dispute_closed';
 
 /**
  * A change of an order. The same event may arrive more than once, and events may arrive in any order, so compare `id`.
@@ -316,6 +379,10 @@ export type ErrorCode =
   | 'order_already_paid'
   | 'order_cancelled'
   | 'order_expired'
+  | 'order_not_paid'
+  | 'refund_exceeds_payment'
+  | 'refund_id_conflict'
+  | 'refunds_not_supported'
   | 'webhook_url_not_allowed'
   | 'too_many_endpoints'
   | 'webhook_endpoint_disabled'

@@ -132,6 +132,30 @@ export const errorCatalogue = {
     grpcStatus: 'INVALID_ARGUMENT',
     when: "The payment's amount or currency differs from the order's. The payment must be refunded.",
   },
+  order_not_paid: {
+    title: 'The order was never paid',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'Only the payment of a PAID order can be refunded.',
+  },
+  refund_exceeds_payment: {
+    title: 'The refund exceeds the payment',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'The amount exceeds what can be refunded: the payment less what has been refunded, is pending, or is held by a dispute. Or you have already requested 100 refunds of this order. Nothing was stored.',
+  },
+  refund_id_conflict: {
+    title: 'The refund_id is used by another refund',
+    httpStatus: 409,
+    grpcStatus: 'ALREADY_EXISTS',
+    when: 'The order already has a refund with this id and another amount. Nothing was stored. Use a new refund_id.',
+  },
+  refunds_not_supported: {
+    title: 'The payment cannot be refunded here',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'The checkout system that took the payment does not make refunds for this gateway. Refund the payment at the provider, or ask the operator.',
+  },
   webhook_url_not_allowed: {
     title: 'The webhook URL is not allowed',
     httpStatus: 400,

@@ -20,7 +20,9 @@ import {
   type OrderPosition,
   type OrderStore,
   type PaymentLookup,
+  type RefundPosition,
 } from '../src/orders/order-store.ts';
+import { pendingRefundsOf } from '../src/orders/reversals.ts';
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore, EventFeed {
@@ -52,6 +54,7 @@ export function createInMemoryOrderStore(
   nameOf: (merchantId: AccountId) => string = (merchantId) => `Merchant ${merchantId}`,
   now: () => number = Date.now,
   execute: ExecuteStatement = async (_, statement) => statement(),
+  makesRefunds: (checkoutId: AccountId) => boolean = () => true,
 ): InMemoryOrderStore {
   const ordersByMerchant = new Map<AccountId, Map<string, Order>>();
   const payments = new Map<string, { readonly order: Order } & Pick<OrderChange, 'paidOn' | 'note'>>();
@@ -182,7 +185,15 @@ export function createInMemoryOrderStore(
             ? await execute('find refused payment', () => stored(order)?.refusedPayments.find(isSame) ?? null)
             : null;
         const isKnown = isOfOrder ? hasPaid || refused !== null : paid !== undefined;
-        return { rows: [row], outcome: { ...linkOf(order), isKnown, storedPaidOn, storedNote, refused, nowMs } };
+        const details = {
+          isKnown,
+          storedPaidOn,
+          storedNote,
+          refused,
+          makesRefunds: makesRefunds(payment.checkoutId),
+          nowMs,
+        };
+        return { rows: [row], outcome: { ...linkOf(order), ...details } };
       }),
     change: ({ transition, order, paidOn, note }) =>
       execute('change', () => {
@@ -210,6 +221,24 @@ export function createInMemoryOrderStore(
         replaceWithEvent({ ...current, refusedPayments }, 'order.payment_refused', refusedAtMs);
         storePayment(payment, order, paidOn);
         return { kind: 'changed' };
+      }),
+    changeReversals: ({ order, events: changes }) =>
+      execute('change reversals', () => {
+        const current = stored(order);
+        if (current?.reversals.version !== order.reversals.version - 1) return { kind: 'conflict' };
+        replace({ ...current, reversals: order.reversals });
+        for (const { type, atMs } of changes) replaceWithEvent({ ...current, reversals: order.reversals }, type, atMs);
+        return { kind: 'changed' };
+      }),
+    listPendingRefunds: (checkoutId, { after = { createdAtMs: 0, serviceOrderId: 0 }, limit }) =>
+      execute('list refunds', () => {
+        const refunds = allOrders()
+          .flatMap(pendingRefundsOf)
+          .filter((refund) => refund.checkoutId === checkoutId)
+          .filter((refund) => compareOldest(after, refund) < 0)
+          .toSorted(compareOldest)
+          .map((refund) => ({ ...refund, merchantClientId: 'app_AAAAAAAAAAAAAAAAAAAAAAAA', mode: 'live' as const }));
+        return { kind: 'found', refunds: refunds.slice(0, limit) };
       }),
     startPayment: (order, attempt, leaseSeconds) =>
       execute('start payment', () => {
@@ -327,6 +356,10 @@ function countOf([key, orders]: readonly [string, readonly Order[]]): DayCount {
     refusedPayments: orders.reduce((sum, { refusedPayments }) => sum + refusedPayments.length, 0),
     paidHundredths: paid.reduce((sum, { fields }) => sum + fields.order_amount, 0n),
   };
+}
+
+function compareOldest(a: RefundPosition, b: RefundPosition): number {
+  return a.createdAtMs - b.createdAtMs || a.serviceOrderId - b.serviceOrderId;
 }
 
 /** Sorts orders newest first. */

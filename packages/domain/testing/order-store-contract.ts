@@ -6,6 +6,7 @@ import { describeLists } from './order-store-contract/lists.ts';
 import { describeLookups } from './order-store-contract/lookups.ts';
 import { type OpenedOrderStore, orderStoreSteps } from './order-store-contract/order-store-steps.ts';
 import { describePaymentAttempts } from './order-store-contract/payment-attempts.ts';
+import { describeRefunds } from './order-store-contract/refunds.ts';
 import { describeRefusedPayments } from './order-store-contract/refused-payments.ts';
 
 /** Defines the tests that every `OrderStore` must pass. */
@@ -22,6 +23,7 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
     describeLookups(steps);
     describeChanges(steps);
     describeRefusedPayments(steps);
+    describeRefunds(steps);
     describePaymentAttempts(steps);
     describeLists(steps);
     describeEvents(steps);

@@ -5,6 +5,7 @@ import { withExpiryStored } from './orders/reads/expired-orders.ts';
 import { openOrderCounts } from './orders/reads/order-counts.ts';
 import { openOrderLists } from './orders/reads/order-lists.ts';
 import { type OrderQueries, openOrderQueries } from './orders/reads/order-queries.ts';
+import { openRefundLists } from './orders/reads/refund-lists.ts';
 import { openOrderChanges } from './orders/writes/order-changes.ts';
 import { type CreationOptions, openCreations, openDistributedCreations } from './orders/writes/order-creations.ts';
 import { openSweeps, type Sweeps } from './orders/writes/sweeps.ts';
@@ -28,6 +29,7 @@ export function openOrderStore(database: CreationOptions): PostgresOrderStore {
   const queries = openOrderQueries(database, expireOrder);
   const lists = openOrderLists(database, expireOrder);
   const counts = openOrderCounts(database);
+  const refunds = openRefundLists(database);
   const feed = openEventFeed(database);
   return {
     ...queries,
@@ -35,11 +37,19 @@ export function openOrderStore(database: CreationOptions): PostgresOrderStore {
     ...sweeps,
     ...lists,
     ...counts,
+    ...refunds,
     ...feed,
     create: withExpiryStored(creations, expireOrder),
     oldestOrderMs: creations.oldestMs,
     async close() {
-      await Promise.all([creations.close(), queries.close(), lists.close(), counts.close(), feed.close()]);
+      await Promise.all([
+        creations.close(),
+        queries.close(),
+        lists.close(),
+        counts.close(),
+        refunds.close(),
+        feed.close(),
+      ]);
       await Promise.all([changes.close(), sweeps.close()]);
     },
   };

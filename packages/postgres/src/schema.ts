@@ -6,6 +6,7 @@ import {
   type OrderStatus,
   orderStatuses,
   type RefusalCode,
+  type Reversals,
   refusalCodes,
   serviceTypes,
 } from '@order-gateway/domain/orders';
@@ -68,6 +69,8 @@ export const accounts = pgTable('accounts', {
   lateDays: integer('late_days').notNull().default(lateDays.byDefault),
   /** Whether a checkout system gets the customer's data once it has claimed an order. */
   getsCustomerData: boolean('gets_customer_data').notNull().default(false),
+  /** Whether a checkout system makes the refunds of the payments that it reported. */
+  makesRefunds: boolean('makes_refunds').notNull().default(false),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
 });
 
@@ -239,6 +242,11 @@ export const orders = pgTable(
     refusedPayments: jsonb('refused_payments').$type<readonly RefusedPaymentJson[]>(),
     /** The merchant's own data; `null` if there is none, and after an erasure. */
     metadata: jsonb('metadata').$type<Metadata>(),
+    /**
+     * The refunds and disputes, so that a read needs no join, and a change needs one comparison; `null`: none
+     * (docs/decisions/091-refunds-are-stored-with-their-order.md).
+     */
+    reversals: jsonb('reversals').$type<ReversalsJson>(),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
@@ -296,6 +304,18 @@ export interface AttemptJson {
   readonly attempt_id: string;
 }
 
+/** A value whose amounts are text with two decimals, because JSON has no exact integers of their size. */
+type WithAmountText<Value> = Value extends bigint
+  ? string
+  : Value extends readonly (infer Item)[]
+    ? readonly WithAmountText<Item>[]
+    : Value extends object
+      ? { readonly [Key in keyof Value]: WithAmountText<Value[Key]> }
+      : Value;
+
+/** The refunds and disputes of an order as JSON. */
+export type ReversalsJson = WithAmountText<Reversals>;
+
 /** A row of {@link refusedPayments} as JSON. */
 export interface RefusedPaymentJson {
   readonly checkout_id: number | null;
@@ -325,6 +345,8 @@ export const refusedPayments = pgTable(
     paidAt: timestamptz('paid_at').notNull(),
     code: text('code', { enum: refusalCodes }).notNull(),
     refusedAt: timestamptz('refused_at').notNull(),
+    /** When the money was given back; `null` while it is owed. */
+    refundedAt: timestamptz('refunded_at'),
   },
   (table) => [
     // Each refused payment of an order has a different time.
@@ -336,7 +358,33 @@ export const refusedPayments = pgTable(
     index('refused_payments_payment_id').on(table.merchantId, table.paymentId, table.refusedAt).concurrently(),
     // Serves the operators' list of the latest refused payments of all merchants.
     index('refused_payments_refused_at').on(table.refusedAt, table.paymentId).concurrently(),
+    // Contains only those that are owed.
+    index('refused_payments_owed').on(table.refusedAt).where(isNull(table.refundedAt)).concurrently(),
     check('refused_payments_code', oneOf(table.code, refusalCodes)),
+  ],
+);
+
+/** The pending refunds of payments that checkout systems reported: the queue from which they make them. */
+export const pendingRefunds = pgTable(
+  'pending_refunds',
+  {
+    merchantId: ofAccount('merchant_id').notNull(),
+    serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
+    /** Each refund of an order has a different time. */
+    createdAt: timestamptz('created_at').notNull(),
+    order_id: text().notNull(),
+    orderToken: text('order_token').notNull(),
+    checkoutId: bigint('checkout_id', { mode: 'number' }).notNull(),
+    paymentId: text('payment_id').notNull(),
+    /** The merchant's id of the refund; `null` if it was made at the provider. */
+    refundId: text('refund_id'),
+    providerRefundId: text('provider_refund_id'),
+    amount: numeric('amount', { precision: amountDigits, scale: amountDecimals }).notNull(),
+    currency: text('currency').notNull(),
+  },
+  (table) => [
+    primaryKey({ name: 'pending_refunds_pk', columns: [table.merchantId, table.serviceOrderId, table.createdAt] }),
+    index('pending_refunds_of_checkout').on(table.checkoutId, table.createdAt, table.serviceOrderId),
   ],
 );
 
@@ -393,7 +441,7 @@ export const pairDigest = (key: SQLWrapper, value: SQLWrapper): SQL =>
 export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpired}) is not true then ${orders.orderStatus} end`;
 
 /**
- * One row per state change of an order and per refused payment, written with it. The order is looked up when an event
+ * One row per change of an order that merchants learn of, written with it. The order is looked up when an event
  * is read. The first read of the feed after that assigns the event its position
  * (docs/decisions/060-positions-in-the-feed.md).
  */

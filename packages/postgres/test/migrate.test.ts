@@ -30,6 +30,7 @@ const tables = [
   'order_metadata',
   'orders',
   'payments',
+  'pending_refunds',
   'refused_payments',
   'webhook_deliveries',
   'webhook_endpoints',
@@ -148,12 +149,13 @@ test('the error names a connection parameter that the server rejects', async () 
  */
 async function undoLaterMigrations(url: string): Promise<void> {
   await runQuery(url, 'drop view instruction_changes');
-  await runQuery(url, 'drop table console_links, console_sessions');
+  await runQuery(url, 'drop table console_links, console_sessions, pending_refunds');
   await runQuery(url, 'drop index orders_payment, refused_payments_payment_id');
-  await runQuery(url, 'alter table accounts drop late_days, drop gets_customer_data');
+  await runQuery(url, 'alter table accounts drop late_days, drop gets_customer_data, drop makes_refunds');
   await runQuery(url, 'alter table brands drop payment_instructions');
-  await runQuery(url, 'alter table orders drop ended_attempts');
+  await runQuery(url, 'alter table orders drop ended_attempts, drop reversals');
   await runQuery(url, 'alter table payments drop paid_on, drop note');
+  await runQuery(url, 'alter table refused_payments drop refunded_at');
   await runQuery(
     url,
     'delete from drizzle.__drizzle_migrations where id > (select min(id) from drizzle.__drizzle_migrations)',

@@ -259,11 +259,12 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
         .argParser(parseLateDays)
         .default(lateDays.byDefault),
     )
+    .option('--refunds', 'lets merchants refund its payments, because it makes the refunds')
     .option('--json', jsonHelp)
-    .action(({ name, json, customerData, lateDays }: CheckoutOptions) =>
+    .action(({ name, json, customerData, lateDays, refunds }: CheckoutOptions) =>
       openAccounts(
         async (accounts) => {
-          const settings = { lateDays, getsCustomerData: customerData };
+          const settings = { lateDays, getsCustomerData: customerData, makesRefunds: refunds };
           const { clientId, clientSecret } = await accounts.create(name, 'checkout', settings);
           if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
           print(`Created checkout system ${name}\n${credentialLines(clientId, clientSecret)}`);
@@ -287,6 +288,22 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
         { actor: actorOf(program) },
       ),
     );
+  program
+    .command('refunds')
+    .description('Sets whether merchants can refund the payments of a checkout system, because it makes the refunds.')
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .addArgument(new Argument('<on|off>', 'off keeps the refunds that are pending').choices(['on', 'off']))
+    .action((clientId: string, setting: 'on' | 'off') =>
+      openAccounts(
+        async (accounts) => {
+          if ((await accounts.setMakesRefunds(clientId, setting === 'on')) === 'unknown_account') {
+            throw new StartError(`There is no checkout system ${clientId}.`);
+          }
+          print(`Merchants can ${setting === 'on' ? 'now' : 'no longer'} refund payments of ${clientId}.`);
+        },
+        { actor: actorOf(program) },
+      ),
+    );
   return program;
 }
 
@@ -294,6 +311,7 @@ interface CheckoutOptions {
   readonly name: string;
   readonly json?: true;
   readonly customerData?: true;
+  readonly refunds?: true;
   readonly lateDays: number;
 }
 

@@ -27,6 +27,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing';
 import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
+import { createRefund, refundedTime, reversalMembers } from './refunds.ts';
 import { type Handlers, type OperationDeps, operationsOf } from './service.ts';
 import { type ChangedOrder, changeOrder, type FoundOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
 
@@ -73,6 +74,11 @@ export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'bas
       if (!recorded.ok) return recorded;
       const { order } = recorded.value.found;
       return success({ body: { order: recordOf(order, caller) }, outcome: outcomeOf(recorded.value) });
+    },
+
+    async createRefund(members, caller: Caller<Merchant>) {
+      const key = parseOrderKey(members);
+      return key.ok ? createRefund(deps, caller, key.value, members) : key;
     },
 
     /**
@@ -223,12 +229,15 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) 
     payment_method: isManual(order) ? 'manual' : undefined,
     cancelled_at: formatOptional(order.cancelledAtMs),
     payment_in_progress_until: formatOptional(lease?.isLive ? lease.endsAtMs : null),
-    refused_payments: refusedPayments.length === 0 ? undefined : refusedPayments.map(refusedPaymentRecord),
+    refused_payments:
+      refusedPayments.length === 0 ? undefined : refusedPayments.map((refused) => refusedPaymentRecord(order, refused)),
+    ...(order.reversals.version > 0 && reversalMembers(order)),
     metadata: order.metadata ?? undefined,
   };
 }
 
-function refusedPaymentRecord({ paymentId, amount, currency, paidAtMs, code, refusedAtMs }: RefusedPayment) {
+function refusedPaymentRecord(order: Order, refused: RefusedPayment) {
+  const { paymentId, amount, currency, paidAtMs, code, refusedAtMs } = refused;
   return {
     payment_id: paymentId,
     amount: Number(formatAmount(amount)),
@@ -236,6 +245,7 @@ function refusedPaymentRecord({ paymentId, amount, currency, paidAtMs, code, ref
     paid_at: formatTime(paidAtMs),
     code,
     refused_at: formatTime(refusedAtMs),
+    refunded_at: refundedTime(order, refused),
   };
 }
 

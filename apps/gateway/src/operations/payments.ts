@@ -26,6 +26,7 @@ import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
 import { brandResponse } from './brands.ts';
 import { orderRecord } from './orders.ts';
+import { listRefunds, recordDispute, recordRefund } from './refunds.ts';
 import { type OperationDeps, operationsOf } from './service.ts';
 import {
   type ChangedOrder,
@@ -76,6 +77,10 @@ export function paymentOperations(
       const { payment_id, paid_at } = order;
       return success({ body: { order, payment_id, paid_at }, outcome: outcomeOf(recorded.value) });
     },
+
+    listRefunds: (members, caller: Caller<CheckoutSystem>) => listRefunds(deps, caller, members),
+    recordRefund: (members, caller: Caller<CheckoutSystem>) => recordRefund(deps, caller, members),
+    recordDispute: (members, caller: Caller<CheckoutSystem>) => recordDispute(deps, caller, members),
   });
 }
 

@@ -2,6 +2,7 @@ import type { Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { parseOrderToken } from '@order-gateway/domain/links';
 import {
+  type ChangeOutcome,
   type Decision,
   type FindOutcome,
   fieldRules,
@@ -10,6 +11,7 @@ import {
   type OrderLookupKey,
   type OrderStore,
   type RefusalCode,
+  type ReversalDecision,
   serviceOrderIdMax,
 } from '@order-gateway/domain/orders';
 import { paymentIdRule } from '@order-gateway/domain/payments';
@@ -104,7 +106,7 @@ export async function changeOrder<Found extends FoundOrder>(
   deps: Pick<OperationDeps, 'store'>,
   deadline: Deadline,
   find: () => Promise<Result<Found, Failure>>,
-  decide: (found: Found) => Result<Decision, Failure>,
+  decide: (found: Found) => Result<Decision | ReversalDecision, Failure>,
   onRefused: (found: Found, code: RefusalCode) => void = () => {},
 ): Promise<Result<ChangedOrder<Found>, Failure>> {
   for (;;) {
@@ -114,9 +116,7 @@ export async function changeOrder<Found extends FoundOrder>(
     if (!decided.ok) return decided;
     const decision = decided.value;
     if (decision.kind === 'replayed') return success({ found: found.value, replayed: true });
-    const outcome = await (decision.kind === 'refuse'
-      ? deps.store.refusePayment(decision.refusal, deadline.timeLeftMs())
-      : deps.store.change(decision.change, deadline.timeLeftMs()));
+    const outcome = await storeDecision(deps, decision, deadline.timeLeftMs());
     if (outcome.kind === 'changed') {
       if (decision.kind === 'refuse') {
         const { code } = decision.refusal.payment;
@@ -128,5 +128,20 @@ export async function changeOrder<Found extends FoundOrder>(
       return success({ found: { ...found.value, order }, replayed: false });
     }
     if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
+  }
+}
+
+function storeDecision(
+  { store }: Pick<OperationDeps, 'store'>,
+  decision: Exclude<Decision | ReversalDecision, { readonly kind: 'replayed' }>,
+  timeoutMs: number,
+): Promise<ChangeOutcome> {
+  switch (decision.kind) {
+    case 'refuse':
+      return store.refusePayment(decision.refusal, timeoutMs);
+    case 'reverse':
+      return store.changeReversals(decision.change, timeoutMs);
+    case 'change':
+      return store.change(decision.change, timeoutMs);
   }
 }

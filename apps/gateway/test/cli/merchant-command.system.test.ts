@@ -165,6 +165,7 @@ test('commands that change a merchant report the change, and merchant list and l
     created_at: expect.any(String),
     late_days: 1,
     gets_customer_data: false,
+    makes_refunds: false,
   });
   const entries = await jsonOf('log', clientId);
   const renamed = { time: expect.any(String), action: 'rename', client_id: clientId, who: expect.any(String) };

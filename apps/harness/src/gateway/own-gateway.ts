@@ -18,6 +18,7 @@ export interface MerchantSetup {
   readonly kind?: 'live' | 'test' | 'checkout';
   readonly checksumRequired?: true;
   readonly getsCustomerData?: true;
+  readonly makesRefunds?: true;
   readonly defaultLifetimeSeconds?: number;
   /** Whether the merchant gets the maximum number of webhook endpoints and client secrets. */
   readonly isFull?: true;
@@ -34,7 +35,7 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   managed: { name: 'Managed' },
   notified: { name: 'Notified' },
   full: { name: 'Full', isFull: true },
-  checkout: { name: 'Checkout', kind: 'checkout' },
+  checkout: { name: 'Checkout', kind: 'checkout', makesRefunds: true },
   second_checkout: { name: 'Second Checkout', kind: 'checkout', getsCustomerData: true },
 };
 
@@ -118,8 +119,8 @@ export async function startOwnGateway(
 async function createMerchants(databaseUrl: string, merchants: readonly MerchantSetup[]): Promise<Credentials[]> {
   await using accounts = openAccountAdmin({ url: databaseUrl });
   const created: Credentials[] = [];
-  for (const { name, kind, getsCustomerData, checksumRequired, defaultLifetimeSeconds, isFull } of merchants) {
-    const credentials = await accounts.create(name, kind, { getsCustomerData });
+  for (const { name, kind, checksumRequired, defaultLifetimeSeconds, isFull, ...checkout } of merchants) {
+    const credentials = await accounts.create(name, kind, checkout);
     if (checksumRequired) await accounts.setChecksumMode(credentials.clientId, 'required');
     if (defaultLifetimeSeconds) await accounts.setDefaultLifetime(credentials.clientId, defaultLifetimeSeconds);
     if (isFull) {

@@ -1,5 +1,15 @@
 import { formatAmount, orderChecksum } from '../signatures/order-checksum.ts';
-import type { CreatedOrder, EventFilter, EventPage, ManualPayment, NewOrder, Order, OrderFilter } from '../types.ts';
+import type {
+  CreatedOrder,
+  EventFilter,
+  EventPage,
+  ManualPayment,
+  NewOrder,
+  NewRefund,
+  Order,
+  OrderFilter,
+  Refund,
+} from '../types.ts';
 import { bodyOf, requirePlain } from './json.ts';
 import { createManagement, type Management } from './management.ts';
 import { type ClientOptions, createSend, itemsOf, queryOf } from './request.ts';
@@ -33,6 +43,12 @@ export interface GatewayClient extends Management {
    * `order_cancelled`, `order_expired` or `payment_id_conflict` if the order cannot be marked as paid.
    */
   recordManualPayment(orderId: string, payment: ManualPayment): Promise<Order>;
+  /**
+   * Gives back the payment of an order, or a part of it, and returns the refund. Sending the same refund again returns
+   * it with its current status. Rejects with `refund_exceeds_payment`, `refund_id_conflict`, `order_not_paid`
+   * or `refunds_not_supported` if the payment cannot be refunded.
+   */
+  createRefund(orderId: string, refund: NewRefund): Promise<Refund>;
   /**
    * Returns one page of the event feed: at most `limit` events (1 to 100; 20 by default) after the cursor, or the
    * oldest events if there is no cursor. Events are stored for 30 days. `events` is empty at the end of the feed, and
@@ -81,6 +97,9 @@ export function createClient(options: ClientOptions): GatewayClient {
     },
     async recordManualPayment(orderId, payment) {
       return send('POST', `${pathOf(orderId)}/payments`, bodyOf(requirePlain(payment, 'The payment')));
+    },
+    async createRefund(orderId, refund) {
+      return send('POST', `${pathOf(orderId)}/refunds`, bodyOf(requirePlain(refund, 'The refund')));
     },
     async listEvents({ cursor, limit, types, orderId, waitSeconds } = {}) {
       // A program that has stored no cursor yet may pass an empty text.

@@ -1,6 +1,7 @@
 import type { AccountId } from '../accounts/account.ts';
 import type { Order } from '../orders/order.ts';
 import { type EventType, transitions } from '../orders/order-states.ts';
+import { reversalsAt } from '../orders/reversals.ts';
 import type { StoreFailure } from '../result.ts';
 
 /** The filter and position of a list of events. */
@@ -62,12 +63,14 @@ export interface EventFeed {
 }
 
 /**
- * Returns the order as it was right after an event. Since then, an expired order may have been paid, or more payments
- * may have been refused.
+ * Returns the order as it was right after an event. Since then, an expired order may have been paid, and more
+ * payments may have been refused, refunded or disputed.
  */
 export function orderAfter({ type, createdAtMs, order }: Pick<OrderEvent, 'type' | 'createdAtMs' | 'order'>): Order {
   const refusedPayments = order.refusedPayments.filter(({ refusedAtMs }) => refusedAtMs <= createdAtMs);
-  const afterEvent = refusedPayments.length === order.refusedPayments.length ? order : { ...order, refusedPayments };
+  const reversals = reversalsAt(order.reversals, createdAtMs);
+  const isSame = refusedPayments.length === order.refusedPayments.length && reversals === order.reversals;
+  const afterEvent = isSame ? order : { ...order, refusedPayments, reversals };
   return type === transitions.expire.event
     ? { ...afterEvent, orderStatus: transitions.expire.to, payment: null }
     : afterEvent;

@@ -11,4 +11,6 @@ export * from './order-store.ts';
 export * from './parse-order.ts';
 export * from './parse-order-key.ts';
 export * from './parse-order-list.ts';
+export * from './refund-decisions.ts';
+export * from './reversals.ts';
 export * from './service-order-id.ts';

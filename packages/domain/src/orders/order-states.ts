@@ -13,8 +13,17 @@ import type {
   RefusedPayment,
 } from './order.ts';
 
-/** The types of events: one per state change, and one for a refused payment. */
-export const eventTypes = ['order.paid', 'order.expired', 'order.cancelled', 'order.payment_refused'] as const;
+/** The types of events: one per state change, one for a refused payment, and those of refunds and disputes. */
+export const eventTypes = [
+  'order.paid',
+  'order.expired',
+  'order.cancelled',
+  'order.payment_refused',
+  'order.refunded',
+  'order.refund_failed',
+  'order.disputed',
+  'order.dispute_closed',
+] as const;
 
 /** One of {@link eventTypes}. */
 export type EventType = (typeof eventTypes)[number];
@@ -82,6 +91,22 @@ export interface OrderChange {
   readonly paidOn?: string | undefined;
   /** What the merchant noted about a payment that it recorded itself. */
   readonly note?: string | undefined;
+}
+
+/** A change of an order's refunds and disputes. It is stored only if they still have the previous version. */
+export interface ReversalChange {
+  /** The order after the change. */
+  readonly order: Order;
+  /** The events of the change, oldest first. */
+  readonly events: readonly { readonly type: EventType; readonly atMs: number }[];
+  /** The refused payment whose debt the change may have settled. Absent if the change concerns the order's payment. */
+  readonly refused?: Pick<OrderPayment, 'checkoutId' | 'paymentId'> & { readonly refundedAtMs: number | null };
+}
+
+/** A decision that changes the refunds and disputes of an order. */
+export interface ReversalDecision {
+  readonly kind: 'reverse';
+  readonly change: ReversalChange;
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { AccountId, MerchantMode } from '../accounts/account.ts';
 import type { Brand } from '../accounts/brand.ts';
 import type { OrderToken } from '../links/order-token.ts';
+import type { AmountHundredths } from '../money/money.ts';
 import type { StoreFailure } from '../result.ts';
 import type { Metadata } from './metadata.ts';
 import type { NewOrder, Order, OrderStatus, PaymentAttempt, RefusedPayment } from './order.ts';
-import type { OrderChange, PaymentRefusal } from './order-states.ts';
+import type { OrderChange, PaymentRefusal, ReversalChange } from './order-states.ts';
 
 /** The result of creating an order. */
 export type CreateOutcome =
@@ -61,6 +62,8 @@ export type PaymentLookup = FindOutcome<
     readonly storedNote: string | null;
     /** The refused payment of this order; `null` if there is none. */
     readonly refused: RefusedPayment | null;
+    /** Whether the account of the payment refunds payments: the merchant itself, or a checkout system with refunds. */
+    readonly makesRefunds: boolean;
     /** The current time of the store, in milliseconds since 1970-01-01 UTC. */
     readonly nowMs: number;
   }
@@ -81,6 +84,26 @@ export type ChangeOutcome<Changed = unknown> =
 /** When a lease ends, in milliseconds since 1970-01-01 UTC. */
 export interface LeaseEnd {
   readonly endsAtMs: number;
+}
+
+/** The position of a refund among all pending ones. */
+export interface RefundPosition {
+  readonly createdAtMs: number;
+  readonly serviceOrderId: number;
+}
+
+/** A pending refund with what a checkout system has to know about its order. */
+export interface PendingRefund extends RefundPosition {
+  readonly orderId: string;
+  readonly orderToken: OrderToken;
+  readonly merchantClientId: string;
+  readonly mode: MerchantMode;
+  readonly paymentId: string;
+  /** The merchant's id of the refund; `null` if it was made at the provider. */
+  readonly refundId: string | null;
+  readonly providerRefundId: string | null;
+  readonly amount: AmountHundredths;
+  readonly currency: string;
 }
 
 /** The filter and position of a list of orders. */
@@ -195,6 +218,16 @@ export interface OrderStore {
    * payment_id has not been reported since.
    */
   refusePayment(refusal: PaymentRefusal, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /** Stores a change of an order's refunds and disputes with its events, if no other change came first. */
+  changeReversals(change: ReversalChange, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /** Lists the pending refunds of payments that a checkout system reported, oldest first. */
+  listPendingRefunds(
+    checkoutId: AccountId,
+    page: { readonly after?: RefundPosition | undefined; readonly limit: number },
+    timeoutMs: number,
+  ): Promise<{ readonly kind: 'found'; readonly refunds: readonly PendingRefund[] } | StoreFailure>;
 
   /**
    * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The

@@ -31,6 +31,7 @@ describe('newOrder', () => {
           endedAttempts: [],
           payment: null,
           refusedPayments: [],
+          reversals: { version: 0, refunds: [], disputes: [] },
           cancelledAtMs: null,
           erasedDigest: null,
         },

@@ -60,6 +60,57 @@ export interface PaymentLease extends PaymentAttempt {
   readonly isLive: boolean;
 }
 
+/** The statuses of a refund. A pending one succeeds or fails, and a bank can return money after it succeeded. */
+export const refundStatuses = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
+
+/** One of {@link refundStatuses}. */
+export type RefundStatus = (typeof refundStatuses)[number];
+
+/** The statuses of a dispute. An inquiry moves no money. The bank has the money of one that is open or lost. */
+export const disputeStatuses = ['INQUIRY', 'OPEN', 'WON', 'LOST'] as const;
+
+/** One of {@link disputeStatuses}. */
+export type DisputeStatus = (typeof disputeStatuses)[number];
+
+/** Money that goes back to the customer: a refund or a dispute. `checkoutId` and `paymentId` identify its payment. */
+export interface Reversal<Status> extends Pick<OrderPayment, 'checkoutId' | 'paymentId'> {
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+  /** The statuses that it has had, oldest first: at least one. Every change of an order has a different time. */
+  readonly history: readonly { readonly status: Status; readonly atMs: number }[];
+  /** Why it has its status, as a short code; `null` if nobody said. */
+  readonly reason: string | null;
+}
+
+/** A refund of a payment. Its reporter and refundId identify it within its order. */
+export interface Refund extends Reversal<RefundStatus> {
+  /** The merchant, or the checkout system that reported a refund that was made at its provider. */
+  readonly reporterId: AccountId;
+  readonly refundId: string;
+  /** The provider's id of the refund; `null` until it is known. Unique within the payment. */
+  readonly providerRefundId: string | null;
+  /** When the money was given back; `null` before that. */
+  readonly refundedAtMs: number | null;
+  /** The merchant's own note. */
+  readonly note: string | null;
+}
+
+/** A dispute of a payment by the customer. The payment and disputeId identify it. */
+export interface Dispute extends Reversal<DisputeStatus> {
+  readonly disputeId: string;
+}
+
+/** All refunds and disputes of an order, each list in the order of the last changes. */
+export interface Reversals {
+  /** Counts the changes. */
+  readonly version: number;
+  readonly refunds: readonly Refund[];
+  readonly disputes: readonly Dispute[];
+}
+
+/** The refunds and disputes of an order that has none. */
+export const noReversals: Reversals = { version: 0, refunds: [], disputes: [] };
+
 /** An order as it is stored. */
 export interface Order {
   readonly merchantId: AccountId;
@@ -80,6 +131,8 @@ export interface Order {
   readonly payment: OrderPayment | null;
   /** The latest refused payments, oldest first: all of them, or at least 20. */
   readonly refusedPayments: readonly RefusedPayment[];
+  /** The refunds and disputes of the order's payment and of its refused payments. */
+  readonly reversals: Reversals;
   /** `null` unless the order is `CANCELLED`. */
   readonly cancelledAtMs: number | null;
   /** Set if the customer's data was erased from the fields: see `erasure.ts`. */
@@ -107,6 +160,7 @@ export function newOrder(
     endedAttempts: noAttempts,
     payment: null,
     refusedPayments: noRefusedPayments,
+    reversals: noReversals,
     cancelledAtMs: null,
     erasedDigest: null,
     fields,

@@ -1,1 +1,2 @@
 export * from './parse-payment.ts';
+export * from './parse-refund.ts';

@@ -1,10 +1,12 @@
 import { expect } from 'vitest';
 import type { AccountId } from '../../src/accounts/account.ts';
 import type { EventFeed } from '../../src/events/event-feed.ts';
-import type { Order } from '../../src/orders/order.ts';
-import { decide, type OrderAction, startFailure } from '../../src/orders/order-states.ts';
+import type { Failure } from '../../src/failure.ts';
+import type { Order, RefusedPayment } from '../../src/orders/order.ts';
+import { decide, type OrderAction, type ReversalDecision, startFailure } from '../../src/orders/order-states.ts';
 import type { CreateOutcome, OrderStore } from '../../src/orders/order-store.ts';
 import type { OrderInput } from '../../src/orders/parse-order.ts';
+import type { Result } from '../../src/result.ts';
 import { sampleOrder } from '../sample-orders.ts';
 
 /** A store under test and what the suite needs to test it. */
@@ -104,6 +106,24 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     return kind === 'conflict' ? act(order, action) : kind;
   };
 
+  /** Performs the steps of a use case that changes refunds or disputes, as {@link act} does. */
+  const reverse = async (
+    order: Order,
+    paymentId: string,
+    decideOn: (
+      found: Order,
+      refused: RefusedPayment | null,
+      nowMs: number,
+    ) => Result<ReversalDecision | { readonly kind: 'replayed' }, Failure>,
+  ): Promise<string> => {
+    const found = await findForPayment(order, paymentOf(order, paymentId));
+    const decided = decideOn(found.order, found.refused, Math.max(found.nowMs, sampleNowMs));
+    if (!decided.ok) return decided.failure.kind;
+    if (decided.value.kind !== 'reverse') return decided.value.kind;
+    const { kind } = await opened().store.changeReversals(decided.value.change, timeoutMs);
+    return kind === 'conflict' ? reverse(order, paymentId, decideOn) : kind;
+  };
+
   const eventsOf = async ({ merchantId }: Order): Promise<string[]> => {
     const page = await opened().store.listEvents(merchantId, { limit: 100 }, timeoutMs);
     if (page.kind !== 'found') throw new Error(page.kind);
@@ -141,6 +161,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     findForPayment,
     decideNow,
     act,
+    reverse,
     start,
     end,
     eventsOf,

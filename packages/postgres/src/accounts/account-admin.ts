@@ -48,11 +48,12 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
     create: (
       name: string,
       kind: 'live' | 'test' | 'checkout' = 'live',
-      { lateDays, getsCustomerData }: CheckoutSettings = {},
+      { lateDays, getsCustomerData, makesRefunds }: CheckoutSettings = {},
     ): Promise<Credentials> =>
       run(async (db) => {
         const [clientId, clientSecret] = [createClientId(randomBytes, kind), createClientSecret(randomBytes)];
-        const account = kind === 'checkout' ? ({ kind, lateDays, getsCustomerData } as const) : { mode: kind };
+        const account =
+          kind === 'checkout' ? ({ kind, lateDays, getsCustomerData, makesRefunds } as const) : { mode: kind };
         const insertion = db
           .insert(accounts)
           .values({ name, clientId, ...account })
@@ -67,6 +68,7 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
               kind,
               ...(lateDays !== undefined && { late_days: lateDays }),
               ...(getsCustomerData && { customer_data: 'yes' }),
+              ...(makesRefunds && { refunds: 'yes' }),
             },
           },
           {
@@ -124,6 +126,14 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
       changeSettings(
         { name: 'late_days', clientId, details: { days: lateDays } },
         { lateDays },
+        { isOfKind: eq(accounts.kind, 'checkout') },
+      ),
+
+    /** Sets whether a checkout system makes the refunds of its payments. Takes effect at once. */
+    setMakesRefunds: (clientId: string, makesRefunds: boolean) =>
+      changeSettings(
+        { name: 'refunds', clientId, details: { refunds: makesRefunds ? 'on' : 'off' } },
+        { makesRefunds },
         { isOfKind: eq(accounts.kind, 'checkout') },
       ),
 
@@ -260,7 +270,10 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
 }
 
 /** Settings of a checkout system; absent: the default. */
-type CheckoutSettings = { readonly [Name in 'lateDays' | 'getsCustomerData']?: CheckoutSystem[Name] | undefined };
+type CheckoutSettings = { readonly [Name in 'lateDays' | 'getsCustomerData']?: CheckoutSystem[Name] | undefined } & {
+  /** Whether it makes the refunds of its payments. */
+  readonly makesRefunds?: boolean | undefined;
+};
 
 /** Whether an account is a merchant; checkout systems have no orders. */
 const isMerchant = eq(accounts.kind, 'merchant');

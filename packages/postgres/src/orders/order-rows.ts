@@ -3,15 +3,24 @@ import type { OrderToken } from '@order-gateway/domain/links';
 import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway/domain/money';
 import {
   type Metadata,
+  noReversals,
   type Order,
   type OrderStatus,
   type PaymentAttempt,
   type RefusedPayment,
+  type Reversals,
   transitions,
 } from '@order-gateway/domain/orders';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from '../connections/client.ts';
-import { type AttemptJson, isLeaseLive, orders, type RefusedPaymentJson, statusUnlessExpired } from '../schema.ts';
+import {
+  type AttemptJson,
+  isLeaseLive,
+  orders,
+  type RefusedPaymentJson,
+  type ReversalsJson,
+  statusUnlessExpired,
+} from '../schema.ts';
 
 /** A row of the orders table. */
 export type OrderRow = typeof orders.$inferSelect;
@@ -32,20 +41,20 @@ export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
 };
 
 /**
- * The columns that are null in a new order, in the order of the table. Only `metadata`, which can be null too, follows
- * them.
+ * The columns that are null in a new order, in the order of the table. Only `metadata`, which can be null too, and
+ * `reversals` follow them.
  */
 const laterColumns = [
   ...(['paidAt', 'paymentId', 'cancelledAt', 'erasedDigest', 'checkoutId'] as const),
   ...(['leaseCheckoutId', 'leaseAttemptId', 'leaseEndsAt', 'endedAttempts', 'refusedPayments'] as const),
 ];
-type LaterColumn = (typeof laterColumns)[number] | 'metadata';
+type LaterColumn = (typeof laterColumns)[number] | 'metadata' | 'reversals';
 
 /** A row to insert. The expiry is ISO 8601 text, because Drizzle can't encode null as the time of a placeholder. */
 export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
 
 const columns = Object.entries(tableColumns).filter(
-  ([key]) => key !== 'metadata' && !laterColumns.some((later) => later === key),
+  ([key]) => key !== 'metadata' && key !== 'reversals' && !laterColumns.some((later) => later === key),
 ) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
 
 /** A placeholder for each inserted column, filled from a row. */
@@ -82,7 +91,7 @@ const arrays = sql.join(
 /**
  * The rows of a batch, from one array per inserted column, filled by {@link columnArrays}. All other columns are null.
  */
-export const unnestedRows: SQL = sql`select *, ${unset}, null::jsonb from unnest(${arrays})`;
+export const unnestedRows: SQL = sql`select *, ${unset}, null::jsonb, null::jsonb from unnest(${arrays})`;
 
 const names = sql.join(
   columns.map(([, column]) => sql.identifier(column.name)),
@@ -90,7 +99,7 @@ const names = sql.join(
 );
 
 /** The same rows with an additional array, `metadata`. */
-export const unnestedRowsWithMetadata: SQL = sql`select ${names}, ${unset}, metadata from unnest(${arrays}, ${sql.placeholder('metadata')}::jsonb[]) as new (${names}, metadata)`;
+export const unnestedRowsWithMetadata: SQL = sql`select ${names}, ${unset}, metadata, null::jsonb from unnest(${arrays}, ${sql.placeholder('metadata')}::jsonb[]) as new (${names}, metadata)`;
 
 /** Returns the rows as one array literal per column. */
 export function columnArrays(rows: readonly NewOrderRow[]): Record<string, string> {
@@ -134,7 +143,7 @@ export function orderOf(row: ReadRow): Order {
   const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = laterFields;
   const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, endedAttempts, ...remainingFields } =
     leaseAndFields;
-  const { refusedPayments, metadata, ...fields } = remainingFields;
+  const { refusedPayments, metadata, reversals, ...fields } = remainingFields;
   return {
     merchantId: merchantId as AccountId,
     serviceOrderId,
@@ -157,6 +166,7 @@ export function orderOf(row: ReadRow): Order {
         ? null
         : { checkoutId: checkoutId as AccountId | null, paymentId, paidAtMs: paidAt.getTime() },
     refusedPayments: refusedPayments?.map(refusedPaymentOf) ?? noRefusedPayments,
+    reversals: reversals === null ? noReversals : reversalsOf(reversals),
     cancelledAtMs: cancelledAt?.getTime() ?? null,
     erasedDigest,
     metadata,
@@ -184,7 +194,27 @@ export function refusedPaymentOf(stored: RefusedPaymentJson): RefusedPayment {
   };
 }
 
-function amountOf(stored: string): AmountHundredths {
+/** Returns the refunds and disputes in the form in which they are stored. */
+export function reversalsAsJson(reversals: Reversals): string {
+  return JSON.stringify(reversals, (_, value) =>
+    typeof value === 'bigint' ? formatAmount(value as AmountHundredths) : value,
+  );
+}
+
+function reversalsOf({ version, refunds, disputes }: ReversalsJson): Reversals {
+  const withAmount = <Stored extends { readonly amount: string }>(stored: Stored) => ({
+    ...stored,
+    amount: amountOf(stored.amount),
+  });
+  return {
+    version,
+    refunds: refunds.map(withAmount) as unknown as Reversals['refunds'],
+    disputes: disputes.map(withAmount) as unknown as Reversals['disputes'],
+  };
+}
+
+/** Returns an amount that is stored as text. Throws if it is not valid. */
+export function amountOf(stored: string): AmountHundredths {
   const amount = parseAmount(stored);
   if (!amount.ok) throw new RangeError(`the stored amount is ${amount.failure}`);
   return amount.value;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AccountId } from '@order-gateway/domain/accounts';
 import {
+  decideRefund,
   erasedValues,
   erasureDigest,
   type Metadata,
@@ -77,8 +78,14 @@ test('an order is erased once: its personal fields are gone, and all other data 
   };
   const change = { transition: transitions.pay, order: paid, note: 'erased-payment-note' };
   expect(await store.change(change, enoughMs)).toEqual({ kind: 'changed' });
+  const requested = { refundId: 'r-1', amount: undefined, note: 'erased-refund-note' };
+  const refund = decideRefund(paid, requested, true, Date.now());
+  if (!refund.ok || refund.value.kind !== 'reverse') throw new Error('the order was not refunded');
+  const { reversals } = refund.value.change.order;
+  expect(await store.changeReversals(refund.value.change, enoughMs)).toEqual({ kind: 'changed' });
   const otherOrder = await create(merchantId, { order_id: 'another' }, Date.now(), { cart: '17' });
   expect(await allData()).toContain('erased-payment-note');
+  expect(await allData()).toContain('erased-refund-note');
   expect(await allData()).toMatch(/erased-order-note.*erased@mail|erased@mail.*erased-order-note/);
 
   expect(await erase({ by: 'order', clientId, orderId: 'one' })).toBe(1);
@@ -88,6 +95,7 @@ test('an order is erased once: its personal fields are gone, and all other data 
     ...paid,
     erasedDigest: expect.any(Uint8Array),
     metadata: null,
+    reversals: { ...reversals, version: 2, refunds: [{ ...reversals.refunds[0], note: null }] },
     fields: { ...order.fields, ...erasedValues(order.fields) },
   });
   expect(Buffer.from((await stored(order)).erasedDigest ?? [])).toEqual(

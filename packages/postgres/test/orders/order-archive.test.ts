@@ -1,4 +1,10 @@
-import { transitions } from '@order-gateway/domain/orders';
+import {
+  decideRefund,
+  decideReportedRefund,
+  type Order,
+  type RefusedPayment,
+  transitions,
+} from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/order-store.ts';
@@ -106,6 +112,48 @@ describe.each([
     expect(await listed()).toEqual(rows);
     const after = await store.findForPayment(order.orderToken, payment, enoughMs);
     expect(after).toEqual({ ...before, nowMs: expect.any(Number) });
+  });
+
+  test('the refunds and disputes of a restored order are known, and are owed or pending as before', async () => {
+    const merchantId = await createMerchantId(database.sql);
+    const createdAtMs = Date.parse('2024-02-01T00:00:00Z');
+    const order = await createOrder(store, { ...sampleOrder(merchantId), createdAtMs });
+    const checkoutId = await createMerchantId(database.sql);
+    const payment = { checkoutId, paymentId: 'p-1', paidAtMs: createdAtMs };
+    await store.change({ transition: transitions.pay, order: { ...order, orderStatus: 'PAID', payment } }, enoughMs);
+    const { order_amount: amount, order_currency: currency } = order.fields;
+    const second = { checkoutId, paymentId: 'p-2', amount, currency, code: 'order_already_paid' as const };
+    const paid = { ...order, orderStatus: 'PAID' as const, payment };
+    await store.refusePayment({ order: paid, payment: { ...second, paidAtMs: createdAtMs } }, enoughMs);
+    const change = async (
+      decide: (found: Order, refused: RefusedPayment | null) => ReturnType<typeof decideRefund>,
+    ) => {
+      const found = await store.findForPayment(order.orderToken, second, enoughMs);
+      const decided = found.kind === 'found' ? decide(found.order, found.refused) : undefined;
+      if (!decided?.ok || decided.value.kind !== 'reverse') throw new Error('nothing was decided');
+      expect(await store.changeReversals(decided.value.change, enoughMs)).toEqual({ kind: 'changed' });
+    };
+    const report = { ...second, refundId: null, providerRefundId: 're-1', status: 'SUCCEEDED', reason: null } as const;
+    await change((found) => decideRefund(found, { refundId: 'r-1', amount, note: undefined }, true, createdAtMs));
+    await change((found, refused) =>
+      decideReportedRefund(found, { ...report, refundedAtMs: createdAtMs }, refused, createdAtMs),
+    );
+    const tables = ['orders', 'payments', 'refused_payments', 'pending_refunds'] as const;
+    const contents = () =>
+      Promise.all(
+        tables.map(
+          (table) =>
+            database.sql`select entry::text from ${database.sql(table)} entry where merchant_id = ${merchantId}`,
+        ),
+      );
+    const before = await contents();
+    expect(before.map(({ length }) => length)).toEqual([1, 2, 1, 1]);
+    expect(before[2]?.[0]?.entry).toMatch(/2024-02-01 00:00:00\+\d\d"\)$/);
+    const lines = await exported(createdAtMs, createdAtMs + 1);
+    for (const table of tables)
+      await database.sql`delete from ${database.sql(table)} where merchant_id = ${merchantId}`;
+    expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: 1, existing: 0 });
+    expect(await contents()).toEqual(before);
   });
 
   test('an order that changed after its export stays as it is', async () => {

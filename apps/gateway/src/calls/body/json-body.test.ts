@@ -19,6 +19,8 @@ test('returns the digits of the amount as they were sent', () => {
   for (const digits of numbers) {
     const value = { order_amount: new NumberText(digits) };
     expect(readJsonBody(encode(`{ "order_amount" :\t${digits}\n}`))).toEqual({ ok: true, value });
+    const refund = { refund_id: 'r', refund_amount: new NumberText(digits) };
+    expect(readJsonBody(encode(`{"refund_id":"r","refund_amount":${digits}}`))).toEqual({ ok: true, value: refund });
   }
 });
 

@@ -29,7 +29,7 @@ export function readJsonBody(bytes: Uint8Array): Result<Members, Failure> {
   if (!isObject(value)) return malformed('The body is not a JSON object.');
   const { duplicateAt, amount } = scanFlat(text, value) ?? scan(text);
   if (duplicateAt !== undefined) return malformed(`The body has a duplicate key at position ${duplicateAt}.`);
-  if (amount !== undefined) value.order_amount = new NumberText(amount);
+  if (amount !== undefined) value[amount.key] = new NumberText(amount.digits);
   return success(value);
 }
 
@@ -53,18 +53,24 @@ function positionOf(error: unknown): string {
 interface Findings {
   /** The position of the second of two equal keys of one object, in UTF-16 units from 0. */
   readonly duplicateAt?: number;
-  /** The digits of the number under `order_amount` in the outermost object. */
-  readonly amount?: string;
+  /** The digits of the number under one of {@link amountKeys} in the outermost object. No request has several. */
+  readonly amount?: Amount | undefined;
 }
 
-const amountKey = 'order_amount';
+interface Amount {
+  readonly key: string;
+  readonly digits: string;
+}
+
+const amountKeys = ['order_amount', 'refund_amount'];
 
 const numberMember = /\s*:\s*(-?[0-9][0-9.eE+-]*)/y;
 
-/** Returns the digits of the member's number, given the end of its key; `undefined` if the value is not a number. */
-function digitsAfterKey(text: string, offset: number): string | undefined {
+/** Returns the amount of the member, given the end of its key; `undefined` if the value is not a number. */
+function amountAfterKey(key: string, text: string, offset: number): Amount | undefined {
   numberMember.lastIndex = offset;
-  return numberMember.exec(text)?.[1];
+  const digits = numberMember.exec(text)?.[1];
+  return digits === undefined ? undefined : { key, digits };
 }
 
 /**
@@ -75,19 +81,21 @@ function digitsAfterKey(text: string, offset: number): string | undefined {
 function scanFlat(text: string, value: Record<string, unknown>): Findings | undefined {
   if (text.includes('\\')) return undefined;
   let membersLeft = Object.keys(value).length;
-  let amount: string | undefined;
+  let amount: Amount | undefined;
   for (let start = text.indexOf('"'); start !== -1; ) {
     const end = text.indexOf('"', start + 1);
     if (isBeforeColon(text, end + 1)) {
       membersLeft -= 1;
-      if (end - start - 1 === amountKey.length && text.startsWith(amountKey, start + 1)) {
-        amount = digitsAfterKey(text, end + 1);
+      for (const key of amountKeys) {
+        if (end - start - 1 === key.length && text.startsWith(key, start + 1)) {
+          amount = amountAfterKey(key, text, end + 1);
+        }
       }
     }
     start = text.indexOf('"', end + 1);
   }
   if (membersLeft !== 0) return undefined;
-  return amount === undefined ? {} : { amount };
+  return { amount };
 }
 
 const space = 0x20;
@@ -103,7 +111,7 @@ function isBeforeColon(text: string, offset: number): boolean {
 function scan(text: string): Findings {
   /** The keys seen in each open object; an array has none. */
   const open: Set<string>[] = [];
-  let amount: string | undefined;
+  let amount: Amount | undefined;
   for (let index = 0; index < text.length; index += 1) {
     switch (text[index]) {
       case '{':
@@ -122,11 +130,11 @@ function scan(text: string): Findings {
         const key = unescaped(text.slice(start, index + 1));
         if (keys?.has(key)) return { duplicateAt: start };
         keys?.add(key);
-        if (open.length === 1 && key === amountKey) amount = digitsAfterKey(text, index + 1);
+        if (open.length === 1 && amountKeys.includes(key)) amount = amountAfterKey(key, text, index + 1);
       }
     }
   }
-  return amount === undefined ? {} : { amount };
+  return { amount };
 }
 
 /** Returns the offset of the closing quote of the string that begins at `start`. */

@@ -6,14 +6,14 @@ import { schemas } from './schemas.ts';
  * webhook and an item of `GET /events`.
  */
 export function eventSchemas(baseUrl: string) {
-  const { Event = {}, Order = {}, RefusedPayment = {} } = inOneDocument(schemas);
+  const { Event = {}, Order = {}, RefusedPayment = {}, Refund = {}, Dispute = {} } = inOneDocument(schemas);
   const schemaOf = (type: EventType) => ({
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     $id: `${baseUrl}${eventSchemaPath(type)}`,
     title: type,
     ...Event,
     properties: { ...Event.properties, type: { ...Event.properties?.type, enum: [type] } },
-    $defs: { Order, RefusedPayment },
+    $defs: { Order, RefusedPayment, Refund, Dispute },
   });
   return Object.fromEntries(eventTypes.map((type) => [type, schemaOf(type)])) as Record<
     EventType,

@@ -1,7 +1,17 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventType } from '@order-gateway/domain/events';
 import type { BaseUrl, OrderToken } from '@order-gateway/domain/links';
-import { newOrder, type Order, parseOrder, type RefusedPayment } from '@order-gateway/domain/orders';
+import type { AmountHundredths } from '@order-gateway/domain/money';
+import {
+  type Dispute,
+  type DisputeStatus,
+  newOrder,
+  type Order,
+  parseOrder,
+  type Refund,
+  type RefundStatus,
+  type RefusedPayment,
+} from '@order-gateway/domain/orders';
 import { eventResponse } from '../../operations/events.ts';
 import { orderResponse } from '../../operations/orders.ts';
 
@@ -52,6 +62,31 @@ const refusedPayment: RefusedPayment = {
   refusedAtMs: Date.parse('2026-11-20T21:03:14.205Z'),
 };
 
+const reversal = {
+  ...{ checkoutId: null, paymentId: payment.paymentId, currency: parsed.value.fields.order_currency },
+  amount: 450n as AmountHundredths,
+};
+
+/** Returns the paid order with a refund or a dispute that had these statuses, and the time of the last one. */
+function reversed(statuses: Readonly<Partial<Record<RefundStatus | DisputeStatus, string>>>, reason: string | null) {
+  const history = Object.entries(statuses).map(([status, at]) => ({ status, atMs: Date.parse(at) }));
+  const refundedAt = statuses.SUCCEEDED;
+  const refund = {
+    ...{ ...reversal, reporterId: stored.merchantId, refundId: 'return-17', providerRefundId: 're_3PqW0a', reason },
+    ...{ history: history as Refund['history'], note: null },
+    refundedAtMs: refundedAt === undefined ? null : Date.parse(refundedAt),
+  };
+  const dispute = { ...reversal, disputeId: 'dp_1QxT7c', reason, history: history as Dispute['history'] };
+  const isDispute = Object.keys(statuses).some((status) => status === 'OPEN');
+  const reversals = { version: 1, refunds: isDispute ? [] : [refund], disputes: isDispute ? [dispute] : [] };
+  const order: Order = { ...stored, orderStatus: 'PAID', payment, reversals };
+  return { createdAtMs: history.at(-1)?.atMs ?? 0, order };
+}
+
+const requestedAt = '2026-11-22T09:12:07.310Z';
+const refundedAt = '2026-11-22T09:12:09.744Z';
+const disputedAt = '2026-12-03T16:40:51.007Z';
+
 /** When each event happened, and the order after it. */
 const events: Readonly<Record<EventType, { readonly createdAtMs: number; readonly order: Order }>> = {
   'order.paid': {
@@ -67,6 +102,10 @@ const events: Readonly<Record<EventType, { readonly createdAtMs: number; readonl
     createdAtMs: refusedPayment.refusedAtMs,
     order: { ...stored, orderStatus: 'PAID', payment, refusedPayments: [refusedPayment] },
   },
+  'order.refunded': reversed({ PENDING: requestedAt, SUCCEEDED: refundedAt }, null),
+  'order.refund_failed': reversed({ PENDING: requestedAt, FAILED: refundedAt }, 'expired_or_canceled_card'),
+  'order.disputed': reversed({ OPEN: disputedAt }, 'product_not_received'),
+  'order.dispute_closed': reversed({ OPEN: disputedAt, WON: '2027-01-08T10:02:33.918Z' }, 'product_not_received'),
 };
 
 /** Returns the response to {@link exampleOrder} from a gateway with this base URL. */

@@ -333,6 +333,17 @@ const eventTexts: Readonly<Record<EventType, { readonly operationId: string; rea
     operationId: 'onOrderPaymentRefused',
     meaning: "A customer's payment was refused because it could not pay the order. The checkout system must refund it.",
   },
+  'order.refunded': { operationId: 'onOrderRefunded', meaning: 'A refund succeeded: the money was given back.' },
+  'order.refund_failed': {
+    operationId: 'onOrderRefundFailed',
+    meaning:
+      'A refund failed, or the bank returned the money of one that had succeeded. The amount can be refunded again.',
+  },
+  'order.disputed': {
+    operationId: 'onOrderDisputed',
+    meaning: "A customer disputes a payment. Unless it is an inquiry, the customer's bank has taken the money.",
+  },
+  'order.dispute_closed': { operationId: 'onOrderDisputeClosed', meaning: 'A dispute was won or lost.' },
 };
 
 /** Describes the gateway's request to a merchant's endpoint (Standard Webhooks). */

@@ -200,12 +200,9 @@ function bodySchemas(): Readonly<Record<string, JsonSchema>> {
   return schemasByMessage;
 }
 
-/**
- * Whether a response omits a field that has no value. It omits every map and the list of refused payments if they are
- * empty.
- */
-function isOptional({ parent, name, proto, fieldKind }: DescField): boolean {
-  return proto.proto3Optional || fieldKind === 'map' || `${parent.name}.${name}` === 'Order.refused_payments';
+/** Whether a response omits a field that has no value. It omits every map and every list of an order if it is empty. */
+function isOptional({ parent, proto, fieldKind }: DescField): boolean {
+  return proto.proto3Optional || fieldKind === 'map' || (fieldKind === 'list' && parent.name === 'Order');
 }
 
 /**

@@ -16,6 +16,8 @@ console.log(payment_link);`,
   paid_on: new Date().toISOString().slice(0, 10),
 });
 console.log(order.order_status);`,
+  createRefund: `const refund = await client.createRefund(${orderId}, { refund_id: 'return-17', refund_amount: 4.5 });
+console.log(refund.status);`,
   listOrders: `for await (const order of client.listOrders({ status: 'PAID' })) {
   console.log(order.order_id, order.paid_at);
 }`,

@@ -6,6 +6,7 @@ import {
   createClientSecret,
 } from '@order-gateway/domain/accounts';
 import { success } from '@order-gateway/domain/result';
+import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { loadFixtures, type MerchantName } from '@order-gateway/fixtures';
 import { differences, type Merchants, sendFixture } from '@order-gateway/fixtures/replay';
 import { type CallResponse, type Client, openClients } from '@order-gateway/fixtures/wire';
@@ -48,7 +49,7 @@ const { fixtures, validOrder } = await loadFixtures();
 
 /** The operations whose data is in the order store. */
 const folders =
-  /^(?:(?:create|get|cancel)-order|list-(?:orders|events)|(?:start|end|record)-payment|record-manual-payment|resolve-payment-link)$/;
+  /^(?:(?:create|get|cancel)-order|list-(?:orders|events)|(?:start|end|record)-payment|record-(?:manual-payment|refund|dispute)|create-refund|list-refunds|resolve-payment-link)$/;
 
 const supported = fixtures.filter(
   ({ folder, calls, merchants: needed }) =>
@@ -61,6 +62,7 @@ let clients: Record<string, Client>;
 beforeAll(async () => {
   const deps: GatewayDeps = {
     ...fixedDeps(createMemoryLogger().logger),
+    store: createInMemoryOrderStore(undefined, undefined, undefined, (id) => id !== accounts.second_checkout?.id),
     now: Date.now,
     randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
     async authenticate({ clientId, clientSecret }) {

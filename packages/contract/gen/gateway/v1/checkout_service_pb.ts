@@ -7,7 +7,7 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import type { Brand } from "./brand_service_pb.ts";
 import { file_gateway_v1_brand_service } from "./brand_service_pb.ts";
 import { file_gateway_v1_operation } from "./operation_pb.ts";
-import type { OrderStatus, ServiceType } from "./order_pb.ts";
+import type { Dispute, DisputeStatus, OrderStatus, Refund, RefundStatus, ServiceType } from "./order_pb.ts";
 import { file_gateway_v1_order } from "./order_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/checkout_service.proto.
  */
 export const file_gateway_v1_checkout_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEijQUKDUNoZWNrb3V0T3JkZXISJAoNbWVyY2hhbnRfbmFtZRgBIAEoCVINbWVyY2hhbnRfbmFtZRIqChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBIiCgxvcmRlcl9hbW91bnQYBCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgGIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYByABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSOwoMb3JkZXJfc3RhdHVzGAggASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKcmV0dXJuX3VybBgKIAEoCVIKcmV0dXJuX3VybBIvChBvcmRlcl9leHBpcmVzX2F0GAsgASgJSABSEG9yZGVyX2V4cGlyZXNfYXSIAQESDAoEbW9kZRgMIAEoCRIgCgttZXJjaGFudF9pZBgNIAEoCVILbWVyY2hhbnRfaWQSLQoPY3VzdG9tZXJfbG9jYWxlGA4gASgJSAFSD2N1c3RvbWVyX2xvY2FsZYgBARIlCgVicmFuZBgPIAEoCzIRLmdhdGV3YXkudjEuQnJhbmRIAogBAUITChFfb3JkZXJfZXhwaXJlc19hdEISChBfY3VzdG9tZXJfbG9jYWxlQggKBl9icmFuZCL+AwoIQ3VzdG9tZXISJAoNY3VzdG9tZXJfbmFtZRgBIAEoCVINY3VzdG9tZXJfbmFtZRImCg5jdXN0b21lcl9lbWFpbBgCIAEoCVIOY3VzdG9tZXJfZW1haWwSJgoOY3VzdG9tZXJfcGhvbmUYAyABKAlSDmN1c3RvbWVyX3Bob25lEjYKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTEYBCABKAlSFmN1c3RvbWVyX2FkZHJlc3NfbGluZTESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMhgFIAEoCUgAUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUyiAEBEjQKFWN1c3RvbWVyX2FkZHJlc3NfY2l0eRgGIAEoCVIVY3VzdG9tZXJfYWRkcmVzc19jaXR5EjYKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYByABKAlSFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUSOgoYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5GAggASgJUhhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkSQgocY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZRgJIAEoCVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMiI9ChlSZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbiJGChpSZXNvbHZlUGF5bWVudExpbmtSZXNwb25zZRIoCgVvcmRlchgBIAEoCzIZLmdhdGV3YXkudjEuQ2hlY2tvdXRPcmRlciKUAQoTU3RhcnRQYXltZW50UmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKYXR0ZW1wdF9pZBgCIAEoCVIKYXR0ZW1wdF9pZBIpCg1sZWFzZV9zZWNvbmRzGAMgASgFSABSDWxlYXNlX3NlY29uZHOIAQFCEAoOX2xlYXNlX3NlY29uZHMioAEKFFN0YXJ0UGF5bWVudFJlc3BvbnNlEigKBW9yZGVyGAEgASgLMhkuZ2F0ZXdheS52MS5DaGVja291dE9yZGVyEiQKDWxlYXNlX2VuZHNfYXQYAiABKAlSDWxlYXNlX2VuZHNfYXQSKwoIY3VzdG9tZXIYAyABKAsyFC5nYXRld2F5LnYxLkN1c3RvbWVySACIAQFCCwoJX2N1c3RvbWVyIlUKEUVuZFBheW1lbnRSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbhIeCgphdHRlbXB0X2lkGAIgASgJUgphdHRlbXB0X2lkIj4KEkVuZFBheW1lbnRSZXNwb25zZRIoCgVvcmRlchgBIAEoCzIZLmdhdGV3YXkudjEuQ2hlY2tvdXRPcmRlciKiAgoUUmVjb3JkUGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCnBheW1lbnRfaWQYAiABKAlSCnBheW1lbnRfaWQSGAoHcGFpZF9hdBgDIAEoCVIHcGFpZF9hdBInCgxvcmRlcl9hbW91bnQYBCABKAFIAFIMb3JkZXJfYW1vdW50iAEBEiYKDm9yZGVyX2N1cnJlbmN5GAUgASgJUg5vcmRlcl9jdXJyZW5jeRIjCgphdHRlbXB0X2lkGAYgASgJSAFSCmF0dGVtcHRfaWSIAQESGAoHcGFpZF9vbhgHIAEoCVIHcGFpZF9vbkIPCg1fb3JkZXJfYW1vdW50Qg0KC19hdHRlbXB0X2lkInsKFVJlY29yZFBheW1lbnRSZXNwb25zZRIoCgVvcmRlchgBIAEoCzIZLmdhdGV3YXkudjEuQ2hlY2tvdXRPcmRlchIeCgpwYXltZW50X2lkGAIgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYAyABKAlSB3BhaWRfYXQyyAUKD0NoZWNrb3V0U2VydmljZRKKAQoSUmVzb2x2ZVBheW1lbnRMaW5rEiUuZ2F0ZXdheS52MS5SZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0GiYuZ2F0ZXdheS52MS5SZXNvbHZlUGF5bWVudExpbmtSZXNwb25zZSIlkAIBirUYHggCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBLZAQoMU3RhcnRQYXltZW50Eh8uZ2F0ZXdheS52MS5TdGFydFBheW1lbnRSZXF1ZXN0GiAuZ2F0ZXdheS52MS5TdGFydFBheW1lbnRSZXNwb25zZSKFAZACAoq1GH4IAhIPaW52YWxpZF9yZXF1ZXN0Eglub3RfZm91bmQSE3BheW1lbnRfaW5fcHJvZ3Jlc3MSFXBheW1lbnRfYXR0ZW1wdF9lbmRlZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQScgoKRW5kUGF5bWVudBIdLmdhdGV3YXkudjEuRW5kUGF5bWVudFJlcXVlc3QaHi5nYXRld2F5LnYxLkVuZFBheW1lbnRSZXNwb25zZSIlkAICirUYHggCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBLXAQoNUmVjb3JkUGF5bWVudBIgLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlcXVlc3QaIS5nYXRld2F5LnYxLlJlY29yZFBheW1lbnRSZXNwb25zZSKAAZACAoq1GHkIAhIPaW52YWxpZF9yZXF1ZXN0Eglub3RfZm91bmQSEm9yZGVyX2FscmVhZHlfcGFpZBIPb3JkZXJfY2FuY2VsbGVkEg1vcmRlcl9leHBpcmVkEhBwYXltZW50X21pc21hdGNoEhNwYXltZW50X2lkX2NvbmZsaWN0YgZwcm90bzM", [file_gateway_v1_brand_service, file_gateway_v1_operation, file_gateway_v1_order]);
+  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEijQUKDUNoZWNrb3V0T3JkZXISJAoNbWVyY2hhbnRfbmFtZRgBIAEoCVINbWVyY2hhbnRfbmFtZRIqChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBIiCgxvcmRlcl9hbW91bnQYBCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgGIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYByABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSOwoMb3JkZXJfc3RhdHVzGAggASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKcmV0dXJuX3VybBgKIAEoCVIKcmV0dXJuX3VybBIvChBvcmRlcl9leHBpcmVzX2F0GAsgASgJSABSEG9yZGVyX2V4cGlyZXNfYXSIAQESDAoEbW9kZRgMIAEoCRIgCgttZXJjaGFudF9pZBgNIAEoCVILbWVyY2hhbnRfaWQSLQoPY3VzdG9tZXJfbG9jYWxlGA4gASgJSAFSD2N1c3RvbWVyX2xvY2FsZYgBARIlCgVicmFuZBgPIAEoCzIRLmdhdGV3YXkudjEuQnJhbmRIAogBAUITChFfb3JkZXJfZXhwaXJlc19hdEISChBfY3VzdG9tZXJfbG9jYWxlQggKBl9icmFuZCL+AwoIQ3VzdG9tZXISJAoNY3VzdG9tZXJfbmFtZRgBIAEoCVINY3VzdG9tZXJfbmFtZRImCg5jdXN0b21lcl9lbWFpbBgCIAEoCVIOY3VzdG9tZXJfZW1haWwSJgoOY3VzdG9tZXJfcGhvbmUYAyABKAlSDmN1c3RvbWVyX3Bob25lEjYKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTEYBCABKAlSFmN1c3RvbWVyX2FkZHJlc3NfbGluZTESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMhgFIAEoCUgAUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUyiAEBEjQKFWN1c3RvbWVyX2FkZHJlc3NfY2l0eRgGIAEoCVIVY3VzdG9tZXJfYWRkcmVzc19jaXR5EjYKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYByABKAlSFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUSOgoYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5GAggASgJUhhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkSQgocY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZRgJIAEoCVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMiI9ChlSZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbiJGChpSZXNvbHZlUGF5bWVudExpbmtSZXNwb25zZRIoCgVvcmRlchgBIAEoCzIZLmdhdGV3YXkudjEuQ2hlY2tvdXRPcmRlciKUAQoTU3RhcnRQYXltZW50UmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKYXR0ZW1wdF9pZBgCIAEoCVIKYXR0ZW1wdF9pZBIpCg1sZWFzZV9zZWNvbmRzGAMgASgFSABSDWxlYXNlX3NlY29uZHOIAQFCEAoOX2xlYXNlX3NlY29uZHMioAEKFFN0YXJ0UGF5bWVudFJlc3BvbnNlEigKBW9yZGVyGAEgASgLMhkuZ2F0ZXdheS52MS5DaGVja291dE9yZGVyEiQKDWxlYXNlX2VuZHNfYXQYAiABKAlSDWxlYXNlX2VuZHNfYXQSKwoIY3VzdG9tZXIYAyABKAsyFC5nYXRld2F5LnYxLkN1c3RvbWVySACIAQFCCwoJX2N1c3RvbWVyIlUKEUVuZFBheW1lbnRSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbhIeCgphdHRlbXB0X2lkGAIgASgJUgphdHRlbXB0X2lkIj4KEkVuZFBheW1lbnRSZXNwb25zZRIoCgVvcmRlchgBIAEoCzIZLmdhdGV3YXkudjEuQ2hlY2tvdXRPcmRlciKiAgoUUmVjb3JkUGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCnBheW1lbnRfaWQYAiABKAlSCnBheW1lbnRfaWQSGAoHcGFpZF9hdBgDIAEoCVIHcGFpZF9hdBInCgxvcmRlcl9hbW91bnQYBCABKAFIAFIMb3JkZXJfYW1vdW50iAEBEiYKDm9yZGVyX2N1cnJlbmN5GAUgASgJUg5vcmRlcl9jdXJyZW5jeRIjCgphdHRlbXB0X2lkGAYgASgJSAFSCmF0dGVtcHRfaWSIAQESGAoHcGFpZF9vbhgHIAEoCVIHcGFpZF9vbkIPCg1fb3JkZXJfYW1vdW50Qg0KC19hdHRlbXB0X2lkInsKFVJlY29yZFBheW1lbnRSZXNwb25zZRIoCgVvcmRlchgBIAEoCzIZLmdhdGV3YXkudjEuQ2hlY2tvdXRPcmRlchIeCgpwYXltZW50X2lkGAIgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYAyABKAlSB3BhaWRfYXQiUgoSTGlzdFJlZnVuZHNSZXF1ZXN0EhIKBWxpbWl0GAEgASgFSACIAQESEwoGY3Vyc29yGAIgASgJSAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IieAoTTGlzdFJlZnVuZHNSZXNwb25zZRIqCgdyZWZ1bmRzGAEgAygLMhkuZ2F0ZXdheS52MS5QZW5kaW5nUmVmdW5kEiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBQg4KDF9uZXh0X2N1cnNvciLcAgoNUGVuZGluZ1JlZnVuZBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SGgoIb3JkZXJfaWQYAiABKAlSCG9yZGVyX2lkEiAKC21lcmNoYW50X2lkGAMgASgJUgttZXJjaGFudF9pZBIMCgRtb2RlGAQgASgJEh4KCnBheW1lbnRfaWQYBSABKAlSCnBheW1lbnRfaWQSIQoJcmVmdW5kX2lkGAYgASgJSABSCXJlZnVuZF9pZIgBARIzChJwcm92aWRlcl9yZWZ1bmRfaWQYByABKAlIAVIScHJvdmlkZXJfcmVmdW5kX2lkiAEBEg4KBmFtb3VudBgIIAEoARIQCghjdXJyZW5jeRgJIAEoCRIeCgpjcmVhdGVkX2F0GAogASgJUgpjcmVhdGVkX2F0QgwKCl9yZWZ1bmRfaWRCFQoTX3Byb3ZpZGVyX3JlZnVuZF9pZCK0AgoTUmVjb3JkUmVmdW5kUmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKcGF5bWVudF9pZBgCIAEoCVIKcGF5bWVudF9pZBIhCglyZWZ1bmRfaWQYAyABKAlIAFIJcmVmdW5kX2lkiAEBEigKBnN0YXR1cxgEIAEoDjIYLmdhdGV3YXkudjEuUmVmdW5kU3RhdHVzEhMKBmFtb3VudBgFIAEoAUgBiAEBEiAKC3JlZnVuZGVkX2F0GAYgASgJUgtyZWZ1bmRlZF9hdBIOCgZyZWFzb24YByABKAkSLgoScHJvdmlkZXJfcmVmdW5kX2lkGAggASgJUhJwcm92aWRlcl9yZWZ1bmRfaWRCDAoKX3JlZnVuZF9pZEIJCgdfYW1vdW50IjoKFFJlY29yZFJlZnVuZFJlc3BvbnNlEiIKBnJlZnVuZBgBIAEoCzISLmdhdGV3YXkudjEuUmVmdW5kIuUBChRSZWNvcmREaXNwdXRlUmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKcGF5bWVudF9pZBgCIAEoCVIKcGF5bWVudF9pZBIeCgpkaXNwdXRlX2lkGAMgASgJUgpkaXNwdXRlX2lkEhMKBmFtb3VudBgEIAEoAUgAiAEBEhAKCGN1cnJlbmN5GAUgASgJEikKBnN0YXR1cxgGIAEoDjIZLmdhdGV3YXkudjEuRGlzcHV0ZVN0YXR1cxIOCgZyZWFzb24YByABKAlCCQoHX2Ftb3VudCI9ChVSZWNvcmREaXNwdXRlUmVzcG9uc2USJAoHZGlzcHV0ZRgBIAEoCzITLmdhdGV3YXkudjEuRGlzcHV0ZTLACAoPQ2hlY2tvdXRTZXJ2aWNlEooBChJSZXNvbHZlUGF5bWVudExpbmsSJS5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1JlcXVlc3QaJi5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlIiWQAgGKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtkBCgxTdGFydFBheW1lbnQSHy5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlcXVlc3QaIC5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlc3BvbnNlIoUBkAICirUYfggCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBITcGF5bWVudF9pbl9wcm9ncmVzcxIVcGF5bWVudF9hdHRlbXB0X2VuZGVkEhJvcmRlcl9hbHJlYWR5X3BhaWQSD29yZGVyX2NhbmNlbGxlZBINb3JkZXJfZXhwaXJlZBJyCgpFbmRQYXltZW50Eh0uZ2F0ZXdheS52MS5FbmRQYXltZW50UmVxdWVzdBoeLmdhdGV3YXkudjEuRW5kUGF5bWVudFJlc3BvbnNlIiWQAgKKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtcBCg1SZWNvcmRQYXltZW50EiAuZ2F0ZXdheS52MS5SZWNvcmRQYXltZW50UmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlc3BvbnNlIoABkAICirUYeQgCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQSEHBheW1lbnRfbWlzbWF0Y2gSE3BheW1lbnRfaWRfY29uZmxpY3QSagoLTGlzdFJlZnVuZHMSHi5nYXRld2F5LnYxLkxpc3RSZWZ1bmRzUmVxdWVzdBofLmdhdGV3YXkudjEuTGlzdFJlZnVuZHNSZXNwb25zZSIakAIBirUYEwgCEg9pbnZhbGlkX3JlcXVlc3QSjAEKDFJlY29yZFJlZnVuZBIfLmdhdGV3YXkudjEuUmVjb3JkUmVmdW5kUmVxdWVzdBogLmdhdGV3YXkudjEuUmVjb3JkUmVmdW5kUmVzcG9uc2UiOZACAoq1GDIIAhIPaW52YWxpZF9yZXF1ZXN0Eglub3RfZm91bmQSEnJlZnVuZF9pZF9jb25mbGljdBJ7Cg1SZWNvcmREaXNwdXRlEiAuZ2F0ZXdheS52MS5SZWNvcmREaXNwdXRlUmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkRGlzcHV0ZVJlc3BvbnNlIiWQAgKKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kYgZwcm90bzM", [file_gateway_v1_brand_service, file_gateway_v1_operation, file_gateway_v1_order]);
 
 /**
  * The order behind a payment link: what the customer has to pay, and to whom.
@@ -484,6 +484,324 @@ export const RecordPaymentResponseSchema: GenMessage<RecordPaymentResponse> = /*
   messageDesc(file_gateway_v1_checkout_service, 9);
 
 /**
+ * Which pending refunds to list.
+ *
+ * @generated from message gateway.v1.ListRefundsRequest
+ */
+export type ListRefundsRequest = Message<"gateway.v1.ListRefundsRequest"> & {
+  /**
+   * The maximum number of refunds on the page: 1 to 100, 20 by default.
+   *
+   * @generated from field: optional int32 limit = 1;
+   */
+  limit?: number | undefined;
+
+  /**
+   * The next_cursor of the previous page.
+   *
+   * @generated from field: optional string cursor = 2;
+   */
+  cursor?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.ListRefundsRequest.
+ * Use `create(ListRefundsRequestSchema)` to create a new message.
+ */
+export const ListRefundsRequestSchema: GenMessage<ListRefundsRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 10);
+
+/**
+ * A page of pending refunds.
+ *
+ * @generated from message gateway.v1.ListRefundsResponse
+ */
+export type ListRefundsResponse = Message<"gateway.v1.ListRefundsResponse"> & {
+  /**
+   * Oldest first.
+   *
+   * @generated from field: repeated gateway.v1.PendingRefund refunds = 1;
+   */
+  refunds: PendingRefund[];
+
+  /**
+   * The cursor of the next page. Absent on the last page.
+   *
+   * @generated from field: optional string next_cursor = 2 [json_name = "next_cursor"];
+   */
+  nextCursor?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.ListRefundsResponse.
+ * Use `create(ListRefundsResponseSchema)` to create a new message.
+ */
+export const ListRefundsResponseSchema: GenMessage<ListRefundsResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 11);
+
+/**
+ * A refund that has neither succeeded nor failed.
+ *
+ * @generated from message gateway.v1.PendingRefund
+ */
+export type PendingRefund = Message<"gateway.v1.PendingRefund"> & {
+  /**
+   * The last part of the order's payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 1 [json_name = "order_token"];
+   */
+  orderToken: string;
+
+  /**
+   * The merchant's order_id.
+   *
+   * @generated from field: string order_id = 2 [json_name = "order_id"];
+   */
+  orderId: string;
+
+  /**
+   * The merchant's client id, which begins with `app_`.
+   *
+   * @generated from field: string merchant_id = 3 [json_name = "merchant_id"];
+   */
+  merchantId: string;
+
+  /**
+   * `live` or `test`.
+   *
+   * @generated from field: string mode = 4;
+   */
+  mode: string;
+
+  /**
+   * Your identifier of the payment to refund.
+   *
+   * @generated from field: string payment_id = 5 [json_name = "payment_id"];
+   */
+  paymentId: string;
+
+  /**
+   * The merchant's identifier of the refund, unique within the order. Absent if the refund was made at the provider.
+   *
+   * @generated from field: optional string refund_id = 6 [json_name = "refund_id"];
+   */
+  refundId?: string | undefined;
+
+  /**
+   * The provider's identifier of the refund, if you have reported it.
+   *
+   * @generated from field: optional string provider_refund_id = 7 [json_name = "provider_refund_id"];
+   */
+  providerRefundId?: string | undefined;
+
+  /**
+   * The amount, in units of the currency.
+   *
+   * @generated from field: double amount = 8;
+   */
+  amount: number;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string currency = 9;
+   */
+  currency: string;
+
+  /**
+   * When the refund was requested, ISO 8601 with milliseconds and UTC offset.
+   *
+   * @generated from field: string created_at = 10 [json_name = "created_at"];
+   */
+  createdAt: string;
+};
+
+/**
+ * Describes the message gateway.v1.PendingRefund.
+ * Use `create(PendingRefundSchema)` to create a new message.
+ */
+export const PendingRefundSchema: GenMessage<PendingRefund> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 12);
+
+/**
+ * A refund and its result.
+ *
+ * @generated from message gateway.v1.RecordRefundRequest
+ */
+export type RecordRefundRequest = Message<"gateway.v1.RecordRefundRequest"> & {
+  /**
+   * The last part of the payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 1 [json_name = "order_token"];
+   */
+  orderToken: string;
+
+  /**
+   * Your identifier of the payment, which paid the order or was refused.
+   *
+   * @generated from field: string payment_id = 2 [json_name = "payment_id"];
+   */
+  paymentId: string;
+
+  /**
+   * The merchant's identifier of the refund, from ListRefunds or from the provider's metadata. Absent if the refund was
+   * made at the provider.
+   *
+   * @generated from field: optional string refund_id = 3 [json_name = "refund_id"];
+   */
+  refundId?: string | undefined;
+
+  /**
+   * The status.
+   *
+   * @generated from field: gateway.v1.RefundStatus status = 4;
+   */
+  status: RefundStatus;
+
+  /**
+   * The amount, in units of the payment's currency.
+   *
+   * @generated from field: optional double amount = 5;
+   */
+  amount?: number | undefined;
+
+  /**
+   * When the money was given back: RFC 3339, where seconds are optional. Absent: now. It must be between 5 minutes
+   * before the order was created and 5 minutes ahead of the gateway's clock.
+   *
+   * @generated from field: string refunded_at = 6 [json_name = "refunded_at"];
+   */
+  refundedAt: string;
+
+  /**
+   * Why it has this status, as a short code: up to 128 characters. Optional.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+
+  /**
+   * The provider's identifier of the refund: 1 to 128 characters, unique within your account. Required, unless a refund
+   * with a refund_id FAILED before the provider knew it.
+   *
+   * @generated from field: string provider_refund_id = 8 [json_name = "provider_refund_id"];
+   */
+  providerRefundId: string;
+};
+
+/**
+ * Describes the message gateway.v1.RecordRefundRequest.
+ * Use `create(RecordRefundRequestSchema)` to create a new message.
+ */
+export const RecordRefundRequestSchema: GenMessage<RecordRefundRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 13);
+
+/**
+ * The recorded refund.
+ *
+ * @generated from message gateway.v1.RecordRefundResponse
+ */
+export type RecordRefundResponse = Message<"gateway.v1.RecordRefundResponse"> & {
+  /**
+   * The refund with its current status.
+   *
+   * @generated from field: gateway.v1.Refund refund = 1;
+   */
+  refund?: Refund | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.RecordRefundResponse.
+ * Use `create(RecordRefundResponseSchema)` to create a new message.
+ */
+export const RecordRefundResponseSchema: GenMessage<RecordRefundResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 14);
+
+/**
+ * A dispute and its status.
+ *
+ * @generated from message gateway.v1.RecordDisputeRequest
+ */
+export type RecordDisputeRequest = Message<"gateway.v1.RecordDisputeRequest"> & {
+  /**
+   * The last part of the payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 1 [json_name = "order_token"];
+   */
+  orderToken: string;
+
+  /**
+   * Your identifier of the payment, which paid the order or was refused.
+   *
+   * @generated from field: string payment_id = 2 [json_name = "payment_id"];
+   */
+  paymentId: string;
+
+  /**
+   * The provider's identifier of the dispute: 1 to 128 characters.
+   *
+   * @generated from field: string dispute_id = 3 [json_name = "dispute_id"];
+   */
+  disputeId: string;
+
+  /**
+   * The disputed amount, in units of the currency.
+   *
+   * @generated from field: optional double amount = 4;
+   */
+  amount?: number | undefined;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string currency = 5;
+   */
+  currency: string;
+
+  /**
+   * The status.
+   *
+   * @generated from field: gateway.v1.DisputeStatus status = 6;
+   */
+  status: DisputeStatus;
+
+  /**
+   * The provider's reason of the dispute: up to 128 characters. Optional.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message gateway.v1.RecordDisputeRequest.
+ * Use `create(RecordDisputeRequestSchema)` to create a new message.
+ */
+export const RecordDisputeRequestSchema: GenMessage<RecordDisputeRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 15);
+
+/**
+ * The recorded dispute.
+ *
+ * @generated from message gateway.v1.RecordDisputeResponse
+ */
+export type RecordDisputeResponse = Message<"gateway.v1.RecordDisputeResponse"> & {
+  /**
+   * The dispute with its current status.
+   *
+   * @generated from field: gateway.v1.Dispute dispute = 1;
+   */
+  dispute?: Dispute | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.RecordDisputeResponse.
+ * Use `create(RecordDisputeResponseSchema)` to create a new message.
+ */
+export const RecordDisputeResponseSchema: GenMessage<RecordDisputeResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 16);
+
+/**
  * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout
  * account in the headers `x-client-id` and `x-client-secret`. Errors have the same form as in OrderService.
  *
@@ -550,6 +868,50 @@ export const CheckoutService: GenService<{
     methodKind: "unary";
     input: typeof RecordPaymentRequestSchema;
     output: typeof RecordPaymentResponseSchema;
+  },
+  /**
+   * List pending refunds.
+   *
+   * Returns the pending refunds of the payments that your account reported, oldest first. Make each refund that has no
+   * provider_refund_id, and report the result with RecordRefund. Refunds that are requested while you page don't shift
+   * the pages.
+   *
+   * @generated from rpc gateway.v1.CheckoutService.ListRefunds
+   */
+  listRefunds: {
+    methodKind: "unary";
+    input: typeof ListRefundsRequestSchema;
+    output: typeof ListRefundsResponseSchema;
+  },
+  /**
+   * Record a refund.
+   *
+   * Records the result of a refund that you made, or a refund that you found at your provider. Refunds are facts: they
+   * are recorded even if more money went back than was paid. If you report the same status again, or an older one, you
+   * get the refund with its current status, marked as replayed. A refund that FAILED never changes. Report every refund
+   * of a payment that RecordPayment refused in the same way, so that it is no longer listed as owed.
+   *
+   * @generated from rpc gateway.v1.CheckoutService.RecordRefund
+   */
+  recordRefund: {
+    methodKind: "unary";
+    input: typeof RecordRefundRequestSchema;
+    output: typeof RecordRefundResponseSchema;
+  },
+  /**
+   * Record a dispute.
+   *
+   * Records that the customer disputes a payment at the bank, or how the dispute was decided. A payment can have several
+   * disputes. The latest status counts, except that a dispute that was WON or LOST never becomes OPEN again, and an OPEN
+   * one is never an INQUIRY again. If you report the same status again, or an older one, you get the dispute with its
+   * current status, marked as replayed.
+   *
+   * @generated from rpc gateway.v1.CheckoutService.RecordDispute
+   */
+  recordDispute: {
+    methodKind: "unary";
+    input: typeof RecordDisputeRequestSchema;
+    output: typeof RecordDisputeResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gateway_v1_checkout_service, 0);

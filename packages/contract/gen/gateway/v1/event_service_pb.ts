@@ -153,7 +153,7 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
   messageDesc(file_gateway_v1_event_service, 3);
 
 /**
- * A change of an order's state, or a refused payment.
+ * A change of an order's state, a refused payment, or a change of a refund or dispute.
  *
  * @generated from message gateway.v1.Event
  */
@@ -166,7 +166,8 @@ export type Event = Message<"gateway.v1.Event"> & {
   id: string;
 
   /**
-   * `order.paid`, `order.expired`, `order.cancelled` or `order.payment_refused`.
+   * `order.paid`, `order.expired`, `order.cancelled`, `order.payment_refused`, `order.refunded`, `order.refund_failed`,
+   * `order.disputed` or `order.dispute_closed`.
    *
    * @generated from field: string type = 2;
    */
@@ -181,7 +182,7 @@ export type Event = Message<"gateway.v1.Event"> & {
 
   /**
    * The order as it was after the change. In an `order.payment_refused` event, the last refused payment is the one that
-   * caused the event.
+   * caused the event. In an event of a refund or dispute, the last refund or dispute is.
    *
    * @generated from field: gateway.v1.Order order = 4 [json_name = "data"];
    */

@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/order.proto.
  */
 export const file_gateway_v1_order: GenFile = /*@__PURE__*/
-  fileDesc("ChZnYXRld2F5L3YxL29yZGVyLnByb3RvEgpnYXRld2F5LnYxItUHCgVPcmRlchIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsSDAoEbW9kZRgHIAEoCRIiCgxvcmRlcl9hbW91bnQYCCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgJIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgKIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYCyABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSLwoQb3JkZXJfZXhwaXJlc19hdBgMIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEh0KB3BhaWRfYXQYDSABKAlIAVIHcGFpZF9hdIgBARIjCgpwYXltZW50X2lkGA4gASgJSAJSCnBheW1lbnRfaWSIAQESJwoMY2FuY2VsbGVkX2F0GA8gASgJSANSDGNhbmNlbGxlZF9hdIgBARJBChlwYXltZW50X2luX3Byb2dyZXNzX3VudGlsGBAgASgJSARSGXBheW1lbnRfaW5fcHJvZ3Jlc3NfdW50aWyIAQESRgoQcmVmdXNlZF9wYXltZW50cxgRIAMoCzIaLmdhdGV3YXkudjEuUmVmdXNlZFBheW1lbnRSEHJlZnVzZWRfcGF5bWVudHMSMQoIbWV0YWRhdGEYEiADKAsyHy5nYXRld2F5LnYxLk9yZGVyLk1ldGFkYXRhRW50cnkSKwoOcGF5bWVudF9tZXRob2QYEyABKAlIBVIOcGF5bWVudF9tZXRob2SIAQEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhMKEV9vcmRlcl9leHBpcmVzX2F0QgoKCF9wYWlkX2F0Qg0KC19wYXltZW50X2lkQg8KDV9jYW5jZWxsZWRfYXRCHAoaX3BheW1lbnRfaW5fcHJvZ3Jlc3NfdW50aWxCEQoPX3BheW1lbnRfbWV0aG9kIpoBCg5SZWZ1c2VkUGF5bWVudBIeCgpwYXltZW50X2lkGAEgASgJUgpwYXltZW50X2lkEg4KBmFtb3VudBgCIAEoARIQCghjdXJyZW5jeRgDIAEoCRIYCgdwYWlkX2F0GAQgASgJUgdwYWlkX2F0EgwKBGNvZGUYBSABKAkSHgoKcmVmdXNlZF9hdBgGIAEoCVIKcmVmdXNlZF9hdCpMCgtTZXJ2aWNlVHlwZRIcChhTRVJWSUNFX1RZUEVfVU5TUEVDSUZJRUQQABILCgdESUdJVEFMEAESEgoOUEhZU0lDQUxfR09PRFMQAipeCgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdVTl9QQUlEEAESCAoEUEFJRBACEgsKB0VYUElSRUQQAxINCglDQU5DRUxMRUQQBGIGcHJvdG8z");
+  fileDesc("ChZnYXRld2F5L3YxL29yZGVyLnByb3RvEgpnYXRld2F5LnYxIuQICgVPcmRlchIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsSDAoEbW9kZRgHIAEoCRIiCgxvcmRlcl9hbW91bnQYCCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgJIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgKIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYCyABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSLwoQb3JkZXJfZXhwaXJlc19hdBgMIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEh0KB3BhaWRfYXQYDSABKAlIAVIHcGFpZF9hdIgBARIjCgpwYXltZW50X2lkGA4gASgJSAJSCnBheW1lbnRfaWSIAQESJwoMY2FuY2VsbGVkX2F0GA8gASgJSANSDGNhbmNlbGxlZF9hdIgBARJBChlwYXltZW50X2luX3Byb2dyZXNzX3VudGlsGBAgASgJSARSGXBheW1lbnRfaW5fcHJvZ3Jlc3NfdW50aWyIAQESRgoQcmVmdXNlZF9wYXltZW50cxgRIAMoCzIaLmdhdGV3YXkudjEuUmVmdXNlZFBheW1lbnRSEHJlZnVzZWRfcGF5bWVudHMSMQoIbWV0YWRhdGEYEiADKAsyHy5nYXRld2F5LnYxLk9yZGVyLk1ldGFkYXRhRW50cnkSKwoOcGF5bWVudF9tZXRob2QYEyABKAlIBVIOcGF5bWVudF9tZXRob2SIAQESIwoHcmVmdW5kcxgUIAMoCzISLmdhdGV3YXkudjEuUmVmdW5kEi0KD3JlZnVuZGVkX2Ftb3VudBgVIAEoAUgGUg9yZWZ1bmRlZF9hbW91bnSIAQESJQoIZGlzcHV0ZXMYFiADKAsyEy5nYXRld2F5LnYxLkRpc3B1dGUaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhMKEV9vcmRlcl9leHBpcmVzX2F0QgoKCF9wYWlkX2F0Qg0KC19wYXltZW50X2lkQg8KDV9jYW5jZWxsZWRfYXRCHAoaX3BheW1lbnRfaW5fcHJvZ3Jlc3NfdW50aWxCEQoPX3BheW1lbnRfbWV0aG9kQhIKEF9yZWZ1bmRlZF9hbW91bnQirAMKBlJlZnVuZBIcCglyZWZ1bmRfaWQYASABKAlSCXJlZnVuZF9pZBIeCgpwYXltZW50X2lkGAIgASgJUgpwYXltZW50X2lkEg4KBmFtb3VudBgDIAEoARIQCghjdXJyZW5jeRgEIAEoCRIoCgZzdGF0dXMYBSABKA4yGC5nYXRld2F5LnYxLlJlZnVuZFN0YXR1cxITCgZyZWFzb24YBiABKAlIAIgBARIlCgtyZWZ1bmRfbm90ZRgHIAEoCUgBUgtyZWZ1bmRfbm90ZYgBARIzChJwcm92aWRlcl9yZWZ1bmRfaWQYCCABKAlIAlIScHJvdmlkZXJfcmVmdW5kX2lkiAEBEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKdXBkYXRlZF9hdBgKIAEoCVIKdXBkYXRlZF9hdBIlCgtyZWZ1bmRlZF9hdBgLIAEoCUgDUgtyZWZ1bmRlZF9hdIgBAUIJCgdfcmVhc29uQg4KDF9yZWZ1bmRfbm90ZUIVChNfcHJvdmlkZXJfcmVmdW5kX2lkQg4KDF9yZWZ1bmRlZF9hdCL2AQoHRGlzcHV0ZRIeCgpkaXNwdXRlX2lkGAEgASgJUgpkaXNwdXRlX2lkEh4KCnBheW1lbnRfaWQYAiABKAlSCnBheW1lbnRfaWQSDgoGYW1vdW50GAMgASgBEhAKCGN1cnJlbmN5GAQgASgJEikKBnN0YXR1cxgFIAEoDjIZLmdhdGV3YXkudjEuRGlzcHV0ZVN0YXR1cxITCgZyZWFzb24YBiABKAlIAIgBARIeCgpjcmVhdGVkX2F0GAcgASgJUgpjcmVhdGVkX2F0Eh4KCnVwZGF0ZWRfYXQYCCABKAlSCnVwZGF0ZWRfYXRCCQoHX3JlYXNvbiLRAQoOUmVmdXNlZFBheW1lbnQSHgoKcGF5bWVudF9pZBgBIAEoCVIKcGF5bWVudF9pZBIOCgZhbW91bnQYAiABKAESEAoIY3VycmVuY3kYAyABKAkSGAoHcGFpZF9hdBgEIAEoCVIHcGFpZF9hdBIMCgRjb2RlGAUgASgJEh4KCnJlZnVzZWRfYXQYBiABKAlSCnJlZnVzZWRfYXQSJQoLcmVmdW5kZWRfYXQYByABKAlIAFILcmVmdW5kZWRfYXSIAQFCDgoMX3JlZnVuZGVkX2F0KkwKC1NlcnZpY2VUeXBlEhwKGFNFUlZJQ0VfVFlQRV9VTlNQRUNJRklFRBAAEgsKB0RJR0lUQUwQARISCg5QSFlTSUNBTF9HT09EUxACKl4KC09yZGVyU3RhdHVzEhwKGE9SREVSX1NUQVRVU19VTlNQRUNJRklFRBAAEgsKB1VOX1BBSUQQARIICgRQQUlEEAISCwoHRVhQSVJFRBADEg0KCUNBTkNFTExFRBAEKlUKDFJlZnVuZFN0YXR1cxIdChlSRUZVTkRfU1RBVFVTX1VOU1BFQ0lGSUVEEAASCwoHUEVORElORxABEg0KCVNVQ0NFRURFRBACEgoKBkZBSUxFRBADKlkKDURpc3B1dGVTdGF0dXMSHgoaRElTUFVURV9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdJTlFVSVJZEAESCAoET1BFThACEgcKA1dPThADEggKBExPU1QQBGIGcHJvdG8z");
 
 /**
  * The order record. It never contains the customer's data.
@@ -153,6 +153,30 @@ export type Order = Message<"gateway.v1.Order"> & {
    * @generated from field: optional string payment_method = 19 [json_name = "payment_method"];
    */
   paymentMethod?: string | undefined;
+
+  /**
+   * The refunds of the order's payment and of its refused payments, in the order of their last changes. In an event of a
+   * refund, the last one caused the event. Absent if there are none.
+   *
+   * @generated from field: repeated gateway.v1.Refund refunds = 20;
+   */
+  refunds: Refund[];
+
+  /**
+   * How much of the order's payment was given back by refunds that succeeded, in units of the currency. Absent if
+   * nothing was.
+   *
+   * @generated from field: optional double refunded_amount = 21 [json_name = "refunded_amount"];
+   */
+  refundedAmount?: number | undefined;
+
+  /**
+   * The disputes of the order's payments, in the order of their last changes. In an event of a dispute, the last one
+   * caused the event. Absent if there are none.
+   *
+   * @generated from field: repeated gateway.v1.Dispute disputes = 22;
+   */
+  disputes: Dispute[];
 };
 
 /**
@@ -161,6 +185,167 @@ export type Order = Message<"gateway.v1.Order"> & {
  */
 export const OrderSchema: GenMessage<Order> = /*@__PURE__*/
   messageDesc(file_gateway_v1_order, 0);
+
+/**
+ * Money that is given back to the customer.
+ *
+ * @generated from message gateway.v1.Refund
+ */
+export type Refund = Message<"gateway.v1.Refund"> & {
+  /**
+   * Your identifier of the refund, or the provider's if it was made there.
+   *
+   * @generated from field: string refund_id = 1 [json_name = "refund_id"];
+   */
+  refundId: string;
+
+  /**
+   * The identifier of the payment.
+   *
+   * @generated from field: string payment_id = 2 [json_name = "payment_id"];
+   */
+  paymentId: string;
+
+  /**
+   * The amount, in units of the currency.
+   *
+   * @generated from field: double amount = 3;
+   */
+  amount: number;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string currency = 4;
+   */
+  currency: string;
+
+  /**
+   * Current status of the refund. In an event: the status after the change.
+   *
+   * @generated from field: gateway.v1.RefundStatus status = 5;
+   */
+  status: RefundStatus;
+
+  /**
+   * Why it has its status, as a short code such as `exceeds_payment`. Absent if none was reported.
+   *
+   * @generated from field: optional string reason = 6;
+   */
+  reason?: string | undefined;
+
+  /**
+   * Your own note. Absent if you sent none, or if the customer's data has been erased.
+   *
+   * @generated from field: optional string refund_note = 7 [json_name = "refund_note"];
+   */
+  refundNote?: string | undefined;
+
+  /**
+   * The provider's identifier of the refund. Absent until it is known.
+   *
+   * @generated from field: optional string provider_refund_id = 8 [json_name = "provider_refund_id"];
+   */
+  providerRefundId?: string | undefined;
+
+  /**
+   * When the refund was requested or first reported, formatted like the order's created_at.
+   *
+   * @generated from field: string created_at = 9 [json_name = "created_at"];
+   */
+  createdAt: string;
+
+  /**
+   * When the status last changed. Equal to the timestamp of the event of that change.
+   *
+   * @generated from field: string updated_at = 10 [json_name = "updated_at"];
+   */
+  updatedAt: string;
+
+  /**
+   * When the money was given back. Absent unless it was.
+   *
+   * @generated from field: optional string refunded_at = 11 [json_name = "refunded_at"];
+   */
+  refundedAt?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.Refund.
+ * Use `create(RefundSchema)` to create a new message.
+ */
+export const RefundSchema: GenMessage<Refund> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order, 1);
+
+/**
+ * A payment that the customer disputes at the bank.
+ *
+ * @generated from message gateway.v1.Dispute
+ */
+export type Dispute = Message<"gateway.v1.Dispute"> & {
+  /**
+   * The provider's identifier of the dispute.
+   *
+   * @generated from field: string dispute_id = 1 [json_name = "dispute_id"];
+   */
+  disputeId: string;
+
+  /**
+   * The identifier of the payment.
+   *
+   * @generated from field: string payment_id = 2 [json_name = "payment_id"];
+   */
+  paymentId: string;
+
+  /**
+   * The disputed amount, in units of the currency.
+   *
+   * @generated from field: double amount = 3;
+   */
+  amount: number;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string currency = 4;
+   */
+  currency: string;
+
+  /**
+   * Current status of the dispute. In an event: the status after the change.
+   *
+   * @generated from field: gateway.v1.DisputeStatus status = 5;
+   */
+  status: DisputeStatus;
+
+  /**
+   * Why the customer disputes the payment, as the provider's code. Absent if none was reported.
+   *
+   * @generated from field: optional string reason = 6;
+   */
+  reason?: string | undefined;
+
+  /**
+   * When the dispute was first reported, formatted like the order's created_at.
+   *
+   * @generated from field: string created_at = 7 [json_name = "created_at"];
+   */
+  createdAt: string;
+
+  /**
+   * When the status last changed. Equal to the timestamp of the event of that change.
+   *
+   * @generated from field: string updated_at = 8 [json_name = "updated_at"];
+   */
+  updatedAt: string;
+};
+
+/**
+ * Describes the message gateway.v1.Dispute.
+ * Use `create(DisputeSchema)` to create a new message.
+ */
+export const DisputeSchema: GenMessage<Dispute> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order, 2);
 
 /**
  * A payment that was reported for an order but refused.
@@ -209,6 +394,13 @@ export type RefusedPayment = Message<"gateway.v1.RefusedPayment"> & {
    * @generated from field: string refused_at = 6 [json_name = "refused_at"];
    */
   refusedAt: string;
+
+  /**
+   * When the money was given back. Absent while it is owed.
+   *
+   * @generated from field: optional string refunded_at = 7 [json_name = "refunded_at"];
+   */
+  refundedAt?: string | undefined;
 };
 
 /**
@@ -216,7 +408,7 @@ export type RefusedPayment = Message<"gateway.v1.RefusedPayment"> & {
  * Use `create(RefusedPaymentSchema)` to create a new message.
  */
 export const RefusedPaymentSchema: GenMessage<RefusedPayment> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_order, 1);
+  messageDesc(file_gateway_v1_order, 3);
 
 /**
  * What the order is for.
@@ -313,4 +505,107 @@ export type OrderStatus = (typeof OrderStatus)[keyof typeof OrderStatus] | Unkno
  */
 export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
   enumDesc(file_gateway_v1_order, 1);
+
+/**
+ * The status of a refund.
+ *
+ * @generated from enum gateway.v1.RefundStatus
+ */
+export const RefundStatus = {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: REFUND_STATUS_UNSPECIFIED = 0;
+   */
+  REFUND_STATUS_UNSPECIFIED: 0,
+
+  /**
+   * The money has not arrived yet. The amount can't be refunded again.
+   *
+   * @generated from enum value: PENDING = 1;
+   */
+  PENDING: 1,
+
+  /**
+   * The money was given back. It can still become FAILED if the customer's bank returns the money.
+   *
+   * @generated from enum value: SUCCEEDED = 2;
+   */
+  SUCCEEDED: 2,
+
+  /**
+   * The money was not given back. The amount can be refunded again. Final.
+   *
+   * @generated from enum value: FAILED = 3;
+   */
+  FAILED: 3,
+} as const;
+
+/**
+ * The status of a refund.
+ *
+ * @generated from enum gateway.v1.RefundStatus
+ */
+export type RefundStatus = (typeof RefundStatus)[keyof typeof RefundStatus] | UnknownEnum;
+
+/**
+ * Describes the enum gateway.v1.RefundStatus.
+ */
+export const RefundStatusSchema: GenEnum<RefundStatus> = /*@__PURE__*/
+  enumDesc(file_gateway_v1_order, 2);
+
+/**
+ * The status of a dispute.
+ *
+ * @generated from enum gateway.v1.DisputeStatus
+ */
+export const DisputeStatus = {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: DISPUTE_STATUS_UNSPECIFIED = 0;
+   */
+  DISPUTE_STATUS_UNSPECIFIED: 0,
+
+  /**
+   * The customer's bank asks about the payment. No money has moved.
+   *
+   * @generated from enum value: INQUIRY = 1;
+   */
+  INQUIRY: 1,
+
+  /**
+   * The bank has taken the money until the dispute is decided.
+   *
+   * @generated from enum value: OPEN = 2;
+   */
+  OPEN: 2,
+
+  /**
+   * Decided for the merchant, who keeps the money.
+   *
+   * @generated from enum value: WON = 3;
+   */
+  WON: 3,
+
+  /**
+   * Decided for the customer, who keeps the money.
+   *
+   * @generated from enum value: LOST = 4;
+   */
+  LOST: 4,
+} as const;
+
+/**
+ * The status of a dispute.
+ *
+ * @generated from enum gateway.v1.DisputeStatus
+ */
+export type DisputeStatus = (typeof DisputeStatus)[keyof typeof DisputeStatus] | UnknownEnum;
+
+/**
+ * Describes the enum gateway.v1.DisputeStatus.
+ */
+export const DisputeStatusSchema: GenEnum<DisputeStatus> = /*@__PURE__*/
+  enumDesc(file_gateway_v1_order, 3);
 

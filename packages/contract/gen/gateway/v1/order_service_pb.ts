@@ -5,7 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_gateway_v1_operation } from "./operation_pb.ts";
-import type { Order, OrderStatus, ServiceType } from "./order_pb.ts";
+import type { Order, OrderStatus, Refund, ServiceType } from "./order_pb.ts";
 import { file_gateway_v1_order } from "./order_pb.ts";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/order_service.proto.
  */
 export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEikwsKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLQoPY3VzdG9tZXJfbG9jYWxlGBMgASgJSBBSD2N1c3RvbWVyX2xvY2FsZYgBARIvChBvcmRlcl9leHBpcmVzX2F0GBEgASgJSBFSEG9yZGVyX2V4cGlyZXNfYXSIAQESPgoIbWV0YWRhdGEYEiADKAsyLC5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUILCglfb3JkZXJfaWRCDwoNX29yZGVyX2Ftb3VudEIRCg9fb3JkZXJfY3VycmVuY3lCDQoLX29yZGVyX25vdGVCDwoNX3NlcnZpY2VfdHlwZUIQCg5fY3VzdG9tZXJfbmFtZUIRCg9fY3VzdG9tZXJfZW1haWxCEQoPX2N1c3RvbWVyX3Bob25lQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUxQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUyQhgKFl9jdXN0b21lcl9hZGRyZXNzX2NpdHlCGQoXX2N1c3RvbWVyX2FkZHJlc3Nfc3RhdGVCGwoZX2N1c3RvbWVyX2FkZHJlc3NfY291bnRyeUIfCh1fY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZUIRCg9fb3JkZXJfY2hlY2tzdW1CDQoLX3JldHVybl91cmxCEgoQX2N1c3RvbWVyX2xvY2FsZUITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiiAEKD0dldE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWQSIAoKcGF5bWVudF9pZBgDIAEoCUgAUgpwYXltZW50X2lkQgcKBW9yZGVyIjQKEEdldE9yZGVyUmVzcG9uc2USIAoFb3JkZXIYASABKAsyES5nYXRld2F5LnYxLk9yZGVyImkKEkNhbmNlbE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWRCBwoFb3JkZXIiNwoTQ2FuY2VsT3JkZXJSZXNwb25zZRIgCgVvcmRlchgBIAEoCzIRLmdhdGV3YXkudjEuT3JkZXIi/wEKGlJlY29yZE1hbnVhbFBheW1lbnRSZXF1ZXN0EhwKCG9yZGVyX2lkGAEgASgJSABSCG9yZGVyX2lkEiwKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANIAFIQc2VydmljZV9vcmRlcl9pZBIeCgpwYXltZW50X2lkGAMgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYBCABKAlSB3BhaWRfYXQSGAoHcGFpZF9vbhgFIAEoCVIHcGFpZF9vbhInCgxwYXltZW50X25vdGUYBiABKAlIAVIMcGF5bWVudF9ub3RliAEBQgcKBW9yZGVyQg8KDV9wYXltZW50X25vdGUiPwobUmVjb3JkTWFudWFsUGF5bWVudFJlc3BvbnNlEiAKBW9yZGVyGAEgASgLMhEuZ2F0ZXdheS52MS5PcmRlciKMAwoRTGlzdE9yZGVyc1JlcXVlc3QSLAoGc3RhdHVzGAEgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c0gAiAEBEicKDGNyZWF0ZWRfZnJvbRgCIAEoCUgBUgxjcmVhdGVkX2Zyb22IAQESIwoKY3JlYXRlZF90bxgDIAEoCUgCUgpjcmVhdGVkX3RviAEBEhIKBWxpbWl0GAQgASgFSAOIAQESEwoGY3Vyc29yGAUgASgJSASIAQESPQoIbWV0YWRhdGEYBiADKAsyKy5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXF1ZXN0Lk1ldGFkYXRhRW50cnkSFQoIY3VycmVuY3kYByABKAlIBYgBARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3N0YXR1c0IPCg1fY3JlYXRlZF9mcm9tQg0KC19jcmVhdGVkX3RvQggKBl9saW1pdEIJCgdfY3Vyc29yQgsKCV9jdXJyZW5jeSJuChJMaXN0T3JkZXJzUmVzcG9uc2USIQoGb3JkZXJzGAEgAygLMhEuZ2F0ZXdheS52MS5PcmRlchIlCgtuZXh0X2N1cnNvchgCIAEoCUgAUgtuZXh0X2N1cnNvcogBAUIOCgxfbmV4dF9jdXJzb3Iy6QcKDE9yZGVyU2VydmljZRKfAQoLQ3JlYXRlT3JkZXISHi5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdBofLmdhdGV3YXkudjEuQ3JlYXRlT3JkZXJSZXNwb25zZSJPkAICirUYNwgBEg1pbnZhbGlkX29yZGVyEhFjaGVja3N1bV9taXNtYXRjaBIRb3JkZXJfaWRfY29uZmxpY3SC0+STAgs6ASoiBi9vcmRlchKsAQoIR2V0T3JkZXISGy5nYXRld2F5LnYxLkdldE9yZGVyUmVxdWVzdBocLmdhdGV3YXkudjEuR2V0T3JkZXJSZXNwb25zZSJlkAIBirUYLQgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZILT5JMCK1oPYgVvcmRlchIGL29yZGVyYgVvcmRlchIRL29yZGVyL3tvcmRlcl9pZH0S5AEKC0NhbmNlbE9yZGVyEh4uZ2F0ZXdheS52MS5DYW5jZWxPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UikwGQAgKKtRhlCAESDWludmFsaWRfb3JkZXISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhNwYXltZW50X2luX3Byb2dyZXNzEhJvcmRlcl9hbHJlYWR5X3BhaWQSDW9yZGVyX2V4cGlyZWSC0+STAiFiBW9yZGVyIhgvb3JkZXIve29yZGVyX2lkfS9jYW5jZWwSqAIKE1JlY29yZE1hbnVhbFBheW1lbnQSJi5nYXRld2F5LnYxLlJlY29yZE1hbnVhbFBheW1lbnRSZXF1ZXN0GicuZ2F0ZXdheS52MS5SZWNvcmRNYW51YWxQYXltZW50UmVzcG9uc2UivwGQAgKKtRiLAQgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBITcGF5bWVudF9pZF9jb25mbGljdBITcGF5bWVudF9pbl9wcm9ncmVzcxISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWSC0+STAiY6ASpiBW9yZGVyIhovb3JkZXIve29yZGVyX2lkfS9wYXltZW50cxJ2CgpMaXN0T3JkZXJzEh0uZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVxdWVzdBoeLmdhdGV3YXkudjEuTGlzdE9yZGVyc1Jlc3BvbnNlIimQAgGKtRgTCAESD2ludmFsaWRfcmVxdWVzdILT5JMCCRIHL29yZGVyc2IGcHJvdG8z", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
+  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEikwsKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLQoPY3VzdG9tZXJfbG9jYWxlGBMgASgJSBBSD2N1c3RvbWVyX2xvY2FsZYgBARIvChBvcmRlcl9leHBpcmVzX2F0GBEgASgJSBFSEG9yZGVyX2V4cGlyZXNfYXSIAQESPgoIbWV0YWRhdGEYEiADKAsyLC5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdC5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUILCglfb3JkZXJfaWRCDwoNX29yZGVyX2Ftb3VudEIRCg9fb3JkZXJfY3VycmVuY3lCDQoLX29yZGVyX25vdGVCDwoNX3NlcnZpY2VfdHlwZUIQCg5fY3VzdG9tZXJfbmFtZUIRCg9fY3VzdG9tZXJfZW1haWxCEQoPX2N1c3RvbWVyX3Bob25lQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUxQhkKF19jdXN0b21lcl9hZGRyZXNzX2xpbmUyQhgKFl9jdXN0b21lcl9hZGRyZXNzX2NpdHlCGQoXX2N1c3RvbWVyX2FkZHJlc3Nfc3RhdGVCGwoZX2N1c3RvbWVyX2FkZHJlc3NfY291bnRyeUIfCh1fY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZUIRCg9fb3JkZXJfY2hlY2tzdW1CDQoLX3JldHVybl91cmxCEgoQX2N1c3RvbWVyX2xvY2FsZUITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiiAEKD0dldE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWQSIAoKcGF5bWVudF9pZBgDIAEoCUgAUgpwYXltZW50X2lkQgcKBW9yZGVyIjQKEEdldE9yZGVyUmVzcG9uc2USIAoFb3JkZXIYASABKAsyES5nYXRld2F5LnYxLk9yZGVyImkKEkNhbmNlbE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWRCBwoFb3JkZXIiNwoTQ2FuY2VsT3JkZXJSZXNwb25zZRIgCgVvcmRlchgBIAEoCzIRLmdhdGV3YXkudjEuT3JkZXIi/wEKGlJlY29yZE1hbnVhbFBheW1lbnRSZXF1ZXN0EhwKCG9yZGVyX2lkGAEgASgJSABSCG9yZGVyX2lkEiwKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANIAFIQc2VydmljZV9vcmRlcl9pZBIeCgpwYXltZW50X2lkGAMgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYBCABKAlSB3BhaWRfYXQSGAoHcGFpZF9vbhgFIAEoCVIHcGFpZF9vbhInCgxwYXltZW50X25vdGUYBiABKAlIAVIMcGF5bWVudF9ub3RliAEBQgcKBW9yZGVyQg8KDV9wYXltZW50X25vdGUiPwobUmVjb3JkTWFudWFsUGF5bWVudFJlc3BvbnNlEiAKBW9yZGVyGAEgASgLMhEuZ2F0ZXdheS52MS5PcmRlciL8AQoTQ3JlYXRlUmVmdW5kUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWQSHAoJcmVmdW5kX2lkGAMgASgJUglyZWZ1bmRfaWQSKQoNcmVmdW5kX2Ftb3VudBgEIAEoAUgBUg1yZWZ1bmRfYW1vdW50iAEBEiUKC3JlZnVuZF9ub3RlGAUgASgJSAJSC3JlZnVuZF9ub3RliAEBQgcKBW9yZGVyQhAKDl9yZWZ1bmRfYW1vdW50Qg4KDF9yZWZ1bmRfbm90ZSI6ChRDcmVhdGVSZWZ1bmRSZXNwb25zZRIiCgZyZWZ1bmQYASABKAsyEi5nYXRld2F5LnYxLlJlZnVuZCKMAwoRTGlzdE9yZGVyc1JlcXVlc3QSLAoGc3RhdHVzGAEgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c0gAiAEBEicKDGNyZWF0ZWRfZnJvbRgCIAEoCUgBUgxjcmVhdGVkX2Zyb22IAQESIwoKY3JlYXRlZF90bxgDIAEoCUgCUgpjcmVhdGVkX3RviAEBEhIKBWxpbWl0GAQgASgFSAOIAQESEwoGY3Vyc29yGAUgASgJSASIAQESPQoIbWV0YWRhdGEYBiADKAsyKy5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXF1ZXN0Lk1ldGFkYXRhRW50cnkSFQoIY3VycmVuY3kYByABKAlIBYgBARovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3N0YXR1c0IPCg1fY3JlYXRlZF9mcm9tQg0KC19jcmVhdGVkX3RvQggKBl9saW1pdEIJCgdfY3Vyc29yQgsKCV9jdXJyZW5jeSJuChJMaXN0T3JkZXJzUmVzcG9uc2USIQoGb3JkZXJzGAEgAygLMhEuZ2F0ZXdheS52MS5PcmRlchIlCgtuZXh0X2N1cnNvchgCIAEoCUgAUgtuZXh0X2N1cnNvcogBAUIOCgxfbmV4dF9jdXJzb3Iy9AkKDE9yZGVyU2VydmljZRKfAQoLQ3JlYXRlT3JkZXISHi5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVxdWVzdBofLmdhdGV3YXkudjEuQ3JlYXRlT3JkZXJSZXNwb25zZSJPkAICirUYNwgBEg1pbnZhbGlkX29yZGVyEhFjaGVja3N1bV9taXNtYXRjaBIRb3JkZXJfaWRfY29uZmxpY3SC0+STAgs6ASoiBi9vcmRlchKsAQoIR2V0T3JkZXISGy5nYXRld2F5LnYxLkdldE9yZGVyUmVxdWVzdBocLmdhdGV3YXkudjEuR2V0T3JkZXJSZXNwb25zZSJlkAIBirUYLQgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZILT5JMCK1oPYgVvcmRlchIGL29yZGVyYgVvcmRlchIRL29yZGVyL3tvcmRlcl9pZH0S5AEKC0NhbmNlbE9yZGVyEh4uZ2F0ZXdheS52MS5DYW5jZWxPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UikwGQAgKKtRhlCAESDWludmFsaWRfb3JkZXISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhNwYXltZW50X2luX3Byb2dyZXNzEhJvcmRlcl9hbHJlYWR5X3BhaWQSDW9yZGVyX2V4cGlyZWSC0+STAiFiBW9yZGVyIhgvb3JkZXIve29yZGVyX2lkfS9jYW5jZWwSqAIKE1JlY29yZE1hbnVhbFBheW1lbnQSJi5nYXRld2F5LnYxLlJlY29yZE1hbnVhbFBheW1lbnRSZXF1ZXN0GicuZ2F0ZXdheS52MS5SZWNvcmRNYW51YWxQYXltZW50UmVzcG9uc2UivwGQAgKKtRiLAQgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBITcGF5bWVudF9pZF9jb25mbGljdBITcGF5bWVudF9pbl9wcm9ncmVzcxISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWSC0+STAiY6ASpiBW9yZGVyIhovb3JkZXIve29yZGVyX2lkfS9wYXltZW50cxKIAgoMQ3JlYXRlUmVmdW5kEh8uZ2F0ZXdheS52MS5DcmVhdGVSZWZ1bmRSZXF1ZXN0GiAuZ2F0ZXdheS52MS5DcmVhdGVSZWZ1bmRSZXNwb25zZSK0AZACAoq1GIABCAESDWludmFsaWRfb3JkZXISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhJyZWZ1bmRfaWRfY29uZmxpY3QSDm9yZGVyX25vdF9wYWlkEhVyZWZ1bmRzX25vdF9zdXBwb3J0ZWQSFnJlZnVuZF9leGNlZWRzX3BheW1lbnSC0+STAiY6ASpiBnJlZnVuZCIZL29yZGVyL3tvcmRlcl9pZH0vcmVmdW5kcxJ2CgpMaXN0T3JkZXJzEh0uZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVxdWVzdBoeLmdhdGV3YXkudjEuTGlzdE9yZGVyc1Jlc3BvbnNlIimQAgGKtRgTCAESD2ludmFsaWRfcmVxdWVzdILT5JMCCRIHL29yZGVyc2IGcHJvdG8z", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
 
 /**
  * Lengths are in Unicode code points. Text is stored exactly as it was sent. All fields are required except
@@ -450,6 +450,89 @@ export const RecordManualPaymentResponseSchema: GenMessage<RecordManualPaymentRe
   messageDesc(file_gateway_v1_order_service, 7);
 
 /**
+ * The refund of a payment. The order is identified by exactly one of its two ids.
+ *
+ * @generated from message gateway.v1.CreateRefundRequest
+ */
+export type CreateRefundRequest = Message<"gateway.v1.CreateRefundRequest"> & {
+  /**
+   * A request with neither is invalid.
+   *
+   * @generated from oneof gateway.v1.CreateRefundRequest.order
+   */
+  order: {
+    /**
+     * The merchant's own identifier of the order, exactly as it was sent on creation.
+     *
+     * @generated from field: string order_id = 1 [json_name = "order_id"];
+     */
+    value: string;
+    case: "orderId";
+  } | {
+    /**
+     * The identifier that the service assigned.
+     *
+     * @generated from field: int64 service_order_id = 2 [json_name = "service_order_id"];
+     */
+    value: bigint;
+    case: "serviceOrderId";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Your identifier of the refund: 1 to 128 characters, unique among the refunds of the order that you request, at most
+   * 100.
+   *
+   * @generated from field: string refund_id = 3 [json_name = "refund_id"];
+   */
+  refundId: string;
+
+  /**
+   * The amount to refund, in units of the currency, with no more decimals than the currency allows. Absent: all that
+   * can be refunded, which is the payment less what has been refunded, is pending, or is held by a dispute. A replay
+   * compares it only if you send it.
+   *
+   * @generated from field: optional double refund_amount = 4 [json_name = "refund_amount"];
+   */
+  refundAmount?: number | undefined;
+
+  /**
+   * Your own note about the refund: up to 1,000 characters; line breaks and tabs are allowed. It is part of the order
+   * record, and is erased with the customer's data. A replay does not compare it.
+   *
+   * @generated from field: optional string refund_note = 5 [json_name = "refund_note"];
+   */
+  refundNote?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.CreateRefundRequest.
+ * Use `create(CreateRefundRequestSchema)` to create a new message.
+ */
+export const CreateRefundRequestSchema: GenMessage<CreateRefundRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 8);
+
+/**
+ * The refund.
+ *
+ * @generated from message gateway.v1.CreateRefundResponse
+ */
+export type CreateRefundResponse = Message<"gateway.v1.CreateRefundResponse"> & {
+  /**
+   * The refund with its current status.
+   *
+   * @generated from field: gateway.v1.Refund refund = 1;
+   */
+  refund?: Refund | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.CreateRefundResponse.
+ * Use `create(CreateRefundResponseSchema)` to create a new message.
+ */
+export const CreateRefundResponseSchema: GenMessage<CreateRefundResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 9);
+
+/**
  * Which orders to list. All filters are optional.
  *
  * @generated from message gateway.v1.ListOrdersRequest
@@ -512,7 +595,7 @@ export type ListOrdersRequest = Message<"gateway.v1.ListOrdersRequest"> & {
  * Use `create(ListOrdersRequestSchema)` to create a new message.
  */
 export const ListOrdersRequestSchema: GenMessage<ListOrdersRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_order_service, 8);
+  messageDesc(file_gateway_v1_order_service, 10);
 
 /**
  * A page of orders.
@@ -540,7 +623,7 @@ export type ListOrdersResponse = Message<"gateway.v1.ListOrdersResponse"> & {
  * Use `create(ListOrdersResponseSchema)` to create a new message.
  */
 export const ListOrdersResponseSchema: GenMessage<ListOrdersResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_order_service, 9);
+  messageDesc(file_gateway_v1_order_service, 11);
 
 /**
  * Creates, lists, cancels and looks up payment orders, for merchants. Every call sends the merchant's credentials in
@@ -610,6 +693,22 @@ export const OrderService: GenService<{
     methodKind: "unary";
     input: typeof RecordManualPaymentRequestSchema;
     output: typeof RecordManualPaymentResponseSchema;
+  },
+  /**
+   * Refund a payment.
+   *
+   * Gives back the money of a PAID order, or a part of it, and returns the refund. The order stays PAID. The refund_id
+   * makes retries safe: if you get no response, send the request again. The same refund is returned and marked as
+   * replayed. The checkout system that took the payment makes the refund, which is PENDING until then. If you recorded
+   * the payment yourself, the refund is SUCCEEDED at once, because you give the money back. All refunds of an order
+   * together, whoever requests them at the same time, never exceed its payment.
+   *
+   * @generated from rpc gateway.v1.OrderService.CreateRefund
+   */
+  createRefund: {
+    methodKind: "unary";
+    input: typeof CreateRefundRequestSchema;
+    output: typeof CreateRefundResponseSchema;
   },
   /**
    * List orders.

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import {
   arrayLiteral,
@@ -7,7 +7,7 @@ import {
   patientConnectTimeoutMs,
 } from '../../connections/client.ts';
 import { DatabaseError, failsWithAnyValues, redact, statementFailure } from '../../connections/errors.ts';
-import { orderMetadata, orders, pairDigest, payments, refusedPayments } from '../../schema.ts';
+import { orderMetadata, orders, pairDigest, payments, pendingRefunds, refusedPayments } from '../../schema.ts';
 import { readPages } from './scan.ts';
 
 const applicationName = 'order-gateway archive';
@@ -83,6 +83,12 @@ function withDetails(line: string, details: readonly string[]): string {
   return details.length === 0 ? line : `${line.slice(0, -1)}, "payment_details": [${details}]}`;
 }
 
+/** The current status of a refund that is stored as JSON. */
+const statusOfRefund = sql`refund -> 'history' -> -1 ->> 'status'`;
+
+/** Converts the text of a time in milliseconds since 1970-01-01 UTC. */
+const timeOf = (ms: SQL): SQL => sql`to_timestamp((${ms})::numeric / 1000)`;
+
 /**
  * Stores the orders from lines that {@link exportOrders} wrote, for the merchants and checkout systems with the same
  * ids. If the merchant already has an order with the same order_id, that order stays unchanged, so an import can be
@@ -108,8 +114,20 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
         insert into ${orders} select row.* from lines, jsonb_populate_record(null::${orders}, line) as row
         on conflict (merchant_id, order_id) do nothing returning *
       ), refused as (
-        select merchant_id, order_id, payment.* from restored, jsonb_to_recordset(refused_payments) as payment (
+        select merchant_id, order_id, payment.*, (
+          select ${timeOf(sql`max(refund ->> 'refundedAtMs')`)} from jsonb_array_elements(reversals -> 'refunds') as refund
+          where refund ->> 'paymentId' = payment.payment_id and (refund ->> 'checkoutId')::bigint = payment.checkout_id
+            and ${statusOfRefund} = 'SUCCEEDED'
+          having sum((refund ->> 'amount')::numeric) >= payment.amount
+        ) as refunded_at from restored, jsonb_to_recordset(refused_payments) as payment (
           checkout_id bigint, payment_id text, amount numeric, currency text, paid_at timestamptz, code text, refused_at timestamptz)
+      ), pending as (
+        insert into ${pendingRefunds} select merchant_id, service_order_id, ${timeOf(sql`refund -> 'history' -> 0 ->> 'atMs'`)},
+          order_id, order_token, (refund ->> 'checkoutId')::bigint, refund ->> 'paymentId',
+          case when (refund ->> 'reporterId')::bigint = merchant_id then refund ->> 'refundId' end,
+          refund ->> 'providerRefundId', (refund ->> 'amount')::numeric, refund ->> 'currency'
+        from restored, jsonb_array_elements(reversals -> 'refunds') as refund where ${statusOfRefund} = 'PENDING'
+        on conflict do nothing
       ), paid as (
         insert into ${payments} select checkout_id, payment_id, merchant_id, order_id, paid_on, note from (
           select checkout_id, payment_id, merchant_id, order_id from restored where checkout_id is not null

@@ -202,6 +202,7 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
           isDisabled: isNotNull(accounts.disabledAt) as SQL<boolean>,
         },
         brand: brandOfMerchant,
+        makesRefunds: accounts.makesRefunds,
         nowMs: sql<number>`floor(extract(epoch from now()) * 1000)::float8`,
       })
       .from(accounts)
@@ -257,8 +258,10 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
  */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
-  const link = readLinks(client, [byToken(key.token)], readMerchants);
-  const [[payment], [row], [merchant]] = await Promise.all([reading, ...link]);
+  const findAccounts: FindMerchants = (client, ids) => readMerchants(client, [...ids, key.checkoutId]);
+  const link = readLinks(client, [byToken(key.token)], findAccounts);
+  const [[payment], [row], accounts] = await Promise.all([reading, ...link]);
+  const [merchant, account] = [row?.merchantId, key.checkoutId].map((id) => accounts.find((found) => found.id === id));
   if (row === undefined || merchant === undefined) return { kind: 'unknown' };
   const { merchantId, order_id: orderId } = row;
   const isOfOrder = payment?.merchantId === merchantId && payment.orderId === orderId;
@@ -274,6 +277,7 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
       storedPaidOn: payment?.paidOn ?? null,
       storedNote: payment?.note ?? null,
       refused,
+      makesRefunds: key.checkoutId === merchantId || account?.makesRefunds === true,
       nowMs: merchant.nowMs,
     },
   });

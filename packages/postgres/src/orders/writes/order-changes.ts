@@ -7,6 +7,7 @@ import {
   type OrderChange,
   type OrderPayment,
   type OrderStore,
+  pendingRefundsOf,
   type Transition,
   transitions,
 } from '@order-gateway/domain/orders';
@@ -23,12 +24,23 @@ import {
 import { isDuplicate } from '../../connections/errors.ts';
 import { queueLimits } from '../../queue-limits.ts';
 import { endedNow, isEndedAttempt, isExpired, isLeaseLive, orders, payments } from '../../schema.ts';
+import { reversalsAsJson } from '../order-rows.ts';
 import type { ExpireOrder } from '../reads/expired-orders.ts';
-import { changeOrder, expireOrderNow, nowInMs, type OrderFunction, refusePayment } from './plpgsql-functions.ts';
+import {
+  changeOrder,
+  changeReversals,
+  expireOrderNow,
+  nowInMs,
+  type OrderFunction,
+  refusePayment,
+} from './plpgsql-functions.ts';
 
 /** The part of an order store that changes orders. */
 export interface OrderChanges
-  extends Pick<OrderStore, 'change' | 'refusePayment' | 'startPayment' | 'endPayment' | 'expireNow'>,
+  extends Pick<
+      OrderStore,
+      'change' | 'refusePayment' | 'changeReversals' | 'startPayment' | 'endPayment' | 'expireNow'
+    >,
     Closable {
   readonly expireOrder: ExpireOrder;
 }
@@ -104,7 +116,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       to_status: to,
       event_type: event,
       ...paymentValues(payment, details),
-      cancelled_at: cancelledAtMs === null ? null : new Date(cancelledAtMs).toISOString(),
+      cancelled_at: cancelledAtMs === null ? null : timeText(cancelledAtMs),
     });
   };
   return {
@@ -121,6 +133,26 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
         code,
       };
       return changes.add(withPayment('refuse', payment, values), timeoutMs);
+    },
+    changeReversals({ order, events, refused }, timeoutMs) {
+      const { merchantId, serviceOrderId, reversals } = order;
+      const pending = pendingRefundsOf(order).map((refund) => ({
+        ...{ merchant_id: merchantId, service_order_id: serviceOrderId, created_at: timeText(refund.createdAtMs) },
+        ...{ order_id: refund.orderId, order_token: refund.orderToken, checkout_id: refund.checkoutId },
+        ...{ payment_id: refund.paymentId, refund_id: refund.refundId, provider_refund_id: refund.providerRefundId },
+        ...{ amount: formatAmount(refund.amount), currency: refund.currency },
+      }));
+      const values = {
+        ...keyOf(order),
+        service_order_id: serviceOrderId,
+        reversals: reversalsAsJson(reversals),
+        new_events: JSON.stringify(events.map(({ type, atMs }) => ({ type, at: timeText(atMs) }))),
+        pending: JSON.stringify(pending),
+        refused_checkout_id: refused?.checkoutId ?? null,
+        refused_payment_id: refused?.paymentId ?? null,
+        refunded_at: refused?.refundedAtMs ? timeText(refused.refundedAtMs) : null,
+      };
+      return changes.add(async (statements) => rowsOf(await statements.changeReversals.execute(values)), timeoutMs);
     },
     async startPayment(order, attempt, leaseSeconds, timeoutMs) {
       const values = { ...keyOf(order), ...attempt, leaseSeconds };
@@ -140,6 +172,10 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   };
 }
 
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
 type Values = Readonly<Record<string, string | number | null>>;
 
 function keyOf({ merchantId, fields }: Order) {
@@ -150,7 +186,7 @@ function paymentValues(payment: OrderPayment | null, { paidOn, note }: Pick<Orde
   return {
     checkout_id: payment?.checkoutId ?? null,
     payment_id: payment?.paymentId ?? null,
-    paid_at: payment === null ? null : new Date(payment.paidAtMs).toISOString(),
+    paid_at: payment === null ? null : timeText(payment.paidAtMs),
     paid_on: paidOn ?? null,
     note: note ?? null,
   };
@@ -205,6 +241,7 @@ function prepareStatements(db: PostgresJsDatabase) {
     change: change(changeOrder),
     refuse: change(refusePayment),
     expireNow: change(expireOrderNow).withoutPayment,
+    changeReversals: change(changeReversals).withoutPayment,
     storePayment: db
       .insert(payments)
       .select(sql`select ${payment}, ${order}, ${report}`)

@@ -11,6 +11,7 @@ import {
   orderMetadata,
   orders,
   pairDigest,
+  pendingRefunds,
   refusedPayments,
   webhookDeliveries,
   webhookEndpoints,
@@ -24,7 +25,8 @@ const refusedPaymentsMax = 20;
 export const nowInMs = sql`date_trunc('milliseconds', now())`;
 
 /** A new event id: 13 hexadecimal digits of the time in microseconds, so that ids sort by time, and 19 random ones. */
-const newEventId = sql`${eventIdAt(sql`now()`)} || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
+const newEventIdAt = (time: SQL) => sql`${eventIdAt(time)} || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
+const newEventId = newEventIdAt(sql`now()`);
 
 /**
  * The parameters by which a function finds an order. The first parameter of every function is `merchant_id`, so that
@@ -90,13 +92,10 @@ function changeFunction(
 ): OrderFunction {
   const value = (parameter: string) => sql.raw(`${name}.${parameter}`);
   const { time, update, event, also } = define(value);
-  const { merchantId, endpointId, eventTypes, disabledAt } = webhookEndpoints;
-  const insertEvent = sql`insert into ${events} (merchant_id, event_id, type, created_at, order_id)
-      values (${value('merchant_id')}, new_event_id, ${event}, ${changedAt}, changed_id)`;
-  const insertDeliveries = sql`insert into ${webhookDeliveries} (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
-      select ${merchantId}, ${endpointId}, new_event_id, 0, now() from ${webhookEndpoints}
-      where ${merchantId} = ${value('merchant_id')} and ${isNull(disabledAt)} and (${isNull(eventTypes)} or ${event} = any(${eventTypes}))`;
-  const statements = [insertEvent, insertDeliveries, ...(also ? [also] : [])];
+  const statements = [
+    ...insertEvent(value('merchant_id'), { type: event, at: changedAt, orderId: sql.raw('changed_id') }),
+    ...(also ? [also] : []),
+  ];
   const body = `declare
   changed_id text;
   changed_at timestamptz(3) := now();
@@ -109,6 +108,18 @@ ${statements.map((statement) => `    ${textOf(statement)};\n`).join('')}    chan
   end loop;
   return changed;`;
   return orderFunction(name, parameters, { returns: 'int', column: 'changed', body });
+}
+
+/** The statements that store the event with the id `new_event_id` and its deliveries. */
+function insertEvent(ofMerchant: SQL, { type, at, orderId }: Readonly<Record<'type' | 'at' | 'orderId', SQL>>): SQL[] {
+  const { merchantId, endpointId, eventTypes, disabledAt } = webhookEndpoints;
+  return [
+    sql`insert into ${events} (merchant_id, event_id, type, created_at, order_id)
+      values (${ofMerchant}, new_event_id, ${type}, ${at}, ${orderId})`,
+    sql`insert into ${webhookDeliveries} (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
+      select ${merchantId}, ${endpointId}, new_event_id, 0, now() from ${webhookEndpoints}
+      where ${merchantId} = ${ofMerchant} and ${isNull(disabledAt)} and (${isNull(eventTypes)} or ${type} = any(${eventTypes}))`,
+  ];
 }
 
 function textOf(statement: SQLWrapper): string {
@@ -244,6 +255,71 @@ export const refusePayment = changeFunction(
   },
 );
 
+/**
+ * Stores the refunds and disputes of an order, if they still have the version before this one, with the events of the
+ * change (`new_events`, oldest first), the pending refunds that checkout systems have to make, and whether a refused
+ * payment is still owed. `pending` has a row of {@link pendingRefunds} for each.
+ */
+export const changeReversals = orderFunction(
+  'change_reversals',
+  {
+    ...orderKey,
+    service_order_id: 'bigint',
+    reversals: 'jsonb',
+    new_events: 'jsonb',
+    pending: 'jsonb',
+    refused_checkout_id: 'bigint',
+    refused_payment_id: 'text',
+    refunded_at: 'timestamptz',
+  },
+  {
+    returns: 'int',
+    column: 'changed',
+    body: (() => {
+      const value = (parameter: string) => sql.raw(`change_reversals.${parameter}`);
+      const versionOf = (reversals: SQLWrapper) => sql`coalesce((${reversals} ->> 'version')::int, 0)`;
+      const update = db
+        .update(orders)
+        .set({ reversals: value('reversals') })
+        .where(and(isOrder(value), sql`${versionOf(orders.reversals)} = ${versionOf(value('reversals'))} - 1`));
+      const event = { type: sql.raw('event.type'), at: sql.raw('event.at'), orderId: value('order_id') };
+      // Events that are stored together keep their order, because their ids begin with different times.
+      const eventTime = sql`now() + event.number * interval '1 microsecond'`;
+      const ofOrder = and(
+        eq(pendingRefunds.merchantId, value('merchant_id')),
+        eq(pendingRefunds.serviceOrderId, value('service_order_id')),
+      );
+      const ofRefused = and(
+        eq(refusedPayments.merchantId, value('merchant_id')),
+        eq(refusedPayments.order_id, value('order_id')),
+        eq(refusedPayments.checkoutId, value('refused_checkout_id')),
+        eq(refusedPayments.paymentId, value('refused_payment_id')),
+      );
+      const also = [
+        db.delete(pendingRefunds).where(ofOrder),
+        sql`insert into ${pendingRefunds} select * from jsonb_populate_recordset(null::${pendingRefunds}, ${value('pending')})`,
+        db
+          .update(refusedPayments)
+          .set({ refundedAt: value('refunded_at') })
+          .where(ofRefused),
+      ];
+      return `declare
+  event record;
+  new_event_id text;
+begin
+  ${textOf(update)};
+  if not found then return 0; end if;
+  for event in select * from rows from (jsonb_to_recordset(${textOf(value('new_events'))}) as (type text, at timestamptz))
+    with ordinality as added (type, at, number) loop
+    new_event_id := ${textOf(newEventIdAt(eventTime))};
+${insertEvent(value('merchant_id'), event)
+  .map((statement) => `    ${textOf(statement)};\n`)
+  .join('')}  end loop;
+${also.map((statement) => `  ${textOf(statement)};\n`).join('')}  return 1;`;
+    })(),
+  },
+);
+
 const ofNewOrder = (column: string) => sql.raw(`new_order.${column}`);
 
 /**
@@ -287,6 +363,11 @@ begin
 );
 
 /** The statements that create the functions. The migrations contain them. */
-export const orderFunctions = [changeOrder, expireOrderNow, expireOrders, refusePayment, insertOrders].map(
-  ({ definition }) => definition,
-);
+export const orderFunctions = [
+  changeOrder,
+  expireOrderNow,
+  expireOrders,
+  refusePayment,
+  insertOrders,
+  changeReversals,
+].map(({ definition }) => definition);

@@ -1,0 +1,204 @@
+import type { CheckoutSystem, Merchant } from '@order-gateway/domain/accounts';
+import type { Failure } from '@order-gateway/domain/failure';
+import { parseOrderToken } from '@order-gateway/domain/links';
+import { formatAmount } from '@order-gateway/domain/money';
+import {
+  type Decision,
+  type Dispute,
+  decideRefund,
+  decideReportedDispute,
+  decideReportedRefund,
+  formatTime,
+  isOfPayment,
+  type Order,
+  type OrderKey,
+  type PendingRefund,
+  type Refund,
+  type RefusedPayment,
+  type ReversalDecision,
+  refundedAtOf,
+  refundedHundredths,
+  statusOf,
+} from '@order-gateway/domain/orders';
+import {
+  parseRefund,
+  parseRefundList,
+  parseReportedDispute,
+  parseReportedRefund,
+} from '@order-gateway/domain/payments';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import type { Caller, Members, Reply } from '../calls/operation.ts';
+import { storageFailure } from '../calls/store-failure.ts';
+import type { OperationDeps } from './service.ts';
+import { changeOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
+
+type Deps = Pick<OperationDeps, 'store'>;
+
+/** Refunds the payment of one of the merchant's own orders, or a part of it. */
+export async function createRefund(
+  deps: Deps,
+  caller: Caller<Merchant>,
+  key: OrderKey,
+  input: Members,
+): Promise<Result<Reply, Failure>> {
+  const parsed = parseRefund(input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { refundId } = parsed.value;
+  const found = await findOrder(deps, caller, key);
+  if (!found.ok) return found;
+  const { orderToken, payment } = found.value.order;
+  // A payment without a checkout system is refunded by the merchant.
+  const reported = { checkoutId: payment?.checkoutId ?? caller.account.id, paymentId: payment?.paymentId ?? '' };
+  const changed = await changeOrder(
+    deps,
+    caller,
+    async () =>
+      resultOf(caller, await deps.store.findForPayment(orderToken, reported, caller.timeLeftMs()), linkNotFound),
+    ({ order, makesRefunds, nowMs }) => decideRefund(order, parsed.value, makesRefunds, nowMs),
+  );
+  if (!changed.ok) return changed;
+  const { order } = changed.value.found;
+  const refund = order.reversals.refunds.find(
+    (candidate) => candidate.reporterId === caller.account.id && candidate.refundId === refundId,
+  );
+  const outcome = changed.value.replayed ? 'replayed' : 'created';
+  return success({ body: { refund: refund && refundRecord(refund) }, outcome });
+}
+
+/** Lists the pending refunds that a checkout system has to make. The last page has no cursor. */
+export async function listRefunds(
+  { store }: Deps,
+  caller: Caller<CheckoutSystem>,
+  input: Members,
+): Promise<Result<Reply, Failure>> {
+  const { id } = caller.account;
+  const parsed = parseRefundList(id, input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { filter, cursorAfter } = parsed.value;
+  const listed = await store.listPendingRefunds(id, { ...filter, limit: filter.limit + 1 }, caller.timeLeftMs());
+  if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
+  const page = listed.refunds.slice(0, filter.limit);
+  const last = listed.refunds.length > filter.limit ? page.at(-1) : undefined;
+  return success({ body: { refunds: page.map(pendingRecord), next_cursor: last && cursorAfter(last) }, outcome: 'ok' });
+}
+
+/** Records a refund that a checkout system made or found at its provider. */
+export async function recordRefund(
+  deps: Deps,
+  caller: Caller<CheckoutSystem>,
+  input: Members,
+): Promise<Result<Reply, Failure>> {
+  const parsed = parseReportedRefund(caller.account.id, input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { orderToken, ...report } = parsed.value;
+  const { refundId, providerRefundId } = report;
+  const recorded = await record(deps, caller, orderToken, report, (order, refused, nowMs) =>
+    decideReportedRefund(order, report, refused, nowMs),
+  );
+  if (!recorded.ok) return recorded;
+  const { order, outcome } = recorded.value;
+  const ofPayment = order.reversals.refunds.filter((refund) => isOfPayment(refund, report));
+  const refund =
+    ofPayment.find((candidate) => providerRefundId !== null && candidate.providerRefundId === providerRefundId) ??
+    ofPayment.find((candidate) => candidate.reporterId === order.merchantId && candidate.refundId === refundId);
+  return success({ body: { refund: refund && refundRecord(refund) }, outcome });
+}
+
+/** Records a dispute that a checkout system found at its provider. */
+export async function recordDispute(
+  deps: Deps,
+  caller: Caller<CheckoutSystem>,
+  input: Members,
+): Promise<Result<Reply, Failure>> {
+  const parsed = parseReportedDispute(caller.account.id, input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { orderToken, ...report } = parsed.value;
+  const recorded = await record(deps, caller, orderToken, report, (order, refused, nowMs) =>
+    decideReportedDispute(order, report, refused, nowMs),
+  );
+  if (!recorded.ok) return recorded;
+  const { order, outcome } = recorded.value;
+  const dispute = order.reversals.disputes.find(
+    (candidate) => isOfPayment(candidate, report) && candidate.disputeId === report.disputeId,
+  );
+  return success({ body: { dispute: dispute && disputeRecord(dispute) }, outcome });
+}
+
+/** Stores what a checkout system reports about a payment of the order of a payment link. */
+async function record(
+  deps: Deps,
+  caller: Caller<CheckoutSystem>,
+  orderToken: string,
+  payment: Pick<Refund, 'paymentId'>,
+  decide: (order: Order, refused: RefusedPayment | null, nowMs: number) => Result<Decision | ReversalDecision, Failure>,
+): Promise<Result<{ readonly order: Order; readonly outcome: 'ok' | 'replayed' }, Failure>> {
+  const token = parseOrderToken(orderToken);
+  if (token === undefined) return failed(linkNotFound);
+  const reported = { checkoutId: caller.account.id, paymentId: payment.paymentId };
+  const changed = await changeOrder(
+    deps,
+    caller,
+    async () => resultOf(caller, await deps.store.findForPayment(token, reported, caller.timeLeftMs()), linkNotFound),
+    ({ order, refused, nowMs }) => decide(order, refused, nowMs),
+  );
+  if (!changed.ok) return changed;
+  return success({ order: changed.value.found.order, outcome: changed.value.replayed ? 'replayed' : 'ok' });
+}
+
+/** Builds the members of an order's record about refunds and disputes. Absent members are `undefined`. */
+export function reversalMembers(order: Order) {
+  const { refunds, disputes } = order.reversals;
+  const refunded = refundedHundredths(order);
+  return {
+    refunds: refunds.length === 0 ? undefined : refunds.map(refundRecord),
+    refunded_amount: refunded === 0n ? undefined : Number(refunded) / 100,
+    disputes: disputes.length === 0 ? undefined : disputes.map(disputeRecord),
+  };
+}
+
+/** Builds the member of a refused payment that says when the money was given back. */
+export function refundedTime(order: Order, payment: RefusedPayment): string | undefined {
+  const refundedAtMs = refundedAtOf(order, payment);
+  return refundedAtMs === null ? undefined : formatTime(refundedAtMs);
+}
+
+function refundRecord(refund: Refund) {
+  const { refundId, refundedAtMs, note, providerRefundId } = refund;
+  const { payment_id, amount, currency, status, reason, created_at, updated_at } = reversalRecord(refund);
+  return {
+    ...{ refund_id: refundId, payment_id, amount, currency, status, reason },
+    refund_note: note ?? undefined,
+    provider_refund_id: providerRefundId ?? undefined,
+    ...{ created_at, updated_at },
+    refunded_at: refundedAtMs === null ? undefined : formatTime(refundedAtMs),
+  };
+}
+
+function disputeRecord(dispute: Dispute) {
+  return { dispute_id: dispute.disputeId, ...reversalRecord(dispute) };
+}
+
+function reversalRecord<Kind extends Refund | Dispute>(reversal: Kind) {
+  const { paymentId, amount, currency, reason, history } = reversal;
+  const { status, atMs } = statusOf<Kind['history'][number]['status']>(reversal);
+  return {
+    payment_id: paymentId,
+    amount: Number(formatAmount(amount)),
+    currency,
+    status,
+    reason: reason ?? undefined,
+    created_at: formatTime(history[0]?.atMs ?? atMs),
+    updated_at: formatTime(atMs),
+  };
+}
+
+function pendingRecord({ orderToken, orderId, merchantClientId, mode, createdAtMs, ...refund }: PendingRefund) {
+  return {
+    ...{ order_token: orderToken, order_id: orderId, merchant_id: merchantClientId, mode },
+    payment_id: refund.paymentId,
+    refund_id: refund.refundId ?? undefined,
+    provider_refund_id: refund.providerRefundId ?? undefined,
+    ...{ amount: Number(formatAmount(refund.amount)), currency: refund.currency },
+    created_at: formatTime(createdAtMs),
+  };
+}

@@ -1,0 +1,308 @@
+import type { AccountId } from '../accounts/account.ts';
+import type { Failure } from '../failure.ts';
+import type { AmountHundredths } from '../money/money.ts';
+import { checkPrecision } from '../requests/check-field.ts';
+import { failed, type Result, success } from '../result.ts';
+import type { Dispute, DisputeStatus, Order, OrderPayment, Refund, RefundStatus, RefusedPayment } from './order.ts';
+import { type EventType, paidAtToleranceMs, type ReversalChange, type ReversalDecision } from './order-states.ts';
+import { isOfPayment, refundableHundredths, refundedAtOf, statusOf } from './reversals.ts';
+
+/** A refund that a merchant requests. */
+export interface RequestedRefund {
+  readonly refundId: string;
+  /** Absent: all that can be refunded. */
+  readonly amount: AmountHundredths | undefined;
+  readonly note: string | undefined;
+}
+
+/** A refund as a checkout system reports it, because it made the refund or found it at its provider. */
+export interface ReportedRefund extends Pick<Refund, 'amount' | 'reason' | 'paymentId'> {
+  readonly checkoutId: AccountId;
+  /** The merchant's refund; `null` for a refund that was made at the provider. */
+  readonly refundId: string | null;
+  /** Required unless the merchant's refund failed. */
+  readonly providerRefundId: string | null;
+  readonly status: RefundStatus;
+  /** `null`: now, if it succeeded. */
+  readonly refundedAtMs: number | null;
+}
+
+/** A dispute as a checkout system reports it. */
+export interface ReportedDispute extends Pick<Dispute, 'amount' | 'currency' | 'disputeId' | 'reason' | 'paymentId'> {
+  readonly checkoutId: AccountId;
+  readonly status: DisputeStatus;
+}
+
+type Outcome = Result<ReversalDecision | { readonly kind: 'replayed' }, Failure>;
+
+/** The maximum number of refunds that a merchant can request for an order. They are stored together with it. */
+export const refundsMax = 100;
+
+/**
+ * The notes by which a refund of a simulated payment ends differently, so that merchants can see how refunds fail. Every
+ * other note, or none, makes it succeed.
+ */
+export const simulatedRefunds: Readonly<Record<string, readonly RefundStatus[]>> = {
+  fail: ['FAILED'],
+  'fail later': ['SUCCEEDED', 'FAILED'],
+};
+
+const eventOfRefund = { PENDING: undefined, SUCCEEDED: 'order.refunded', FAILED: 'order.refund_failed' } as const;
+
+const eventOfDispute = {
+  INQUIRY: 'order.disputed',
+  OPEN: 'order.disputed',
+  WON: 'order.dispute_closed',
+  LOST: 'order.dispute_closed',
+} as const;
+
+/**
+ * Decides on a refund that a merchant requests. A checkout system then makes it; a payment that the merchant recorded
+ * itself, or that was simulated, is refunded at once. `makesRefunds` says whether the account of the payment refunds
+ * payments.
+ */
+export function decideRefund(
+  order: Order,
+  { refundId, amount, note = '' }: RequestedRefund,
+  makesRefunds: boolean,
+  nowMs: number,
+): Outcome {
+  const { merchantId, payment, fields, reversals } = order;
+  const own = reversals.refunds.filter(({ reporterId }) => reporterId === merchantId);
+  const existing = own.find((refund) => refund.refundId === refundId);
+  if (existing !== undefined) {
+    const isSame = amount === undefined || amount === existing.amount;
+    return isSame ? success({ kind: 'replayed' }) : failed({ kind: 'refund_id_conflict' });
+  }
+  if (payment === null) return failed({ kind: 'order_not_paid' });
+  if (!makesRefunds) return failed({ kind: 'refunds_not_supported' });
+  const tooPrecise = checkPrecision(amount, fields.order_currency);
+  if (tooPrecise !== undefined) {
+    return failed({ kind: 'invalid_request', errors: [{ field: 'refund_amount', ...tooPrecise }] });
+  }
+  const refundable = refundableHundredths(order);
+  if ((amount ?? 1n) > refundable || own.length >= refundsMax) return failed({ kind: 'refund_exceeds_payment' });
+  const { checkoutId, paymentId } = payment;
+  const isSimulated = checkoutId === null;
+  const statuses: readonly RefundStatus[] = isSimulated
+    ? (simulatedRefunds[note] ?? ['SUCCEEDED'])
+    : [checkoutId === merchantId ? 'SUCCEEDED' : 'PENDING'];
+  const fromMs = nextTime(order, nowMs);
+  const history = statuses.map((status, index) => ({ status, atMs: fromMs + index }));
+  const refund: Refund = {
+    ...{ reporterId: merchantId, refundId, checkoutId, paymentId, providerRefundId: null },
+    ...{ amount: amount ?? (refundable as AmountHundredths), currency: fields.order_currency },
+    ...{ history, reason: statuses.at(-1) === 'FAILED' ? 'simulated' : null },
+    refundedAtMs: statuses.includes('SUCCEEDED') ? fromMs : null,
+    note: note || null,
+  };
+  return success(changeTo(order, { refunds: [refund] }));
+}
+
+/**
+ * Decides on a refund that a checkout system reports: a fact, which is stored even if more money went back than was
+ * paid. `refused` is the refused payment that it refunds, or `null` for the order's own payment.
+ */
+export function decideReportedRefund(
+  order: Order,
+  report: ReportedRefund,
+  refused: RefusedPayment | null,
+  nowMs: number,
+): Outcome {
+  const { checkoutId, paymentId, refundId, providerRefundId, status, amount, reason } = report;
+  const currency = currencyOf(order, report, refused);
+  if (currency === undefined) return failed({ kind: 'not_found', unknown: 'payment_id' });
+  const tooPrecise = checkPrecision(amount, currency);
+  if (tooPrecise !== undefined) {
+    return failed({ kind: 'invalid_request', errors: [{ field: 'amount', ...tooPrecise }] });
+  }
+  const rangeError = refundedRangeError(order, report.refundedAtMs, nowMs);
+  if (rangeError !== undefined) return failed({ kind: 'invalid_request', errors: [rangeError] });
+  const existing = findReported(order, report);
+  // A refund that is unknown although it names one of the merchant's, such as after a restored backup, is the merchant's.
+  const key =
+    refundId === null || hasRefund(order, order.merchantId, refundId)
+      ? { reporterId: checkoutId, refundId: providerRefundId ?? '' }
+      : { reporterId: order.merchantId, refundId };
+  const isTaken = existing === undefined && hasRefund(order, key.reporterId, key.refundId);
+  if (isTaken || (existing ?? report).amount !== amount) return failed({ kind: 'refund_id_conflict' });
+  const isIdNew = existing?.providerRefundId === null && providerRefundId !== null;
+  // A refund that the provider knows fails only by the provider's id.
+  const isOutdated = providerRefundId === null && existing !== undefined && existing.providerRefundId !== null;
+  const isStatusNew = existing === undefined || (!isOutdated && mayFollow(statusOf(existing).status, status));
+  if (!isIdNew && !isStatusNew) return success({ kind: 'replayed' });
+  const atMs = nextTime(order, nowMs);
+  const known = existing ?? {
+    ...{ ...key, checkoutId, paymentId, amount, currency, providerRefundId, reason },
+    ...{ history: [], refundedAtMs: null, note: null },
+  };
+  const refund: Refund = {
+    ...known,
+    providerRefundId: known.providerRefundId ?? providerRefundId,
+    ...(isStatusNew && {
+      history: [...known.history, { status, atMs }],
+      reason,
+      refundedAtMs: status === 'SUCCEEDED' ? (report.refundedAtMs ?? atMs) : known.refundedAtMs,
+    }),
+  };
+  return success(changeTo(order, { refunds: [refund] }, refused));
+}
+
+/**
+ * Decides on a dispute that a checkout system reports. Its status never goes back to one before the bank's decision,
+ * because an older report can arrive late.
+ */
+export function decideReportedDispute(
+  order: Order,
+  { status, ...report }: ReportedDispute,
+  refused: RefusedPayment | null,
+  nowMs: number,
+): Outcome {
+  if (currencyOf(order, report, refused) === undefined) return failed({ kind: 'not_found', unknown: 'payment_id' });
+  const existing = order.reversals.disputes.find(
+    (dispute) => isOfPayment(dispute, report) && dispute.disputeId === report.disputeId,
+  );
+  const current = existing && statusOf(existing).status;
+  const isStale = current !== undefined && (current === status || rankOf(status) < rankOf(current));
+  if (isStale) return success({ kind: 'replayed' });
+  const history = [...(existing?.history ?? []), { status, atMs: nextTime(order, nowMs) }];
+  return success(changeTo(order, { disputes: [{ ...report, history }] }, refused));
+}
+
+/** Decides that a pending refund fails, because a person or the gateway ended it. */
+export function decideFailure(order: Order, refundId: string, reason: string, nowMs: number): Outcome | undefined {
+  const refund = order.reversals.refunds.find(
+    (candidate) => candidate.refundId === refundId && statusOf(candidate).status === 'PENDING',
+  );
+  if (refund === undefined) return undefined;
+  const history = [...refund.history, { status: 'FAILED', atMs: nextTime(order, nowMs) } as const];
+  return success(changeTo(order, { refunds: [{ ...refund, history, reason }] }));
+}
+
+/** Returns the currency of the payment that a checkout system refers to; `undefined` if it is none of the order's. */
+function currencyOf(
+  { payment, fields }: Order,
+  reported: Pick<OrderPayment, 'checkoutId' | 'paymentId'>,
+  refused: RefusedPayment | null,
+): string | undefined {
+  return isOfPayment(reported, payment) ? fields.order_currency : refused?.currency;
+}
+
+/**
+ * Finds the refund that a checkout system reports. Once a refund has its provider's id, a report with another id is
+ * another refund, even if it names the same refund of the merchant: the money went back twice. A refund that failed
+ * here before it had the provider's id is another one too, because it can never succeed.
+ */
+function findReported({ merchantId, reversals }: Order, report: ReportedRefund): Refund | undefined {
+  const { refundId, providerRefundId, status } = report;
+  const ofPayment = reversals.refunds.filter((refund) => isOfPayment(refund, report));
+  const byProvider = ofPayment.find((refund) => refund.providerRefundId === providerRefundId);
+  if (providerRefundId !== null && byProvider !== undefined) return byProvider;
+  return ofPayment.find(
+    (refund) =>
+      refund.reporterId === merchantId &&
+      refund.refundId === refundId &&
+      (providerRefundId === null || refund.providerRefundId === null) &&
+      (statusOf(refund).status !== 'FAILED' || status === 'FAILED'),
+  );
+}
+
+function hasRefund({ reversals }: Order, reporterId: AccountId, refundId: string): boolean {
+  return reversals.refunds.some((refund) => refund.reporterId === reporterId && refund.refundId === refundId);
+}
+
+function refundedRangeError({ createdAtMs }: Order, refundedAtMs: number | null, nowMs: number) {
+  const isInRange =
+    refundedAtMs === null ||
+    (refundedAtMs >= createdAtMs - paidAtToleranceMs && refundedAtMs <= nowMs + paidAtToleranceMs);
+  if (isInRange) return undefined;
+  const message =
+    'must be at the earliest 5 minutes before the creation of the order and at the latest 5 minutes from now';
+  return { field: 'refunded_at', code: 'out_of_range', message } as const;
+}
+
+function mayFollow(current: RefundStatus, next: RefundStatus): boolean {
+  return current === 'PENDING' ? next !== 'PENDING' : current === 'SUCCEEDED' && next === 'FAILED';
+}
+
+function rankOf(status: DisputeStatus): number {
+  return { INQUIRY: 0, OPEN: 1, WON: 2, LOST: 2 }[status];
+}
+
+/** Returns a time after all earlier changes of the order, whose times have milliseconds. */
+function nextTime({ reversals }: Order, nowMs: number): number {
+  const changes = [...reversals.refunds, ...reversals.disputes].map((reversal) => statusOf<unknown>(reversal).atMs);
+  // biome-ignore lint/style/noRestrictedGlobals: no randomness
+  return Math.max(nowMs, ...changes) + 1;
+}
+
+/** Returns the change to an order in which these refunds and disputes are new or have changed. */
+function changeTo(
+  order: Order,
+  changed: { readonly refunds?: readonly Refund[]; readonly disputes?: readonly Dispute[] },
+  refused: RefusedPayment | null = null,
+): ReversalDecision {
+  const { version, refunds, disputes } = order.reversals;
+  const isSameRefund = (a: Refund, b: Refund) => a.reporterId === b.reporterId && a.refundId === b.refundId;
+  const isSameDispute = (a: Dispute, b: Dispute) => isOfPayment(a, b) && a.disputeId === b.disputeId;
+  const reversals = {
+    version: version + 1,
+    refunds: replaced(refunds, changed.refunds ?? [], isSameRefund),
+    disputes: replaced(disputes, changed.disputes ?? [], isSameDispute),
+  };
+  const after = withoutExcess({ ...order, reversals });
+  const events = [
+    ...eventsOf(after.reversals.refunds, refunds, eventOfRefund, isSameRefund),
+    ...eventsOf(after.reversals.disputes, disputes, eventOfDispute, isSameDispute),
+  ].toSorted((a, b) => a.atMs - b.atMs);
+  const change: ReversalChange = { order: after, events };
+  if (refused === null) return { kind: 'reverse', change };
+  const { checkoutId, paymentId } = refused;
+  const refundedAtMs = refundedAtOf(after, refused);
+  return { kind: 'reverse', change: { ...change, refused: { checkoutId, paymentId, refundedAtMs } } };
+}
+
+/** Replaces items of a list. Changed and new items come last. */
+function replaced<Item>(items: readonly Item[], changed: readonly Item[], isSame: (a: Item, b: Item) => boolean) {
+  return [...items.filter((item) => !changed.some((other) => isSame(item, other))), ...changed];
+}
+
+/**
+ * Fails pending refunds of the order's payment, the latest first, while more money would go back than was paid. A refund
+ * with a provider's id stays: the provider decides whether it succeeds.
+ */
+function withoutExcess(order: Order): Order {
+  if (refundableHundredths(order) >= 0n) return order;
+  const refund = order.reversals.refunds.findLast(
+    (candidate) =>
+      isOfPayment(candidate, order.payment) &&
+      candidate.providerRefundId === null &&
+      statusOf(candidate).status === 'PENDING',
+  );
+  if (refund === undefined) return order;
+  const history = [...refund.history, { status: 'FAILED', atMs: nextTime(order, 0) } as const];
+  const refunds = [
+    ...order.reversals.refunds.filter((other) => other !== refund),
+    { ...refund, history, reason: 'exceeds_payment' },
+  ];
+  return withoutExcess({ ...order, reversals: { ...order.reversals, refunds } });
+}
+
+/** Returns an event for each status that an item has for the first time. */
+function eventsOf<
+  Status extends string,
+  Item extends { readonly history: readonly { status: Status; atMs: number }[] },
+>(
+  after: readonly Item[],
+  before: readonly Item[],
+  typeOf: Readonly<Record<Status, EventType | undefined>>,
+  isSame: (a: Item, b: Item) => boolean,
+) {
+  return after.flatMap((item) => {
+    const known = before.find((other) => isSame(item, other))?.history ?? [];
+    return item.history.slice(known.length).flatMap(({ status, atMs }) => {
+      const type = typeOf[status];
+      return type === undefined || known.some((earlier) => earlier.status === status) ? [] : { type, atMs };
+    });
+  });
+}

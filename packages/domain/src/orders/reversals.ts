@@ -1,0 +1,89 @@
+import type { DisputeStatus, Order, OrderPayment, RefusedPayment, Reversal, Reversals } from './order.ts';
+
+/** Returns the current status of a refund or dispute, and when it began. */
+export function statusOf<Status>({ history }: Pick<Reversal<Status>, 'history'>) {
+  return history.at(-1) as Reversal<Status>['history'][number];
+}
+
+/** Returns the refunds and disputes as they were at a time. */
+export function reversalsAt(reversals: Reversals, atMs: number): Reversals {
+  if (reversals.version === 0) return reversals;
+  return {
+    ...reversals,
+    refunds: listAt(reversals.refunds, atMs).map((refund) =>
+      statusOf(refund).status === 'PENDING' ? { ...refund, refundedAtMs: null } : refund,
+    ),
+    disputes: listAt(reversals.disputes, atMs),
+  };
+}
+
+function listAt<Item extends Reversal<unknown>>(items: readonly Item[], atMs: number): readonly Item[] {
+  return items
+    .map((item) => {
+      const history = item.history.filter((change) => change.atMs <= atMs);
+      // The reason belongs to the latest status.
+      return { ...item, history, reason: history.length === item.history.length ? item.reason : null };
+    })
+    .filter(({ history }) => history.length > 0)
+    .toSorted((a, b) => statusOf(a).atMs - statusOf(b).atMs);
+}
+
+/** Whether a refund or dispute is of this payment. */
+export function isOfPayment(
+  { checkoutId, paymentId }: Pick<OrderPayment, 'checkoutId' | 'paymentId'>,
+  payment: Pick<OrderPayment, 'checkoutId' | 'paymentId'> | null,
+): boolean {
+  return payment !== null && paymentId === payment.paymentId && checkoutId === payment.checkoutId;
+}
+
+/** Returns how much of the order's payment was given back by refunds that succeeded. */
+export function refundedHundredths({ payment, reversals }: Order): bigint {
+  return reversals.refunds
+    .filter((refund) => isOfPayment(refund, payment) && statusOf(refund).status === 'SUCCEEDED')
+    .reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+/**
+ * Returns how much of the order's payment can still be refunded. Pending refunds, and disputes that are open or lost,
+ * hold their amounts. Negative if more money went back than was paid.
+ */
+export function refundableHundredths({ fields, payment, reversals }: Order): bigint {
+  if (payment === null) return 0n;
+  const held = [
+    ...reversals.refunds.filter((refund) => statusOf(refund).status !== 'FAILED'),
+    ...reversals.disputes.filter((dispute) => holdsMoney(statusOf(dispute).status)),
+  ].filter((reversal) => isOfPayment(reversal, payment));
+  // How much a dispute in another currency takes is unknown, so it holds everything.
+  const amountOf = ({ amount, currency }: Reversal<unknown>) =>
+    currency === fields.order_currency ? amount : fields.order_amount;
+  return held.reduce((left, reversal) => left - amountOf(reversal), fields.order_amount as bigint);
+}
+
+function holdsMoney(status: DisputeStatus): boolean {
+  return status === 'OPEN' || status === 'LOST';
+}
+
+/** Returns when the last part of a refused payment was given back; `null` while some of it is still owed. */
+export function refundedAtOf({ reversals }: Pick<Order, 'reversals'>, payment: RefusedPayment): number | null {
+  let left: bigint = payment.amount;
+  for (const refund of reversals.refunds) {
+    if (!isOfPayment(refund, payment) || statusOf(refund).status !== 'SUCCEEDED') continue;
+    left -= refund.amount;
+    if (left <= 0n) return refund.refundedAtMs;
+  }
+  return null;
+}
+
+/** Returns the pending refunds of an order that a checkout system has to make, or has made and must watch. */
+export function pendingRefundsOf({ merchantId, serviceOrderId, orderToken, fields, reversals }: Order) {
+  return reversals.refunds.flatMap((refund) => {
+    const { checkoutId, paymentId, reporterId, refundId, providerRefundId, amount, currency, history } = refund;
+    const [first] = history;
+    if (statusOf(refund).status !== 'PENDING' || checkoutId === null || first === undefined) return [];
+    return {
+      ...{ serviceOrderId, orderId: fields.order_id, orderToken, checkoutId, paymentId },
+      refundId: reporterId === merchantId ? refundId : null,
+      ...{ providerRefundId, amount, currency, createdAtMs: first.atMs },
+    };
+  });
+}

@@ -1,0 +1,174 @@
+import { expect, it } from 'vitest';
+import type { AmountHundredths } from '../../src/money/money.ts';
+import type { Order } from '../../src/orders/order.ts';
+import {
+  decideRefund,
+  decideReportedDispute,
+  decideReportedRefund,
+  type ReportedDispute,
+  type ReportedRefund,
+} from '../../src/orders/refund-decisions.ts';
+import { refundableHundredths, refundedAtOf, refundedHundredths, statusOf } from '../../src/orders/reversals.ts';
+import { sampleOrder } from '../sample-orders.ts';
+import { checkoutOf, type OrderStoreSteps, paymentOf, timeoutMs } from './order-store-steps.ts';
+
+const hundredths = (amount: number) => BigInt(amount) as AmountHundredths;
+
+/** Tests refunds and disputes. */
+export function describeRefunds(steps: OrderStoreSteps): void {
+  const { opened, created, newMerchant, find, act, reverse, expectEvents } = steps;
+
+  /** Returns an order of 10.00 that `p-1` paid, and steps on it as the operations take them. */
+  const paidOrder = async (order_id: string) => {
+    const order = await created(
+      sampleOrder(await newMerchant(), { order_id, order_amount: 10, order_currency: 'EUR' }),
+    );
+    expect(await act(order, paymentOf(order, 'p-1'))).toBe('changed');
+    const checkoutId = checkoutOf(order.merchantId);
+    return {
+      order,
+      refund: (refundId: string, amount?: number) =>
+        reverse(order, 'p-1', (found, _, nowMs) => {
+          const requested = {
+            refundId,
+            amount: amount === undefined ? undefined : hundredths(amount),
+            note: undefined,
+          };
+          return decideRefund(found, requested, true, nowMs);
+        }),
+      report: (report: Partial<ReportedRefund>, paymentId = 'p-1') =>
+        reverse(order, paymentId, (found, refused, nowMs) => {
+          const full = { amount: hundredths(1_000), status: 'SUCCEEDED', reason: null, refundedAtMs: nowMs } as const;
+          const ids = { checkoutId, paymentId, refundId: null, providerRefundId: null };
+          return decideReportedRefund(found, { ...full, ...ids, ...report }, refused, nowMs);
+        }),
+      dispute: (report: Pick<ReportedDispute, 'status'> & Partial<ReportedDispute>) =>
+        reverse(order, 'p-1', (found, refused, nowMs) => {
+          const full = { disputeId: 'd-1', amount: hundredths(1_000), currency: 'EUR', reason: null };
+          return decideReportedDispute(found, { checkoutId, paymentId: 'p-1', ...full, ...report }, refused, nowMs);
+        }),
+      pending: async () => {
+        const listed = await opened().store.listPendingRefunds(checkoutId, { limit: 100 }, timeoutMs);
+        return listed.kind === 'found' ? listed.refunds : listed.kind;
+      },
+      statuses: async () => {
+        const { reversals } = await find(order);
+        return reversals.refunds.map((refund) => `${refund.refundId} ${refund.amount} ${statusOf(refund).status}`);
+      },
+    };
+  };
+
+  it('changeReversals stores a refund with its events, and lists it while it is pending', async () => {
+    const { order, refund, report, pending, statuses } = await paidOrder('refunded');
+    expect(await refund('r-1', 400)).toBe('changed');
+    expect(await refund('r-1', 400)).toBe('replayed');
+    expect(await refund('r-1', 401)).toBe('refund_id_conflict');
+    expect(await refund('r-2', 601)).toBe('refund_exceeds_payment');
+    expect(await refund('r-2')).toBe('changed');
+    const [first, second] = await pending().then((refunds) => (typeof refunds === 'string' ? [] : refunds));
+    expect(first).toMatchObject({
+      ...{ orderId: 'refunded', orderToken: order.orderToken, paymentId: 'p-1', refundId: 'r-1' },
+      ...{ providerRefundId: null, amount: 400n, currency: 'EUR', serviceOrderId: order.serviceOrderId },
+    });
+    expect(second).toMatchObject({ refundId: 'r-2', amount: 600n });
+    const after = await opened().store.listPendingRefunds(
+      checkoutOf(order.merchantId),
+      { after: first, limit: 1 },
+      timeoutMs,
+    );
+    expect(after).toStrictEqual({ kind: 'found', refunds: [second] });
+
+    const succeeded = { refundId: 'r-1', providerRefundId: 're_1', amount: hundredths(400) };
+    expect(await report({ ...succeeded, status: 'PENDING' })).toBe('changed');
+    expect(await pending()).toMatchObject([{ providerRefundId: 're_1' }, { providerRefundId: null }]);
+    expect(await report(succeeded)).toBe('changed');
+    expect(await report(succeeded)).toBe('replayed');
+    expect(await report({ refundId: 'r-2', status: 'FAILED', amount: hundredths(600), reason: 'declined' })).toBe(
+      'changed',
+    );
+    expect(await pending()).toStrictEqual([]);
+    expect(await statuses()).toStrictEqual(['r-1 400 SUCCEEDED', 'r-2 600 FAILED']);
+    expect(refundedHundredths(await find(order))).toBe(400n);
+    expect(await report({ ...succeeded, status: 'FAILED', reason: 'returned' })).toBe('changed');
+    expect(await report(succeeded)).toBe('replayed');
+    expect(await statuses()).toStrictEqual(['r-2 600 FAILED', 'r-1 400 FAILED']);
+    await expectEvents(order, [
+      ...['order.paid refunded', 'order.refunded refunded', 'order.refund_failed refunded'],
+      'order.refund_failed refunded',
+    ]);
+  });
+
+  it('changeReversals keeps facts of the provider, and fails pending refunds that no longer fit', async () => {
+    const { order, refund, report, dispute, statuses, pending } = await paidOrder('facts');
+    expect(await refund('r-1', 300)).toBe('changed');
+    expect(await refund('r-2', 300)).toBe('changed');
+    // A refund that was made at the provider leaves room for one of the two.
+    expect(await report({ providerRefundId: 're_1', amount: hundredths(500) })).toBe('changed');
+    expect(await statuses()).toStrictEqual(['r-1 300 PENDING', 're_1 500 SUCCEEDED', 'r-2 300 FAILED']);
+    expect(await dispute({ status: 'INQUIRY' })).toBe('changed');
+    expect(await statuses()).toContain('r-1 300 PENDING');
+    expect(await dispute({ status: 'OPEN' })).toBe('changed');
+    expect(await dispute({ status: 'OPEN' })).toBe('replayed');
+    expect(await pending()).toStrictEqual([]);
+    expect(refundableHundredths(await find(order))).toBe(-500n);
+    expect(await dispute({ status: 'WON' })).toBe('changed');
+    expect(await dispute({ status: 'OPEN' })).toBe('replayed');
+    expect(await refund('r-3')).toBe('changed');
+    expect(await statuses()).toContain('r-3 500 PENDING');
+    // The provider made r-1 although it failed here: the money went back, but a failed refund never succeeds.
+    expect(await report({ refundId: 'r-1', providerRefundId: 're_2', amount: hundredths(300) })).toBe('changed');
+    expect(await statuses()).toStrictEqual([
+      ...['re_1 500 SUCCEEDED', 'r-2 300 FAILED', 'r-1 300 FAILED', 're_2 300 SUCCEEDED', 'r-3 500 FAILED'],
+    ]);
+    await expectEvents(
+      order,
+      [
+        ...['order.paid', 'order.refunded', 'order.refund_failed', 'order.disputed', 'order.disputed'],
+        ...['order.refund_failed', 'order.dispute_closed', 'order.refunded', 'order.refund_failed'],
+      ].map((type) => `${type} facts`),
+    );
+  });
+
+  it('changeReversals settles the debt of a refused payment', async () => {
+    const { order, report } = await paidOrder('owed');
+    expect(await act(order, paymentOf(order, 'p-2'))).toBe('order_already_paid');
+    const refundedAt = async () => {
+      const found = await find(order);
+      return found.refusedPayments.map((payment) => refundedAtOf(found, payment) !== null);
+    };
+    expect(await refundedAt()).toStrictEqual([false]);
+    expect(await report({ providerRefundId: 're_2', amount: hundredths(400) }, 'p-2')).toBe('changed');
+    expect(await refundedAt()).toStrictEqual([false]);
+    expect(await report({ providerRefundId: 're_3', amount: hundredths(600) }, 'p-2')).toBe('changed');
+    expect(await refundedAt()).toStrictEqual([true]);
+    expect(refundableHundredths(await find(order))).toBe(1_000n);
+    expect(await report({ providerRefundId: 're_4', amount: hundredths(600) }, 'p-3')).toBe('not_found');
+  });
+
+  it('never refunds more than was paid, at any read, while many callers refund one order', async () => {
+    const { order, refund, report } = await paidOrder('contended');
+    const sums: bigint[] = [];
+    const held = (found: Order) => (found.fields.order_amount as bigint) - refundableHundredths(found);
+    const call = async (caller: number) => {
+      for (let part = 1; part <= 6; part += 1) {
+        const [refundId, amount] = [`r-${caller}-${part}`, 37 * caller + 11 * part];
+        const outcome = await refund(refundId, amount);
+        expect(['changed', 'refund_exceeds_payment']).toContain(outcome);
+        if (outcome !== 'changed') continue;
+        const status = (caller + part) % 2 === 0 ? ('SUCCEEDED' as const) : ('FAILED' as const);
+        const reported = { refundId, providerRefundId: `re-${refundId}`, amount: hundredths(amount), status };
+        expect(await report(reported)).toBe('changed');
+        expect(await report(reported)).toBe('replayed');
+        sums.push(held(await find(order)));
+      }
+    };
+    await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(call));
+    expect(sums.length).toBeGreaterThan(8);
+    expect(sums.filter((sum) => sum > 1_000n)).toStrictEqual([]);
+    const page = await opened().store.listEvents(order.merchantId, { limit: 100 }, timeoutMs);
+    const { reversals } = await find(order);
+    // Each refund that ended has one event.
+    expect(page.kind === 'found' && page.events).toHaveLength(1 + reversals.refunds.length);
+    expect(new Set(reversals.refunds.map(({ refundId }) => refundId)).size).toBe(reversals.refunds.length);
+  });
+}

@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "refused_payments_owed" ON "refused_payments" USING btree ("refused_at") WHERE "refused_payments"."refunded_at" is null;
