@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathPrefixOf } from '@order-gateway/domain/links';
-import type { ChangeOutcome } from '@order-gateway/domain/orders';
+import type { ChangeOutcome, OrderStore } from '@order-gateway/domain/orders';
 import { openAccountDirectory, openConsoleSessions } from '@order-gateway/postgres/accounts';
 import { createConnectionEvents, createServerProbe, openWriteCheck } from '@order-gateway/postgres/connections';
 import { openMerchantManagement } from '@order-gateway/postgres/merchant-management';
@@ -8,6 +8,7 @@ import { openOrderStore } from '@order-gateway/postgres/order-store';
 import { eraseOrders } from '@order-gateway/postgres/orders/operators';
 import { queueLimits } from '@order-gateway/postgres/queue-limits';
 import { openWebhookDeliveries } from '@order-gateway/postgres/webhooks';
+import type { SecretsKeys } from '@order-gateway/runtime/encryption';
 import type { Logger } from '@order-gateway/runtime/logger';
 import { startWebhookDelivery, type WebhookDelivery } from './background/deliver.ts';
 import { startBackgroundJobs } from './background/jobs.ts';
@@ -16,11 +17,12 @@ import { createAdmission } from './calls/admission.ts';
 import { createAuthenticate } from './calls/authenticate.ts';
 import { createBodyReader } from './calls/body/call-body.ts';
 import { callRecorder, createCallLog } from './calls/call-record.ts';
+import type { Operation } from './calls/operation.ts';
 import { createRejectionPause } from './calls/pause.ts';
 import { createRateLimit } from './calls/rate-limit.ts';
+import { type Calls, type CallsDeps, createCalls } from './calls/receive.ts';
 import { createUnauthenticatedCalls } from './calls/unauthenticated-calls.ts';
 import type { Config } from './config.ts';
-import type { Demo, GatewayDeps } from './gateway-deps.ts';
 import { type AddRoutes, createHttpServer } from './http/server.ts';
 import {
   admissionLimits,
@@ -34,10 +36,15 @@ import {
   webhookLimits,
 } from './limits.ts';
 import { createOperations } from './operations/all.ts';
+import { createWatchEvents } from './operations/events.ts';
 import { createCheckLogo } from './operations/logos/check-logo.ts';
+import type { OperationDeps } from './operations/service.ts';
+import type { VisitDeps } from './pages/console/visit.ts';
+import type { Demo } from './pages/demo/demo-merchant.ts';
 import { demoRoutes } from './pages/demo/demo-routes.ts';
 import { logoRoutes } from './pages/payment-page/logo-routes.ts';
-import { paymentRoutes, unroutablePaymentPage } from './pages/payment-page/payment-routes.ts';
+import type { CheckoutLink } from './pages/payment-page/payment-page.ts';
+import { type PaymentRoutesDeps, paymentRoutes, unroutablePaymentPage } from './pages/payment-page/payment-routes.ts';
 import { referenceRoutes } from './pages/reference/reference-routes.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { defaultBaseUrl, hostInUrl, listenOn } from './runtime/network/listen.ts';
@@ -80,169 +87,206 @@ const defaultLimits = { unauthenticated: unauthenticatedLimits, orders: queueLim
  */
 export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics, limits = defaultLimits) {
   const { patience } = limits;
+  const { meter } = metrics;
   const tls = config.tls && (await openTls(config.tls, logger));
   /** The scheme of the URLs of both ports. */
   const scheme = tls === undefined ? 'http' : 'https';
   /** The address to which both ports are bound, as written in a URL. */
   const host = hostInUrl(config.host);
-  const connectionEvents = createConnectionEvents((change) => {
-    if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
-    else logger.info('database back');
-  });
-  const database = {
-    url: config.databaseUrl,
-    connectionEvents,
-    meter: metrics.meter,
-    probe: createServerProbe(config.databaseUrl),
-    isDistributed: config.hasCitus,
-    patience,
-  };
-  const directory = openAccountDirectory(database);
-  const store = openOrderStore({ ...database, limits: limits.orders });
-  const writeCheck = openWriteCheck(database);
-  const consoleSessions = config.console ? openConsoleSessions(database) : undefined;
-  const management = config.selfService ? openMerchantManagement(database) : undefined;
-  const { webhookAddresses } = config;
-  const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs * patience });
-  let baseUrl = config.baseUrl ?? defaultBaseUrl(scheme, host, config.httpPort);
+  const baseUrlAt = (port: number) => config.baseUrl ?? defaultBaseUrl(scheme, host, port);
+  let currentBaseUrl = baseUrlAt(config.httpPort);
+  const baseUrl = () => currentBaseUrl;
   let webhooks: WebhookDelivery | undefined;
-  const eventWatch = createEventWatch(store.findNewEvents, logger);
-  const pageWatch = createPageWatch(store.findForPage, logger);
+  const stores = openStores(config, logger, metrics, limits);
+  const eventWatch = createEventWatch(stores.orders.findNewEvents, logger);
+  const pageWatch = createPageWatch(stores.orders.findForPage, logger);
   const wake = () => {
     webhooks?.wake();
     eventWatch.wake();
   };
-  const check = async () => {
-    const [written] = await Promise.all([writeCheck.run(), directory.check()]);
-    return written;
-  };
-  const deps: GatewayDeps = {
-    store: {
-      ...store,
-      change: notifying(store.change, wake),
-      expireNow: notifying(store.expireNow, wake),
-      refusePayment: notifying(store.refusePayment, wake),
-    },
+  const randomBytes = createRandomBytes();
+  const tracing = config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler);
+  const recordCall = callRecorder(meter);
+  const calls = callsOf(config, stores, { randomBytes, logger, recordCall, tracing, limits });
+  const { webhookAddresses: allowedAddresses } = config;
+  const pings = createSender({ allowedAddresses, timeoutMs: webhookLimits.pingTimeoutMs * patience });
+  const signingSecrets = config.secretsKeys && createSigningSecrets(config.secretsKeys);
+  const operationDeps: OperationDeps = {
+    store: notifying(stores.orders, wake),
     eventWatch,
-    countRefusal: refusalCounter(metrics.meter),
-    randomBytes: createRandomBytes(),
-    now: Date.now,
-    authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
-    rateLimit: createRateLimit(config.rateLimit, monotonicNow),
-    admission: createAdmission(admissionLimits, store.oldestOrderMs),
-    unauthenticatedCalls: createUnauthenticatedCalls(limits.unauthenticated, monotonicNow),
-    rejectionPause: createRejectionPause(rejectionLimits, monotonicNow),
-    readBody: createBodyReader(bodyBytesOfAllMax),
-    baseUrl: () => baseUrl,
-    readiness: createReadiness({ check, logger }, { timeoutMs: readinessCheckTimeoutMs * patience }),
-    checkoutTemplate: config.checkoutTemplate,
-    checkoutMethod: config.checkoutMethod,
-    securityContact: config.securityContact,
-    demo: config.demo,
-    trustProxy: config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy),
-    signingSecrets: config.secretsKeys && createSigningSecrets(config.secretsKeys),
+    countRefusal: refusalCounter(meter),
+    randomBytes,
+    now,
+    baseUrl,
+    signingSecrets,
     erasureKeys: config.secretsKeys && erasureKeysOf(config.secretsKeys),
-    management,
-    webhookAddresses,
-    ping: createPing(pings, Date.now),
+    management: stores.management,
+    webhookAddresses: allowedAddresses,
+    ping: createPing(pings, now),
     checkLogo: createCheckLogo(),
-    findLogo: store.findLogo,
-    pageWatch,
-    logger,
-    callTimeoutMs: callTimeoutMs * patience,
-    responseTakenTimeoutMs: responseTakenTimeoutMs * patience,
-    recordCall: callRecorder(metrics.meter),
-    tracing: config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler),
-    callLog: createCallLog(logger),
   };
-  const deliveries = openWebhookDeliveries(database);
-  observeHealth(metrics.meter, {
-    isReady: deps.readiness.isReady,
-    clockOffsetMs: deps.readiness.clockOffsetMs,
+  const operations = createOperations(operationDeps);
+  const { deliveries, check } = stores;
+  const readiness = createReadiness({ check, logger }, { timeoutMs: readinessCheckTimeoutMs * patience });
+  observeHealth(meter, {
+    isReady: readiness.isReady,
+    clockOffsetMs: readiness.clockOffsetMs,
     webhookHealth: deliveries.readHealth,
     certificateExpiry: tls?.expiry,
   });
-  const operations = createOperations(deps);
-  const redirectUri = () => `${baseUrl}/console/openid/callback`;
-  const openId =
-    consoleSessions &&
-    config.openId &&
-    (await import('./pages/console/openid.ts')).createOpenId(config.openId, redirectUri, patience);
-  const addConsole =
-    consoleSessions &&
-    (await import('./pages/console/console.ts')).consoleRoutes({ deps, operations, sessions: consoleSessions, openId });
-  const pages: AddRoutes[] = [
-    (app) => paymentRoutes(app, deps),
-    (app) => demoRoutes(app, deps),
-    (app) => referenceRoutes(app, deps),
-    (app) => logoRoutes(app, deps),
-    ...(addConsole === undefined ? [] : [addConsole]),
-  ];
-  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), {
-    tls: tls?.http,
-    pages,
-    unroutablePage: unroutablePaymentPage(deps),
-  });
-  const grpc = createGrpcServer(deps, operations, {
+  const trustProxy = config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy);
+  const ports = {
+    calls,
+    baseUrl,
+    readiness,
+    trustProxy,
+    logger,
+    responseTakenTimeoutMs: responseTakenTimeoutMs * patience,
+  };
+  const pages = await pagesOf(config, stores, { ...operationDeps, ...ports, pageWatch }, operations, patience);
+  const http = createHttpServer(
+    { ...ports, now, securityContact: config.securityContact },
+    operations,
+    pathPrefixOf(baseUrl()),
+    { tls: tls?.http, ...pages },
+  );
+  const grpc = createGrpcServer({ ...ports, watchEvents: createWatchEvents(operationDeps) }, operations, {
     tls: tls?.grpc,
     limits: { ...http2Limits, streamTimeoutMs: http2Limits.streamTimeoutMs * patience },
   });
-  const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };
-  const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);
+  const backgroundWork = { ...stores.orders, eraseOldOrders: erasureOf(config, operationDeps.erasureKeys, logger) };
+  const backgroundJobs = startBackgroundJobs(backgroundWork, logger, meter);
+  const closeWatches = () => [eventWatch, pageWatch].forEach((watch) => void watch.close());
   const closeResources = async () => {
     tls?.close();
-    eventWatch.close();
-    pageWatch.close();
+    closeWatches();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     pings.close();
-    const resources = [store, directory, management, consoleSessions, writeCheck, deliveries, deps.tracing];
-    await Promise.all(resources.map((resource) => resource?.close()));
+    await Promise.all([stores.close(), tracing?.close()]);
   };
   try {
     const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);
-    baseUrl = config.baseUrl ?? defaultBaseUrl(scheme, host, httpPort);
+    currentBaseUrl = baseUrlAt(httpPort);
     const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc);
-    if (deps.signingSecrets !== undefined) {
-      webhooks = startWebhookDelivery({
-        deliveries,
-        sender: createSender({
-          allowedAddresses: webhookAddresses,
-          timeoutMs: webhookLimits.attemptTimeoutMs * patience,
-        }),
-        secrets: deps.signingSecrets,
-        baseUrl: deps.baseUrl,
-        now: deps.now,
-        logger,
-        meter: metrics.meter,
-      });
+    if (signingSecrets !== undefined) {
+      const sender = createSender({ allowedAddresses, timeoutMs: webhookLimits.attemptTimeoutMs * patience });
+      webhooks = startWebhookDelivery({ deliveries, sender, secrets: signingSecrets, baseUrl, now, logger, meter });
     }
     // Logs a wrong clock now, even if nothing requests health checks.
-    await deps.readiness.isReady();
+    await readiness.isReady();
     /**
      * Fails health checks and continues to accept requests for the drain delay. Then stops listening, lets calls in
      * flight finish, and closes the connections to the database.
      */
     const close = async () => {
-      deps.readiness.drain();
-      eventWatch.close();
-      pageWatch.close();
+      readiness.drain();
+      closeWatches();
       await sleep(config.drainDelayMs);
       await closeResources();
     };
     /** Reads the files of the TLS certificate immediately, in addition to the regular check every few seconds. */
     const reloadTls = async () => tls?.reload();
-    return { baseUrl, scheme, host, httpPort, grpcPort, close, reloadTls };
+    return { baseUrl: baseUrl(), scheme, host, httpPort, grpcPort, close, reloadTls };
   } catch (error) {
     await closeResources();
     throw error;
   }
 }
 
+type Stores = ReturnType<typeof openStores>;
+
+/** Opens everything that the gateway stores in its database. */
+function openStores(config: GatewayConfig, logger: Logger, { meter }: Metrics, limits: typeof defaultLimits) {
+  const connectionEvents = createConnectionEvents((change) => {
+    if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
+    else logger.info('database back');
+  });
+  const { databaseUrl: url, hasCitus: isDistributed } = config;
+  const probe = createServerProbe(url);
+  const database = { url, connectionEvents, meter, probe, isDistributed, patience: limits.patience };
+  const directory = openAccountDirectory(database);
+  const orders = openOrderStore({ ...database, limits: limits.orders });
+  const writeCheck = openWriteCheck(database);
+  const consoleSessions = config.console ? openConsoleSessions(database) : undefined;
+  const management = config.selfService ? openMerchantManagement(database) : undefined;
+  const deliveries = openWebhookDeliveries(database);
+  return {
+    directory,
+    orders,
+    consoleSessions,
+    management,
+    deliveries,
+    /** Checks that the database can be written and read. Returns what the write found. */
+    async check() {
+      const [written] = await Promise.all([writeCheck.run(), directory.check()]);
+      return written;
+    },
+    async close() {
+      const all = [orders, directory, management, consoleSessions, writeCheck, deliveries];
+      await Promise.all(all.map((store) => store?.close()));
+    },
+  };
+}
+
+/** Creates what every call passes. */
+function callsOf(
+  { rateLimit }: GatewayConfig,
+  { directory, orders }: Stores,
+  {
+    limits,
+    ...deps
+  }: Pick<CallsDeps, 'randomBytes' | 'logger' | 'recordCall' | 'tracing'> & {
+    readonly limits: typeof defaultLimits;
+  },
+): Calls {
+  return createCalls({
+    ...deps,
+    callLog: createCallLog(deps.logger),
+    callTimeoutMs: callTimeoutMs * limits.patience,
+    authenticate: createAuthenticate({ directory, now, monotonicNow }),
+    rateLimit: createRateLimit(rateLimit, monotonicNow),
+    admission: createAdmission(admissionLimits, orders.oldestOrderMs),
+    unauthenticatedCalls: createUnauthenticatedCalls(limits.unauthenticated, monotonicNow),
+    rejectionPause: createRejectionPause(rejectionLimits, monotonicNow),
+    readBody: createBodyReader(bodyBytesOfAllMax),
+  });
+}
+
+/** Creates the pages of the HTTP port, each with the dependencies that it declares. */
+async function pagesOf(
+  config: GatewayConfig,
+  { orders: { findLogo }, consoleSessions: sessions }: Stores,
+  deps: Omit<PaymentRoutesDeps, keyof CheckoutLink> & VisitDeps,
+  operations: readonly Operation[],
+  patience: number,
+) {
+  const { demo, checkoutTemplate, checkoutMethod } = config;
+  const redirectUri = () => `${deps.baseUrl()}/console/openid/callback`;
+  const openId =
+    sessions &&
+    config.openId &&
+    (await import('./pages/console/openid.ts')).createOpenId(config.openId, redirectUri, patience);
+  const addConsole =
+    sessions && (await import('./pages/console/console.ts')).consoleRoutes({ deps, operations, sessions, openId });
+  const pages: AddRoutes[] = [
+    (app) => paymentRoutes(app, { ...deps, checkoutTemplate, checkoutMethod }),
+    (app) => demoRoutes(app, { ...deps, demo }),
+    (app) => referenceRoutes(app, { ...deps, demo }),
+    (app) => logoRoutes(app, { ...deps, findLogo }),
+    ...(addConsole === undefined ? [] : [addConsole]),
+  ];
+  return { pages, unroutablePage: unroutablePaymentPage(deps) };
+}
+
 /**
  * Returns the job that erases customers' data from orders older than RETENTION_DAYS; `undefined` if that variable or
  * the keys are not set.
  */
-function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKeys, logger }: GatewayDeps) {
+function erasureOf(
+  { retentionDays, databaseUrl: url }: GatewayConfig,
+  erasureKeys: SecretsKeys | undefined,
+  logger: Logger,
+) {
   if (retentionDays === undefined || erasureKeys === undefined) return undefined;
   const [key] = erasureKeys;
   return async (signal: AbortSignal) => {
@@ -253,13 +297,22 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
   };
 }
 
-/** Wraps a function that changes an order, so that each change calls `wake`. */
-function notifying<Change>(apply: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>, wake: () => void) {
-  return async (change: Change, timeoutMs: number): Promise<ChangeOutcome> => {
-    const outcome = await apply(change, timeoutMs);
-    if (outcome.kind === 'changed') wake();
-    return outcome;
+/** Wraps a store of orders, so that each change of an order calls `wake`. */
+function notifying<Store extends OrderStore>(store: Store, wake: () => void): Store {
+  const waking =
+    <Change>(apply: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>) =>
+    async (change: Change, timeoutMs: number): Promise<ChangeOutcome> => {
+      const outcome = await apply(change, timeoutMs);
+      if (outcome.kind === 'changed') wake();
+      return outcome;
+    };
+  return {
+    ...store,
+    change: waking(store.change),
+    expireNow: waking(store.expireNow),
+    refusePayment: waking(store.refusePayment),
   };
 }
 
+const { now } = Date;
 const monotonicNow = () => performance.now();

@@ -9,7 +9,7 @@ import type { CallBody } from './body/call-body.ts';
 import { Call } from './call.ts';
 import type { Operation } from './operation.ts';
 import { noPeer } from './peers/connection-limit.ts';
-import { createServing, type Exchange, type IncomingCall, type ReceiveDeps } from './receive.ts';
+import { type CallsDeps, createCalls, type Exchange, type IncomingCall } from './receive.ts';
 
 const body = Buffer.from('{}');
 
@@ -27,7 +27,7 @@ function reading(result: CallBody) {
 }
 
 /** Receives a call, and records the steps that the dependencies perform. Every check passes unless changed. */
-function receive(changedCall: Partial<IncomingCall> = {}, changedDeps: Partial<ReceiveDeps> = {}, hasEnded = false) {
+function receive(changedCall: Partial<IncomingCall> = {}, changedDeps: Partial<CallsDeps> = {}, hasEnded = false) {
   const { logger, calls } = createMemoryLogger();
   const steps: string[] = [];
   const permit: Permit = { start: async () => void steps.push('start'), release: () => void steps.push('release') };
@@ -53,7 +53,7 @@ function receive(changedCall: Partial<IncomingCall> = {}, changedDeps: Partial<R
   };
   const call = new Call(deps, 'json', {}, noPeer);
   if (hasEnded) call.end({ isAnswered: false, status: 0 });
-  const serving = createServing(deps);
+  const serving = createCalls(deps);
   return { result: serving.receive(call, { ...incoming, ...changedCall }), call, calls, steps };
 }
 
@@ -69,7 +69,7 @@ async function serve({ incoming: changedCall, ...changed }: Partial<Exchange<str
       return success({ body: {}, outcome: 'created' });
     },
   };
-  const response = await createServing(deps).serve(new Call(deps, 'json', {}, noPeer), operation, {
+  const response = await createCalls(deps).serve(new Call(deps, 'json', {}, noPeer), operation, {
     incoming: { ...incoming, ...changedCall },
     decode: (bytes) => success(JSON.parse(bytes.toString())),
     respond: ({ outcome }) => outcome,
@@ -92,7 +92,7 @@ test('a call that passes every check gets its body, and holds its permit until i
 const checks: readonly (readonly [
   name: string,
   Partial<IncomingCall>,
-  Partial<ReceiveDeps>,
+  Partial<CallsDeps>,
   Partial<Failure>,
   steps: readonly string[],
 ])[] = [
@@ -190,7 +190,7 @@ test.for([
     { timeoutMs: 30 },
     { admission: { acquire: () => ({ start: () => late(undefined), release: () => {} }) } },
   ],
-] as [string, Partial<IncomingCall>, Partial<ReceiveDeps>?][])(
+] as [string, Partial<IncomingCall>, Partial<CallsDeps>?][])(
   'if the deadline passes before %s, the call is logged as client_timeout',
   async ([, changedCall, changedDeps]) => {
     const { result, call, calls } = receive(changedCall, changedDeps);

@@ -5,15 +5,18 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { settledWithin } from '../runtime/settled-within.ts';
 import type { Admission, Permit } from './admission.ts';
 import type { Authenticate } from './authenticate.ts';
-import { type BodyReading, bodyFailure } from './body/call-body.ts';
-import type { Call } from './call.ts';
+import { type BodyReading, bodyFailure, type ReadBody } from './body/call-body.ts';
+import { Call, type CallDeps, type Protocol } from './call.ts';
 import type { Members, Operation, Reply } from './operation.ts';
 import type { Pause } from './pause.ts';
+import type { Peer } from './peers/connection-limit.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { retryAfter, storageFailure } from './store-failure.ts';
 import type { UnauthenticatedCalls } from './unauthenticated-calls.ts';
 
-export interface ReceiveDeps {
+/** The dependencies of all calls. */
+export interface CallsDeps extends CallDeps {
+  readonly readBody: ReadBody;
   readonly authenticate: Authenticate;
   /** Bounds failed authentications. */
   readonly unauthenticatedCalls: UnauthenticatedCalls;
@@ -43,9 +46,6 @@ export interface IncomingCall {
   readonly readsImmediately?: boolean;
 }
 
-/** Receives a call: checks whether it may be handled, and reads its body. */
-export type Receive = ReturnType<typeof createReceive>;
-
 /** The members of a message, or why it has none; `undefined` if the call is not to be performed. */
 type Decoded = Result<Members, Failure> | undefined;
 
@@ -70,8 +70,8 @@ export interface Exit<Response> {
 /** What a transport does in a call. */
 export interface Exchange<Response> extends Entrance, Exit<Response> {}
 
-/** Handles calls of every protocol. */
-export type Serving = ReturnType<typeof createServing>;
+/** Handles the calls of every protocol. */
+export type Calls = ReturnType<typeof createCalls>;
 
 const noBody = success(Buffer.alloc(0));
 
@@ -93,7 +93,7 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
  *
  * Later checks: JSON or Protobuf, then the fields, the checksum and the expiry (the operation).
  */
-function createReceive(deps: ReceiveDeps) {
+function createReceive(deps: Omit<CallsDeps, keyof CallDeps>) {
   const admit = async (
     call: Call,
     kind: Account['kind'],
@@ -151,7 +151,10 @@ function createReceive(deps: ReceiveDeps) {
  * then performs the operation and responds. Connect performs the calls of its own protocols, between their messages and
  * their responses ({@link perform}).
  */
-export function createServing(deps: ReceiveDeps) {
+export function createCalls(deps: CallsDeps) {
+  const { readBody, authenticate, unauthenticatedCalls, rateLimit, callTimeoutMs } = deps;
+  const start = (protocol: Protocol, headers: IncomingHttpHeaders, peer: Peer) =>
+    new Call(deps, protocol, headers, peer);
   const receive = createReceive(deps);
   const accept = async (call: Call, { incoming, decode }: Entrance): Promise<Decoded> => {
     const received = await receive(call, incoming);
@@ -166,7 +169,7 @@ export function createServing(deps: ReceiveDeps) {
     if (members?.ok === false) return exchange.reject(members.failure);
     return members && operation && perform(call, operation, members, exchange);
   };
-  return { receive, accept, serve };
+  return { start, readBody, receive, accept, serve, authenticate, unauthenticatedCalls, rateLimit, callTimeoutMs };
 }
 
 /** Performs the operation of a call whose message was read, and responds. */

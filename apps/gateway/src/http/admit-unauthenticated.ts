@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import type { sendFailure } from './requests.ts';
+import type { HttpDeps, sendFailure } from './requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,12 +11,12 @@ declare module 'fastify' {
 /** Limits the concurrent calls of routes that need no credentials, so that they never take merchants' capacity. */
 export function admitUnauthenticated(
   app: FastifyInstance,
-  deps: GatewayDeps,
+  deps: HttpDeps,
   send: (...args: Parameters<typeof sendFailure>) => unknown,
 ): void {
   const admit = async (request: FastifyRequest, reply: FastifyReply) => {
     const { call } = request;
-    const slot = await call.run(() => deps.unauthenticatedCalls.admit(call.peer));
+    const slot = await call.run(() => deps.calls.unauthenticatedCalls.admit(call.peer));
     if (!slot.ok) return send(reply, slot.failure, deps);
     request.releaseSlot = slot.value;
     reply.raw.once('close', slot.value);

@@ -9,12 +9,10 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { bodyBytesMax } from '../calls/body/call-body.ts';
 import type { Operation } from '../calls/operation.ts';
-import type { Serving } from '../calls/receive.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
 import { readMembers, rpcMethods, takeTimeout } from '../rpc/methods.ts';
 import { addMethods, type RpcCall, routerOptions, rpcCallKey } from '../rpc/router.ts';
 import { headersOfFailure } from './problem.ts';
-import { isJsonInUtf8, sendFailure, startReading } from './requests.ts';
+import { type HttpDeps, isJsonInUtf8, sendFailure, startReading } from './requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,8 +33,7 @@ declare module 'fastify' {
  */
 export async function connectRoutes(
   app: FastifyInstance,
-  deps: GatewayDeps,
-  { accept }: Serving,
+  deps: HttpDeps,
   operations: readonly Operation[],
 ): Promise<void> {
   const methods = rpcMethods(operations);
@@ -69,7 +66,7 @@ export async function connectRoutes(
       if (request.method !== 'POST') {
         return sendFailure(reply, { kind: 'method_not_allowed', allow }, deps);
       }
-      const members = await accept(call, {
+      const members = await deps.calls.accept(call, {
         incoming: {
           headers,
           timeoutMs: takeTimeout(headers),
@@ -79,7 +76,10 @@ export async function connectRoutes(
           startReading: (timeoutMs) =>
             queryMessage === undefined
               ? startReading(deps, request, reply, { ...bodyForm, timeoutMs })
-              : deps.readBody(Readable.from(queryMessage.ok ? [queryMessage.value] : []), { ...bodyForm, timeoutMs }),
+              : deps.calls.readBody(Readable.from(queryMessage.ok ? [queryMessage.value] : []), {
+                  ...bodyForm,
+                  timeoutMs,
+                }),
         },
         decode(body) {
           if (queryMessage?.ok === false) return queryMessage;

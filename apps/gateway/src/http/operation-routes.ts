@@ -4,17 +4,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { bodyBytesMax } from '../calls/body/call-body.ts';
 import { readJsonBody } from '../calls/body/json-body.ts';
 import type { Members, Operation, Success } from '../calls/operation.ts';
-import type { Serving } from '../calls/receive.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import { isJsonInUtf8, isUncompressed, sendFailure, startReading } from './requests.ts';
+import { type HttpDeps, isJsonInUtf8, isUncompressed, sendFailure, startReading } from './requests.ts';
 
 /** Adds the routes of the JSON API, as the `google.api.http` rules of the contract declare them. */
-export function operationRoutes(
-  app: FastifyInstance,
-  deps: GatewayDeps,
-  { serve }: Serving,
-  operations: readonly Operation[],
-): void {
+export function operationRoutes(app: FastifyInstance, deps: HttpDeps, operations: readonly Operation[]): void {
   const routes = operations.flatMap((operation) => {
     const route = jsonRouteOf(operation.method);
     return route === undefined ? [] : [route.path, ...route.otherPaths].map((path) => ({ ...route, operation, path }));
@@ -33,7 +26,7 @@ export function operationRoutes(
         const { call, headers } = request;
         // Applies to errors too, because an order that does not exist yet may exist at the next lookup.
         reply.header('cache-control', 'no-store');
-        await serve(call, operation, {
+        await deps.calls.serve(call, operation, {
           incoming: {
             headers,
             bodyBytesMax: bodyBytesMax(bodyForm),

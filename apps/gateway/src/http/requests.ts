@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { BodyReading } from '../calls/body/call-body.ts';
-import { Call } from '../calls/call.ts';
+import type { BodyReading, ReadBody } from '../calls/body/call-body.ts';
+import type { Call } from '../calls/call.ts';
 import type { Peer } from '../calls/peers/connection-limit.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
+import type { Calls } from '../calls/receive.ts';
 import { problemOf } from './problem.ts';
 
 declare module 'fastify' {
@@ -22,12 +22,20 @@ declare module 'fastify' {
   }
 }
 
+/** What every route of the HTTP port uses. */
+export interface HttpDeps {
+  readonly calls: Calls;
+  readonly baseUrl: () => BaseUrl;
+  /** A connection whose client reads nothing of a response for this long is closed. */
+  readonly responseTakenTimeoutMs: number;
+}
+
 /**
  * Starts the call of a request, and adds the call's id to the headers of the response. Ends the call when the response
  * closes, unless the route is not logged.
  */
-export function startCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply, peer: Peer): void {
-  const call = new Call(deps, 'json', request.headers, peer);
+export function startCall({ calls }: HttpDeps, request: FastifyRequest, reply: FastifyReply, peer: Peer): void {
+  const call = calls.start('json', request.headers, peer);
   request.call = call;
   call.operation = request.routeOptions.config?.operation ?? call.operation;
   call.httpMethod = request.method;
@@ -39,7 +47,11 @@ export function startCall(deps: GatewayDeps, request: FastifyRequest, reply: Fas
 }
 
 /** Records a failure of the call, and sends its problem document. */
-export function sendFailure(reply: FastifyReply, failure: Failure, { baseUrl }: GatewayDeps): FastifyReply {
+export function sendFailure(
+  reply: FastifyReply,
+  failure: Failure,
+  { baseUrl }: Pick<HttpDeps, 'baseUrl'>,
+): FastifyReply {
   const { call } = reply.request;
   const { status, headers, body } = problemOf(call.fail(failure), call.requestId, baseUrl());
   return reply.code(status).headers(headers).send(body);
@@ -50,16 +62,16 @@ export function sendFailure(reply: FastifyReply, failure: Failure, { baseUrl }: 
  * in the options, the server's own limit applies.
  */
 export function startReading(
-  { readBody }: GatewayDeps,
+  { calls }: HttpDeps,
   { raw: request, headers }: FastifyRequest,
   { raw: response }: FastifyReply,
-  options: Parameters<GatewayDeps['readBody']>[1],
+  options: Parameters<ReadBody>[1],
 ): BodyReading {
   if (/^100-continue$/i.test(headers.expect ?? '')) {
     response.writeContinue();
     response.shouldKeepAlive = !/\bclose\b/i.test(headers.connection ?? '');
   }
-  return readBody(request, options);
+  return calls.readBody(request, options);
 }
 
 /** Returns a parameter of the route, or the text that matches its `*`, percent-decoded. */

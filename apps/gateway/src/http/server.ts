@@ -4,19 +4,18 @@ import type { Failure } from '@order-gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, type RouteOptions } from 'fastify';
 import type { Operation } from '../calls/operation.ts';
 import { trackSockets } from '../calls/peers/connection-limit.ts';
-import { createServing, type Receive } from '../calls/receive.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
 import { type PortServer, portOf } from '../runtime/network/listen.ts';
 import type { TlsPort } from '../runtime/network/tls.ts';
+import type { Readiness } from '../runtime/start/readiness.ts';
 import { admitUnauthenticated } from './admit-unauthenticated.ts';
 import { connectRoutes } from './connect.ts';
 import { healthRoutes } from './health.ts';
 import { operationRoutes } from './operation-routes.ts';
 import { frameworkFailure } from './problem.ts';
 import { sendFailure, startCall } from './requests.ts';
-import { watchConnections } from './sockets.ts';
-import { wellKnownRoutes } from './well-known.ts';
+import { type ConnectionsDeps, watchConnections } from './sockets.ts';
+import { type WellKnownDeps, wellKnownRoutes } from './well-known.ts';
 
 const invalidHost: Failure = { kind: 'malformed_request', reason: 'The request must have one valid Host header.' };
 
@@ -30,7 +29,11 @@ const hostForm = /^(?:\[[\w:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/;
 const strictTransportSecurity = 'max-age=31536000';
 
 /** Adds the routes of pages beside the API, such as the console. */
-export type AddRoutes = (app: FastifyInstance, receive: Receive) => void;
+export type AddRoutes = (app: FastifyInstance) => void;
+
+export interface HttpServerDeps extends ConnectionsDeps, WellKnownDeps {
+  readonly readiness: Pick<Readiness, 'isReady'>;
+}
 
 export interface HttpServerOptions {
   /** Absent: HTTP without TLS. */
@@ -46,26 +49,11 @@ export interface HttpServerOptions {
  * under the base URL's path.
  */
 export function createHttpServer(
-  deps: GatewayDeps,
+  deps: HttpServerDeps,
   operations: readonly Operation[],
   pathPrefix: string,
   { tls, pages = [], unroutablePage }: HttpServerOptions = {},
 ): PortServer {
-  const serving = createServing(deps);
-  const serverOptions: ServerOptions = {
-    // The Host header is checked below, so that its error is a problem document too.
-    requireHostHeader: false,
-    // By default, Node.js drops the second of two Content-Type headers, although a proxy may have used the second one.
-    // The joined value of both is not a valid media type, so the request is rejected.
-    joinDuplicateHeaders: true,
-    maxHeaderSize: limits.headerBytesMax,
-    headersTimeout: limits.headersTimeoutMs,
-    connectionsCheckingInterval: limits.connectionsCheckEveryMs,
-  };
-  const handshake = { handshakeTimeout: limits.tlsHandshakeTimeoutMs };
-  // Typed as `object`, because in Fastify's types `https` would change the type of the whole instance, although nothing
-  // below depends on it.
-  const secured: object = tls === undefined ? {} : { https: { ...serverOptions, ...tls.context, ...handshake } };
   const app = fastify({
     routerOptions: { maxParamLength: limits.pathParameterMax },
     requestTimeout: limits.requestTimeoutMs,
@@ -73,8 +61,7 @@ export function createHttpServer(
     connectionTimeout: deps.responseTakenTimeoutMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    http: serverOptions,
-    ...secured,
+    ...serverOptions(tls),
     // An undecodable or overlong path reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
       startCall(deps, request, reply, connections.peerOf(request.raw));
@@ -127,10 +114,10 @@ export function createHttpServer(
       // The handler of a request reads the body itself, after checking the headers.
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser('*', (_request, _body, done) => done(null));
-      operationRoutes(scope, deps, serving, operations);
-      for (const addRoutes of pages) scope.register(async (part) => addRoutes(part, serving.receive));
+      operationRoutes(scope, deps, operations);
+      for (const addRoutes of pages) scope.register(async (part) => addRoutes(part));
       healthRoutes(scope, deps.readiness);
-      await connectRoutes(scope, deps, serving, operations);
+      await connectRoutes(scope, deps, operations);
     },
     { prefix: pathPrefix },
   );
@@ -150,6 +137,25 @@ export function createHttpServer(
       clearTimeout(cutOff);
     },
   };
+}
+
+/** Returns the options of Node.js's server, with or without TLS. */
+function serverOptions(tls: TlsPort | undefined) {
+  const http: ServerOptions = {
+    // The Host header is checked below, so that its error is a problem document too.
+    requireHostHeader: false,
+    // By default, Node.js drops the second of two Content-Type headers, although a proxy may have used the second one.
+    // The joined value of both is not a valid media type, so the request is rejected.
+    joinDuplicateHeaders: true,
+    maxHeaderSize: limits.headerBytesMax,
+    headersTimeout: limits.headersTimeoutMs,
+    connectionsCheckingInterval: limits.connectionsCheckEveryMs,
+  };
+  const handshake = { handshakeTimeout: limits.tlsHandshakeTimeoutMs };
+  // Typed as `object`, because in Fastify's types `https` would change the type of the whole instance, although nothing
+  // below depends on it.
+  const secured: object = tls === undefined ? {} : { https: { ...http, ...tls.context, ...handshake } };
+  return { http, ...secured };
 }
 
 /** Counts the Host headers (RFC 9112, 3.2). Node.js drops all but the first from `headers`. */

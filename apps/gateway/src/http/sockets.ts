@@ -8,12 +8,11 @@ import {
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@order-gateway/domain/failure';
-import { Call } from '../calls/call.ts';
 import { createConnectionLimit, noPeer, type Peer } from '../calls/peers/connection-limit.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
-import { remoteAddressOf } from '../runtime/network/remote-address.ts';
+import { remoteAddressOf, type TrustProxy } from '../runtime/network/remote-address.ts';
 import { problemOf } from './problem.ts';
+import type { HttpDeps } from './requests.ts';
 
 /**
  * The failures by Node.js's error codes (nodejs.org, "Errors"). Any other code, except the one for an unknown method,
@@ -54,10 +53,15 @@ interface PendingRequest {
   endUse: () => void;
 }
 
+export interface ConnectionsDeps extends HttpDeps {
+  /** Absent: clients connect without a proxy. */
+  readonly trustProxy: TrustProxy | undefined;
+}
+
 /** Bounds the connections of a server, and tracks which requests on each connection have no response yet. */
 export function watchConnections(
   server: Server,
-  deps: GatewayDeps,
+  deps: ConnectionsDeps,
   allowedMethods: (url: string) => string | undefined,
   connectionsMax = limits.connectionsMax,
 ) {
@@ -113,7 +117,7 @@ export function watchConnections(
       : (failureOfCode[error.code ?? ''] ?? malformed);
 
   const respond = (error: ParserError, socket: Socket) => {
-    const call = new Call(deps, 'json', {}, { ...noPeer, address: socket.remoteAddress });
+    const call = deps.calls.start('json', {}, { ...noPeer, address: socket.remoteAddress });
     const failure = call.fail(failureOf(error));
     const { status, headers, body } = problemOf(failure, call.requestId, deps.baseUrl());
     const fields = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };

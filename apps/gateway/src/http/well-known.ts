@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import { sendFailure } from './requests.ts';
+import { type HttpDeps, sendFailure } from './requests.ts';
 
 const dayMs = 86_400_000;
 
@@ -11,8 +10,14 @@ const securityTextDays = 90;
 /** Allows everything. Payment pages have `noindex`, which a crawler can see only if it may read them. */
 const robots = 'User-agent: *\nDisallow:\n';
 
+export interface WellKnownDeps extends HttpDeps {
+  /** Where to report a vulnerability, as a URI; absent: there is no security.txt. */
+  readonly securityContact?: string | undefined;
+  readonly now: () => number;
+}
+
 /** Adds the files that browsers, crawlers and security researchers look for at the root of a host. */
-export function wellKnownRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+export function wellKnownRoutes(app: FastifyInstance, deps: WellKnownDeps): void {
   const icon = readFileSync(new URL('./favicon.ico', import.meta.url));
   const config = { operation: 'WellKnown' };
   const cached = { 'cache-control': 'max-age=86400', 'x-content-type-options': 'nosniff' };

@@ -23,11 +23,10 @@ import { createBatchQueue } from '@order-gateway/postgres/batch-queue';
 import { ConnectionLost } from '@order-gateway/postgres/connections';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { credentials, fixedDeps, merchant } from '../../test/helpers/fixed-deps.ts';
+import { credentials, type FixedDeps, fixedDeps, merchant } from '../../test/helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { Call } from '../calls/call.ts';
 import { noPeer } from '../calls/peers/connection-limit.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
 import { cancelOrder, createOrder } from './orders.ts';
 import { recordPayment } from './payments.ts';
 import { findOrder } from './stored-orders.ts';
@@ -150,7 +149,7 @@ async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promis
 }
 
 async function send(
-  deps: GatewayDeps,
+  deps: FixedDeps,
   knownOrder: Order | undefined,
   planned: PlannedCall,
 ): Promise<EndedCall['result']> {

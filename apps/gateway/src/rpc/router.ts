@@ -8,9 +8,9 @@ import {
 } from '@connectrpc/connect';
 import type { Failure } from '@order-gateway/domain/failure';
 import { type Result, success } from '@order-gateway/domain/result';
-import type { Call, CallDeps } from '../calls/call.ts';
+import type { Call } from '../calls/call.ts';
 import type { Members } from '../calls/operation.ts';
-import { perform, type ReceiveDeps } from '../calls/receive.ts';
+import { type Calls, perform } from '../calls/receive.ts';
 import { messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';
 import type { WatchEvents } from '../operations/events.ts';
 import { connectErrorOf } from './errors.ts';
@@ -84,7 +84,7 @@ function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
  * Implements the method that responds with a stream. Before each message, Connect waits until the client can take it.
  */
 export function watchEventsImplementation(
-  { authenticate, callTimeoutMs }: Pick<ReceiveDeps & CallDeps, 'authenticate' | 'callTimeoutMs'>,
+  { authenticate, callTimeoutMs }: Pick<Calls, 'authenticate' | 'callTimeoutMs'>,
   watchEvents: WatchEvents,
 ) {
   const { method } = watchEvents;

@@ -12,21 +12,32 @@ import { Code, ConnectError, type ConnectRouter, createContextValues } from '@co
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { callerOf } from '@order-gateway/contract/operations';
 import type { Account } from '@order-gateway/domain/accounts';
+import type { Logger } from '@order-gateway/runtime/logger';
 import { bodyBytesMax } from '../calls/body/call-body.ts';
-import { Call, type CallDeps } from '../calls/call.ts';
+import type { Call } from '../calls/call.ts';
 import type { Operation } from '../calls/operation.ts';
-import { createServing, type Serving } from '../calls/receive.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
+import type { Calls } from '../calls/receive.ts';
 import { backlogMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
-import { createWatchEvents } from '../operations/events.ts';
+import type { WatchEvents } from '../operations/events.ts';
 import { bind, type PortServer } from '../runtime/network/listen.ts';
-import { remoteAddressOf } from '../runtime/network/remote-address.ts';
+import { remoteAddressOf, type TrustProxy } from '../runtime/network/remote-address.ts';
 import type { TlsPort } from '../runtime/network/tls.ts';
+import type { Readiness } from '../runtime/start/readiness.ts';
 import { type RpcMethod, readMembers, rpcMethods, takeTimeout } from './methods.ts';
 import { addPublicServices, publicServices } from './public-services.ts';
 import { addMethods, type RpcCall, routerOptions, rpcCallKey, watchEventsImplementation } from './router.ts';
 import { watchSessions } from './sessions.ts';
 import { rejectCall, respondToUnary, sendError } from './unary-fast-path.ts';
+
+export interface GrpcServerDeps {
+  readonly calls: Calls;
+  /** The only operation that responds with a stream. */
+  readonly watchEvents: WatchEvents;
+  readonly readiness: Readiness;
+  /** Absent: clients connect without a proxy. */
+  readonly trustProxy: TrustProxy | undefined;
+  readonly logger: Logger;
+}
 
 export interface GrpcServerOptions {
   /** Whether to use the fast path for unary calls. Tests compare the responses with and without it. */
@@ -49,10 +60,8 @@ interface ServedMethod {
 }
 
 /** What the port's requests are served with. */
-interface Port extends Pick<GatewayDeps, 'readBody' | 'trustProxy'> {
-  readonly callDeps: CallDeps;
+interface Port extends Pick<GrpcServerDeps, 'calls' | 'trustProxy'> {
   readonly methods: ReadonlyMap<string, ServedMethod>;
-  readonly serve: Serving['serve'];
   readonly passToConnect: PassToConnect;
   readonly sessions: ReturnType<typeof watchSessions>;
   readonly hasFastPath: boolean;
@@ -64,12 +73,11 @@ interface Port extends Pick<GatewayDeps, 'readBody' | 'trustProxy'> {
  * calls.
  */
 export function createGrpcServer(
-  deps: GatewayDeps,
+  { calls, watchEvents, readiness, trustProxy, logger }: GrpcServerDeps,
   operations: readonly Operation[],
   { hasFastPath = true, limits = http2Limits, tls }: GrpcServerOptions = {},
 ): PortServer {
   const rpcMethodOf = rpcMethods(operations);
-  const watchEvents = createWatchEvents(deps);
   const services = [...new Set([...rpcMethodOf.keys()].map(({ parent }) => parent))];
   const methods = new Map(
     [...services, ...publicServices].flatMap((service) =>
@@ -82,29 +90,27 @@ export function createGrpcServer(
   );
   const stopping = new AbortController();
   const passToConnect = createConnectHandler(stopping.signal, (router) => {
-    const streaming = new Map([[watchEvents.method, watchEventsImplementation(deps, watchEvents)]]);
+    const streaming = new Map([[watchEvents.method, watchEventsImplementation(calls, watchEvents)]]);
     addMethods(router, rpcMethodOf, streaming);
-    addPublicServices(router, deps.readiness, services);
+    addPublicServices(router, readiness, services);
   });
   const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) => {
     // Node.js itself enforces the limit only after the client has acknowledged the setting, which it may never do.
     if (headerListSize(request.rawHeaders) > limits.maxHeaderListSize)
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     serveRequest(port, request, response).catch((error: unknown) => {
-      deps.logger.error({ err: error }, 'gRPC request failed');
+      logger.error({ err: error }, 'gRPC request failed');
       response.stream.destroy();
     });
   };
   const server = createHttp2Server(onRequest, limits, tls);
-  const sessions = watchSessions(server, limits, deps.trustProxy);
-  const { serve } = createServing(deps);
-  const { readBody, trustProxy } = deps;
-  const port = { callDeps: deps, readBody, trustProxy, methods, serve, passToConnect, sessions, hasFastPath, limits };
+  const sessions = watchSessions(server, limits, trustProxy);
+  const port: Port = { calls, trustProxy, methods, passToConnect, sessions, hasFastPath, limits };
   return {
     async listen(port, host) {
       const bound = await bind(server, { port, host, backlog: backlogMax });
       // A socket that can't be accepted, for example for lack of file descriptors, must not end the process.
-      server.on('error', (error) => deps.logger.error({ err: error }, 'gRPC server failed'));
+      server.on('error', (error) => logger.error({ err: error }, 'gRPC server failed'));
       return bound;
     },
     async close() {
@@ -121,12 +127,8 @@ export function createGrpcServer(
 async function serveRequest(port: Port, request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
   const { sessions, limits } = port;
   const { headers, rawHeaders } = request;
-  const call = new Call(
-    port.callDeps,
-    'grpc',
-    headers,
-    sessions.peerOf(request.stream, remoteAddressOf(request, port.trustProxy)),
-  );
+  const peer = sessions.peerOf(request.stream, remoteAddressOf(request, port.trustProxy));
+  const call = port.calls.start('grpc', headers, peer);
   response.setHeader('x-request-id', call.requestId);
   // A path with a query matches no method, so the call is rejected. Connect would ignore the query and perform the call
   // without the limits of the method.
@@ -158,7 +160,7 @@ async function serveRequest(port: Port, request: Http2ServerRequest, response: H
 
 /** Serves a call of a method: on the fast path, or through Connect. */
 async function serveMethod(
-  { serve, readBody, passToConnect, sessions, hasFastPath, limits }: Port,
+  { calls, passToConnect, sessions, hasFastPath, limits }: Port,
   { descriptor: { methodKind }, rpcMethod, accountKind }: ServedMethod,
   call: Call,
   request: Http2ServerRequest,
@@ -168,9 +170,9 @@ async function serveMethod(
   const bodyForm = { hasEnvelope: true, messageBytesMax: rpcMethod?.messageBytesMax };
   const startReading = (timeoutMs: number) => {
     if (headers.expect !== undefined) response.writeContinue();
-    return readBody(request, { ...bodyForm, timeoutMs });
+    return calls.readBody(request, { ...bodyForm, timeoutMs });
   };
-  await serve<void>(call, rpcMethod?.operation, {
+  await calls.serve<void>(call, rpcMethod?.operation, {
     incoming: {
       headers,
       timeoutMs: takeTimeout(headers),

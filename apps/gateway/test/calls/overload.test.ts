@@ -4,17 +4,14 @@ import type { OrderStore } from '@order-gateway/domain/orders';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAdmission } from '../../src/calls/admission.ts';
-import type { GatewayDeps } from '../../src/gateway-deps.ts';
-import { createHttpServer } from '../../src/http/server.ts';
-import { createOperations } from '../../src/operations/all.ts';
-import { createGrpcServer } from '../../src/rpc/server.ts';
-import { credentials, fixedDeps, merchant } from '../helpers/fixed-deps.ts';
+import { credentials, type FixedDeps, fixedDeps, merchant } from '../helpers/fixed-deps.ts';
 import { callHeaders, createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { useSession } from '../helpers/grpc/grpc-servers.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { exchange, postHead } from '../helpers/raw-http.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
 import { credentialHeaders, postOrder } from '../helpers/send-order.ts';
+import { grpcServerOf, httpServerOf } from '../helpers/servers.ts';
 
 test('a call over the rate limit is rejected in every protocol before its body arrives', async () => {
   const gateway = await runGateway({ rateLimit: 1 });
@@ -44,7 +41,7 @@ test('a call over the rate limit is rejected in every protocol before its body a
 });
 
 /** Runs both ports for two merchants, on a store in which each creation waits until the test lets it finish. */
-async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replaced: Partial<GatewayDeps> = {}) {
+async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replaced: Partial<FixedDeps> = {}) {
   const { logger } = createMemoryLogger();
   const other = { ...credentials, clientId: createClientId((count) => new Uint8Array(count).fill(8)) };
   const merchants = new Map<string | undefined, Merchant>([
@@ -58,15 +55,14 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replac
     return fixed.store.create(order, timeoutMs);
   };
   const limits = { callsMax, callsMaxWhenSlow: callsMax, orderAgeMaxMs: 0, activeMax, activeMin: 1 };
-  const deps: GatewayDeps = {
+  const deps: FixedDeps = {
     ...fixed,
     store: { ...fixed.store, create },
     authenticate: async ({ clientId }) => ({ ok: true, value: merchants.get(clientId) ?? merchant }),
     admission: createAdmission(limits, () => 0),
     ...replaced,
   };
-  const operations = createOperations(deps);
-  const [http, grpc] = [createHttpServer(deps, operations, ''), createGrpcServer(deps, operations)];
+  const [http, grpc] = [httpServerOf(deps), grpcServerOf(deps)];
   const [httpPort, grpcPort] = await Promise.all([http.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
   onTestFinished(async () => void (await Promise.all([http.close(), grpc.close()])));
   const session = useSession(grpcPort);

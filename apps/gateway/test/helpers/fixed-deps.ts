@@ -8,8 +8,9 @@ import { createAdmission } from '../../src/calls/admission.ts';
 import { createBodyReader } from '../../src/calls/body/call-body.ts';
 import { createCallLog } from '../../src/calls/call-record.ts';
 import type { Caller } from '../../src/calls/operation.ts';
+import type { CallsDeps } from '../../src/calls/receive.ts';
 import { createUnauthenticatedCalls } from '../../src/calls/unauthenticated-calls.ts';
-import type { GatewayDeps } from '../../src/gateway-deps.ts';
+import type { HttpServerDeps } from '../../src/http/server.ts';
 import {
   admissionLimits,
   bodyBytesOfAllMax,
@@ -18,9 +19,11 @@ import {
   unauthenticatedLimits,
 } from '../../src/limits.ts';
 import { createCheckLogo } from '../../src/operations/logos/check-logo.ts';
+import type { OperationDeps } from '../../src/operations/service.ts';
+import type { CheckoutLink } from '../../src/pages/payment-page/payment-page.ts';
+import type { GrpcServerDeps } from '../../src/rpc/server.ts';
 import { createReadiness } from '../../src/runtime/start/readiness.ts';
 import { createEventWatch } from '../../src/watches/event-watch.ts';
-import { createPageWatch } from '../../src/watches/page-watch.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
@@ -49,8 +52,15 @@ export const caller: Caller<Merchant> = {
   pause: (wait) => wait(new AbortController().signal),
 };
 
+/** The dependencies of the servers on both ports. */
+export interface FixedDeps
+  extends OperationDeps,
+    CallsDeps,
+    CheckoutLink,
+    Pick<HttpServerDeps & GrpcServerDeps, 'readiness' | 'trustProxy' | 'responseTakenTimeoutMs'> {}
+
 /** Returns dependencies with orders in memory and fixed random bytes and time: equal calls get equal responses. */
-export function fixedDeps(logger: Logger): GatewayDeps {
+export function fixedDeps(logger: Logger): FixedDeps {
   const store = createInMemoryOrderStore();
   return {
     store,
@@ -76,8 +86,6 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     webhookAddresses: 'public',
     ping: async () => ({ ok: false, failure: { kind: 'internal' } }),
     checkLogo: createCheckLogo(),
-    findLogo: async () => ({ kind: 'unknown' }),
-    pageWatch: createPageWatch(store.findForPage, logger),
     eventWatch: createEventWatch(async () => new Set(), logger),
     readiness: createReadiness({ check: async () => ({ clockOffsetMs: 0 }), logger }),
     logger,

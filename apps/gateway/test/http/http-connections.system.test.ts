@@ -8,6 +8,7 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { listen } from '../../../../tools/test-resources.ts';
+import { createCalls } from '../../src/calls/receive.ts';
 import { watchConnections } from '../../src/http/sockets.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../../src/limits.ts';
 import { createAuthority, noCertificates } from '../helpers/certificates.ts';
@@ -116,13 +117,12 @@ describe('a full port', () => {
   let port: number;
 
   beforeEach(async () => {
-    const { logger } = createMemoryLogger();
     server = createServer((request, response) => {
       if (request.url === '/authenticated') connections.peerOf(request).markAuthenticated();
       if (request.url === '/idle') connections.peerOf(request).markIdle();
       else if (request.url !== '/slow') response.end('ok');
     });
-    const connections = watchConnections(server, fixedDeps(logger), () => undefined, 3);
+    const connections = watchConnections(server, connectionsDeps(), () => undefined, 3);
     port = await listen(server);
   });
 
@@ -177,7 +177,7 @@ test.skipIf(mustSkip('a full port over TLS', noCertificates))(
     const authority = createAuthority();
     onTestFinished(() => authority.remove());
     const server = createTlsServer(authority.issue('server'), (_, response) => void response.end('ok'));
-    watchConnections(server, fixedDeps(createMemoryLogger().logger), () => undefined, 2);
+    watchConnections(server, connectionsDeps(), () => undefined, 2);
     const port = await listen(server);
     const connectClient = async () => {
       const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca });
@@ -192,3 +192,8 @@ test.skipIf(mustSkip('a full port over TLS', noCertificates))(
     expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false]);
   },
 );
+
+function connectionsDeps() {
+  const deps = fixedDeps(createMemoryLogger().logger);
+  return { ...deps, calls: createCalls(deps) };
+}

@@ -8,7 +8,7 @@ import type { OrderStore } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, test, vi } from 'vitest';
 import { clientPreface, dataFrame, flags, frameTypes, pingFrame } from '../../../../tools/http2-frames.ts';
-import type { GatewayDeps } from '../../src/gateway-deps.ts';
+import type { CallsDeps } from '../../src/calls/receive.ts';
 import { messageBytesMax } from '../../src/limits.ts';
 import { merchant } from '../helpers/fixed-deps.ts';
 import { callHeaders, frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
@@ -56,7 +56,7 @@ test('responds with DEADLINE_EXCEEDED if the deadline passes while the store is 
 test('buffers no more than the bytes of a message when each byte arrives in a separate frame', async () => {
   const never = new Promise<never>(() => {});
   const authenticate = vi
-    .fn<GatewayDeps['authenticate']>(() => never)
+    .fn<CallsDeps['authenticate']>(() => never)
     .mockResolvedValueOnce({ ok: true, value: merchant });
   const server = await runGrpcServer({ authenticate });
   const client = await useRawClient(server.port);

@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import { bodyBytesMax } from '../../calls/body/call-body.ts';
 import type { Members, Operation } from '../../calls/operation.ts';
-import { type Receive, takeBody } from '../../calls/receive.ts';
+import { takeBody } from '../../calls/receive.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../../http/problem.ts';
 import { isEmbeddedElsewhere, isFromAnotherSite, startReading } from '../../http/requests.ts';
@@ -54,7 +54,7 @@ interface ConsoleDeps extends SignInDeps {
 
 /** Creates the routes of the console, all of them under `/console`. */
 export function consoleRoutes(console: ConsoleDeps): AddRoutes {
-  return (app, receive) => {
+  return (app) => {
     app.register(async (scope) => signInRoutes(scope, console));
     app.register(async (scope) => unknownRoutes(scope, console));
     for (const page of pages) {
@@ -62,7 +62,7 @@ export function consoleRoutes(console: ConsoleDeps): AddRoutes {
         method: page.method,
         url: `/console${page.path}`,
         config: { operation: 'Console' },
-        handler: (request, reply) => visitPage(console, receive, page, request, reply),
+        handler: (request, reply) => visitPage(console, page, request, reply),
       });
     }
   };
@@ -82,7 +82,6 @@ function unknownRoutes(app: FastifyInstance, { deps }: ConsoleDeps): void {
 /** Checks the session of a request, and sends the page's response. Without a session, sends the signed-out page. */
 async function visitPage(
   { deps, operations, sessions, openId }: ConsoleDeps,
-  receive: Receive,
   page: Page,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -96,7 +95,7 @@ async function visitPage(
   const token = sessionTokenIn(headers.cookie, baseUrl);
   const bodyForm = { hasEnvelope: false, messageBytesMax: page.fileBytesMax };
   let found: FoundConsoleSession | undefined;
-  const received = await receive(call, {
+  const received = await deps.calls.receive(call, {
     headers,
     bodyBytesMax: bodyBytesMax(bodyForm),
     isMediaTypeSupported: !isPost || isAccepted(headers, page.fileBytesMax !== undefined),

@@ -15,9 +15,11 @@ async function startExport({ waits, sessions }: { waits: (number | undefined)[];
     query: new URLSearchParams(),
     call: { beginStream: () => ({ signal: new AbortController().signal }) },
     deps: {
-      rateLimit() {
-        steps.push('rate limit');
-        return waits.shift();
+      calls: {
+        rateLimit() {
+          steps.push('rate limit');
+          return waits.shift();
+        },
       },
     },
     sessions: {

@@ -40,12 +40,12 @@ async function* linesFrom(visit: Visit, firstList: OrderList, signal: AbortSigna
     yield list.orders.map(lineOf).join('');
     if (list.next_cursor === undefined) return;
     for (;;) {
-      const waitMs = deps.rateLimit(merchant);
+      const waitMs = deps.calls.rateLimit(merchant);
       if (waitMs === undefined) break;
       await sleep(waitMs, undefined, { signal });
     }
-    const session = storedResult(await sessions.find(sessionDigest, deps.callTimeoutMs));
-    const next = session.ok ? await listFrom(visit, list.next_cursor, deps.callTimeoutMs) : session;
+    const session = storedResult(await sessions.find(sessionDigest, deps.calls.callTimeoutMs));
+    const next = session.ok ? await listFrom(visit, list.next_cursor, deps.calls.callTimeoutMs) : session;
     if (!next.ok) throw new Error(`the export ended early: ${next.failure.kind}`);
     list = next.value;
   }

@@ -10,7 +10,6 @@ import { pathPrefixOf } from '@order-gateway/domain/links';
 import { failed } from '@order-gateway/domain/result';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { takeBody } from '../../calls/receive.ts';
-import type { GatewayDeps } from '../../gateway-deps.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
 import { isForm, isFromAnotherSite, startReading } from '../../http/requests.ts';
 import { consoleHeaders } from './layout.ts';
@@ -19,11 +18,11 @@ import type { OpenIdProblem } from './openid-problem.ts';
 import { languageOf, sendFailure, sendHtml } from './replies.ts';
 import { endedOpenIdCookie, openIdCookies, openIdSecretsIn, sessionCookie, sessionTokenIn } from './session-cookie.ts';
 import { openIdPage, signInPage } from './sign-in-pages.ts';
-import { storedResult } from './visit.ts';
+import { storedResult, type VisitDeps } from './visit.ts';
 
 /** What the sign-in needs from the gateway. */
 export interface SignInDeps {
-  readonly deps: GatewayDeps;
+  readonly deps: VisitDeps;
   readonly sessions: ConsoleSessionStore;
   /** Absent: people sign in only with links. */
   readonly openId: OpenId | undefined;
@@ -54,7 +53,7 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
     );
     if (!signedIn.ok) {
       const isRejected = signedIn.failure.kind === 'unauthenticated';
-      return isRejected ? call.fail(await deps.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
+      return isRejected ? call.fail(await deps.calls.unauthenticatedCalls.reject(call.peer)) : signedIn.failure;
     }
     call.succeed('ok');
     reply.header('set-cookie', sessionCookie(token, deps.baseUrl())).headers(consoleHeaders);

@@ -6,17 +6,24 @@ import type { Failure } from '@order-gateway/domain/failure';
 import type { ManagementCaller } from '@order-gateway/domain/management';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Html } from '@order-gateway/pages/html-page';
+import type { Logger } from '@order-gateway/runtime/logger';
 import { html } from 'hono/html';
 import type { Call } from '../../calls/call.ts';
 import type { Members } from '../../calls/operation.ts';
 import { storageFailure } from '../../calls/store-failure.ts';
-import type { GatewayDeps } from '../../gateway-deps.ts';
+import type { HttpDeps } from '../../http/requests.ts';
+import type { OperationDeps } from '../../operations/service.ts';
 import type { SentForm } from './forms.ts';
 import type { ConsoleLanguage, ConsoleTexts } from './layout.ts';
 
+/** What the console uses of the gateway. */
+export interface VisitDeps extends HttpDeps, Pick<OperationDeps, 'store' | 'now' | 'randomBytes'> {
+  readonly logger: Logger;
+}
+
 /** A request of a person who is signed in, with everything that a page needs. */
 export interface Visit extends FoundConsoleSession, SentForm {
-  readonly deps: GatewayDeps;
+  readonly deps: VisitDeps;
   readonly call: Call;
   readonly sessions: ConsoleSessionStore;
   readonly sessionDigest: Uint8Array;

@@ -1,19 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Credentials, consoleLimits } from '@order-gateway/domain/accounts';
+import { type AccountId, type Credentials, consoleLimits } from '@order-gateway/domain/accounts';
 import { type BaseUrl, signInLink } from '@order-gateway/domain/links';
 import { formatSigningSecret } from '@order-gateway/domain/webhooks';
 import { createMerchant, openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import type { SecretsKeys } from '@order-gateway/runtime/encryption';
 import { messageOf, StartError } from '@order-gateway/runtime/process';
-import type { Demo } from '../../gateway-deps.ts';
 import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../../runtime/secrets/signing-secrets.ts';
 import { demoReturnPath } from './demo-return-page.ts';
 
 /** The file from which the next start reads the demo merchant's credentials. Only its owner can read it. */
 const fileName = 'demo-merchant.json';
+
+/** The demo merchant. */
+export interface Demo extends Credentials {
+  readonly accountId: AccountId;
+}
 
 export interface DemoMerchant extends Demo {
   /**

@@ -4,18 +4,25 @@ import { failed, type Result } from '@order-gateway/domain/result';
 import { checkReturn, type SignatureCheck } from '@order-gateway/domain/signing';
 import type { FastifyInstance } from 'fastify';
 import type { Call } from '../../calls/call.ts';
-import type { Demo, GatewayDeps } from '../../gateway-deps.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
+import type { HttpDeps } from '../../http/requests.ts';
 import { returnSigning } from '../../operations/payments.ts';
+import type { OperationDeps } from '../../operations/service.ts';
 import { resultOf } from '../../operations/stored-orders.ts';
 import { pageHeaders, sendLinkFailure } from '../payment-page/payment-routes.ts';
+import type { Demo } from './demo-merchant.ts';
 import { demoReturnPage, demoReturnPath } from './demo-return-page.ts';
+
+export interface DemoRoutesDeps extends HttpDeps, Pick<OperationDeps, 'store' | 'signingSecrets' | 'now'> {
+  /** Absent: the gateway has no demo, because its database is not the embedded one. */
+  readonly demo: Demo | undefined;
+}
 
 /**
  * Adds `GET /demo/return` to a gateway with a demo merchant. The customers of its orders return to this page, which
  * stands in for a shop's page. It shows what a shop receives, and whether the shop can trust it.
  */
-export function demoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+export function demoRoutes(app: FastifyInstance, deps: DemoRoutesDeps): void {
   const { demo } = deps;
   if (demo === undefined) return;
   admitUnauthenticated(app, deps, sendLinkFailure);
@@ -32,7 +39,7 @@ export function demoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 
 /** Finds the order of a return, together with its merchant, whose signing secret verifies the return. */
 async function findReturned(
-  { store }: GatewayDeps,
+  { store }: DemoRoutesDeps,
   { accountId }: Demo,
   call: Call,
   query: URLSearchParams,
@@ -45,7 +52,7 @@ async function findReturned(
   return resultOf(call, await store.findForPage(order.value.order.orderToken, call.timeLeftMs()), notFound);
 }
 
-function checkSignature(deps: GatewayDeps, link: LinkedOrder, query: URLSearchParams): SignatureCheck {
+function checkSignature(deps: DemoRoutesDeps, link: LinkedOrder, query: URLSearchParams): SignatureCheck {
   const signing = returnSigning(deps, link);
   return signing === undefined ? 'missing' : checkReturn(query, signing);
 }

@@ -1,10 +1,10 @@
 import { logoTypes, type StoredLogo } from '@order-gateway/domain/accounts';
 import { failed, success } from '@order-gateway/domain/result';
+import type { PostgresOrderStore } from '@order-gateway/postgres/order-store';
 import type { FastifyInstance } from 'fastify';
 import { storageFailure } from '../../calls/store-failure.ts';
-import type { GatewayDeps } from '../../gateway-deps.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
-import { sendFailure } from '../../http/requests.ts';
+import { type HttpDeps, sendFailure } from '../../http/requests.ts';
 import { cachedLogosMax } from '../../limits.ts';
 
 /**
@@ -18,8 +18,13 @@ const headers = {
   'x-content-type-options': 'nosniff',
 };
 
+export interface LogoRoutesDeps extends HttpDeps {
+  /** Finds a logo by its digest. */
+  readonly findLogo: PostgresOrderStore['findLogo'];
+}
+
 /** Adds the route of the logos of merchants' brands. A logo's name contains the digest of its image. */
-export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+export function logoRoutes(app: FastifyInstance, deps: LogoRoutesDeps): void {
   admitUnauthenticated(app, deps, sendFailure);
   const cache = new Map<string, StoredLogo>();
   const cacheLogo = (digest: string, logo: StoredLogo) => {

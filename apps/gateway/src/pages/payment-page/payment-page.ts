@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Logo, noBrand } from '@order-gateway/domain/accounts';
-import { type BaseUrl, checkoutLink, pathPrefixOf } from '@order-gateway/domain/links';
+import { type BaseUrl, type CheckoutTemplate, checkoutLink, pathPrefixOf } from '@order-gateway/domain/links';
 import {
   formatTime,
   type LinkedOrder,
@@ -32,10 +32,10 @@ import {
 } from '@order-gateway/pages/merchant-page';
 import { paymentPageStyle } from '@order-gateway/pages/styles';
 import { html } from 'hono/html';
-import type { GatewayDeps } from '../../gateway-deps.ts';
 import { brandResponse, logoPath } from '../../operations/brands.ts';
 import { orderRecord } from '../../operations/orders.ts';
 import { returnLink } from '../../operations/payments.ts';
+import type { OperationDeps } from '../../operations/service.ts';
 import { isLoopbackUrl } from '../../runtime/network/ip-address.ts';
 import { pageVersion } from '../../watches/page-watch.ts';
 
@@ -67,6 +67,17 @@ const formHeads = {
   post: html`<meta name="referrer" content="strict-origin">`,
 } as const;
 
+/** Where the Pay button leads. */
+export interface CheckoutLink {
+  /** The template for the address of the page's Pay button; absent: the page has no button. */
+  readonly checkoutTemplate: CheckoutTemplate | undefined;
+  /** How the Pay button opens the address: `get` is a link, `post` a form. */
+  readonly checkoutMethod: 'get' | 'post';
+}
+
+/** What the page of an order depends on. */
+export interface PaymentPageDeps extends CheckoutLink, Pick<OperationDeps, 'baseUrl' | 'now' | 'signingSecrets'> {}
+
 const expiresAt = ({ expiresAtMs }: Order) => expiresAtMs;
 const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
 const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
@@ -83,7 +94,7 @@ const stateTexts = {
 } as const satisfies Record<OrderStatus, unknown>;
 
 /** The shipped checkout, which gets a form, offers its own test payments. */
-function hasPaymentForm(deps: GatewayDeps, link: LinkedOrder): boolean {
+function hasPaymentForm(deps: PaymentPageDeps, link: LinkedOrder): boolean {
   const hasTestPayments = deps.checkoutMethod === 'post' && checkoutUrl(deps, link) !== null;
   return mayBePaid(link) && link.merchant.mode === 'test' && !hasTestPayments;
 }
@@ -95,7 +106,7 @@ function hasPaymentForm(deps: GatewayDeps, link: LinkedOrder): boolean {
  * gateway can't know. The form of the Pay button leads to the checkout, and from there to the provider's page.
  */
 export function formTargets(
-  { checkoutTemplate, checkoutMethod }: GatewayDeps,
+  { checkoutTemplate, checkoutMethod }: PaymentPageDeps,
   { order, merchant }: LinkedOrder,
 ): string | undefined {
   if (order.orderStatus !== 'UN_PAID') return undefined;
@@ -107,7 +118,7 @@ export function formTargets(
 /**
  * Returns the checkout's URL for an order, or `null` if there is no checkout, or no payment may start or be continued.
  */
-function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): string | null {
+function checkoutUrl({ checkoutTemplate }: PaymentPageDeps, link: LinkedOrder): string | null {
   const isOffered = (mayBePaid(link) || isInProgress(link)) && checkoutTemplate !== undefined;
   return isOffered ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
 }
@@ -124,13 +135,13 @@ interface LanguageSwitch {
 }
 
 /** Returns the path of an order's page. */
-export function pagePath({ baseUrl }: Pick<GatewayDeps, 'baseUrl'>, { order }: LinkedOrder): string {
+export function pagePath({ baseUrl }: Pick<PaymentPageDeps, 'baseUrl'>, { order }: LinkedOrder): string {
   return `${pathPrefixOf(baseUrl())}/payment/${order.orderToken}`;
 }
 
 /** Renders the page of an order: merchant, amount, note, status, and the ways to pay and to return. */
 export function paymentPage(
-  deps: GatewayDeps,
+  deps: PaymentPageDeps,
   link: LinkedOrder,
   locale: PageLocale,
   notice?: 'declined',
@@ -203,7 +214,7 @@ export function stylesOf({ merchant }: LinkedOrder): readonly string[] {
 }
 
 /** Renders the preview that messengers show of the link. Their servers store it, so it does not mention the order. */
-function previewOf({ baseUrl }: GatewayDeps, logo: Logo | null, title: string, merchantName: string): Html {
+function previewOf({ baseUrl }: PaymentPageDeps, logo: Logo | null, title: string, merchantName: string): Html {
   const image =
     logo === null
       ? ''
@@ -249,7 +260,7 @@ function beginningOf(note: string): string {
 
 /** Renders the button that opens the checkout and, for a test order, the form that simulates a payment. */
 function payActionOf(
-  deps: GatewayDeps,
+  deps: PaymentPageDeps,
   link: LinkedOrder,
   texts: PageTexts,
   amount: string,
@@ -271,7 +282,7 @@ function payActionOf(
 }
 
 function checkoutButton(
-  { checkoutMethod }: GatewayDeps,
+  { checkoutMethod }: PaymentPageDeps,
   url: string,
   label: string | Html,
   chosen: PageLocale | undefined,
@@ -292,7 +303,7 @@ export function hasQrCode(baseUrl: BaseUrl): boolean {
  * Renders the link as a QR code, for customers who prefer to pay on their phone. On small screens, the style sheet
  * hides the code, and browsers do not load it.
  */
-function scanBlock(deps: GatewayDeps, link: LinkedOrder, texts: PageTexts): Html | '' {
+function scanBlock(deps: PaymentPageDeps, link: LinkedOrder, texts: PageTexts): Html | '' {
   if (!hasQrCode(deps.baseUrl())) return '';
   return html`<div class="scan block"><img class="qr" src="${pagePath(deps, link)}/qr.svg" loading="lazy" alt=""><div><p>${texts.scan}</p><button type="button" class="copy" data-copied="${texts.linkCopied}" hidden>${texts.copyLink}</button></div></div>`;
 }
@@ -325,7 +336,7 @@ export function failurePage(httpStatus: number, locale: PageLocale): Promise<str
 }
 
 /** Returns the content of the payment page as JSON. Like the page, it contains none of the customer's data. */
-export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
+export function paymentJson(deps: PaymentPageDeps, link: LinkedOrder): string {
   const { order, merchant } = link;
   const record = orderRecord(order, merchant.mode, deps.baseUrl());
   return JSON.stringify({

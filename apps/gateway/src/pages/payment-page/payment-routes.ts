@@ -8,14 +8,30 @@ import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import { contentSecurityPolicy, hashSource, paymentPageStyle } from '@order-gateway/pages/styles';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { takeBody } from '../../calls/receive.ts';
-import type { GatewayDeps } from '../../gateway-deps.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../../http/problem.ts';
-import { isForm, isFromAnotherSite, parameterOf, sendFailure, startReading } from '../../http/requests.ts';
+import {
+  type HttpDeps,
+  isForm,
+  isFromAnotherSite,
+  parameterOf,
+  sendFailure,
+  startReading,
+} from '../../http/requests.ts';
 import { returnLink } from '../../operations/payments.ts';
+import type { OperationDeps } from '../../operations/service.ts';
 import { findPaymentLink, linkNotFound } from '../../operations/stored-orders.ts';
-import { pageVersion } from '../../watches/page-watch.ts';
-import { failurePage, formTargets, pagePath, pageScript, paymentJson, paymentPage, stylesOf } from './payment-page.ts';
+import { type PageWatch, pageVersion } from '../../watches/page-watch.ts';
+import {
+  failurePage,
+  formTargets,
+  type PaymentPageDeps,
+  pagePath,
+  pageScript,
+  paymentJson,
+  paymentPage,
+  stylesOf,
+} from './payment-page.ts';
 import { simulatePayment } from './simulate-payment.ts';
 
 const styleSource = hashSource(paymentPageStyle);
@@ -38,8 +54,12 @@ export const pageHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
+export interface PaymentRoutesDeps extends HttpDeps, PaymentPageDeps, Pick<OperationDeps, 'store' | 'randomBytes'> {
+  readonly pageWatch: PageWatch;
+}
+
 /** Returns the Content-Security-Policy of an order's page. */
-function pagePolicy(deps: GatewayDeps, link: LinkedOrder): string {
+function pagePolicy(deps: PaymentPageDeps, link: LinkedOrder): string {
   const [, ...brandStyles] = stylesOf(link);
   return contentSecurityPolicy({
     styles: [styleSource, ...brandStyles.map(hashSource)],
@@ -53,7 +73,7 @@ function pagePolicy(deps: GatewayDeps, link: LinkedOrder): string {
  * changes nothing. A link that was pasted with the punctuation that followed it redirects to the page. `GET /payment/{order_token}/qr.svg` returns its link as a QR code. `POST
  * /payment/{order_token}/simulate` receives the form of the buttons on a test order's page.
  */
-export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+export function paymentRoutes(app: FastifyInstance, deps: PaymentRoutesDeps): void {
   admitUnauthenticated(app, deps, sendLinkFailure);
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
     const { call } = request;
@@ -126,7 +146,7 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 }
 
 /** Sends the page of an unknown link for an address that reaches none of these routes. */
-export function unroutablePaymentPage(deps: GatewayDeps) {
+export function unroutablePaymentPage(deps: HttpDeps) {
   return { pathStart: '/payment/', send: (reply: FastifyReply) => sendLinkFailure(reply, linkNotFound, deps) };
 }
 
@@ -137,7 +157,7 @@ export function unroutablePaymentPage(deps: GatewayDeps) {
 async function linkUnlessCurrent(
   request: FastifyRequest,
   link: LinkedOrder,
-  { pageWatch, now, responseTakenTimeoutMs }: GatewayDeps,
+  { pageWatch, now, responseTakenTimeoutMs }: PaymentRoutesDeps,
 ): Promise<LinkedOrder | undefined> {
   const { call, headers, raw, releaseSlot } = request;
   if (headers['if-none-match'] !== pageVersion(link)) return link;
@@ -154,7 +174,7 @@ async function linkUnlessCurrent(
 async function sendPayment(
   reply: FastifyReply,
   link: LinkedOrder,
-  deps: GatewayDeps,
+  deps: PaymentPageDeps,
   notice?: 'declined',
 ): Promise<FastifyReply> {
   const { format, locale, chosen } = negotiate(reply.request.headers, {
@@ -174,7 +194,11 @@ async function sendPayment(
  * Records a failure of the call, and sends it in the form that the client prefers: a page for the customer, or a
  * problem document. No customer sees `invalid_request`, because the pages' own forms are valid.
  */
-export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
+export async function sendLinkFailure(
+  reply: FastifyReply,
+  failure: Failure,
+  deps: Pick<HttpDeps, 'baseUrl'>,
+): Promise<FastifyReply> {
   const { format, locale } = negotiate(reply.request.headers, reply.request);
   reply.headers(pageHeaders);
   if (format === 'json' || failure.kind === 'invalid_request') return sendFailure(reply, failure, deps);

@@ -2,14 +2,14 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import type { Credentials } from '@order-gateway/domain/accounts';
 import { eventTypes } from '@order-gateway/domain/events';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { contentSecurityPolicy, guideStyle, hashSource, siteStyle } from '@order-gateway/pages/styles';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { packTar } from 'modern-tar/fs';
-import type { GatewayDeps } from '../../gateway-deps.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
-import { sendFailure } from '../../http/requests.ts';
+import { type HttpDeps, sendFailure } from '../../http/requests.ts';
 import { isLoopbackAddress, isLoopbackUrl } from '../../runtime/network/ip-address.ts';
 import { eventSchemaPath, eventSchemas } from './event-schemas.ts';
 import { examples, type Guide, guidePage, guides } from './guides.ts';
@@ -33,12 +33,17 @@ const referencePolicy =
 const html = 'text/html; charset=utf-8';
 const protoFolder = fileURLToPath(new URL('../../../../../proto', import.meta.url));
 
+export interface ReferenceRoutesDeps extends HttpDeps {
+  /** The credentials that the reference shows on this machine; absent: none. */
+  readonly demo: Credentials | undefined;
+}
+
 /**
  * Adds the landing page, `GET /openapi.json`, the reference at `/docs` (generated from that file), the guides and the
  * example programs below `/docs`, the gRPC contract as an archive, and the JSON Schema of each event. The `type` of
  * every problem document links to `/docs/errors`. No page loads anything from another site.
  */
-export function referenceRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+export function referenceRoutes(app: FastifyInstance, deps: ReferenceRoutesDeps): void {
   const { baseUrl, demo } = deps;
   admitUnauthenticated(app, deps, sendFailure);
   // The base URL is known only once the port is bound, so each file is created at its first request.

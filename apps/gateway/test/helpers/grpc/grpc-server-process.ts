@@ -1,8 +1,7 @@
 import { createLogger } from '@order-gateway/runtime/logger';
 import { http2Limits } from '../../../src/limits.ts';
-import { createOperations } from '../../../src/operations/all.ts';
-import { createGrpcServer } from '../../../src/rpc/server.ts';
 import { fixedDeps } from '../fixed-deps.ts';
+import { grpcServerOf } from '../servers.ts';
 
 // The gRPC port in a separate process, so that tests can observe its memory and see it crash. The message `stop` closes
 // the port. The process responds to every other message from its parent with a report.
@@ -31,7 +30,7 @@ const deps = fixedDeps(logger);
 const limits = { ...http2Limits, ...JSON.parse(process.argv[2] ?? '{}') };
 const certificate = process.argv[3] && JSON.parse(process.argv[3]);
 const tls = certificate ? { context: certificate, renew: () => {} } : undefined;
-const server = createGrpcServer(deps, createOperations(deps), { limits, tls });
+const server = grpcServerOf(deps, { limits, tls });
 process.send?.({ port: await server.listen(0, '127.0.0.1') });
 process.on('message', (message) => {
   if (message === 'stop') return void server.close().then(() => process.disconnect?.());

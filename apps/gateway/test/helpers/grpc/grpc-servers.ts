@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderStore } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished } from 'vitest';
-import type { GatewayDeps } from '../../../src/gateway-deps.ts';
 import { http2Limits } from '../../../src/limits.ts';
-import { createOperations } from '../../../src/operations/all.ts';
-import { createGrpcServer, type GrpcServerOptions } from '../../../src/rpc/server.ts';
-import { fixedDeps } from '../fixed-deps.ts';
+import type { GrpcServerOptions } from '../../../src/rpc/server.ts';
+import { type FixedDeps, fixedDeps } from '../fixed-deps.ts';
 import { createMemoryLogger, type MemoryLogger } from '../memory-logger.ts';
+import { grpcServerOf } from '../servers.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
 import { openRawClient, type RawClient } from './raw-client.ts';
@@ -19,7 +18,7 @@ export interface RunningServer extends Pick<MemoryLogger, 'calls' | 'errors'> {
 }
 
 export interface ServerOptions
-  extends Partial<Pick<GatewayDeps, 'store' | 'authenticate' | 'readiness' | 'trustProxy'>>,
+  extends Partial<Pick<FixedDeps, 'store' | 'authenticate' | 'readiness' | 'trustProxy'>>,
     Pick<GrpcServerOptions, 'hasFastPath'> {
   /** Replaces the port's limits, so that a test does not have to wait a minute. */
   readonly limits?: Partial<typeof http2Limits>;
@@ -53,10 +52,10 @@ export async function startGrpcServer({
   ...changedDeps
 }: ServerOptions = {}): Promise<RunningServer> {
   const { logger, calls, errors } = createMemoryLogger();
-  const deps: GatewayDeps = { ...fixedDeps(logger), ...changedDeps };
+  const deps: FixedDeps = { ...fixedDeps(logger), ...changedDeps };
   const tls = grpcTls && { context: { cert: grpcTls.cert, key: grpcTls.key }, renew: () => {} };
   const options = { ...(hasFastPath === undefined ? {} : { hasFastPath }), limits: { ...http2Limits, ...limits }, tls };
-  const server = createGrpcServer(deps, createOperations(deps), options);
+  const server = grpcServerOf(deps, options);
   const port = await server.listen(0, '127.0.0.1');
   return { port, calls, errors, close: () => server.close() };
 }

@@ -2,17 +2,15 @@ import type { EventFeed } from '@order-gateway/domain/events';
 import type { OrderStore } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished, test } from 'vitest';
-import type { GatewayDeps } from '../../../src/gateway-deps.ts';
-import { createHttpServer } from '../../../src/http/server.ts';
-import { createOperations } from '../../../src/operations/all.ts';
-import { credentials, fixedDeps } from '../../helpers/fixed-deps.ts';
+import { credentials, type FixedDeps, fixedDeps } from '../../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../helpers/memory-logger.ts';
 import { callJson, postOrder } from '../../helpers/send-order.ts';
+import { httpServerOf } from '../../helpers/servers.ts';
 
 /** Makes a call to a gateway with some dependencies replaced. Returns the `detail` of its error response. */
-async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<GatewayDeps>): Promise<string> {
+async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<FixedDeps>): Promise<string> {
   const deps = { ...fixedDeps(createMemoryLogger().logger), ...replaced };
-  const server = createHttpServer(deps, createOperations(deps), '');
+  const server = httpServerOf(deps);
   onTestFinished(server.close);
   const merchant = { url: `http://127.0.0.1:${await server.listen(0, '127.0.0.1')}`, credentials };
   if (method === 'GET') return (await callJson(merchant, method, path)).body.detail;

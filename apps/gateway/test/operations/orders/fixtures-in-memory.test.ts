@@ -11,11 +11,9 @@ import { loadFixtures, type MerchantName } from '@order-gateway/fixtures';
 import { differences, type Merchants, sendFixture } from '@order-gateway/fixtures/replay';
 import { type CallResponse, type Client, openClients } from '@order-gateway/fixtures/wire';
 import { beforeAll, expect, test } from 'vitest';
-import type { GatewayDeps } from '../../../src/gateway-deps.ts';
-import { createHttpServer } from '../../../src/http/server.ts';
-import { createOperations } from '../../../src/operations/all.ts';
-import { fixedDeps, merchant } from '../../helpers/fixed-deps.ts';
+import { type FixedDeps, fixedDeps, merchant } from '../../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../../helpers/memory-logger.ts';
+import { httpServerOf } from '../../helpers/servers.ts';
 
 // The interleaving and simulation tests of the operations use the in-memory store. It must pass the same fixtures as
 // PostgreSQL.
@@ -60,7 +58,7 @@ const supported = fixtures.filter(
 
 let clients: Record<string, Client>;
 beforeAll(async () => {
-  const deps: GatewayDeps = {
+  const deps: FixedDeps = {
     ...fixedDeps(createMemoryLogger().logger),
     store: createInMemoryOrderStore(undefined, undefined, undefined, (id) => id !== accounts.second_checkout?.id),
     now: Date.now,
@@ -70,7 +68,7 @@ beforeAll(async () => {
       return caller === undefined ? { ok: false, failure: { kind: 'unauthenticated' } } : success(caller.account);
     },
   };
-  const server = createHttpServer(deps, createOperations(deps), '');
+  const server = httpServerOf(deps);
   const address = `127.0.0.1:${await server.listen(0, '127.0.0.1')}`;
   clients = openClients({ httpUrl: `http://${address}`, grpcAddress: address });
   return async () => {
