@@ -68,11 +68,13 @@ const documentation = 'test/documentation/**';
 
 /** The files that a mode runs. Each of the other modes runs files that the mode `test` excludes. */
 const filesOf: Readonly<Record<string, { readonly include: string[]; readonly exclude?: string[] }>> = {
-  test: { include: [inProcess], exclude: ['**/*.{system,faults,slow}.test.ts', documentation] },
+  test: { include: [inProcess], exclude: ['**/*.{system,faults,slow,real}.test.ts', documentation] },
   unit: { include: ['src/**/*.test.ts'] },
   system: { include: ['test/**/*.system.test.ts'], exclude: [documentation] },
   documentation: { include: [`${documentation}/*.test.ts`] },
   faults: { include: ['test/**/*.faults.test.ts', 'src/**/simulation.test.ts'] },
+  // The providers' own test modes, with a key in the environment.
+  real: { include: ['test/**/*.real.test.ts'] },
   // A complete browser, and all languages of the pages.
   slow: { include: ['test/**/*.slow.test.ts', 'test/pages/{payment-page,reference}/*.system.test.ts'] },
   freeze: { include: [inProcess] },
@@ -89,6 +91,7 @@ const longModes = ['faults', 'slow'];
  * - `test/**\/*.system.test.ts`: programs, browsers, servers of a test's own, proxies and Citus (`turbo test:system`).
  * - `test/documentation/**`: what the documentation says, including its examples (`turbo test:documentation`).
  * - `test/**\/*.faults.test.ts`: the complete fault suite (`pnpm test:faults`). `pnpm test` runs a short form of it.
+ * - `test/**\/*.real.test.ts`: providers of payments themselves (`test:stripe`, `test:mollie`).
  * - `test/**\/*.slow.test.ts`: soak tests, long fuzz runs and the bench, which end by themselves (`pnpm test:slow`).
  */
 export const testsOf = (folder: string) =>

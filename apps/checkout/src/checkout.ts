@@ -12,7 +12,7 @@ import { payRoutes } from './pages/pay.ts';
 import { transferRoutes } from './pages/transfer.ts';
 import { accountReader } from './providers/accounts.ts';
 import { createProviders } from './providers/all.ts';
-import type { Fetch } from './providers/stripe/stripe.ts';
+import type { Fetch } from './providers/provider.ts';
 import { openImport } from './statements/import.ts';
 import { openStore } from './store/store.ts';
 

@@ -36,7 +36,7 @@ test('payments connect, list, test and disconnect manage an account without show
   const { clientId } = world.merchant;
   expect(await run(['list'])).toBe('No account is connected.');
   await expect(run(['test', clientId, 'stripe'])).rejects.toThrow('is not connected with stripe');
-  await expect(run(['connect', clientId, 'paypal'])).rejects.toThrow('PROVIDER must be one of: stripe.');
+  await expect(run(['connect', clientId, 'paypal'])).rejects.toThrow('PROVIDER must be one of: stripe, mollie.');
   await expect(run(['connect', clientId, 'stripe'], ['rk_live_wrong'])).rejects.toThrow('does not accept the key');
   await expect(run(['connect', clientId, 'stripe'], ['4242'])).rejects.toThrow('not_a_stripe_key');
   expect(await run(['connect', clientId, 'stripe'], [key, 'whsec_x'])).toContain('account acct_stand_in (live)');

@@ -56,12 +56,13 @@ export function paymentsCommands(withPayments: WithPayments, { print, readSecret
         if (encryption === undefined) throw new StartError('Set SECRETS_KEY, which encrypts the keys of providers.');
         const values = await readSecrets(secretNames, keyFile);
         const secrets = Object.fromEntries(secretNames.map((secret, index) => [secret, values[index] ?? '']));
-        const { account, mode } = await tried(identify(secrets));
+        const { account, mode, settings = {} } = await tried(identify(secrets));
         if (mode !== modeOf(merchantId))
           throw new StartError(`This is a ${mode} key, but ${merchantId} is a ${modeOf(merchantId)} merchant.`);
         const encrypt = (id: string) => encryption.encrypt(id, Buffer.from(JSON.stringify(secrets)));
         const connectionId = newId('con');
-        const connection = { connectionId, merchantId, provider: name, mode, account, secrets: encrypt(connectionId) };
+        const found = { merchantId, provider: name, mode, account, settings };
+        const connection = { connectionId, ...found, secrets: encrypt(connectionId) };
         if (await store.connect(connection, actor)) {
           print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
           return print(`  webhook path: /hooks/${connectionId}`);
@@ -71,7 +72,7 @@ export function paymentsCommands(withPayments: WithPayments, { print, readSecret
           throw new StartError(
             `${merchantId} is connected with another account, ${current.account}. Disconnect it first.`,
           );
-        await store.replaceSecrets(current, encrypt(current.connectionId), actor);
+        await store.replaceSecrets(current, { secrets: encrypt(current.connectionId), settings }, actor);
         print(`Replaced the key of ${name} account ${account}.`);
       }),
     );

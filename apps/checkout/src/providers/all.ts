@@ -1,7 +1,8 @@
 import type { Store } from '../store/store.ts';
 import { createDemoProvider } from './demo/demo.ts';
-import type { Offering, Provider } from './provider.ts';
-import { createStripeProvider, type Fetch } from './stripe/stripe.ts';
+import { createMollieProvider } from './mollie/mollie.ts';
+import type { Fetch, Offering, Provider } from './provider.ts';
+import { createStripeProvider } from './stripe/stripe.ts';
 import { transfer } from './transfer/transfer.ts';
 
 /** Creates all providers, in the order in which pages offer them. `send` replaces the network. */
@@ -9,7 +10,7 @@ export function createProviders(
   store: Store,
   { baseUrl, send }: { readonly baseUrl: () => string; readonly send?: Fetch | undefined },
 ): ReadonlyMap<string, Provider> {
-  const providers = [createStripeProvider(send), createDemoProvider(store, baseUrl)];
+  const providers = [createStripeProvider(send), createMollieProvider(send), createDemoProvider(store, baseUrl)];
   return new Map(providers.map((provider) => [provider.name, provider]));
 }
 

@@ -30,13 +30,14 @@ export async function offersFor({ store, providers }: OfferDeps, order: Checkout
     ...(order.mode === 'test'
       ? [...providers.values()]
           .filter(({ hasAccounts }) => !hasAccounts)
-          .map(({ name }) => ({ connectionId: null, provider: name }))
+          .map(({ name }) => ({ connectionId: null, provider: name, settings: undefined }))
       : []),
   ];
-  return accounts.flatMap(({ connectionId, provider: name }) => {
+  return accounts.flatMap(({ connectionId, provider: name, settings }) => {
     const provider = offerings.get(name);
+    const permitted = settings?.methods?.split(' ');
     return (provider?.methods ?? [])
-      .filter((method) => canTake(method, order))
+      .filter((method) => (permitted?.includes(method.name) ?? true) && canTake(method, order))
       .map((method) => ({
         id: `${connectionId ?? name}.${method.name}`,
         provider: provider as Offering,

@@ -26,6 +26,9 @@ export interface SeenPayment {
   readonly currency: string;
 }
 
+/** Sends requests to providers. Tests replace it. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
 /** A merchant's account at a provider, with its secrets. */
 export interface Account extends Pick<Connection, 'connectionId' | 'merchantId' | 'mode' | 'account' | 'settings'> {
   readonly secrets: Readonly<Record<string, string>>;
@@ -67,8 +70,13 @@ export interface Offering {
   readonly methods: readonly Method[];
   /** The names of the secrets of an account, in the order in which they are asked for. Only the first one is required. */
   readonly secretNames?: readonly string[];
-  /** Finds out which account secrets belong to. Rejects with a {@link ProviderError}. */
-  identify?(secrets: Account['secrets']): Promise<Pick<Account, 'account' | 'mode'>>;
+  /**
+   * Finds out which account secrets belong to, and its settings, of which `methods` are the names of those that the
+   * account may use. Rejects with a {@link ProviderError}.
+   */
+  identify?(
+    secrets: Account['secrets'],
+  ): Promise<Pick<Account, 'account' | 'mode'> & Partial<Pick<Account, 'settings'>>>;
 }
 
 /** A provider of payments. Each one is a folder, and a line in `all.ts`. */

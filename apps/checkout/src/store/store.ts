@@ -245,13 +245,17 @@ export function openStore({ url }: { readonly url: string }) {
     connect: (connection: typeof connections.$inferInsert, actor: string) =>
       recorded((db) => db.insert(connections).values(connection).onConflictDoNothing().returning(), 'connect', actor),
 
-    /** Replaces the secrets of a connection whose account is the same. */
-    replaceSecrets: ({ connectionId, account }: Connection, secrets: Uint8Array, actor: string) =>
+    /** Replaces the secrets and settings of a connection whose account is the same. */
+    replaceSecrets: (
+      { connectionId, account }: Connection,
+      { secrets, settings }: Pick<Connection, 'secrets' | 'settings'>,
+      actor: string,
+    ) =>
       recorded(
         (db) =>
           db
             .update(connections)
-            .set({ secrets })
+            .set({ secrets, settings })
             .where(and(eq(connections.connectionId, connectionId), eq(connections.account, account)))
             .returning(),
         'replace_key',

@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
-import { type Account, type Provider, ProviderError, type Seen } from '../provider.ts';
+import { type Account, type Fetch, type Provider, ProviderError, type Seen } from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
-
-/** Sends the requests to Stripe. Tests replace it. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 const timeoutMs = 20_000;
 

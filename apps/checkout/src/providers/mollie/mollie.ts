@@ -1,0 +1,244 @@
+import { type AmountHundredths, amountDecimals, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
+import type { Attempt } from '../../store/store.ts';
+import { type Account, type Fetch, type Method, type Provider, ProviderError, type Seen } from '../provider.ts';
+
+// The API is described at docs.mollie.com/reference. Compared with it in November 2026, but never with the real Mollie.
+
+const apiUrl = 'https://api.mollie.com/v2';
+
+const timeoutMs = 20_000;
+
+const pageLength = 250;
+
+/** At most ten calls a second. */
+const pagePauseMs = 100;
+
+/** The currencies that Mollie takes for cards. */
+const cardCurrencies = new Set(
+  `AED AUD BGN BRL CAD CHF CZK DKK EUR GBP HKD HUF ILS ISK JPY MXN MYR NOK NZD PHP PLN RON SEK SGD THB TWD USD
+  ZAR`.split(/\s+/),
+);
+
+/** Larger amounts depend on the account. If Mollie rejects one, the attempt ends. */
+const cardMax = 99_999_999n;
+
+const onlyEuros = (currency: string) => (currency === 'EUR' ? 2 : undefined);
+
+/** The methods, with Mollie's own names. Only the first can be authorised before it is captured. */
+const methods = [
+  {
+    name: 'card',
+    id: 'creditcard',
+    decimals: (currency) => (cardCurrencies.has(currency) ? minorUnitOf(currency) : undefined),
+    range: () => [1n, cardMax],
+  },
+  { name: 'iDEAL', id: 'ideal', decimals: onlyEuros, range: () => [1n, 5_000_000n] },
+  { name: 'Bancontact', id: 'bancontact', decimals: onlyEuros, range: () => [2n, 5_000_000n] },
+] as const satisfies readonly (Method & { readonly id: string })[];
+
+/** The locales of Mollie's page, the first one of each language without a region. Without one, Mollie chooses. */
+const locales = `en_US en_GB nl_NL nl_BE de_DE de_AT de_CH fr_FR fr_BE es_ES ca_ES pt_PT it_IT nb_NO sv_SE fi_FI da_DK
+  is_IS hu_HU pl_PL lv_LV lt_LT`.split(/\s+/);
+
+interface Amount {
+  readonly currency: string;
+  readonly value: string;
+}
+
+interface Payment {
+  readonly id: string;
+  readonly status: 'open' | 'pending' | 'authorized' | 'paid' | 'canceled' | 'expired' | 'failed';
+  readonly amount: Amount;
+  readonly createdAt: string;
+  readonly authorizedAt?: string;
+  readonly paidAt?: string;
+  readonly expiresAt?: string;
+  readonly captureBefore?: string;
+  readonly metadata?: { readonly attempt_id?: string } | null;
+  readonly _links: { readonly checkout?: { readonly href: string } };
+  readonly _embedded?: {
+    readonly captures?: readonly { readonly status: string }[];
+    readonly refunds?: readonly { readonly status: string }[];
+  };
+}
+
+/**
+ * Creates the provider Mollie, which takes cards, iDEAL and Bancontact on Mollie's own page. Cards are authorised first.
+ * Redirects of Mollie's API are not followed. Mollie's webhooks are not signed, and its open payments can't be closed
+ * unless it says so.
+ */
+export function createMollieProvider(send: Fetch = (url, init) => fetch(url, init)): Provider {
+  const call = async (
+    account: Pick<Account, 'secrets'> | undefined,
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    { body, key }: { readonly body?: object; readonly key?: string } = {},
+  ) => {
+    const response = await send(`${apiUrl}${path}`, {
+      method,
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        authorization: `Bearer ${account?.secrets.key ?? ''}`,
+        ...(key !== undefined && { 'idempotency-key': key }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    }).catch(() => {
+      throw new ProviderError('unanswered', 'no_response');
+    });
+    const { status } = response;
+    const result: unknown = await response.json().catch(() => ({}));
+    if (response.ok) return result;
+    const code = `${status}_${Object(result).field ?? Object(result).title ?? 'error'}`;
+    // Mollie stores no error under a key, so the same request is sent again.
+    throw new ProviderError(status >= 500 || status === 409 || status === 429 ? 'unanswered' : 'refused', code);
+  };
+
+  /** Lists the payments that were created since a time, newest first. */
+  async function* paymentsSince(account: Account, since: Date): AsyncGenerator<Payment> {
+    let from = '';
+    for (;;) {
+      const page = Object(await call(account, 'GET', `/payments?limit=${pageLength}${from}&embed=captures,refunds`));
+      const payments: readonly Payment[] = page._embedded.payments;
+      for (const payment of payments) {
+        if (Date.parse(payment.createdAt) < since.getTime()) return;
+        yield payment;
+      }
+      const next = page._links?.next?.href;
+      if (!next) return;
+      from = `&from=${new URL(next).searchParams.get('from')}`;
+      await new Promise((resolve) => setTimeout(resolve, pagePauseMs));
+    }
+  }
+
+  return {
+    name: 'mollie',
+    hasAccounts: true,
+    methods,
+    secretNames: ['key'],
+    async identify(secrets) {
+      const [, mode] = /^(live|test)_\w+$/.exec(secrets.key ?? '') ?? [];
+      if (mode === undefined) throw new ProviderError('refused', 'not_a_mollie_key');
+      const profile = Object(await call({ secrets }, 'GET', '/profiles/me'));
+      const active = Object(await call({ secrets }, 'GET', '/methods'))._embedded.methods;
+      const offered = methods.filter(({ id }) => active.some((method: { id: string }) => method.id === id));
+      const settings = { methods: offered.map(({ name }) => name).join(' ') };
+      return { account: profile.id, mode: mode as Account['mode'], settings };
+    },
+    open: {
+      request: (attempt, { backUrl }) => {
+        const { attemptId, orderId, serviceOrderId, connectionId } = attempt;
+        const method = methods.find(({ name }) => name === attempt.method)?.id;
+        const locale = localeFor(attempt.locale);
+        return {
+          amount: { currency: attempt.currency, value: amountText(attempt.amountHundredths, attempt.currency) },
+          description: orderId,
+          redirectUrl: backUrl,
+          cancelUrl: `${backUrl}?left=1`,
+          // Mollie rejects addresses that it can't reach.
+          ...(backUrl.startsWith('https:') && { webhookUrl: new URL(`/hooks/${connectionId}`, backUrl).href }),
+          method,
+          ...(method === 'creditcard' && { captureMode: 'manual' }),
+          ...(locale && { locale }),
+          metadata: { order_id: orderId, service_order_id: `${serviceOrderId}`, attempt_id: attemptId },
+        };
+      },
+      async send(account, request, key) {
+        const payment = (await call(account, 'POST', '/payments', { body: request, key })) as Payment;
+        const { id: sessionId, expiresAt, _links: links } = payment;
+        if (expiresAt === undefined) throw new ProviderError('refused', 'no_expiry');
+        return { sessionId, sessionUrl: links.checkout?.href ?? '', sessionEndsAt: new Date(expiresAt) };
+      },
+    },
+    capture: {
+      request: ({ paymentId }) => ({ path: `/payments/${paymentId}/captures`, body: {} }),
+      send: (account, request, key) => post(account, request, key),
+    },
+    close: {
+      request: ({ sessionId }, { is }) =>
+        is === 'authorised'
+          ? { path: `/payments/${sessionId}/release-authorization`, body: {} }
+          : { path: `/payments/${sessionId}` },
+      send: (account, request, key) => post(account, request, key),
+    },
+    refund: {
+      request: ({ paymentId, paidHundredths, paidCurrency, attemptId }) => ({
+        path: `/payments/${paymentId}/refunds`,
+        body: {
+          amount: { currency: paidCurrency, value: amountText(paidHundredths ?? 0n, paidCurrency ?? '') },
+          metadata: { attempt_id: attemptId },
+        },
+      }),
+      send: (account, request, key) => post(account, request, key),
+    },
+    async look(account, { sessionId }) {
+      if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
+      return seenOf((await call(account, 'GET', `/payments/${sessionId}?embed=captures,refunds`)) as Payment);
+    },
+    /** Anyone can send an id, so it is a hint to look at a payment of this account. */
+    verify: (_account, _headers, body) => {
+      const id = new URLSearchParams(body).get('id');
+      return id !== null && /^tr_\w{1,64}$/.test(id) ? [id] : undefined;
+    },
+    async *recent(account, since) {
+      for await (const { id } of paymentsSince(account, since)) yield id;
+    },
+    async *history(account, since) {
+      for await (const payment of paymentsSince(account, since)) {
+        const attemptId = payment.metadata?.attempt_id;
+        if (attemptId !== undefined) yield { attemptId, seen: seenOf(payment) };
+      }
+    },
+  };
+
+  async function post(account: Account | undefined, request: object, key: string): Promise<void> {
+    const { path, body } = request as { readonly path: string; readonly body?: object };
+    await call(account, body === undefined ? 'DELETE' : 'POST', path, { ...(body && { body }), key });
+  }
+}
+
+function seenOf(payment: Payment): Seen {
+  const { id: paymentId, status, amount, authorizedAt, paidAt, createdAt, captureBefore, _embedded } = payment;
+  const { captures = [], refunds = [] } = _embedded ?? {};
+  const seen = {
+    paymentId,
+    paidAt: new Date(authorizedAt ?? paidAt ?? createdAt),
+    amount: hundredthsOf(amount.value),
+    currency: amount.currency,
+  };
+  const isAlive = ({ status: state }: { readonly status: string }) => state !== 'failed' && state !== 'canceled';
+  switch (status) {
+    case 'open':
+    case 'pending':
+      return { is: 'open' };
+    case 'authorized':
+      // Captures are asynchronous: the money is on its way.
+      if (captures.some(isAlive)) return { is: 'open' };
+      return { is: 'authorised', ...seen, ...(captureBefore && { captureBefore: new Date(captureBefore) }) };
+    case 'paid':
+      return refunds.some(isAlive) ? { is: 'refunded' } : { is: 'captured', ...seen };
+    default:
+      return { is: 'gone', reason: status === 'failed' ? 'declined' : status };
+  }
+}
+
+function amountText(amount: bigint, currency: string): string {
+  const decimals = minorUnitOf(currency);
+  const digits = `${amount}`.padStart(amountDecimals + 1, '0');
+  const units = digits.slice(0, -amountDecimals);
+  return decimals === 0 ? units : `${units}.${digits.slice(-amountDecimals)}`;
+}
+
+function hundredthsOf(text: string): AmountHundredths {
+  const amount = parseAmount(text);
+  if (!amount.ok) throw new ProviderError('unanswered', 'invalid_amount');
+  return amount.value;
+}
+
+function localeFor(locale: Attempt['locale']): string | undefined {
+  const wanted = locale.replace('-', '_');
+  return (
+    locales.find((known) => known === wanted) ?? locales.find((known) => known.startsWith(`${wanted.slice(0, 2)}_`))
+  );
+}

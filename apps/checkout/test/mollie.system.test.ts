@@ -1,0 +1,163 @@
+import { createEncryption } from '@order-gateway/runtime/encryption';
+import { expect, test } from 'vitest';
+import { paymentsCommands } from '../src/cli/commands.ts';
+import { createProviders } from '../src/providers/all.ts';
+import { createMollieStandIn } from '../testing/mollie-stand-in.ts';
+import { testSecretsKey, useWorld } from './helpers/world.ts';
+
+const mollie = createMollieStandIn();
+const world = useWorld('live', mollie.send);
+const captureRoute = 'POST /payments/{id}/captures';
+const openRoute = 'POST /payments';
+
+/** Connects the merchant as an operator does, once. */
+async function connect(): Promise<void> {
+  const { store, baseUrl } = world;
+  const providers = createProviders(store, { baseUrl: () => baseUrl, send: mollie.send });
+  const encryption = createEncryption<string>([testSecretsKey]);
+  const program = paymentsCommands((work) => work({ store, providers, encryption }), {
+    print: () => {},
+    readSecrets: async () => [mollie.secrets.key],
+    actor: 'tester',
+  });
+  await program.parseAsync(['connect', world.merchant.clientId, 'mollie'], { from: 'user' });
+}
+
+/** Chooses a method of Mollie. Returns the attempt, and where the customer is sent. */
+async function pay(orderId: string, method = 'card', order: Readonly<Record<string, unknown>> = {}) {
+  await connect();
+  const orderToken = await world.createOrder(orderId, { order_amount: 12.34, order_currency: 'EUR', ...order });
+  const page = await (await world.get(`/pay/${orderToken}`)).text();
+  const [id = ''] = page.match(new RegExp(`con_\\w+\\.${method}(?=")`)) ?? [];
+  const location = (await world.post(`/pay/${orderToken}`, { method: id })).headers.get('location') ?? '';
+  const { attemptId = '', sessionId } = (await world.store.newest(orderToken)) ?? {};
+  return { orderToken, page, location, attemptId, sessionId: sessionId ?? '' };
+}
+
+const stateOf = async (attemptId: string) => (await world.store.find(attemptId))?.state;
+
+/** Continues an attempt until nothing changes. */
+async function settle(attemptId: string, sessionId: string) {
+  await world.advance(attemptId);
+  expect(await stateOf(attemptId)).toBe('CLAIMED');
+  mollie.settle(sessionId);
+  await world.advance(attemptId);
+}
+
+test('a card is authorised, captured asynchronously and recorded', async () => {
+  const { location, attemptId, sessionId } = await pay('card');
+  expect(location).toBe(`https://checkout.mollie.example/${sessionId}`);
+  const { body } = mollie.requests.findLast(({ route }) => route === openRoute) ?? {};
+  expect(body).toMatchObject({
+    amount: { currency: 'EUR', value: '12.34' },
+    method: 'creditcard',
+    captureMode: 'manual',
+    metadata: { order_id: 'card', attempt_id: attemptId },
+  });
+  // Mollie can't reach this address.
+  expect(body).not.toHaveProperty('webhookUrl');
+  mollie.pay(sessionId);
+  await settle(attemptId, sessionId);
+  expect(await stateOf(attemptId)).toBe('RECORDED');
+  expect(mollie.requests.filter(({ route }) => route === captureRoute)).toHaveLength(1);
+  expect(await world.findOrder('card')).toMatchObject({ order_status: 'PAID', payment_id: sessionId });
+});
+
+test('a method that the account does not have is not offered; another is paid at once', async () => {
+  const { page, attemptId, sessionId } = await pay('ideal', 'iDEAL');
+  expect(page).not.toContain('Bancontact');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  expect(await world.findOrder('ideal')).toMatchObject({ order_status: 'PAID', payment_id: sessionId });
+});
+
+test.each([
+  ['JPY', 500, '500'],
+  ['ISK', 500, '500'],
+  ['HUF', 500, '500.00'],
+])('an amount in %s is written with its decimals', async (currency, amount, value) => {
+  await pay(currency, 'card', { order_amount: amount, order_currency: currency });
+  const { body } = mollie.requests.findLast(({ route }) => route === openRoute) ?? {};
+  expect(body).toMatchObject({ amount: { currency, value } });
+});
+
+test('a webhook needs no signature, because it is only a hint to look', async () => {
+  const { attemptId, sessionId } = await pay('webhook', 'iDEAL');
+  const { connectionId } = (await world.store.find(attemptId)) ?? {};
+  const hook = (id: string) =>
+    fetch(`http://127.0.0.1:${world.port}/hooks/${connectionId}`, {
+      method: 'POST',
+      body: new URLSearchParams({ id }),
+    });
+  expect([(await hook('nonsense')).status, (await hook(sessionId)).status]).toEqual([400, 204]);
+  expect(await stateOf(attemptId)).toBe('OPEN');
+  mollie.pay(sessionId);
+  await hook(sessionId);
+  await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
+});
+
+test('without any webhook, the list of payments is enough', async () => {
+  const { attemptId, sessionId } = await pay('listed', 'iDEAL');
+  mollie.pay(sessionId);
+  const { connectionId } = (await world.store.find(attemptId)) ?? {};
+  await world.store.resetListing(connectionId ?? '', new Date(Date.now() - 61_000));
+  await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
+});
+
+test.each(['effect without response', '500', '429'] as const)(
+  'a capture that ends with %s is looked at again, and made once',
+  async (mishap) => {
+    const { attemptId, sessionId } = await pay(`capture-${mishap}`);
+    mollie.pay(sessionId);
+    mollie.misbehave(captureRoute, mishap);
+    await world.advance(attemptId);
+    await expect.poll(() => mollie.payments.get(sessionId)?._embedded.captures.length).toBe(1);
+    mollie.settle(sessionId);
+    await world.advance(attemptId);
+    await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
+  },
+);
+
+test.each([
+  ['a capture that is refused', () => mollie.misbehave(captureRoute, 'refused'), {}],
+  ['an authorisation of another amount', () => {}, { amount: '1.00' }],
+])('%s releases the money, and the order can be paid again', async (name, prepare, paid) => {
+  const { attemptId, sessionId } = await pay(name);
+  mollie.pay(sessionId, paid);
+  prepare();
+  await world.advance(attemptId);
+  expect([await stateOf(attemptId), mollie.payments.get(sessionId)?.status]).toEqual(['ENDED', 'canceled']);
+  expect(await world.findOrder(name)).toMatchObject({ order_status: 'UN_PAID' });
+});
+
+test('an opened payment whose response was lost is opened once', async () => {
+  mollie.misbehave(openRoute, 'effect without response');
+  const before = mollie.payments.size;
+  expect((await pay('lost')).location).toMatch(/^https:\/\/checkout\.mollie\.example\//);
+  expect(mollie.payments.size).toBe(before + 1);
+});
+
+test('an open payment that cannot be closed keeps its attempt, and no second one opens', async () => {
+  const { orderToken, attemptId, page } = await pay('not-closable');
+  const [other = ''] = page.match(/con_\w+\.iDEAL(?=")/) ?? [];
+  const before = mollie.payments.size;
+  const response = await world.post(`/pay/${orderToken}`, { method: other });
+  expect(response.headers.get('location')).toBe(`/pay/${orderToken}`);
+  expect([mollie.payments.size, await stateOf(attemptId)]).toEqual([before, 'OPEN']);
+});
+
+test('a payment that is refused by the gateway is refunded once', async () => {
+  const { attemptId, sessionId } = await pay('owed', 'iDEAL');
+  mollie.pay(sessionId, { amount: '1.00' });
+  mollie.misbehave('POST /payments/{id}/refunds', 'effect without response');
+  await world.advance(attemptId);
+  await expect.poll(() => stateOf(attemptId)).toBe('REFUNDED');
+  expect(mollie.payments.get(sessionId)?._embedded.refunds).toHaveLength(1);
+});
+
+test('a failed payment ends the attempt as declined', async () => {
+  const { attemptId, sessionId, orderToken } = await pay('failed');
+  mollie.end(sessionId, 'failed');
+  await world.advance(attemptId);
+  expect(await (await world.get(`/pay/${orderToken}`)).text()).toContain('The payment was declined.');
+});

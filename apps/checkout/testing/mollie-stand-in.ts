@@ -1,0 +1,207 @@
+import { minorUnitOf } from '@order-gateway/domain/money';
+
+/** How the stand-in answers the next request of a kind. */
+type Misbehaviour = 'effect without response' | '500' | '429' | 'refused';
+
+interface Payment {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly amount: { readonly currency: string; readonly value: string };
+  readonly method: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly isManual: boolean;
+  status: 'open' | 'authorized' | 'paid' | 'canceled' | 'expired' | 'failed';
+  authorizedAt?: string;
+  paidAt?: string;
+  readonly _links: { readonly checkout: { readonly href: string } };
+  readonly _embedded: { readonly captures: { status: string }[]; readonly refunds: { status: string }[] };
+}
+
+/** The members of a request that creates a payment. `expiresAt` is none of them. */
+const openMembers = [
+  ...['amount', 'description', 'redirectUrl', 'cancelUrl', 'webhookUrl', 'method', 'captureMode', 'locale'],
+  'metadata',
+];
+
+/** The methods that can be authorised first, and those that an account has here. */
+const manualMethods = ['creditcard', 'klarna', 'billie', 'riverty'];
+const activeMethods = ['creditcard', 'ideal'];
+
+const sessionMs = 15 * 60_000;
+
+/** The longest page of a list. */
+const pageLength = 250;
+
+/**
+ * Creates a stand-in of Mollie that keeps its state, checks every request by the rules that Mollie documents, honours
+ * idempotency keys, captures asynchronously, and misbehaves on demand. It is ours, so it proves only our own logic.
+ */
+export function createMollieStandIn({ key = 'live_standIn' } = {}) {
+  const payments = new Map<string, Payment>();
+  const stored = new Map<string, { readonly request: string; readonly status: number; readonly body: unknown }>();
+  const misbehaviours = new Map<string, Misbehaviour[]>();
+  const requests: { readonly route: string; readonly key: string | null; readonly body: unknown }[] = [];
+
+  const found = (id: string): Payment => {
+    const payment = payments.get(id);
+    if (payment === undefined) throw new Refusal(404, 'Not Found');
+    return payment;
+  };
+
+  const handlers: Readonly<Record<string, (id: string, body: Record<string, unknown>) => object>> = {
+    'GET /profiles/me': () => ({ resource: 'profile', id: 'pfl_standIn' }),
+    'GET /methods': () => ({
+      count: activeMethods.length,
+      _embedded: { methods: activeMethods.map((id) => ({ id })) },
+    }),
+    'GET /payments': () => ({
+      _embedded: { payments: [...payments.values()].toReversed().slice(0, pageLength) },
+      _links: { next: null },
+    }),
+    'POST /payments'(_id, body) {
+      checkOpen(body);
+      const id = `tr_standIn${payments.size + 1}`;
+      const now = Date.now();
+      const payment: Payment = {
+        id,
+        createdAt: new Date(now).toISOString(),
+        expiresAt: new Date(now + sessionMs).toISOString(),
+        amount: body.amount as Payment['amount'],
+        method: `${body.method}`,
+        metadata: body.metadata as Payment['metadata'],
+        isManual: body.captureMode === 'manual',
+        status: 'open',
+        _links: { checkout: { href: `https://checkout.mollie.example/${id}` } },
+        _embedded: { captures: [], refunds: [] },
+      };
+      payments.set(id, payment);
+      return payment;
+    },
+    'GET /payments/{id}': (id) => found(id),
+    // Most methods can't be cancelled once the customer has the address.
+    'DELETE /payments/{id}'() {
+      throw new Refusal(422, 'Unprocessable Entity');
+    },
+    'POST /payments/{id}/captures'(id) {
+      const payment = found(id);
+      if (payment.status !== 'authorized' || payment._embedded.captures.length > 0) throw new Refusal(422, 'captured');
+      payment._embedded.captures.push({ status: 'pending' });
+      return { resource: 'capture' };
+    },
+    'POST /payments/{id}/release-authorization'(id) {
+      const payment = found(id);
+      if (payment.status !== 'authorized') throw new Refusal(422, 'status');
+      payment.status = 'canceled';
+      return {};
+    },
+    'POST /payments/{id}/refunds'(id, body) {
+      const payment = found(id);
+      checkAmount(body.amount);
+      if (payment.status !== 'paid' || payment._embedded.refunds.length > 0) throw new Refusal(422, 'amount');
+      payment._embedded.refunds.push({ status: 'queued' });
+      return { resource: 'refund' };
+    },
+  };
+
+  /** Takes the place of `fetch`. */
+  const send = async (url: string, init: RequestInit): Promise<Response> => {
+    const { origin, pathname } = new URL(url);
+    if (origin !== 'https://api.mollie.com') throw new TypeError(`not Mollie: ${origin}`);
+    const headers = new Headers(init.headers);
+    if (headers.get('authorization') !== `Bearer ${key}`) return answer(401, { title: 'Unauthorized' });
+    const [, , resource, id = '', ...rest] = pathname.split('/');
+    const isPayment = resource === 'payments' && id !== '';
+    const route = `${init.method} /${[resource, ...(isPayment ? ['{id}'] : id ? [id] : []), ...rest].join('/')}`;
+    const body = init.body ? JSON.parse(`${init.body}`) : {};
+    const idempotencyKey = headers.get('idempotency-key');
+    requests.push({ route, key: idempotencyKey, body });
+    const mishap = misbehaviours.get(route)?.shift();
+    if (mishap === '429') return answer(429, { title: 'Too Many Requests' });
+    if (mishap === '500') return answer(500, { title: 'Internal Server Error' });
+    if (mishap === 'refused') return answer(422, { title: 'Unprocessable Entity', field: 'on_demand' });
+    const request = `${route} ${id} ${init.body}`;
+    const replay = idempotencyKey === null ? undefined : stored.get(idempotencyKey);
+    if (replay !== undefined && replay.request !== request) return answer(409, { title: 'Conflict' });
+    const result = replay ?? perform();
+    if (idempotencyKey !== null && result.status < 300) stored.set(idempotencyKey, { ...result, request });
+    if (mishap === 'effect without response') throw new TypeError('fetch failed');
+    return answer(result.status, result.body);
+
+    function perform() {
+      try {
+        return { status: 200, body: structuredClone(handlers[route]?.(id, body)) };
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        return { status: error.status, body: { title: error.message, field: error.message } };
+      }
+    }
+  };
+
+  return {
+    send,
+    payments,
+    requests,
+    secrets: { key },
+    /** Makes the next requests of a route misbehave. */
+    misbehave(route: string, ...kinds: readonly Misbehaviour[]): void {
+      misbehaviours.set(route, [...(misbehaviours.get(route) ?? []), ...kinds]);
+    },
+    /** The customer pays: a card is authorised, and another method is paid. */
+    pay(id: string, { amount }: { readonly amount?: string } = {}): Payment {
+      const payment = found(id);
+      const now = new Date().toISOString();
+      if (amount !== undefined) Object.assign(payment.amount, { value: amount });
+      if (payment.isManual) Object.assign(payment, { status: 'authorized', authorizedAt: now });
+      else Object.assign(payment, { status: 'paid', paidAt: now });
+      return payment;
+    },
+    /** The capture of a payment, which is asynchronous, succeeds. */
+    settle(id: string): void {
+      const payment = found(id);
+      const [capture] = payment._embedded.captures;
+      if (capture === undefined) throw new Error(`${id} was not captured`);
+      capture.status = 'succeeded';
+      Object.assign(payment, { status: 'paid', paidAt: new Date().toISOString() });
+    },
+    /** The payment ends without money. */
+    end(id: string, status: 'failed' | 'expired' | 'canceled'): void {
+      found(id).status = status;
+    },
+  };
+}
+
+class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, field: string) {
+    super(field);
+    this.status = status;
+  }
+}
+
+const answer = (status: number, body: unknown) =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } });
+
+function checkAmount(amount: unknown): void {
+  const { currency, value } = Object(amount);
+  const decimals = minorUnitOf(`${currency}`);
+  const pattern = decimals === 0 ? /^\d+$/ : new RegExp(`^\\d+\\.\\d{${decimals}}$`);
+  if (typeof value !== 'string' || !pattern.test(value)) throw new Refusal(422, 'amount');
+}
+
+/** Rejects a payment that Mollie's documentation does not allow. */
+function checkOpen(body: Readonly<Record<string, unknown>>): void {
+  const unknown = Object.keys(body).find((name) => !openMembers.includes(name));
+  if (unknown !== undefined) throw new Refusal(422, unknown);
+  checkAmount(body.amount);
+  const { description, redirectUrl, webhookUrl, method, captureMode, locale, metadata } = body;
+  if (typeof description !== 'string' || description === '') throw new Refusal(422, 'description');
+  if (!URL.canParse(`${redirectUrl}`)) throw new Refusal(422, 'redirectUrl');
+  if (webhookUrl !== undefined && /^http:|localhost|127\.0\.0\.1/.test(`${webhookUrl}`))
+    throw new Refusal(422, 'webhookUrl');
+  if (!activeMethods.includes(`${method}`)) throw new Refusal(422, 'method');
+  if (captureMode === 'manual' && !manualMethods.includes(`${method}`)) throw new Refusal(422, 'captureMode');
+  if (locale !== undefined && !/^[a-z]{2}_[A-Z]{2}$/.test(`${locale}`)) throw new Refusal(422, 'locale');
+  if (JSON.stringify(metadata).length > 1_024) throw new Refusal(422, 'metadata');
+}
