@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, join, matchesGlob, relative } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { TallyReporter } from './tools/tally-reporter.ts';
@@ -66,6 +66,15 @@ export const runOptions = {
 const inProcess = '{src,test}/**/*.test.ts';
 const documentation = 'test/documentation/**';
 
+/** If TEST_FILES names files, one per line, tests run only in these. `.ci/run` sets it. */
+const onlyFiles = process.env.TEST_FILES?.split('\n');
+
+/** Returns the patterns of a folder's test files, or those of the {@link onlyFiles} that match. */
+export function filesIn(folder: string, patterns: readonly string[]): string[] {
+  const files = onlyFiles?.map((file) => relative(folder, join(import.meta.dirname, file)));
+  return files?.filter((file) => patterns.some((pattern) => matchesGlob(file, pattern))) ?? [...patterns];
+}
+
 /** The files that a mode runs. Each of the other modes runs files that the mode `test` excludes. */
 const filesOf: Readonly<Record<string, { readonly include: string[]; readonly exclude?: string[] }>> = {
   test: { include: [inProcess], exclude: ['**/*.{system,faults,slow,real}.test.ts', documentation] },
@@ -103,6 +112,7 @@ export const testsOf = (folder: string) =>
       ...runOptions,
       ...projectLimits,
       ...filesOf[mode],
+      ...(onlyFiles && { include: filesIn(folder, filesOf[mode]?.include ?? []) }),
       ...(mode !== 'unit' &&
         packagesWithPostgres.includes(basename(folder)) && {
           globalSetup: [testPostgres],

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { projectLimits, runOptions } from './vitest.base.ts';
+import { filesIn, projectLimits, runOptions } from './vitest.base.ts';
 
 const commits = 'tools/commits.test.ts';
 
@@ -14,7 +14,7 @@ export default defineConfig(({ mode }) => ({
       {
         test: {
           name: 'repository',
-          include: mode === 'test' ? ['tools/*.test.ts'] : [],
+          include: mode === 'test' ? filesIn(import.meta.dirname, ['tools/*.test.ts']) : [],
           exclude: [commits],
           ...projectLimits,
         },

@@ -9,6 +9,8 @@ const root = join(import.meta.dirname, '..');
 export interface Tally {
   readonly passed: number;
   readonly skipped: number;
+  /** The files with skipped tests. */
+  readonly skippedFiles: readonly string[];
   /** The failed tests, each with the first line of its error and the beginning of the diff. */
   readonly failures: readonly string[];
 }
@@ -17,12 +19,13 @@ export interface Tally {
 export class TallyReporter implements Reporter {
   onTestRunStart(): void {
     // A run that does not finish counts as a failure.
-    this.#write({ passed: 0, skipped: 0, failures: ['The run did not finish'] });
+    this.#write({ passed: 0, skipped: 0, skippedFiles: [], failures: ['The run did not finish'] });
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
-    const count = (wanted: 'passed' | 'skipped') => tests.filter((test) => test.result().state === wanted).length;
+    const testsThat = (wanted: 'passed' | 'skipped') => tests.filter((test) => test.result().state === wanted);
+    const skipped = testsThat('skipped');
     const failedTests = tests.flatMap((test) => {
       const { state, errors } = test.result();
       return state === 'failed' ? [failure(`${pathOf(test.module)} > ${test.fullName}`, errors?.[0])] : [];
@@ -40,8 +43,9 @@ export class TallyReporter implements Reporter {
       );
     const otherErrors = unhandledErrors.map((error) => failure('Outside of all tests', error));
     this.#write({
-      passed: count('passed'),
-      skipped: count('skipped'),
+      passed: testsThat('passed').length,
+      skipped: skipped.length,
+      skippedFiles: [...new Set(skipped.map((test) => pathOf(test.module)))],
       failures: [...failedTests, ...failedSuites, ...otherErrors],
     });
   }

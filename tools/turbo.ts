@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { networkInterfaces, release } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { networkInterfaces, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findProgram, optionalPrograms } from './skip-if-missing.ts';
 import type { Tally } from './tally-reporter.ts';
 
 // Runs turbo with the arguments of the command line, and prints the failures and the tally of all tests that ran. A
-// cached result is valid only on the machine that produced it, and its tests are not in the tally.
-
-const reports = join(import.meta.dirname, '../.reports');
+// cached result is valid only on the machine that produced it, and its tests are not in the tally. If TEST_REPORTS names
+// a folder, these results and the files with skipped tests are also stored there.
 
 /** The properties of this machine that tests can observe. An upgraded program is a different file. */
 const machine = {
@@ -21,9 +20,9 @@ const machine = {
   }),
 };
 
-mkdirSync(reports, { recursive: true });
-/** The tallies of this run, apart from those of another run in the same folder. */
-const tallies = mkdtempSync(join(reports, 'run-'));
+const reports = process.env.TEST_REPORTS;
+/** The tallies of the tasks. */
+const tallies = mkdtempSync(join(tmpdir(), 'test-tallies-'));
 const turbo = spawn('turbo', process.argv.slice(2), {
   stdio: 'inherit',
   env: {
@@ -44,9 +43,16 @@ rmSync(tallies, { recursive: true });
 if (results.length > 0) {
   const sum = (count: (result: Tally) => number) => results.reduce((total, result) => total + count(result), 0);
   const failures = results.flatMap((result) => result.failures);
-  writeFileSync(join(reports, 'failures'), failures.map((failure) => `${failure}\n`).join(''));
   const tally = `${sum(({ passed }) => passed)} passed, ${failures.length} failed\n`;
-  writeFileSync(join(reports, 'tally'), tally);
+  if (reports !== undefined) {
+    const store = (name: string, lines: readonly string[]) => writeFileSync(join(reports, name), lines.join('\n'));
+    store('tally', [tally]);
+    store('failures', [...failures, '']);
+    store(
+      'skipped',
+      results.flatMap((result) => result.skippedFiles),
+    );
+  }
   const skipped = `${sum((result) => result.skipped)} skipped: each has a line that starts with SKIPPED`;
   process.stdout.write(['', ...failures, skipped, tally].join('\n'));
 }

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   describeInBrowser,
   desktop,
@@ -9,7 +9,8 @@ import {
   views,
 } from '../../../../../tools/browser.ts';
 import { hostileNote } from '../../helpers/browser/pages.ts';
-import { useGateway } from '../../helpers/running-gateway.ts';
+import { startIdentityProvider } from '../../helpers/identity-provider.ts';
+import { runGateway, useGateway } from '../../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment, pressPay } from '../../helpers/send-order.ts';
 
 interface Visitor {
@@ -195,5 +196,20 @@ await describeInBrowser('the console', (browser) => {
     expect(response.status()).toBe(403);
     await page.goto(target.replace('/cancel', ''));
     expect(await page.locator('.status').allTextContents()).toEqual(['Unpaid']);
+  });
+
+  test('one click signs a person in with OpenID Connect, without JavaScript', async () => {
+    const provider = await startIdentityProvider();
+    onTestFinished(async () => void (await provider.close()));
+    const withProvider = await runGateway({ hasConsole: true, openId: provider.settings });
+    provider.serve(withProvider.baseUrl);
+    const claims = { order_gateway: `${withProvider.credentials.clientId}:read`, email_verified: true };
+    provider.setClaims({ ...claims, email: 'ada@example.com' });
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    page.setDefaultTimeout(0);
+    await page.goto(`${withProvider.baseUrl}/console`);
+    await page.getByRole('link', { name: 'Sign in with your organization’s account' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 });

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { describeInBrowser } from '../../../../../tools/browser.ts';
 import { unauthenticatedLimits } from '../../../src/limits.ts';
 import { createOpenId, type OpenIdSecrets } from '../../../src/pages/console/openid.ts';
 import { bind } from '../../../src/runtime/network/listen.ts';
@@ -339,16 +338,4 @@ test('404 if no provider is configured', async () => {
   const otherGateway = await runGateway({ hasConsole: true });
   expect((await request(`${otherGateway.url}/console/openid`)).status).toBe(404);
   expect((await request(`${otherGateway.url}/console`)).text).not.toContain('openid');
-});
-
-await describeInBrowser('OpenID Connect', (browser) => {
-  test('one click signs a person in, without JavaScript', async () => {
-    provider.setClaims(ada());
-    const context = await browser.newContext({ javaScriptEnabled: false });
-    const page = await context.newPage();
-    page.setDefaultTimeout(0);
-    await page.goto(`${gateway.baseUrl}/console`);
-    await page.getByRole('link', { name: 'Sign in with your organization’s account' }).click();
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  });
 });
