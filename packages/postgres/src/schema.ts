@@ -395,11 +395,14 @@ export const isLeaseLive = sql<boolean | null>`(${orders.leaseEndsAt} > now())`;
 export const isEndedAttempt = (checkoutId: SQL, attemptId: SQL): SQL =>
   sql`(${orders.endedAttempts} @> ${attemptJson(checkoutId, attemptId)})`;
 
-/** The values of an order whose latest lease and its attempt end now, unless the lease ended before. */
-export const endedNow = {
+/**
+ * The values of an order whose latest lease, which is that of the attempt, and the attempt end now, unless the lease
+ * ended before. The attempt is given by values, because Citus rejects a change that builds JSON from columns.
+ */
+export const endedNow = (checkoutId: SQL, attemptId: SQL) => ({
   leaseEndsAt: sql`least(${orders.leaseEndsAt}, date_trunc('milliseconds', now()))`,
-  endedAttempts: sql`coalesce(${orders.endedAttempts}, '[]') || ${attemptJson(sql`${orders.leaseCheckoutId}`, sql`${orders.leaseAttemptId}`)}`,
-};
+  endedAttempts: sql`coalesce(${orders.endedAttempts}, '[]') || ${attemptJson(checkoutId, attemptId)}`,
+});
 
 function attemptJson(checkoutId: SQL, attemptId: SQL): SQL {
   return sql`jsonb_build_array(jsonb_build_object('checkout_id', ${checkoutId}, 'attempt_id', ${attemptId}))`;

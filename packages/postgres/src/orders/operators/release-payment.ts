@@ -16,31 +16,39 @@ export function releasePayment(
   return withConnection({ url, applicationName: 'order-gateway orders' }, async ({ db, run }) => {
     const [order] = await run(() =>
       db
-        .select({ merchantId: orders.merchantId, orderId: orders.order_id, clientId: accounts.clientId })
+        .select({
+          merchantId: orders.merchantId,
+          orderId: orders.order_id,
+          clientId: accounts.clientId,
+          checkoutId: orders.leaseCheckoutId,
+          attemptId: orders.leaseAttemptId,
+        })
         .from(orders)
         .innerJoin(accounts, eq(accounts.id, orders.merchantId))
         .where(eq(orders.orderToken, orderToken))
         .execute(),
     );
     if (order === undefined) return { kind: 'unknown' } as const;
-    const { merchantId, orderId, clientId } = order;
+    const { merchantId, orderId, clientId, checkoutId, attemptId } = order;
+    if (checkoutId === null || attemptId === null) return { kind: 'unclaimed' } as const;
     const release = db
       .update(orders)
-      .set(endedNow)
+      .set(endedNow(sql`${checkoutId}::bigint`, sql`${attemptId}::text`))
       .where(
         and(
           eq(orders.merchantId, merchantId),
           eq(orders.order_id, orderId),
           eq(orders.orderStatus, transitions.pay.from),
+          eq(orders.leaseCheckoutId, checkoutId),
+          eq(orders.leaseAttemptId, attemptId),
           isLeaseLive,
         ),
       )
-      .returning({ attempt_id: orders.leaseAttemptId, checkout_id: orders.leaseCheckoutId });
-    const action = { name: 'orders.release', actor, clientId, details: { order_id: orderId } };
-    const details = sql`(select jsonb_build_object('attempt_id', lease_attempt_id,
-      'checkout', (select client_id from ${accounts} where id = lease_checkout_id)) from acted)`;
-    const [released] = await run(() => runRecorded<{ lease_attempt_id: string }>(db, release, action, { details }));
+      .returning({ order_id: orders.order_id });
+    const action = { name: 'orders.release', actor, clientId, details: { order_id: orderId, attempt_id: attemptId } };
+    const details = sql`(select jsonb_build_object('checkout', client_id) from ${accounts} where id = ${checkoutId})`;
+    const [released] = await run(() => runRecorded(db, release, action, { details }));
     if (released === undefined) return { kind: 'unclaimed' } as const;
-    return { kind: 'released', orderId, attemptId: released.lease_attempt_id } as const;
+    return { kind: 'released', orderId, attemptId } as const;
   });
 }

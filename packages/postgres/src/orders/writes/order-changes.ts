@@ -209,10 +209,8 @@ function prepareStatements(db: PostgresJsDatabase) {
     eq(orders.order_id, sql.placeholder('order_id')),
   );
   const isLeaseOfAttempt = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
-  const hasEnded = isEndedAttempt(
-    sql`${sql.placeholder('checkoutId')}::bigint`,
-    sql`${sql.placeholder('attemptId')}::text`,
-  );
+  const attempt = [sql`${sql.placeholder('checkoutId')}::bigint`, sql`${sql.placeholder('attemptId')}::text`] as const;
+  const hasEnded = isEndedAttempt(...attempt);
   const payment = sql`${sql.placeholder('checkout_id')}::bigint, ${sql.placeholder('payment_id')}::text`;
   const order = sql`${sql.placeholder('merchant_id')}::bigint, ${sql.placeholder('order_id')}::text`;
   const report = sql`${sql.placeholder('paid_on')}::date, ${sql.placeholder('note')}::text`;
@@ -275,7 +273,7 @@ function prepareStatements(db: PostgresJsDatabase) {
       .prepare('start_payment'),
     endPayment: db
       .update(orders)
-      .set(endedNow)
+      .set(endedNow(...attempt))
       .where(
         and(
           isOrder,
