@@ -11,23 +11,25 @@ import { parseOrder } from './parse-order.ts';
  */
 interface TextField {
   readonly field: OrderFieldName;
+  /** The maximum length that the API contract promises, in code points. */
+  readonly lengthMax: number;
   readonly ofLength: (length: number) => string;
 }
 
 const textFields: readonly TextField[] = [
-  { field: 'order_id', ofLength: (length) => '𝒪'.repeat(length) },
-  { field: 'order_note', ofLength: (length) => '😀'.repeat(length) },
-  { field: 'customer_name', ofLength: (length) => '𠜎'.repeat(length) },
-  { field: 'customer_email', ofLength: (length) => `${'😀'.repeat(length - 2)}@a` },
-  { field: 'customer_phone', ofLength: (length) => '1'.repeat(length) },
-  { field: 'customer_address_line1', ofLength: (length) => '🏠'.repeat(length) },
-  { field: 'customer_address_line2', ofLength: (length) => '🏢'.repeat(length) },
-  { field: 'customer_address_city', ofLength: (length) => '🌆'.repeat(length) },
-  { field: 'customer_address_state', ofLength: (length) => '🌳'.repeat(length) },
-  { field: 'customer_address_country', ofLength: (length) => '🌍'.repeat(length) },
-  { field: 'customer_address_postal_code', ofLength: (length) => '📮'.repeat(length) },
-  { field: 'order_checksum', ofLength: (length) => '~'.repeat(length) },
-  { field: 'return_url', ofLength: (length) => `http://a/${'😀'.repeat(length - 9)}` },
+  { field: 'order_id', lengthMax: 128, ofLength: (length) => '𝒪'.repeat(length) },
+  { field: 'order_note', lengthMax: 1_000, ofLength: (length) => '😀'.repeat(length) },
+  { field: 'customer_name', lengthMax: 255, ofLength: (length) => '𠜎'.repeat(length) },
+  { field: 'customer_email', lengthMax: 254, ofLength: (length) => `${'😀'.repeat(length - 2)}@a` },
+  { field: 'customer_phone', lengthMax: 32, ofLength: (length) => '1'.repeat(length) },
+  { field: 'customer_address_line1', lengthMax: 255, ofLength: (length) => '🏠'.repeat(length) },
+  { field: 'customer_address_line2', lengthMax: 255, ofLength: (length) => '🏢'.repeat(length) },
+  { field: 'customer_address_city', lengthMax: 100, ofLength: (length) => '🌆'.repeat(length) },
+  { field: 'customer_address_state', lengthMax: 100, ofLength: (length) => '🌳'.repeat(length) },
+  { field: 'customer_address_country', lengthMax: 100, ofLength: (length) => '🌍'.repeat(length) },
+  { field: 'customer_address_postal_code', lengthMax: 20, ofLength: (length) => '📮'.repeat(length) },
+  { field: 'order_checksum', lengthMax: 256, ofLength: (length) => '~'.repeat(length) },
+  { field: 'return_url', lengthMax: 2_048, ofLength: (length) => `http://a/${'😀'.repeat(length - 9)}` },
 ];
 
 /** Parses an otherwise valid order with this value. Returns `unchanged`, `changed`, or the codes of all errors. */
@@ -55,6 +57,11 @@ describe('the field rules', () => {
       'missing wrong_type blank too_long too_short not_allowed bad_format bad_characters too_precise out_of_range unknown_field',
     );
   });
+});
+
+it.each(textFields)('$field has at most $lengthMax characters', ({ field, lengthMax, ofLength }) => {
+  expect(outcomeOf(field, ofLength(lengthMax))).toBe('unchanged');
+  expect(outcomeOf(field, ofLength(lengthMax + 1))).toBe('too_long');
 });
 
 it.each(textFields)('a very long $field is too_long', ({ field, ofLength }) => {
