@@ -183,7 +183,7 @@ function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 
 }
 
 /** Returns the customer's data; `undefined` if it has been erased. */
-function customerOf({ fields, erasedDigest }: Order) {
+export function customerOf({ fields, erasedDigest }: Order) {
   if (erasedDigest !== null) return undefined;
   const { customer_name, customer_email, customer_phone, customer_address_line1, customer_address_line2 } = fields;
   const { customer_address_city, customer_address_state, customer_address_country, customer_address_postal_code } =

@@ -1,6 +1,6 @@
 import type { Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
-import { parseOrderToken } from '@order-gateway/domain/links';
+import { type OrderToken, parseOrderToken } from '@order-gateway/domain/links';
 import {
   type ChangeOutcome,
   type Decision,
@@ -9,7 +9,6 @@ import {
   type LinkedOrder,
   type Order,
   type OrderLookupKey,
-  type OrderStore,
   type RefusalCode,
   type ReversalDecision,
   serviceOrderIdMax,
@@ -48,15 +47,12 @@ export async function findOrder(
 
 export const linkNotFound: Failure = { kind: 'not_found', unknown: 'payment_link' };
 
-/**
- * Finds the order of a payment link by the text after `/payment/`. `find` is one of the store's two methods that find
- * an order by its token.
- */
-export async function findPaymentLink(
-  find: OrderStore['findByToken' | 'findForPage'],
+/** Finds the order of a payment link by the text after `/payment/`. `find` is a method of the store. */
+export async function findPaymentLink<Found extends LinkedOrder>(
+  find: (token: OrderToken, timeoutMs: number) => Promise<FindOutcome<Found>>,
   deadline: Deadline,
   tokenText: string,
-): Promise<Result<LinkedOrder, Failure>> {
+): Promise<Result<Found, Failure>> {
   const token = parseOrderToken(tokenText);
   if (token === undefined) return failed(linkNotFound);
   return resultOf(deadline, await find(token, deadline.timeLeftMs()), linkNotFound);

@@ -7,6 +7,8 @@ import type { Html } from '@order-gateway/pages/html-page';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import { html, raw } from 'hono/html';
 import type { OrderRecord } from '../../operations/orders.ts';
+import { customerOf } from '../../operations/payments.ts';
+import { findPaymentLink } from '../../operations/stored-orders.ts';
 import type { EndpointResponse } from '../../operations/webhooks.ts';
 import { hasQrCode } from '../payment-page/payment-page.ts';
 import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
@@ -25,11 +27,12 @@ export const orderPages: readonly Page[] = [
   { method: 'GET', path: `${path}/payments`, respond: confirmPayment },
   { method: 'POST', path: `${path}/payments`, respond: recordPayment },
   { method: 'POST', path: `${path}/simulate`, respond: simulate },
+  { method: 'POST', path: `${path}/personal-data`, respond: showPersonalData },
 ];
 
 const orderOf = (visit: Visit) => findOrder(visit, { service_order_id: visit.params.service_order_id });
 
-async function orderPage(visit: Visit, failure?: Failure): Promise<Response> {
+async function orderPage(visit: Visit, failure?: Failure, personalData?: Html): Promise<Response> {
   const { texts, merchant, mayManage, link } = visit;
   const found = await orderOf(visit);
   if (!found.ok) return failurePage(visit, found.failure);
@@ -48,7 +51,8 @@ ${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order)
 </div>
 <div class="card"><h2>${texts.details}</h2>
 <dl>${detailsOf(visit, order)}</dl>
-</div>`;
+</div>
+${mayManage ? (personalData ?? personalDataForm(visit, order)) : ''}`;
   return page(`${texts.order} ${order.order_id}`, content, failure);
 }
 
@@ -117,7 +121,12 @@ function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry
   const { texts, language } = visit;
   const entries: Entry[] = [
     [order.created_at, texts.wasCreated],
-    [order.paid_at, filled(texts.wasPaid, { payment: order.payment_id ?? '' })],
+    [
+      order.paid_at,
+      filled(order.payment_method === 'manual' ? texts.wasMarkedPaid : texts.wasPaid, {
+        payment: order.payment_id ?? '',
+      }),
+    ],
     [order.cancelled_at, texts.wasCancelled],
     [order.payment_in_progress_until, texts.until],
     ...deliveries,
@@ -135,19 +144,59 @@ function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry
 }
 
 function detailsOf({ texts }: Visit, order: OrderRecord): Html[] {
-  const rows: [label: string, value: string | undefined, className?: string][] = [
+  const rows: Row[] = [
     [texts.note, order.order_note, 'note'],
     [texts.serviceOrderId, `${order.service_order_id}`],
     [texts.paymentId, order.payment_id],
     [texts.type, texts[order.service_type]],
     ...Object.entries(order.metadata ?? {}),
   ];
+  return rowsOf(rows);
+}
+
+type Row = [label: string, value: string | undefined, className?: string];
+
+/** Renders the rows that have a value. */
+function rowsOf(rows: readonly Row[]): Html[] {
   return rows
     .filter(([, value]) => value !== undefined)
     .map(
       ([label, value, className = '']) =>
         html`<div><dt><bdi>${label}</bdi></dt><dd class="${className}"><bdi>${value}</bdi></dd></div>`,
     );
+}
+
+function personalDataForm({ texts, link, formToken }: Visit, order: OrderRecord): Html {
+  return html`<form class="card" method="post" action="${link(`${orderPath(order)}/personal-data`)}">${formToken}
+<h2>${texts.personalData}</h2>
+<p class="soft">${texts.personalDataText}</p>
+<p class="actions"><button class="button">${texts.showPersonalData}</button></p>
+</form>`;
+}
+
+/** Shows the order with the customer's data and the note of a manual payment, after recording who looks at them. */
+async function showPersonalData(visit: Visit): Promise<Response> {
+  const { texts, deps, call, merchant } = visit;
+  const found = await recordAction(visit, 'order.show_personal_data');
+  if (!found.ok) return failurePage(visit, found.failure);
+  const { order_token, payment_id = '' } = found.value;
+  const payment = { checkoutId: merchant.id, paymentId: payment_id };
+  const linked = await findPaymentLink(
+    (token, timeoutMs) => deps.store.findForPayment(token, payment, timeoutMs),
+    call,
+    order_token,
+  );
+  if (!linked.ok) return failurePage(visit, linked.failure);
+  const { order, storedNote } = linked.value;
+  const customer = customerOf(order);
+  const rows = Object.entries(customer ?? {}).map(([name, value]): Row => [texts[name as keyof typeof texts], value]);
+  return orderPage(
+    visit,
+    undefined,
+    html`<div class="card" role="status"><h2>${texts.personalData}</h2>
+${customer === undefined ? html`<p>${texts.personalDataErased}</p>` : html`<dl>${rowsOf([...rows, [texts.paymentNote, storedNote ?? undefined, 'note']])}</dl>`}
+</div>`,
+  );
 }
 
 async function confirmCancellation(visit: Visit): Promise<Response> {
@@ -213,11 +262,17 @@ async function actOn(
   name: string,
   act: (order: OrderRecord) => Promise<Result<unknown, Failure>>,
 ): Promise<Response> {
-  const found = await orderOf(visit);
+  const found = await recordAction(visit, name);
   if (!found.ok) return failurePage(visit, found.failure);
-  const recorded = await visit.record(name, { order_id: found.value.order_id });
-  if (!recorded.ok) return failurePage(visit, recorded.failure);
   const done = await act(found.value);
   // The order is shown with the failure, for example if it has been paid since the page was loaded.
   return done.ok ? redirect(orderPath(found.value)) : orderPage(visit, done.failure);
+}
+
+/** Records an action on the merchant's order in the audit log. Resolves to the order. */
+async function recordAction(visit: Visit, name: string): Promise<Result<OrderRecord, Failure>> {
+  const found = await orderOf(visit);
+  if (!found.ok) return found;
+  const recorded = await visit.record(name, { order_id: found.value.order_id });
+  return recorded.ok ? found : recorded;
 }

@@ -1,4 +1,5 @@
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OrderRecord } from '../../../src/operations/orders.ts';
 import { auditLogOf, signIn } from '../../helpers/console-visitor.ts';
@@ -176,6 +177,36 @@ describe('an order', () => {
       details: { order_id, role: 'manage' },
     });
     expect((await visitor.get(path)).text).not.toContain(`${path}/payments`);
+  });
+
+  test("shows the customer's data and the note of a manual payment to a manager who asks, and the audit log says so", async () => {
+    const { order_id, service_order_id, created_at } = await newOrder({ customer_address_line2: '' });
+    const path = `/orders/${service_order_id}`;
+    const payment = {
+      payment_id: `cash-${order_id}`,
+      paid_on: created_at.slice(0, 10),
+      payment_note: 'At the <counter>',
+    };
+    expect((await visitor.post(`${path}/payments`, payment)).status).toBe(303);
+    const { customer_name, customer_email, customer_phone, customer_address_line1 } = validOrderInput();
+    const shown = [customer_name, customer_email, customer_phone, customer_address_line1, 'At the &lt;counter&gt;'];
+    const before = (await visitor.get(path)).text;
+    expect(before).toContain(`Marked as paid, payment ID <bdi>cash-${order_id}</bdi>`);
+    expect(shown.filter((value) => before.includes(value))).toEqual([]);
+    expect((await clerk.get(path)).text).not.toContain('personal-data');
+    expect((await clerk.post(`${path}/personal-data`)).status).toBe(403);
+    expect((await otherVisitor.post(`${path}/personal-data`)).status).toBe(404);
+    expect(await auditLogOf(gateway, 'order.show_personal_data')).toEqual([]);
+    const { status, text } = await visitor.post(`${path}/personal-data`);
+    expect([status, shown.filter((value) => !text.includes(value))]).toEqual([200, []]);
+    expect(text).not.toContain('Address, line 2');
+    expect(await auditLogOf(gateway, 'order.show_personal_data')).toEqual([
+      { actor: 'console:Ada', details: { order_id, role: 'manage' } },
+    ]);
+    await runQuery(gateway.databaseUrl, `update orders set erased_digest = '\\x00' where order_id = '${order_id}'`);
+    const erased = (await visitor.post(`${path}/personal-data`)).text;
+    expect(erased).toContain('has been erased');
+    expect(shown.filter((value) => erased.includes(value))).toEqual([]);
   });
 
   test('is not cancelled if it has been paid in the meantime, and the page says so', async () => {
