@@ -225,6 +225,23 @@ test('without SECRETS_KEY, operations that need a signing secret fail with the r
   expect((await callJson(noKey, 'DELETE', `/webhook_endpoints/${id}`)).status).toBe(200);
 });
 
+test("a ping whose signing secret was stored with another key fails with the operator's reason, and sends nothing", async () => {
+  const receiver = await runWebhookReceiver();
+  const merchant = await gateway.newMerchant();
+  const { id } = await create(merchant, receiver.url);
+  await runQuery(
+    gateway.databaseUrl,
+    `update webhook_endpoints set signing_secret = '\\x00' where endpoint_id = '${id}'`,
+  );
+  const { body } = await callJson(merchant, 'POST', `/webhook_endpoints/${id}/ping`);
+  expect(body).toMatchObject({
+    status: 409,
+    code: 'webhooks_not_configured',
+    detail: expect.stringContaining('operator'),
+  });
+  expect(receiver.received).toEqual([]);
+});
+
 test('no log line contains a secret', async () => {
   const merchant = await gateway.newMerchant();
   const { signing_secret, id } = await create(merchant, 'https://shop.invalid/path-of-the-receiver');
