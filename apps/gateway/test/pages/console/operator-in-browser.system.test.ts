@@ -51,6 +51,20 @@ await describeInBrowser("the operators' view", (browser) => {
     expect(await page.getByText('Ready', { exact: true }).isVisible()).toBe(true);
   });
 
+  test('the audit log shows each id on one line, on a wide screen and on a phone', async () => {
+    // The details of this entry take all the width that they can get.
+    await callJson(gateway, 'POST', '/webhook_endpoints', { url: `http://127.0.0.1:1/${'long-path/'.repeat(20)}` });
+    const page = await signIn();
+    await page.goto(`http://localhost:${gateway.adminPort}/operator/audit-log`);
+    for (const width of [1280, 375]) {
+      await page.setViewportSize({ width, height: 800 });
+      await expectFits(page);
+      const lines = await page.locator('td .id').evaluateAll((ids) => ids.map((id) => id.getClientRects().length));
+      expect(lines.length).toBeGreaterThan(0);
+      expect([width, Math.max(...lines)]).toEqual([width, 1]);
+    }
+  });
+
   test('every page with long and hostile texts fits and is accessible in every size and colour scheme', async () => {
     const { clientId } = gateway.credentials;
     await gateway.accounts.rename(clientId, [...hostileNote].slice(0, 200).join(''));
