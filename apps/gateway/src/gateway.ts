@@ -23,7 +23,7 @@ import { createRateLimit } from './calls/rate-limit.ts';
 import { type Calls, type CallsDeps, createCalls } from './calls/receive.ts';
 import { createUnauthenticatedCalls } from './calls/unauthenticated-calls.ts';
 import type { Config } from './config.ts';
-import { type AddRoutes, createHttpServer } from './http/server.ts';
+import { type AddRoutes, createHttpServer, type HttpServerDeps } from './http/server.ts';
 import {
   admissionLimits,
   bodyBytesOfAllMax,
@@ -46,7 +46,7 @@ import { logoRoutes } from './pages/payment-page/logo-routes.ts';
 import type { CheckoutLink } from './pages/payment-page/payment-page.ts';
 import { type PaymentRoutesDeps, paymentRoutes, unroutablePaymentPage } from './pages/payment-page/payment-routes.ts';
 import { referenceRoutes } from './pages/reference/reference-routes.ts';
-import { createGrpcServer } from './rpc/server.ts';
+import { createGrpcServer, type GrpcServerDeps } from './rpc/server.ts';
 import { defaultBaseUrl, hostInUrl, listenOn } from './runtime/network/listen.ts';
 import { parseTrustProxy } from './runtime/network/remote-address.ts';
 import { openTls } from './runtime/network/tls.ts';
@@ -134,26 +134,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     webhookHealth: deliveries.readHealth,
     certificateExpiry: tls?.expiry,
   });
-  const trustProxy = config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy);
-  const ports = {
-    calls,
-    baseUrl,
-    readiness,
-    trustProxy,
-    logger,
-    responseTakenTimeoutMs: responseTakenTimeoutMs * patience,
-  };
+  const ports = { calls, baseUrl, readiness, logger, responseTakenTimeoutMs: responseTakenTimeoutMs * patience };
   const pages = await pagesOf(config, stores, { ...operationDeps, ...ports, pageWatch }, operations, patience);
-  const http = createHttpServer(
-    { ...ports, now, securityContact: config.securityContact },
-    operations,
-    pathPrefixOf(baseUrl()),
-    { tls: tls?.http, ...pages },
-  );
-  const grpc = createGrpcServer({ ...ports, watchEvents: createWatchEvents(operationDeps) }, operations, {
-    tls: tls?.grpc,
-    limits: { ...http2Limits, streamTimeoutMs: http2Limits.streamTimeoutMs * patience },
-  });
+  const watchEvents = createWatchEvents(operationDeps);
+  const { http, grpc } = serversOf(config, tls, { ...ports, watchEvents }, operations, pages, patience);
   const backgroundWork = { ...stores.orders, eraseOldOrders: erasureOf(config, operationDeps.erasureKeys, logger) };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, meter);
   const closeWatches = () => [eventWatch, pageWatch].forEach((watch) => void watch.close());
@@ -276,6 +260,25 @@ async function pagesOf(
     ...(addConsole === undefined ? [] : [addConsole]),
   ];
   return { pages, unroutablePage: unroutablePaymentPage(deps) };
+}
+
+/** Creates the servers of both ports. */
+function serversOf(
+  config: GatewayConfig,
+  tls: Awaited<ReturnType<typeof openTls>> | undefined,
+  ports: Omit<HttpServerDeps & GrpcServerDeps, 'trustProxy' | 'now'>,
+  operations: readonly Operation[],
+  pages: Awaited<ReturnType<typeof pagesOf>>,
+  patience: number,
+) {
+  const { securityContact } = config;
+  const trustProxy = config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy);
+  const pathPrefix = pathPrefixOf(ports.baseUrl());
+  const httpDeps = { ...ports, trustProxy, now, securityContact };
+  const http = createHttpServer(httpDeps, operations, pathPrefix, { tls: tls?.http, ...pages });
+  const limits = { ...http2Limits, streamTimeoutMs: http2Limits.streamTimeoutMs * patience };
+  const grpc = createGrpcServer({ ...ports, trustProxy }, operations, { tls: tls?.grpc, limits });
+  return { http, grpc };
 }
 
 /**

@@ -76,12 +76,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const claimAndStart = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
     const { attemptsMax, failingAttemptsMax, perEndpoint, perFailingEndpoint } = webhookLimits;
     const slow = [...attemptsInFlight.keys()].filter(isSlow);
-    const inFlight = new Map<string, number>();
-    for (const { delivery } of attemptsInFlight.keys()) {
-      const key = endpointKeyOf(delivery);
-      inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
-    }
-    for (const { delivery } of slow) inFlight.set(endpointKeyOf(delivery), perEndpoint);
+    const inFlight = countByEndpoint([...attemptsInFlight.keys()], slow, perEndpoint);
     const isFailing = kind === 'failing';
     const capacity = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
     const limit = Math.min(capacity, attemptsMax - attemptsInFlight.size);
@@ -109,20 +104,9 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         // The outcome of an aborted attempt is unknown. Another process repeats it.
         if (isAborted) return;
         attempts.add(1, { result: result.kind });
-        logger[result.kind === 'not_sent' ? 'error' : 'info'](
-          {
-            merchant_id: delivery.merchantId,
-            endpoint_id: delivery.endpointId,
-            event_id: delivery.event.eventId,
-            order_id: delivery.event.order.fields.order_id,
-            service_order_id: delivery.event.order.serviceOrderId,
-            order_status: orderAfter(delivery.event).orderStatus,
-            attempt: delivery.attempt,
-            result: result.text,
-            duration_ms: Math.round(performance.now() - attemptInFlight.startedAtMs),
-          },
-          'webhook',
-        );
+        const duration_ms = Math.round(performance.now() - attemptInFlight.startedAtMs);
+        const fields = { ...fieldsOf(delivery), result: result.text, duration_ms };
+        logger[result.kind === 'not_sent' ? 'error' : 'info'](fields, 'webhook');
         await deliveries.record(delivery, result);
       } catch (error) {
         attempts.add(1, { result: 'not_sent' });
@@ -141,11 +125,9 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       pause = new AbortController();
       const startedAtMs = performance.now();
       const mayHaveMore = [await claimOrLog('healthy'), await claimOrLog('failing')];
-      const { pollPauseMs, pollPauseRatio, pollEveryMs } = webhookLimits;
-      const lookupMs = performance.now() - startedAtMs;
-      await sleep(Math.min(pollEveryMs, Math.max(pollPauseMs, pollPauseRatio * lookupMs)));
+      await sleep(pauseAfter(performance.now() - startedAtMs));
       if (isClosing || mayHaveMore.includes(true)) continue;
-      await sleep(pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
+      await sleep(webhookLimits.pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
     }
   };
 
@@ -171,6 +153,40 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       sender.close();
       await Promise.all(attemptsInFlight.values());
     },
+  };
+}
+
+/** Returns the pause after a lookup that took this long, in milliseconds. */
+function pauseAfter(lookupMs: number): number {
+  const { pollPauseMs, pollPauseRatio, pollEveryMs } = webhookLimits;
+  return Math.min(pollEveryMs, Math.max(pollPauseMs, pollPauseRatio * lookupMs));
+}
+
+/** Counts the attempts in flight of each endpoint. An endpoint with a slow attempt has the maximum. */
+function countByEndpoint(
+  attempts: readonly AttemptInFlight[],
+  slow: readonly AttemptInFlight[],
+  perEndpoint: number,
+): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { delivery } of attempts) {
+    const key = endpointKeyOf(delivery);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  for (const { delivery } of slow) counts.set(endpointKeyOf(delivery), perEndpoint);
+  return counts;
+}
+
+/** Returns the fields of a delivery in the log. */
+function fieldsOf({ merchantId, endpointId, event, attempt }: ClaimedDelivery) {
+  return {
+    merchant_id: merchantId,
+    endpoint_id: endpointId,
+    event_id: event.eventId,
+    order_id: event.order.fields.order_id,
+    service_order_id: event.order.serviceOrderId,
+    order_status: orderAfter(event).orderStatus,
+    attempt,
   };
 }
 

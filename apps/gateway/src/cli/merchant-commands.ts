@@ -48,13 +48,23 @@ const listPage = 500;
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram('merchant', 'Creates merchants, and manages their secrets, settings and webhooks.');
   const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
-  /** Changes a setting of an account, and prints the new state. */
-  const set = (clientId: string, change: (accounts: AccountAdmin) => Promise<string>, sentence: string) =>
-    withAccounts(async (accounts) => {
-      if ((await change(accounts)) === 'unknown_account') throw unknownAccount(clientId);
-      print(sentence);
-    });
+  for (const add of [
+    addCreateCommand,
+    addListCommand,
+    addSettingCommands,
+    addLogCommand,
+    addSecretCommands,
+    addConsoleCommand,
+  ]) {
+    add(program, withAccounts, print);
+  }
+  return program;
+}
 
+type Print = (line: string) => void;
+
+/** Adds `merchant create`. */
+function addCreateCommand(program: Command, withAccounts: OpenAccounts, print: Print): void {
   program
     .command('create')
     .description('Creates a merchant with its first client id and secret.')
@@ -69,7 +79,10 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         print(`Created ${mode} merchant ${name}\n${credentialLines(clientId, clientSecret)}`);
       }, creating),
     );
+}
 
+/** Adds `merchant list`. */
+function addListCommand(program: Command, withAccounts: OpenAccounts, print: Print): void {
   program
     .command('list')
     .description('Lists all merchants and checkout systems, oldest first.')
@@ -110,6 +123,16 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         end('There are no merchants yet.');
       }),
     );
+}
+
+/** Adds the commands that change a setting of an account. */
+function addSettingCommands(program: Command, withAccounts: OpenAccounts, print: Print): void {
+  /** Changes a setting of an account, and prints the new state. */
+  const set = (clientId: string, change: (accounts: AccountAdmin) => Promise<string>, sentence: string) =>
+    withAccounts(async (accounts) => {
+      if ((await change(accounts)) === 'unknown_account') throw unknownAccount(clientId);
+      print(sentence);
+    });
 
   accountCommand(program, 'rename', 'Changes the name that customers see.')
     .addOption(nameOption('shown to customers').makeOptionMandatory())
@@ -153,7 +176,10 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       const rule = limit === null ? 'has no separate rate limit' : `may make ${limit} calls per second`;
       return set(clientId, (accounts) => accounts.setRateLimit(clientId, limit), `${clientId} now ${rule}.`);
     });
+}
 
+/** Adds `merchant log`, which lists the audit log. */
+function addLogCommand(program: Command, withAccounts: OpenAccounts, print: Print): void {
   program
     .command('log')
     .description('Lists the audit log, oldest first.')
@@ -179,7 +205,10 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         end('The audit log is empty.');
       }),
     );
+}
 
+/** Adds the commands of `merchant secret`. */
+function addSecretCommands(program: Command, withAccounts: OpenAccounts, print: Print): void {
   const secret = program
     .command('secret')
     .description('Adds, lists and revokes the client secrets of a merchant or checkout system.');
@@ -238,9 +267,6 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         print(`Secret ${number} of ${clientId} ends ${when}.`);
       }),
     );
-
-  addConsoleCommand(program, withAccounts, print);
-  return program;
 }
 
 /** Creates the commands of `checkout`. A checkout system's secrets are managed with `merchant secret`. */

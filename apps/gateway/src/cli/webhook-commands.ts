@@ -22,6 +22,16 @@ interface Options {
   readonly json?: true;
 }
 
+/** What a group of commands of `merchant webhook` is added with. */
+interface WebhookProgram {
+  readonly run: OpenOperator;
+  readonly print: (line: string) => void;
+  /** Adds a command of an account. */
+  readonly add: (name: string, description: string) => Command;
+  /** Adds a command of an endpoint of an account. */
+  readonly addForEndpoint: (name: string, description: string) => Command;
+}
+
 /** Adds the commands of `merchant webhook`, which call operations of the API. */
 export function addWebhookCommands(program: Command, openOperator: OpenOperator, print: (line: string) => void): void {
   const run: OpenOperator = (work) => openOperator(work, actorOf(program));
@@ -32,7 +42,25 @@ export function addWebhookCommands(program: Command, openOperator: OpenOperator,
     accountCommand(webhook, name, description).option('--json', jsonHelp);
   const addForEndpoint = (name: string, description: string) =>
     add(name, description).option('--endpoint <ID>', endpointHelp);
+  addEndpointCommands({ run, print, add, addForEndpoint });
+  webhook
+    .command('reencrypt')
+    .description('Re-encrypts the signing secrets of all merchants with the first key of SECRETS_KEY.')
+    .action(() =>
+      run(async (operator) => {
+        const { count, total } = await operator.reencrypt();
+        print(`Re-encrypted with the first key: ${count} of ${total} endpoints.`);
+        if (count < total)
+          throw new StartError(
+            'The remaining ones were stored with a key that is not in SECRETS_KEY, or changed during this command.',
+          );
+      }),
+    );
+  addDeliveryCommands({ run, print, add, addForEndpoint });
+}
 
+/** Adds the commands that show and change endpoints. */
+function addEndpointCommands({ run, print, add, addForEndpoint }: WebhookProgram): void {
   addForEndpoint(
     'set',
     'Sets the URL that receives the events, and enables the endpoint. A new endpoint gets a signing secret.',
@@ -89,21 +117,10 @@ export function addWebhookCommands(program: Command, openOperator: OpenOperator,
         print(options.json ? JSON.stringify(removed) : `Webhooks of ${clientId} no longer go to ${url}`);
       }),
   );
+}
 
-  webhook
-    .command('reencrypt')
-    .description('Re-encrypts the signing secrets of all merchants with the first key of SECRETS_KEY.')
-    .action(() =>
-      run(async (operator) => {
-        const { count, total } = await operator.reencrypt();
-        print(`Re-encrypted with the first key: ${count} of ${total} endpoints.`);
-        if (count < total)
-          throw new StartError(
-            'The remaining ones were stored with a key that is not in SECRETS_KEY, or changed during this command.',
-          );
-      }),
-    );
-
+/** Adds the commands that send webhooks and list deliveries. */
+function addDeliveryCommands({ run, print, addForEndpoint }: WebhookProgram): void {
   addForEndpoint('test', 'Sends one signed message of type webhook.test now and shows the response.').action(
     (clientId: string, options: Options) =>
       run(async (operator) => {

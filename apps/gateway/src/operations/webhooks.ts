@@ -109,45 +109,50 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
       });
     }),
 
-    listWebhookDeliveries: ofEndpoint(async (id, { account, manage }, members) => {
-      const parsed = parseDeliveryList(account.id, id, members);
-      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
-      const { filter, cursorAfter } = parsed.value;
-      return manage(async (managed) => {
-        const found = await findEndpoint(managed, account.id, id);
-        if (!found.ok) return found;
-        const limit = filter.limit + 1;
-        const deliveries = await managed.pageOfDeliveries(account.id, id, { ...filter, limit });
-        const page = deliveries.slice(0, filter.limit);
-        const end = deliveries.length > filter.limit ? page.at(-1) : undefined;
-        const body = { deliveries: page.map(deliveryResponse), next_cursor: end && cursorAfter(end) };
-        return success({ body, outcome: 'ok' });
-      });
-    }),
-
-    redeliverWebhook: ofEndpoint(async (id, { account, manage }, members) => {
-      const eventId = readId(members, 'event_id', eventIdForm, 'event');
-      if (!eventId.ok) return eventId;
-      return manage(async (managed) => {
-        const found = await findEnabledEndpoint(managed, account.id, id);
-        if (!found.ok) return found;
-        const isQueued = await managed.redeliver(account.id, id, eventId.value);
-        return isQueued ? success({ body: {}, outcome: 'accepted' }) : failed(notFound('event'));
-      });
-    }),
-
-    redeliverFailedWebhooks: ofEndpoint(async (id, { account, manage }, members) => {
-      const since = parseFailedSince(members.failed_since);
-      if (!since.ok) return failed({ kind: 'invalid_request', errors: since.failure });
-      return manage(async (managed) => {
-        const found = await findEnabledEndpoint(managed, account.id, id);
-        if (!found.ok) return found;
-        const count = await managed.redeliverFailed(account.id, id, new Date(since.value));
-        return success({ body: { queued: count, has_more: count === redeliveredMax }, outcome: 'accepted' });
-      });
-    }),
+    ...deliveryHandlers,
   });
 }
+
+/** The handlers of the methods on the deliveries of an endpoint. */
+const deliveryHandlers = {
+  listWebhookDeliveries: ofEndpoint(async (id, { account, manage }, members) => {
+    const parsed = parseDeliveryList(account.id, id, members);
+    if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+    const { filter, cursorAfter } = parsed.value;
+    return manage(async (managed) => {
+      const found = await findEndpoint(managed, account.id, id);
+      if (!found.ok) return found;
+      const limit = filter.limit + 1;
+      const deliveries = await managed.pageOfDeliveries(account.id, id, { ...filter, limit });
+      const page = deliveries.slice(0, filter.limit);
+      const end = deliveries.length > filter.limit ? page.at(-1) : undefined;
+      const body = { deliveries: page.map(deliveryResponse), next_cursor: end && cursorAfter(end) };
+      return success({ body, outcome: 'ok' });
+    });
+  }),
+
+  redeliverWebhook: ofEndpoint(async (id, { account, manage }, members) => {
+    const eventId = readId(members, 'event_id', eventIdForm, 'event');
+    if (!eventId.ok) return eventId;
+    return manage(async (managed) => {
+      const found = await findEnabledEndpoint(managed, account.id, id);
+      if (!found.ok) return found;
+      const isQueued = await managed.redeliver(account.id, id, eventId.value);
+      return isQueued ? success({ body: {}, outcome: 'accepted' }) : failed(notFound('event'));
+    });
+  }),
+
+  redeliverFailedWebhooks: ofEndpoint(async (id, { account, manage }, members) => {
+    const since = parseFailedSince(members.failed_since);
+    if (!since.ok) return failed({ kind: 'invalid_request', errors: since.failure });
+    return manage(async (managed) => {
+      const found = await findEnabledEndpoint(managed, account.id, id);
+      if (!found.ok) return found;
+      const count = await managed.redeliverFailed(account.id, id, new Date(since.value));
+      return success({ body: { queued: count, has_more: count === redeliveredMax }, outcome: 'accepted' });
+    });
+  }),
+};
 
 /** Returns the handler of a method on one endpoint. `handle` receives the endpoint's id. */
 function ofEndpoint(

@@ -49,8 +49,7 @@ export function watchSessions(
   const promote = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
   let isDraining = false;
-  /** All health watches and reflection calls in flight, oldest first. */
-  const streaming = new Set<ServerHttp2Stream>();
+  const streaming = createStreamingCalls(limits, limit.isAuthenticated);
 
   /** Counts a penalty for a frame that costs the gateway more than the client. */
   const penalize = (session: Http2Session | undefined) => {
@@ -75,56 +74,14 @@ export function watchSessions(
     });
     session.on('stream', (stream: ServerHttp2Stream) => {
       if (isDraining) session.close();
-      const open: OpenStream = { beganAt: performance.now(), endUse() {} };
-      use.streams.set(stream, open);
-      stream.once('close', () => {
-        use.streams.delete(stream);
-        open.endUse();
-        if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) penalize(session);
-      });
-      let tinyFrames = 0;
-      // Listens only once a reader asks for data, because an earlier listener would take the data from that reader.
-      stream.once('resume', () => {
-        stream.on('data', ({ length }: Buffer) => {
-          if (length < penaltyLimits.tinyFrameBytes && ++tinyFrames > penaltyLimits.tinyFramesMax) penalize(session);
-        });
-      });
-      stream.once('finish', () => {
-        if (stream.readableEnded || streaming.has(stream)) return;
-        // The call was rejected before its request was complete. Frames of its message that arrived with its headers
-        // are still read, because tiny ones among them must be counted. The rest is not needed (RFC 9113, 8.1). After
-        // `close()`, the stream would count towards the limit until Node.js has read the rest, although the client may
-        // already open another stream. Therefore, the stream is destroyed.
-        stream.resume();
-        setImmediate(() => {
-          if (!stream.state.remoteClose) stream.destroy();
-        });
-      });
-      stream.once('end', () => {
-        // A reset also ends the stream.
-        if (stream.closed) return;
-        open.endUse = limit.use(session);
-        use.isUsed = true;
-        use.idleSince = performance.now();
+      watchStream(stream, use, {
+        penalize: () => penalize(session),
+        startUse: () => limit.use(session),
+        isStreaming: () => streaming.has(stream),
       });
     });
   });
-  const checking = setInterval(() => {
-    const now = performance.now();
-    for (const [session, { streams, isUsed, idleSince, keptCalls }] of uses) {
-      for (const [stream, { beganAt }] of streams) {
-        if (now - beganAt < limits.streamTimeoutMs) break;
-        stream.close(constants.NGHTTP2_CANCEL);
-      }
-      if (keptCalls > 0) continue;
-      const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
-      if (now - idleSince < openTimeoutMs + (streams.size === 0 ? 0 : limits.streamTimeoutMs)) continue;
-      uses.delete(session);
-      // `close()` would keep the socket open until the client closes it.
-      if (!session.destroyed) session.goaway();
-      setTimeout(() => session.destroy(), limits.goawayTimeoutMs).unref();
-    }
-  }, limits.checkEveryMs).unref();
+  const checking = setInterval(closeLate, limits.checkEveryMs, uses, limits).unref();
   server.once('close', () => clearInterval(checking));
 
   return {
@@ -135,22 +92,7 @@ export function watchSessions(
      */
     admitStreaming(stream: ServerHttp2Stream): boolean {
       const use = useOf(stream);
-      if (use === undefined || use.streamingCalls >= limits.streamingCallsPerConnection) return false;
-      if (streaming.size >= limits.streamingCallsMax) {
-        const oldest = streaming
-          .values()
-          .find(({ session }) => session === undefined || !limit.isAuthenticated(session));
-        if (oldest === undefined) return false;
-        streaming.delete(oldest);
-        oldest.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      }
-      use.streamingCalls += 1;
-      streaming.add(stream);
-      stream.once('close', () => {
-        use.streamingCalls -= 1;
-        streaming.delete(stream);
-      });
-      return true;
+      return use !== undefined && streaming.admit(stream, use);
     },
     /** Exempts a call from the time limit of streams. The call does not keep its connection open. */
     exemptFromTimeout: (stream: ServerHttp2Stream) => void streamsOf(stream)?.delete(stream),
@@ -188,4 +130,97 @@ export function watchSessions(
       setTimeout(destroySockets, limits.drainTimeoutMs).unref();
     },
   };
+}
+
+/** Creates the limit of health watches and reflection calls. */
+function createStreamingCalls(limits: typeof http2Limits, isAuthenticated: (session: Http2Session) => boolean) {
+  /** All calls in flight, oldest first. */
+  const calls = new Set<ServerHttp2Stream>();
+  return {
+    has: (stream: ServerHttp2Stream) => calls.has(stream),
+    admit(stream: ServerHttp2Stream, use: SessionUse): boolean {
+      if (use.streamingCalls >= limits.streamingCallsPerConnection) return false;
+      if (calls.size >= limits.streamingCallsMax) {
+        const oldest = calls.values().find(({ session }) => session === undefined || !isAuthenticated(session));
+        if (oldest === undefined) return false;
+        calls.delete(oldest);
+        oldest.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      }
+      use.streamingCalls += 1;
+      calls.add(stream);
+      stream.once('close', () => {
+        use.streamingCalls -= 1;
+        calls.delete(stream);
+      });
+      return true;
+    },
+  };
+}
+
+/** What the events of a stream do to its session. */
+interface StreamEvents {
+  /** Counts a penalty for a frame that costs the gateway more than the client. */
+  penalize(): void;
+  /** Starts a use of the connection. Returns the function that ends it. */
+  startUse(): () => void;
+  /** Whether the stream is a health watch or a reflection call. */
+  isStreaming(): boolean;
+}
+
+/** Tracks a stream until it closes: whether its request is complete, and whether it costs more than it should. */
+function watchStream(
+  stream: ServerHttp2Stream,
+  use: SessionUse,
+  { penalize, startUse, isStreaming }: StreamEvents,
+): void {
+  const open: OpenStream = { beganAt: performance.now(), endUse() {} };
+  use.streams.set(stream, open);
+  stream.once('close', () => {
+    use.streams.delete(stream);
+    open.endUse();
+    if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) penalize();
+  });
+  let tinyFrames = 0;
+  // Listens only once a reader asks for data, because an earlier listener would take the data from that reader.
+  stream.once('resume', () => {
+    stream.on('data', ({ length }: Buffer) => {
+      if (length < penaltyLimits.tinyFrameBytes && ++tinyFrames > penaltyLimits.tinyFramesMax) penalize();
+    });
+  });
+  stream.once('finish', () => {
+    if (stream.readableEnded || isStreaming()) return;
+    // The call was rejected before its request was complete. Frames of its message that arrived with its headers
+    // are still read, because tiny ones among them must be counted. The rest is not needed (RFC 9113, 8.1). After
+    // `close()`, the stream would count towards the limit until Node.js has read the rest, although the client may
+    // already open another stream. Therefore, the stream is destroyed.
+    stream.resume();
+    setImmediate(() => {
+      if (!stream.state.remoteClose) stream.destroy();
+    });
+  });
+  stream.once('end', () => {
+    // A reset also ends the stream.
+    if (stream.closed) return;
+    open.endUse = startUse();
+    use.isUsed = true;
+    use.idleSince = performance.now();
+  });
+}
+
+/** Closes streams whose request or response takes too long, and sessions without a complete request for too long. */
+function closeLate(uses: Map<Http2Session, SessionUse>, limits: typeof http2Limits): void {
+  const now = performance.now();
+  for (const [session, { streams, isUsed, idleSince, keptCalls }] of uses) {
+    for (const [stream, { beganAt }] of streams) {
+      if (now - beganAt < limits.streamTimeoutMs) break;
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    if (keptCalls > 0) continue;
+    const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
+    if (now - idleSince < openTimeoutMs + (streams.size === 0 ? 0 : limits.streamTimeoutMs)) continue;
+    uses.delete(session);
+    // `close()` would keep the socket open until the client closes it.
+    if (!session.destroyed) session.goaway();
+    setTimeout(() => session.destroy(), limits.goawayTimeoutMs).unref();
+  }
 }
