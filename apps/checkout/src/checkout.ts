@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { createEncryption, type SecretsKeys } from '@order-gateway/runtime/encryption';
@@ -7,6 +8,7 @@ import { type AdvanceDeps, createAdvance } from './attempts/advance.ts';
 import { startSweep } from './attempts/sweep.ts';
 import { openGateway } from './gateway/gateway.ts';
 import { sendMessage } from './html/layout.ts';
+import { createMetrics } from './metrics.ts';
 import { hookRoutes } from './pages/hooks.ts';
 import { payRoutes } from './pages/pay.ts';
 import { transferRoutes } from './pages/transfer.ts';
@@ -30,6 +32,8 @@ export interface CheckoutOptions {
   /** The checkout's account at the gateway. */
   readonly credentials: Credentials;
   readonly secretsKeys: SecretsKeys | undefined;
+  /** The port for Prometheus; absent without one. */
+  readonly adminPort?: number | undefined;
   /** Replaces the network in tests. */
   readonly send?: Fetch;
 }
@@ -42,6 +46,8 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   const store = openStore({ url: options.databaseUrl });
   let baseUrl = options.baseUrl ?? '';
   const providers = createProviders(store, { baseUrl: () => baseUrl, send: options.send });
+  const metrics = createMetrics(store);
+  const admin = metrics.createServer();
   const deps: AdvanceDeps = {
     store,
     gateway: openGateway(options.gatewayGrpcUrl, options.credentials),
@@ -49,6 +55,7 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
     accountOf: accountReader(store, options.secretsKeys && createEncryption<string>(options.secretsKeys)),
     baseUrl: () => baseUrl,
     logger,
+    metrics,
   };
   const advance = createAdvance(deps);
   const app = fastify({ bodyLimit: bodyBytesMax });
@@ -83,16 +90,23 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   const reporting = openImport(deps).reportUntil(stopping.signal, logger);
   const close = async () => {
     stopping.abort();
+    admin.close();
+    admin.closeAllConnections();
     await Promise.all([app.close(), sweep.stop(), reporting]);
     await store.close();
   };
   try {
     await app.listen({ host: options.host, port: options.port });
+    if (options.adminPort !== undefined) {
+      admin.listen(options.adminPort, options.host);
+      await once(admin, 'listening');
+    }
   } catch (error) {
     await close();
     throw error;
   }
   const { port } = app.server.address() as AddressInfo;
   baseUrl ||= `http://localhost:${port}`;
-  return { baseUrl, port, advance, store, sweep, close };
+  const address = admin.address() as AddressInfo | null;
+  return { baseUrl, port, adminPort: address?.port, advance, store, sweep, close };
 }

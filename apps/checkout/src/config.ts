@@ -27,6 +27,12 @@ const variables = {
     /\s/.test(text) ? undefined : text,
   ),
   port: withDefault('CHECKOUT_PORT', '8081', 'the port of the pages; 0 selects a free one', ...port),
+  adminPort: optional(
+    'CHECKOUT_ADMIN_PORT',
+    'none',
+    'the port of /metrics for Prometheus; 0 selects a free one',
+    ...port,
+  ),
   baseUrl: optional('CHECKOUT_BASE_URL', 'http://localhost: and the port', 'the public address', ...url),
   gatewayUrl: withDefault('BASE_URL', 'http://localhost:8080', 'the public address of the gateway', ...url),
   gatewayGrpcUrl: withDefault('GATEWAY_GRPC_URL', 'http://localhost:9090', "the gateway's gRPC port", ...url),

@@ -324,3 +324,25 @@ test('the daily comparison records money that was found too late for every look'
   );
   await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });
+
+test('metrics count attempts by provider and state, and show the age of money that is on its way', async () => {
+  const other = await openCheckout({ ...world.options, adminPort: 0 }, pino({ level: 'silent' }));
+  try {
+    const scrape = async () => (await fetch(`http://127.0.0.1:${other.adminPort}/metrics`)).text();
+    const metric = async (name: string) =>
+      Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)`, 'm').exec(await scrape())?.[1]);
+    const before = { ...(await world.store.moneyOnItsWay()) };
+    const { attemptId, sessionId } = await pay('measured');
+    stripe.pay(sessionId);
+    await other.advance(attemptId);
+    expect(await scrape()).toContain('order_gateway_checkout_attempts_total{provider="stripe",state="RECORDED"} 1');
+    expect(await metric('order_gateway_checkout_differences_total')).toBe(0);
+    const paidAt = new Date(Date.now() - 7_200_000);
+    const leasedUntil = new Date(Date.now() + 3_600_000);
+    await changeAttempt(attemptId, { state: 'OWED', dueAt: new Date(), paidAt, leasedUntil });
+    expect(await metric('order_gateway_checkout_unfinished_seconds')).toBeGreaterThanOrEqual(7_200);
+    expect(await metric('order_gateway_checkout_owed')).toBe(before.owed + 1);
+  } finally {
+    await other.close();
+  }
+});

@@ -1,5 +1,6 @@
 import type { Logger } from '@order-gateway/runtime/logger';
 import type { Customer, Gateway } from '../gateway/gateway.ts';
+import type { Metrics } from '../metrics.ts';
 import { type Account, type Call, type Provider, ProviderError, type Seen } from '../providers/provider.ts';
 import type { Attempt, Store } from '../store/store.ts';
 import { type Actions, life, type Situation, type Step } from './life.ts';
@@ -14,6 +15,7 @@ export interface AdvanceDeps {
   /** The address at which customers reach the checkout. */
   readonly baseUrl: () => string;
   readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'countState' | 'countDifference'>;
 }
 
 /** Continues an attempt. */
@@ -34,7 +36,7 @@ const stepsMax = 12;
  * gateway: the attempt is then continued later.
  */
 export function createAdvance(deps: AdvanceDeps) {
-  const { store, gateway, providers, accountOf, baseUrl, logger } = deps;
+  const { store, gateway, providers, accountOf, baseUrl, logger, metrics } = deps;
 
   /** Looks at the provider if the state's rules need it, and returns the step to take. */
   async function decide(attempt: Attempt, nowMs: number, isUnwanted: boolean): Promise<Step> {
@@ -104,6 +106,7 @@ export function createAdvance(deps: AdvanceDeps) {
         if (changed.state === attempt.state && ++repeated > 1) break;
         if (changed.state !== attempt.state) {
           const { state, provider, reason } = changed;
+          metrics.countState(provider, state);
           logger.info({ attempt_id: attemptId, provider, state, reason }, 'attempt');
         }
         attempt = changed;

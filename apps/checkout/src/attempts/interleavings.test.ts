@@ -303,6 +303,7 @@ function depsOf(call: (name: CallName, input: readonly unknown[]) => Promise<nev
     providers: new Map([[provider.name, provider]]),
     baseUrl: () => '',
     logger: { info() {}, warn() {} },
+    metrics: { countState() {}, countDifference() {} },
   } as unknown as AdvanceDeps;
 }
 

@@ -20,7 +20,7 @@ const comparedMs = 180 * 86_400_000;
  * payment is recorded within about a minute.
  */
 export function startSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
-  const { store, gateway, providers, accountOf, advance, logger } = deps;
+  const { store, gateway, providers, accountOf, advance, logger, metrics } = deps;
   let comparing: Promise<void> = Promise.resolve();
   let running: Promise<void> = Promise.resolve();
   const readList = async ({ connectionId, listedUntil }: { connectionId: string; listedUntil: Date }) => {
@@ -51,6 +51,7 @@ export function startSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
         { attempt_id: attemptId, payment_id: found.paymentId, difference: found.difference },
         'a payment differs',
       );
+      metrics.countDifference();
       if (found.difference === 'not_recorded') await advance(attemptId);
       const attempt = found.difference === 'not_paid_at_gateway' ? await store.find(attemptId) : undefined;
       // A gateway that was restored from a backup may have lost the payment.

@@ -138,6 +138,17 @@ export function openStore({ url }: { readonly url: string }) {
           .limit(limit),
       ),
 
+    /** Returns the age of the oldest payment whose money is on its way, and how many payments must be refunded. */
+    async moneyOnItsWay() {
+      const [row] = await run((db) =>
+        db.execute<{ oldest: string | null; owed: string }>(sql`
+          select extract(epoch from now() - min(coalesce(paid_at, created_at))) as oldest,
+            count(*) filter (where state = 'OWED') as owed
+          from ${attempts} where due_at is not null and state in ('CLAIMED', 'VOIDING', 'CAPTURED', 'OWED')`),
+      );
+      return { oldestSeconds: Math.max(0, Number(row?.oldest ?? 0)), owed: Number(row?.owed ?? 0) };
+    },
+
     /** Takes the lease of an attempt, and returns it with the database's time; `undefined` if another process has it. */
     lease: (attemptId: string) =>
       first((db) =>

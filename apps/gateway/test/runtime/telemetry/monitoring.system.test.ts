@@ -42,6 +42,9 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
     // Only a gateway with workers exports the first of these, and only a gateway with TLS exports the second.
     ['order_gateway_worker_up', new Set(['job', 'instance', 'worker'])],
     ['x509_cert_not_after', new Set(['job', 'instance'])],
+    // The checkout's, whose own test scrapes them.
+    ['order_gateway_checkout_unfinished_seconds', new Set(['job', 'instance'])],
+    ['order_gateway_checkout_differences_total', new Set(['job', 'instance'])],
     // The metrics of blackbox_exporter, postgres_exporter and node_exporter.
     ['probe_success', new Set(['job', 'instance'])],
     ['pg_up', new Set(['job', 'instance'])],
