@@ -50,6 +50,7 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
     ['pg_up', new Set(['job', 'instance'])],
     ['probe_ssl_earliest_cert_expiry', new Set(['job', 'instance'])],
     ['pg_stat_archiver_failed_count', new Set(['job', 'instance', 'server'])],
+    ['pg_stat_archiver_last_archive_age', new Set(['job', 'instance', 'server'])],
     ['pg_stat_replication_pg_wal_lsn_diff', new Set(['job', 'instance', 'server', 'application_name'])],
     ['node_filesystem_avail_bytes', new Set(['job', 'instance', 'device', 'fstype', 'mountpoint'])],
     ['node_filesystem_size_bytes', new Set(['job', 'instance', 'device', 'fstype', 'mountpoint'])],
