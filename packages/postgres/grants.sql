@@ -49,9 +49,13 @@ begin
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on accounts, brands, refused_payments, pending_refunds, events, event_feeds, webhook_deliveries, audit_log
+    grant select on accounts, brands, refused_payments, events, event_feeds, webhook_deliveries, audit_log
       to order_gateway_reader;
     grant select (checkout_id, payment_id, merchant_id, order_id, paid_on) on payments to order_gateway_reader;
+    grant select (
+      merchant_id, service_order_id, created_at, order_id, checkout_id, payment_id, refund_id, provider_refund_id, amount,
+      currency
+    ) on pending_refunds to order_gateway_reader;
     grant select (id, account_id, created_at, ends_at) on client_secrets to order_gateway_reader;
     grant select (account_id, id, name, role, created_at, last_seen_at) on console_sessions to order_gateway_reader;
     grant select (

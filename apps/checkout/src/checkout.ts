@@ -15,6 +15,7 @@ import { transferRoutes } from './pages/transfer.ts';
 import { accountReader } from './providers/accounts.ts';
 import { createProviders } from './providers/all.ts';
 import type { Fetch } from './providers/provider.ts';
+import { startRefunds } from './refunds/refunds.ts';
 import { openImport } from './statements/import.ts';
 import { openStore } from './store/store.ts';
 
@@ -86,13 +87,14 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   for (const provider of providers.values()) provider.routes?.(app, advance);
   transferRoutes(app, deps);
   const sweep = startSweep({ ...deps, advance });
+  const refunds = startRefunds(deps);
   const stopping = new AbortController();
   const reporting = openImport(deps).reportUntil(stopping.signal, logger);
   const close = async () => {
     stopping.abort();
     admin.close();
     admin.closeAllConnections();
-    await Promise.all([app.close(), sweep.stop(), reporting]);
+    await Promise.all([app.close(), sweep.stop(), refunds.stop(), reporting]);
     await store.close();
   };
   try {
@@ -108,5 +110,5 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   const { port } = app.server.address() as AddressInfo;
   baseUrl ||= `http://localhost:${port}`;
   const address = admin.address() as AddressInfo | null;
-  return { baseUrl, port, adminPort: address?.port, advance, store, sweep, close };
+  return { baseUrl, port, adminPort: address?.port, advance, store, sweep, refunds, close };
 }

@@ -161,3 +161,27 @@ test('a failed payment ends the attempt as declined', async () => {
   await world.advance(attemptId);
   expect(await (await world.get(`/pay/${orderToken}`)).text()).toContain('The payment was declined.');
 });
+
+test('a refund is made once, waits until Mollie has made it, and a chargeback is reported', async () => {
+  const { attemptId, sessionId } = await pay('refunded', 'iDEAL');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  const refund = { refund_id: 'r-1', refund_amount: 2.34 };
+  expect((await world.call('POST', '/order/refunded/refunds', refund)).status).toBe(201);
+  mollie.misbehave('POST /payments/{id}/refunds', 'effect without response', '500');
+  const reversals = async () => {
+    world.refunds.forgetLists();
+    await world.refunds.run();
+    return world.findOrder('refunded');
+  };
+  const made = { refund_id: 'r-1', amount: 2.34, provider_refund_id: `re_${sessionId}_1` };
+  await expect.poll(reversals).toMatchObject({ refunds: [{ ...made, status: 'PENDING' }] });
+  const [stored] = mollie.payments.get(sessionId)?._embedded.refunds ?? [];
+  Object.assign(stored ?? {}, { status: 'refunded' });
+  await expect.poll(reversals).toMatchObject({ refunds: [{ ...made, status: 'SUCCEEDED' }], refunded_amount: 2.34 });
+  expect(mollie.payments.get(sessionId)?._embedded.refunds).toHaveLength(1);
+  const chargeback = mollie.chargeBack(sessionId);
+  await expect.poll(reversals).toMatchObject({ disputes: [{ status: 'LOST', amount: 12.34, reason: 'AC01' }] });
+  chargeback.reversedAt = new Date().toISOString();
+  await expect.poll(reversals).toMatchObject({ disputes: [{ status: 'WON' }] });
+});

@@ -15,7 +15,16 @@ interface Payment {
   authorizedAt?: string;
   paidAt?: string;
   readonly _links: { readonly checkout: { readonly href: string } };
-  readonly _embedded: { readonly captures: { status: string }[]; readonly refunds: { status: string }[] };
+  readonly _embedded: {
+    readonly captures: { status: string }[];
+    readonly refunds: Refund[];
+    readonly chargebacks: { readonly id: string; readonly paymentId: string }[];
+  };
+}
+
+interface Refund extends Pick<Payment, 'id' | 'amount' | 'createdAt' | 'metadata'> {
+  readonly paymentId: string;
+  status: string;
 }
 
 /** The members of a request that creates a payment. `expiresAt` is none of them. */
@@ -73,7 +82,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
         isManual: body.captureMode === 'manual',
         status: 'open',
         _links: { checkout: { href: `https://checkout.mollie.example/${id}` } },
-        _embedded: { captures: [], refunds: [] },
+        _embedded: { captures: [], refunds: [], chargebacks: [] },
       };
       payments.set(id, payment);
       return payment;
@@ -98,10 +107,23 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
     'POST /payments/{id}/refunds'(id, body) {
       const payment = found(id);
       checkAmount(body.amount);
-      if (payment.status !== 'paid' || payment._embedded.refunds.length > 0) throw new Refusal(422, 'amount');
-      payment._embedded.refunds.push({ status: 'queued' });
-      return { resource: 'refund' };
+      const amount = body.amount as Payment['amount'];
+      const refunded = payment._embedded.refunds.reduce((sum, refund) => sum + Number(refund.amount.value), 0);
+      if (payment.status !== 'paid' || refunded + Number(amount.value) > Number(payment.amount.value))
+        throw new Refusal(422, 'amount');
+      const refund: Refund = {
+        ...{ id: `re_${id}_${payment._embedded.refunds.length + 1}`, paymentId: id, amount, status: 'queued' },
+        ...{ createdAt: new Date().toISOString(), metadata: body.metadata as Refund['metadata'] },
+      };
+      payment._embedded.refunds.push(refund);
+      return refund;
     },
+    'GET /refunds': () => ({
+      _embedded: { refunds: [...payments.values()].flatMap(({ _embedded }) => _embedded.refunds) },
+    }),
+    'GET /chargebacks': () => ({
+      _embedded: { chargebacks: [...payments.values()].flatMap(({ _embedded }) => _embedded.chargebacks) },
+    }),
   };
 
   /** Takes the place of `fetch`. */
@@ -163,6 +185,19 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       if (capture === undefined) throw new Error(`${id} was not captured`);
       capture.status = 'succeeded';
       Object.assign(payment, { status: 'paid', paidAt: new Date().toISOString() });
+    },
+    /** The bank takes the money of a payment back, or reverses that. */
+    chargeBack(id: string): { readonly id: string; reversedAt?: string } {
+      const { amount, _embedded } = found(id);
+      const taken = {
+        id: `chb_${id}`,
+        paymentId: id,
+        amount,
+        createdAt: new Date().toISOString(),
+        reason: { code: 'AC01' },
+      };
+      _embedded.chargebacks.push(taken);
+      return taken;
     },
     /** The payment ends without money. */
     end(id: string, status: 'failed' | 'expired' | 'canceled'): void {

@@ -29,6 +29,17 @@ interface Intent {
   latest_charge: { readonly id: string; readonly created: number; refunded: boolean };
 }
 
+interface Refund {
+  readonly id: string;
+  readonly payment_intent: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly created: number;
+  readonly metadata: Readonly<Record<string, string>>;
+  status: 'succeeded' | 'pending' | 'failed';
+  failure_reason?: string;
+}
+
 /** The longest page of a list. */
 const pageLength = 100;
 
@@ -54,6 +65,17 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
   const events: { readonly id: string; readonly created: number; readonly [member: string]: unknown }[] = [];
   const misbehaviours = new Map<string, Misbehaviour[]>();
   const requests: { readonly route: string; readonly key: string | undefined; readonly body: unknown }[] = [];
+  const refunds: Refund[] = [];
+  const disputes: { readonly id: string; readonly payment_intent: string; status: string }[] = [];
+  const refundedOf = (intent: string) =>
+    refunds
+      .filter((refund) => refund.payment_intent === intent && refund.status !== 'failed')
+      .reduce((sum, { amount }) => sum + amount, 0);
+  const ofPayment = <Item extends { readonly payment_intent: string }>(items: readonly Item[], intent: unknown) => ({
+    object: 'list',
+    has_more: false,
+    data: items.filter(({ payment_intent }) => payment_intent === intent).toReversed(),
+  });
   let count = 0;
   const newId = (prefix: string) => `${prefix}_${++count}`;
   const intentOf = (id: string) =>
@@ -121,12 +143,23 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
     },
     'POST /v1/refunds'(_id, body) {
       const intent = found(intentOf(`${body.payment_intent}`));
-      if (intent.status !== 'succeeded' || intent.latest_charge.refunded)
-        throw invalid('payment_intent', 'charge_already_refunded');
-      intent.latest_charge.refunded = true;
+      const left = intent.amount_received - refundedOf(intent.id);
+      const amount = Number(body.amount ?? left);
+      if (intent.status !== 'succeeded' || left === 0) throw invalid('payment_intent', 'charge_already_refunded');
+      if (amount > left) throw invalid('amount', 'amount_too_large');
+      intent.latest_charge.refunded = amount === left;
+      const { currency } = intent;
+      const metadata = (body.metadata ?? {}) as Refund['metadata'];
+      const refund: Refund = {
+        ...{ id: newId('re'), payment_intent: intent.id, amount, currency, created: seconds(), metadata },
+        status: 'succeeded',
+      };
+      refunds.push(refund);
       record('charge.refunded', { id: intent.latest_charge.id, payment_intent: intent.id });
-      return { ...samples.refund, id: newId('re'), payment_intent: intent.id };
+      return { ...samples.refund, ...refund };
     },
+    'GET /v1/refunds': (_id, body) => ofPayment(refunds, body.payment_intent),
+    'GET /v1/disputes': (_id, body) => ofPayment(disputes, body.payment_intent),
   };
 
   /** Takes the place of `fetch`. */
@@ -171,11 +204,30 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
     send,
     sessions,
     requests,
+    refunds,
+    /** The merchant refunds a payment in Stripe's dashboard. */
+    refundByHand: (intent: string, amount: number) =>
+      handlers['POST /v1/refunds']?.('', { payment_intent: intent, amount }),
+    /** The bank returns the money of a refund. */
+    failRefund(refund: Refund): void {
+      Object.assign(refund, { status: 'failed', failure_reason: 'expired_or_canceled_card' });
+      record('refund.failed', refund);
+    },
+    /** The customer disputes a payment, or the dispute is decided. */
+    dispute({ id: intent, amount, currency }: Intent, status: string): void {
+      const known = disputes.find(({ payment_intent }) => payment_intent === intent);
+      const dispute = { ...samples.dispute, id: newId('dp'), payment_intent: intent, amount, currency, status };
+      if (known === undefined) disputes.push(dispute);
+      else known.status = status;
+      record(known === undefined ? 'charge.dispute.created' : 'charge.dispute.closed', known ?? dispute);
+    },
     secrets: { key, webhookSecret },
     /** Makes the next request of a route misbehave. */
     misbehave(route: string, ...kinds: readonly Misbehaviour[]): void {
       misbehaviours.set(route, [...(misbehaviours.get(route) ?? []), ...kinds]);
     },
+    /** Returns the misbehaviour of a route that is left, and ends it. */
+    drain: (route: string) => misbehaviours.get(route)?.splice(0) ?? [],
     /** The customer enters a card, which is authorised. */
     pay(sessionId: string, { amount }: { readonly amount?: number } = {}): Intent {
       const session = found(sessions.get(sessionId));

@@ -125,7 +125,7 @@ export function createAdvance(deps: AdvanceDeps) {
 }
 
 /** Returns what a log line may say of an error, which can contain values of a request. */
-function errorCode(error: unknown): string {
+export function errorCode(error: unknown): string {
   if (error instanceof ProviderError) return error.message;
   const code: unknown = Object(error).code;
   return `${error instanceof Error ? error.name : typeof error}${code === undefined ? '' : ` ${code}`}`;

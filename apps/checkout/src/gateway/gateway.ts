@@ -4,13 +4,15 @@ import {
   type CheckoutOrder,
   CheckoutService,
   type Customer as ContractCustomer,
+  type PendingRefund,
 } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import { DisputeStatus, RefundStatus } from '@order-gateway/contract/gateway/v1/order_pb';
 import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { type AmountHundredths, digitsOfDouble, formatAmount, parseAmount } from '@order-gateway/domain/money';
 import type { Attempt } from '../store/store.ts';
 
-export type { CheckoutOrder } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+export type { CheckoutOrder, PendingRefund } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
 export { OrderStatus } from '@order-gateway/contract/gateway/v1/order_pb';
 
 /** What the gateway knows of the customer. It is sent to providers, but never stored. */
@@ -101,10 +103,90 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
         paymentRefusals,
       ),
 
+    /** Yields the pending refunds of this checkout's payments, oldest first. */
+    async *pendingRefunds(): AsyncGenerator<PendingRefund> {
+      let cursor: string | undefined;
+      do {
+        const page = await client.listRefunds({ limit: 100, ...(cursor && { cursor }) });
+        yield* page.refunds;
+        cursor = page.nextCursor;
+      } while (cursor !== undefined);
+    },
+
+    /** Records a refund. Returns a code of {@link reversalRefusals}, or `undefined` if the gateway knows the refund. */
+    recordRefund: ({
+      refundId,
+      providerRefundId,
+      status,
+      amount,
+      reason,
+      refundedAt,
+      ...payment
+    }: Reported<SeenRefund>) =>
+      refusalOf(
+        client.recordRefund({
+          ...payment,
+          ...(refundId !== undefined && { refundId }),
+          providerRefundId: providerRefundId ?? '',
+          status: RefundStatus[status],
+          amount: Number(formatAmount(amount)),
+          reason: reason ?? '',
+          refundedAt: refundedAt?.toISOString() ?? '',
+        }),
+      ),
+
+    /** Records a dispute, as `recordRefund` does. */
+    recordDispute: ({ status, amount, ...dispute }: Reported<SeenDispute>) =>
+      refusalOf(
+        client.recordDispute({ ...dispute, status: DisputeStatus[status], amount: Number(formatAmount(amount)) }),
+      ),
+
     /** Records a transfer. Codes outside {@link paymentRefusals} are for a person: the gateway stored nothing. */
     recordTransfer: (payment: Payment): Promise<Answer> =>
       record(payment, [...paymentRefusals, 'not_found', 'invalid_request', 'payment_id_conflict']),
   };
+}
+
+/** A refund as the provider describes it. */
+export interface SeenRefund {
+  /** The merchant's refund, from the provider's metadata; absent for a refund that was made at the provider. */
+  readonly refundId?: string | undefined;
+  /** Absent only for a refund that the provider refused. */
+  readonly providerRefundId?: string | undefined;
+  readonly status: 'PENDING' | 'SUCCEEDED' | 'FAILED';
+  readonly amount: AmountHundredths;
+  readonly reason?: string | undefined;
+  readonly refundedAt?: Date | undefined;
+}
+
+/** A dispute as the provider describes it. */
+export interface SeenDispute {
+  readonly disputeId: string;
+  readonly status: 'INQUIRY' | 'OPEN' | 'WON' | 'LOST';
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+  readonly reason: string;
+}
+
+/** A refund or dispute with its payment. */
+type Reported<Seen> = Seen & Pick<Payment, 'orderToken' | 'paymentId'>;
+
+/** Why the gateway does not record a refund or dispute, however often it is reported. */
+const reversalRefusals = ['not_found', 'refund_id_conflict', 'invalid_request'];
+
+async function refusalOf(call: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await call;
+    return undefined;
+  } catch (error) {
+    const code = codeOf(error);
+    if (reversalRefusals.includes(code)) return code;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.metadata.code ?? '';
 }
 
 async function answered(
@@ -116,7 +198,7 @@ async function answered(
     if (order === undefined) throw new Error('the gateway returned no order');
     return { order, customer };
   } catch (error) {
-    const code = ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.metadata.code ?? '';
+    const code = codeOf(error);
     if (refusals.includes(code)) return { refused: code };
     throw error;
   }
@@ -124,7 +206,12 @@ async function answered(
 
 /** Returns the amount of an order, exactly. */
 export function amountOf({ orderAmount }: Pick<CheckoutOrder, 'orderAmount'>): AmountHundredths {
-  const amount = parseAmount(digitsOfDouble(orderAmount));
+  return amountOfNumber(orderAmount);
+}
+
+/** Returns an amount of the gateway, exactly. */
+export function amountOfNumber(double: number): AmountHundredths {
+  const amount = parseAmount(digitsOfDouble(double));
   if (!amount.ok) throw new Error('the gateway returned an invalid amount');
   return amount.value;
 }

@@ -1,6 +1,6 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
 import type { FastifyInstance } from 'fastify';
-import type { Customer } from '../gateway/gateway.ts';
+import type { Customer, SeenDispute, SeenRefund } from '../gateway/gateway.ts';
 import type { Attempt, Connection } from '../store/store.ts';
 
 /** What an attempt's provider says about it. */
@@ -28,6 +28,19 @@ export interface SeenPayment {
 
 /** Sends requests to providers. Tests replace it. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** All refunds and disputes of a payment. */
+export interface SeenReversals {
+  readonly refunds: readonly SeenRefund[];
+  readonly disputes: readonly SeenDispute[];
+}
+
+/** A refund that a merchant requests. */
+export interface RefundInput {
+  readonly refundId: string;
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+}
 
 /** A merchant's account at a provider, with its secrets. */
 export interface Account extends Pick<Connection, 'connectionId' | 'merchantId' | 'mode' | 'account' | 'settings'> {
@@ -89,6 +102,12 @@ export interface Provider extends Offering {
   readonly close: Call<Seen, void>;
   /** Gives a captured payment back. */
   readonly refund: Call<undefined, void>;
+  /** Gives a recorded payment back, or a part of it, for a merchant. The metadata name the merchant's refund. */
+  readonly refundPart: Call<RefundInput, SeenRefund>;
+  /** Looks at the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
+  reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals>;
+  /** Lists the payments whose refunds or disputes changed since a time. */
+  reversed?(account: Account, since: Date): AsyncIterable<string>;
   /** Looks at an attempt. Rejects with a {@link ProviderError}. */
   look(account: Account | undefined, attempt: Attempt): Promise<Seen>;
   /**

@@ -93,6 +93,17 @@ export function openStore({ url }: { readonly url: string }) {
     /** Returns the unfinished attempt of an order. */
     unfinished: (orderToken: string) => first((db) => db.select().from(attempts).where(unfinishedOf(orderToken))),
 
+    /** Returns the attempt whose payment paid an order. */
+    recorded: (orderToken: string, paymentId: string) =>
+      first((db) =>
+        db
+          .select()
+          .from(attempts)
+          .where(
+            and(eq(attempts.orderToken, orderToken), eq(attempts.paymentId, paymentId), eq(attempts.state, 'RECORDED')),
+          ),
+      ),
+
     /** Returns the newest attempt of an order. */
     newest: (orderToken: string) =>
       first((db) =>

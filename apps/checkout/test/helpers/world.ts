@@ -42,7 +42,7 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
     await migrateDatabase(database.url, undefined, checkoutMigrations);
     const accounts = openAccountAdmin({ url: database.url });
     const merchant = await accounts.create('Test Shop', mode);
-    const credentials = await accounts.create('Checkout', 'checkout');
+    const credentials = await accounts.create('Checkout', 'checkout', { makesRefunds: true });
     await accounts.close();
     const gateway = await startGateway(database.url);
     closing.push(gateway.stop);

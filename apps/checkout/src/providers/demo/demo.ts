@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type AmountHundredths, minorUnitOf } from '@order-gateway/domain/money';
 import type { Store } from '../../store/store.ts';
 import { type Provider, ProviderError } from '../provider.ts';
@@ -68,6 +69,18 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
       request: sessionIdOf,
       send: (_account, request) => change((request as OpenRequest).sessionId, 'captured', 'refunded'),
     },
+    refundPart: {
+      request: ({ attemptId }, { refundId, amount }) => ({
+        refundId,
+        providerRefundId: `demo_${hash('sha256', `${attemptId} ${refundId}`).slice(0, 32)}`,
+        amount: `${amount}`,
+      }),
+      async send(_account, request) {
+        const { refundId, providerRefundId, amount } = request as Readonly<Record<string, string>>;
+        return { refundId, providerRefundId, status: 'SUCCEEDED', amount: BigInt(amount ?? 0) as AmountHundredths };
+      },
+    },
+    reversals: async () => ({ refunds: [], disputes: [] }),
     async look(_account, { attemptId }) {
       const payment = await store.findDemoPayment(attemptId);
       if (payment === undefined) return { is: 'gone', reason: 'not_opened' };

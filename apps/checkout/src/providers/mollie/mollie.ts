@@ -1,4 +1,5 @@
 import { type AmountHundredths, amountDecimals, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
+import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
 import type { Attempt } from '../../store/store.ts';
 import { type Account, type Fetch, type Method, type Provider, ProviderError, type Seen } from '../provider.ts';
 
@@ -60,6 +61,24 @@ interface Payment {
     readonly captures?: readonly { readonly status: string }[];
     readonly refunds?: readonly { readonly status: string }[];
   };
+}
+
+interface Refund {
+  readonly id: string;
+  readonly paymentId: string;
+  readonly status: 'queued' | 'pending' | 'processing' | 'refunded' | 'failed' | 'canceled';
+  readonly amount: Amount;
+  readonly createdAt: string;
+  readonly metadata?: { readonly refund_id?: string } | null;
+}
+
+interface Chargeback {
+  readonly id: string;
+  readonly paymentId: string;
+  readonly amount: Amount;
+  readonly createdAt: string;
+  readonly reversedAt?: string | null;
+  readonly reason?: { readonly code: string } | null;
 }
 
 /**
@@ -172,6 +191,35 @@ export function createMollieProvider(send: Fetch = (url, init) => fetch(url, ini
       }),
       send: (account, request, key) => post(account, request, key),
     },
+    refundPart: {
+      request: ({ paymentId, orderId, attemptId }, { refundId, amount, currency }) => ({
+        path: `/payments/${paymentId}/refunds`,
+        body: {
+          amount: { currency, value: amountText(amount, currency) },
+          description: orderId,
+          metadata: { order_id: orderId, refund_id: refundId, attempt_id: attemptId },
+        },
+      }),
+      async send(account, request, key) {
+        const { path, body } = request as { readonly path: string; readonly body: object };
+        return seenRefund((await call(account, 'POST', path, { body, key })) as Refund);
+      },
+    },
+    async reversals(account, { paymentId }) {
+      const path = `/payments/${paymentId}?embed=refunds,chargebacks`;
+      const { refunds = [], chargebacks = [] } = Object(Object(await call(account, 'GET', path))._embedded);
+      return { refunds: refunds.map(seenRefund), disputes: chargebacks.map(seenDispute) };
+    },
+    async *reversed(account, since) {
+      for (const list of ['refunds', 'chargebacks'] as const) {
+        const page = Object(await call(account, 'GET', `/${list}?limit=${pageLength}`));
+        const items: readonly (Refund | Chargeback)[] = page._embedded[list];
+        for (const item of items) {
+          const changedAt = ('reversedAt' in item && item.reversedAt) || item.createdAt;
+          if (Date.parse(changedAt) >= since.getTime()) yield item.paymentId;
+        }
+      }
+    },
     async look(account, { sessionId }) {
       if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
       return seenOf((await call(account, 'GET', `/payments/${sessionId}?embed=captures,refunds`)) as Payment);
@@ -221,6 +269,29 @@ function seenOf(payment: Payment): Seen {
     default:
       return { is: 'gone', reason: status === 'failed' ? 'declined' : status };
   }
+}
+
+function seenRefund({ id, status, amount, createdAt, metadata }: Refund): SeenRefund {
+  const hasFailed = status === 'failed' || status === 'canceled';
+  return {
+    refundId: metadata?.refund_id,
+    providerRefundId: id,
+    status: hasFailed ? 'FAILED' : status === 'refunded' ? 'SUCCEEDED' : 'PENDING',
+    amount: hundredthsOf(amount.value),
+    ...(hasFailed && { reason: status }),
+    ...(status === 'refunded' && { refundedAt: new Date(createdAt) }),
+  };
+}
+
+/** A chargeback takes the money at once. If the bank reverses it, the merchant has the money again. */
+function seenDispute({ id, amount, reversedAt, reason }: Chargeback): SeenDispute {
+  return {
+    disputeId: id,
+    status: reversedAt ? 'WON' : 'LOST',
+    amount: hundredthsOf(amount.value),
+    currency: amount.currency,
+    reason: reason?.code ?? '',
+  };
 }
 
 function amountText(amount: bigint, currency: string): string {

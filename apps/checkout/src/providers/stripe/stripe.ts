@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
-import { type Account, type Fetch, type Provider, ProviderError, type Seen } from '../provider.ts';
+import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
+import { type Account, type Fetch, type Provider, ProviderError, type RefundInput, type Seen } from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
 
 const timeoutMs = 20_000;
@@ -20,6 +21,17 @@ const eventTypes = [
   'payment_intent.canceled',
   'payment_intent.succeeded',
   'charge.refunded',
+];
+
+/** The events after which the refunds or disputes of a payment may have changed. */
+const reversalEventTypes = [
+  'charge.refunded',
+  'refund.created',
+  'refund.updated',
+  'refund.failed',
+  'charge.dispute.created',
+  'charge.dispute.updated',
+  'charge.dispute.closed',
 ];
 
 /** The page's locales, of which Stripe knows all but these; Stripe then chooses by the browser. */
@@ -131,6 +143,33 @@ export function createStripeProvider(
         await answered(clientOf(account).refunds.create(request, { idempotencyKey }));
       },
     },
+    refundPart: {
+      request: ({ paymentId, attemptId, orderId }, { refundId, amount, currency }: RefundInput) => ({
+        payment_intent: paymentId,
+        amount: stripeUnits(amount, currency),
+        metadata: { order_id: orderId, refund_id: refundId, attempt_id: attemptId },
+      }),
+      async send(account, request, idempotencyKey) {
+        return seenRefund(await answered(clientOf(account).refunds.create(request, { idempotencyKey })));
+      },
+    },
+    async reversals(account, { paymentId }) {
+      const { refunds, disputes } = clientOf(account);
+      const ofPayment = { payment_intent: paymentId ?? '', limit: pageLength };
+      const read = <Item>(items: AsyncIterable<Item>) => answered(Array.fromAsync(paced(items)));
+      return {
+        refunds: (await read(refunds.list(ofPayment))).map(seenRefund),
+        disputes: (await read(disputes.list(ofPayment))).map(seenDispute),
+      };
+    },
+    async *reversed(account, since) {
+      const created = { gte: Math.floor(since.getTime() / 1_000) };
+      const events = clientOf(account).events.list({ created, types: [...reversalEventTypes], limit: pageLength });
+      for await (const { data } of paced(events)) {
+        const { payment_intent: intent } = Object(data.object);
+        if (typeof intent === 'string') yield intent;
+      }
+    },
     async look(account, { sessionId }) {
       if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
       const expand = ['payment_intent.latest_charge'];
@@ -203,6 +242,53 @@ function seenOf({ status, payment_intent: intent }: Stripe.Checkout.Session): Se
   }
   if (intent.status === 'canceled') return { is: 'gone', reason: intent.cancellation_reason ?? 'canceled' };
   return status === 'expired' && intent.status !== 'processing' ? { is: 'gone', reason: 'expired' } : { is: 'open' };
+}
+
+const refundStatuses: Readonly<Record<string, SeenRefund['status']>> = {
+  succeeded: 'SUCCEEDED',
+  failed: 'FAILED',
+  canceled: 'FAILED',
+};
+
+function seenRefund({
+  id,
+  status,
+  amount,
+  currency,
+  metadata,
+  created,
+  failure_reason: reason,
+}: Stripe.Refund): SeenRefund {
+  return {
+    refundId: metadata?.refund_id,
+    providerRefundId: id,
+    // One that requires an action of the customer is pending too.
+    status: refundStatuses[status ?? ''] ?? 'PENDING',
+    amount: fromStripeUnits(amount, currency.toUpperCase()),
+    reason,
+    ...(status === 'succeeded' && { refundedAt: new Date(created * 1_000) }),
+  };
+}
+
+const disputeStatuses: Readonly<Record<string, SeenDispute['status']>> = {
+  needs_response: 'OPEN',
+  under_review: 'OPEN',
+  won: 'WON',
+  lost: 'LOST',
+  // An inquiry that was closed, or a dispute that was prevented, left the money with the merchant.
+  warning_closed: 'WON',
+  prevented: 'WON',
+};
+
+function seenDispute({ id, status, amount, currency, reason }: Stripe.Dispute): SeenDispute {
+  return {
+    disputeId: id,
+    // An inquiry, whose status begins with `warning_`, moves no money.
+    status: disputeStatuses[status] ?? 'INQUIRY',
+    amount: fromStripeUnits(amount, currency.toUpperCase()),
+    currency: currency.toUpperCase(),
+    reason,
+  };
 }
 
 /** Returns what an event is about: an attempt, a session or a payment. */

@@ -32,7 +32,7 @@ async function findOrCreateAccount(url: string, dataDir: string): Promise<Creden
       .catch((): Partial<Credentials> => ({}));
     const { clientId, clientSecret } = stored;
     if (clientId && clientSecret && (await accounts.listSecrets(clientId))) return { clientId, clientSecret };
-    const credentials = await accounts.create('Checkout', 'checkout');
+    const credentials = await accounts.create('Checkout', 'checkout', { makesRefunds: true });
     await writeFile(path, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
     return credentials;
   } finally {

@@ -1,0 +1,152 @@
+import { type AdvanceDeps, errorCode } from '../attempts/advance.ts';
+import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
+import { ProviderError, type SeenReversals } from '../providers/provider.ts';
+import type { Attempt } from '../store/store.ts';
+
+type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf' | 'logger'>;
+
+/** How often pending refunds are looked for. */
+const everyMs = 5_000;
+
+/** How often the providers' lists of refunds and disputes are read, and how much of them again. */
+const listEveryMs = 60_000;
+const overlapMs = 3_600_000;
+
+/** The pauses after errors double up to this one. */
+const pauseMsMax = 600_000;
+
+/**
+ * Makes the refunds that merchants request, and reports refunds and disputes of the providers, until it is stopped. A
+ * refund whose response was lost is found by its metadata before it is sent again, and one process works on a payment at
+ * a time.
+ */
+export function startRefunds(deps: RefundDeps) {
+  const { store, gateway, providers, accountOf, logger } = deps;
+  const pauses = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
+  const listed = new Map<string, number>();
+
+  const providerOf = async (attempt: Attempt) => {
+    const provider = providers.get(attempt.provider);
+    if (provider === undefined) throw new Error(`there is no provider ${attempt.provider}`);
+    return { provider, account: attempt.connectionId === null ? undefined : await accountOf(attempt.connectionId) };
+  };
+
+  /** Reports what the provider says about a payment. The gateway ignores what it knows. */
+  const report = async ({ orderToken, paymentId }: Attempt, { refunds, disputes }: SeenReversals) => {
+    const payment = { orderToken, paymentId: paymentId ?? '' };
+    const refusals = [
+      ...(await Promise.all(refunds.map((refund) => gateway.recordRefund({ ...payment, ...refund })))),
+      ...(await Promise.all(disputes.map((dispute) => gateway.recordDispute({ ...payment, ...dispute })))),
+    ].filter((refusal) => refusal !== undefined);
+    for (const refusal of refusals) logger.error({ payment_id: paymentId, refusal }, 'a refund was not recorded');
+  };
+
+  /** Reports what became of the refunds and disputes of a payment. */
+  const look = async (attempt: Attempt) => {
+    const { provider, account } = await providerOf(attempt);
+    await report(attempt, await provider.reversals(account, attempt));
+  };
+
+  /** Makes a refund unless the provider has it, and reports the result. */
+  const make = async (attempt: Attempt, { refundId = '', amount, currency }: PendingRefund) => {
+    const { provider, account } = await providerOf(attempt);
+    const seen = await provider.reversals(account, attempt);
+    if (seen.refunds.some((refund) => refund.refundId === refundId)) {
+      await report(attempt, seen);
+      return;
+    }
+    const input = { refundId, amount: amountOfNumber(amount), currency };
+    const request = provider.refundPart.request(attempt, input);
+    const call = await store.prepareCall(attempt, `refund ${refundId}`, request);
+    try {
+      const refund = await provider.refundPart.send(account, call.request, call.key);
+      await report(attempt, { refunds: [refund], disputes: [] });
+    } catch (error) {
+      if (!(error instanceof ProviderError) || error.kind === 'unanswered') throw error;
+      await store.endCall(call.key, error.code);
+      if (error.kind === 'failed') throw error;
+      const failed = { status: 'FAILED', amount: input.amount, reason: error.code } as const;
+      await report(attempt, { refunds: [{ ...failed, refundId }], disputes: [] });
+    }
+  };
+
+  /** Runs work on a recorded payment, unless another process works on it. */
+  const withLease = async (attemptId: string, work: (attempt: Attempt) => Promise<void>) => {
+    const leased = await store.lease(attemptId);
+    if (leased === undefined) return;
+    try {
+      await work(leased);
+    } finally {
+      await store.release(leased, { seconds: null, failed: false });
+    }
+  };
+
+  const makePending = async () => {
+    for await (const refund of gateway.pendingRefunds()) {
+      const { orderToken, paymentId, refundId, providerRefundId } = refund;
+      const key = `${orderToken} ${refundId ?? providerRefundId}`;
+      const pause = pauses.get(key);
+      if ((pause?.untilMs ?? 0) > Date.now()) continue;
+      // A transfer has no attempt: a person gives it back.
+      const attempt = await store.recorded(orderToken, paymentId);
+      if (attempt === undefined) continue;
+      try {
+        const isMade = refundId === undefined || providerRefundId !== undefined;
+        await withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund)));
+        pauses.set(key, { pauseMs: everyMs / 2, untilMs: Date.now() + (isMade ? listEveryMs : 0) });
+      } catch (error) {
+        const pauseMs = Math.min((pause?.pauseMs ?? everyMs / 2) * 2, pauseMsMax);
+        pauses.set(key, { pauseMs, untilMs: Date.now() + pauseMs });
+        logger.warn({ attempt_id: attempt.attemptId, error: errorCode(error) }, 'a refund waits');
+      }
+    }
+  };
+
+  /** Reports the refunds and disputes that the providers list, such as those that were made at the provider. */
+  const reportListed = async () => {
+    for (const { connectionId, provider, listedUntil } of await store.listConnections()) {
+      const reversed = providers.get(provider)?.reversed;
+      const sinceMs = listed.get(connectionId) ?? listedUntil.getTime();
+      const nowMs = Date.now();
+      if (reversed === undefined || (listed.has(connectionId) && nowMs < sinceMs + listEveryMs)) continue;
+      try {
+        const account = await accountOf(connectionId);
+        const paymentIds = new Set<string>();
+        for await (const id of reversed(account, new Date(sinceMs - overlapMs))) paymentIds.add(id);
+        for (const attempt of await store.findNoticed(connectionId, [...paymentIds]))
+          if (attempt.paymentId !== null) await look(attempt);
+        listed.set(connectionId, nowMs);
+      } catch (error) {
+        logger.warn({ connection_id: connectionId, error: errorCode(error) }, 'refunds could not be listed');
+      }
+    }
+  };
+
+  let running: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const run = async () => {
+    await makePending();
+    await reportListed();
+  };
+  const next = () => {
+    running = run()
+      .catch((error: unknown) => logger.warn({ error: errorCode(error) }, 'refunds wait'))
+      .then(() => {
+        if (!isStopped) timer = setTimeout(next, everyMs);
+      });
+  };
+  timer = setTimeout(next, everyMs);
+  return {
+    /** Makes all pending refunds, and reports what the providers list. */
+    run,
+    /** Reads the providers' lists in the next run. */
+    forgetLists: () => listed.clear(),
+    /** Stops it, after the refund that it is working on. */
+    async stop(): Promise<void> {
+      isStopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}

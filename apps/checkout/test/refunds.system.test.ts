@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
+import { useWorld } from './helpers/world.ts';
+
+const stripe = createStripeStandIn();
+const world = useWorld('live', stripe.send);
+const refundRoute = 'POST /v1/refunds';
+
+/** Creates an order of 10.00 that a card paid. Returns its payment at Stripe. */
+async function paid(orderId: string) {
+  await world.connect('stripe', 'acct_stand_in', stripe.secrets);
+  const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency: 'EUR' });
+  await world.post(`/pay/${orderToken}`);
+  const attempt = await world.store.newest(orderToken);
+  const intent = stripe.pay(attempt?.sessionId ?? '');
+  await world.advance(attempt?.attemptId ?? '');
+  expect(await world.findOrder(orderId)).toMatchObject({ order_status: 'PAID' });
+  return { intent, orderToken, attempt };
+}
+
+const request = async (orderId: string, refund: object) =>
+  Object(await (await world.call('POST', `/order/${orderId}/refunds`, refund)).json());
+
+/** Makes pending refunds and reads the lists until the refunds and disputes of an order are these. */
+const expectReversals = (orderId: string, expected: object) =>
+  expect
+    .poll(async () => {
+      world.refunds.forgetLists();
+      await world.refunds.run();
+      return world.findOrder(orderId);
+    })
+    .toMatchObject(expected);
+
+const madeOf = (payment: { readonly id: string }) =>
+  stripe.refunds.filter(({ payment_intent }) => payment_intent === payment.id);
+
+test('the refunds that a merchant requests are made once each, and reported', async () => {
+  const { intent, attempt } = await paid('parts');
+  expect(await request('parts', { refund_id: 'r-1', refund_amount: 4 })).toMatchObject({ status: 'PENDING' });
+  expect(await request('parts', { refund_id: 'r-2' })).toMatchObject({ status: 'PENDING', amount: 6 });
+  const [first, second] = [
+    { refund_id: 'r-1', status: 'SUCCEEDED', amount: 4 },
+    { refund_id: 'r-2', status: 'SUCCEEDED', amount: 6 },
+  ];
+  await expectReversals('parts', { refunded_amount: 10, refunds: [first, second] });
+  expect(madeOf(intent)).toMatchObject([
+    { amount: 400, metadata: { order_id: 'parts', refund_id: 'r-1', attempt_id: attempt?.attemptId } },
+    { amount: 600, metadata: { refund_id: 'r-2' } },
+  ]);
+});
+
+test.each(['effect without response', '500', '429'] as const)(
+  'a refund that ends with %s, and then fails again, is made once',
+  async (mishap) => {
+    const orderId = `refund-${mishap.replaceAll(' ', '-')}`;
+    const { intent } = await paid(orderId);
+    stripe.misbehave(refundRoute, mishap, '500');
+    await request(orderId, { refund_id: 'r-1' });
+    await expectReversals(orderId, { refunded_amount: 10, refunds: [{ refund_id: 'r-1', status: 'SUCCEEDED' }] });
+    expect(madeOf(intent)).toHaveLength(1);
+    // What is left of the misbehaviour belongs to no other test.
+    expect(stripe.drain(refundRoute)).toHaveLength(mishap === 'effect without response' ? 1 : 0);
+  },
+);
+
+test('a refund that the provider refuses fails with its code, and the amount can be refunded again', async () => {
+  const { intent } = await paid('refused');
+  stripe.misbehave(refundRoute, 'refused');
+  await request('refused', { refund_id: 'r-1' });
+  await expectReversals('refused', { refunds: [{ status: 'FAILED', reason: 'refused_on_demand' }] });
+  expect(await request('refused', { refund_id: 'r-2' })).toMatchObject({ status: 'PENDING', amount: 10 });
+  await expectReversals('refused', { refunded_amount: 10 });
+  expect(madeOf(intent)).toHaveLength(1);
+});
+
+test('refunds and disputes that are made at the provider are reported, and so is what becomes of them', async () => {
+  const { intent } = await paid('at-stripe');
+  await stripe.refundByHand(intent.id, 300);
+  const [made] = madeOf(intent);
+  await expectReversals('at-stripe', { refunds: [{ refund_id: made?.id, status: 'SUCCEEDED', amount: 3 }] });
+  if (made !== undefined) stripe.failRefund(made);
+  const failed = { refund_id: made?.id, status: 'FAILED', reason: 'expired_or_canceled_card' };
+  await expectReversals('at-stripe', { refunds: [failed] });
+  stripe.dispute(intent, 'needs_response');
+  await expectReversals('at-stripe', { disputes: [{ status: 'OPEN', amount: 10 }] });
+  expect(await request('at-stripe', { refund_id: 'r-1' })).toMatchObject({ code: 'refund_exceeds_payment' });
+  stripe.dispute(intent, 'won');
+  await expectReversals('at-stripe', { disputes: [{ status: 'WON' }] });
+});
+
+test('a payment that the gateway refused is no longer owed when its refund was made', async () => {
+  await world.connect('stripe', 'acct_stand_in', stripe.secrets);
+  const orderToken = await world.createOrder('owed', { order_amount: 10, order_currency: 'EUR' });
+  await world.post(`/pay/${orderToken}`);
+  const attempt = await world.store.newest(orderToken);
+  const intent = stripe.pay(attempt?.sessionId ?? '', { amount: 900 });
+  Object.assign(intent, { status: 'succeeded', amount_received: 900 });
+  await world.advance(attempt?.attemptId ?? '');
+  await expectReversals('owed', {
+    refused_payments: [{ payment_id: intent.id, code: 'payment_mismatch', refunded_at: expect.any(String) }],
+  });
+  expect(madeOf(intent)).toHaveLength(1);
+});
