@@ -3,8 +3,8 @@ import { inspectServer } from '@order-gateway/postgres/connections';
 import { createLogger, flushLogger, type Logger, standardOutput } from '@order-gateway/runtime/logger';
 import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
-import ipaddr from 'ipaddr.js';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
+import { configWarnings } from './config-warnings.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
 import {
@@ -13,7 +13,6 @@ import {
   demoBanner,
   findOrCreateDemoMerchant,
 } from './pages/demo/demo-merchant.ts';
-import { isLoopbackUrl } from './runtime/network/ip-address.ts';
 import { addressOf, listenOn, requireFreePorts } from './runtime/network/listen.ts';
 import { freePort, startCheckoutProcess } from './runtime/start/checkout-process.ts';
 import { announceWait, openDatabase, unusable } from './runtime/start/database.ts';
@@ -126,10 +125,6 @@ async function startAll(
             findOrCreateDemoMerchant({ url: database.url, dataDir: config.dataDir, secretsKeys }),
           )
         : undefined;
-    if (secretsKeys === undefined)
-      logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
-    if (config.tls === undefined && config.trustProxy === undefined && ipaddr.process(host).range() !== 'loopback')
-      logger.warn({ host }, 'credentials are sent without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
     if (config.operatorConsole && secretsKeys !== undefined) {
       const databaseUrl = config.operatorDatabaseUrl ?? database.url;
       const { openOperatorView } = await import('./pages/console/operator/operator-view.ts');
@@ -158,12 +153,8 @@ async function startAll(
       ? workers.open(gatewayConfig)
       : import('./gateway.ts').then(({ openGateway }) => openGateway(gatewayConfig, logger, metrics));
     const gateway = await announceWait(workers ? 'the workers' : 'the ports of the gateway', opening);
-    const publicUrl = new URL(gateway.baseUrl);
-    if (config.console && publicUrl.protocol === 'http:' && !isLoopbackUrl(publicUrl))
-      logger.warn(
-        { baseUrl: gateway.baseUrl },
-        "merchants can't sign in to the console without TLS: set BASE_URL to an https address, or CONSOLE=off",
-      );
+    for (const [fields, message] of configWarnings({ ...config, host, secretsKeys, baseUrl: gateway.baseUrl }))
+      logger.warn(fields, message);
     const stopCheckout =
       checkoutPort === undefined
         ? undefined

@@ -64,6 +64,10 @@ it.each(textFields)('$field has at most $lengthMax characters', ({ field, length
   expect(outcomeOf(field, ofLength(lengthMax + 1))).toBe('too_long');
 });
 
+it('a phone number has at least 4 characters', () => {
+  expect(['1234', '123'].map((value) => outcomeOf('customer_phone', value))).toEqual(['unchanged', 'too_short']);
+});
+
 it.each(textFields)('a very long $field is too_long', ({ field, ofLength }) => {
   expect(outcomeOf(field, ofLength(60_000))).toBe('too_long');
 });

@@ -170,39 +170,17 @@ test('a merchant can be created whether or not the gateway runs, and can create 
   }
 });
 
-test.each([
-  ['http://pay.example.com', 'on', true],
-  ['http://pay.example.com', 'off', false],
-  ['https://pay.example.com', 'on', false],
-  ['http://localhost:8080', 'on', false],
-])(
-  'with BASE_URL=%s and CONSOLE=%s, the log warns that merchants cannot sign in: %s',
-  async (BASE_URL, CONSOLE, isWarning) => {
-    const { lines } = await startOnNewDatabase({ BASE_URL, CONSOLE });
-    expect(lines.some((line) => line.includes('sign in to the console without TLS'))).toBe(isWarning);
-  },
-);
-
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
 mustSkip('listening on ::1', hasIpv6 ? undefined : 'this machine has no IPv6');
 
-test.each([
-  ['localhost', '127.0.0.1', 'localhost'],
-  ['0.0.0.0', '0.0.0.0', 'localhost'],
-  ...(hasIpv6
-    ? [
-        ['::1', '[::1]', '[::1]'],
-        ['::', '[::]', 'localhost'],
-      ]
-    : []),
-])(
+test.each([['0.0.0.0', '0.0.0.0', 'localhost'], ...(hasIpv6 ? [['::1', '[::1]', '[::1]']] : [])])(
   'with HOST=%s, both ports and the base URL work as the ready line says, and the log warns of an unsafe address',
   async (HOST, host, baseHost) => {
     const gateway = await startOnNewDatabase({ HOST });
     const { credentials } = gateway;
     const urls = [host, baseHost].map((name) => `http://${name}:${gateway.httpPort}`);
     expect([gateway.url, gateway.baseUrl]).toEqual(urls);
-    const isLoopback = host === '127.0.0.1' || host === '[::1]';
+    const isLoopback = host === '[::1]';
     expect(gateway.lines.some((line) => line.includes('credentials are sent without TLS'))).toBe(!isLoopback);
     // The database server of the tests runs without fsync.
     const durabilityWarnings = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
