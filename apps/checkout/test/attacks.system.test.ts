@@ -1,0 +1,96 @@
+import { Writable } from 'node:stream';
+import { createEncryption } from '@order-gateway/runtime/encryption';
+import pino from 'pino';
+import { beforeAll, expect, test } from 'vitest';
+import { openCheckout } from '../src/checkout.ts';
+import { newId } from '../src/store/store.ts';
+import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
+import { testSecretsKey, useWorld } from './helpers/world.ts';
+
+const stripe = createStripeStandIn();
+const world = useWorld('live', stripe.send);
+beforeAll(() => world.connect('stripe', 'acct_stand_in', stripe.secrets));
+
+async function pay(orderId: string) {
+  const orderToken = await world.createOrder(orderId);
+  await world.post(`/pay/${orderToken}`);
+  const { attemptId = '', sessionId, connectionId } = (await world.store.newest(orderToken)) ?? {};
+  return { orderToken, attemptId, sessionId: sessionId ?? '', connectionId: connectionId ?? '' };
+}
+
+const stateOf = async (attemptId: string) => (await world.store.find(attemptId))?.state;
+
+const hook = (connectionId: string, { body, headers }: ReturnType<typeof stripe.webhook>) =>
+  fetch(`http://127.0.0.1:${world.port}/hooks/${connectionId}`, { method: 'POST', body, headers });
+
+test('a webhook that is sent again changes nothing', async () => {
+  const { attemptId, sessionId, connectionId } = await pay('replayed');
+  stripe.pay(sessionId);
+  const webhook = stripe.webhook();
+  await hook(connectionId, webhook);
+  await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
+  const before = stripe.requests.filter(({ route }) => route.startsWith('POST')).length;
+  for (let count = 0; count < 3; count += 1) expect((await hook(connectionId, webhook)).status).toBe(204);
+  expect(stripe.requests.filter(({ route }) => route.startsWith('POST'))).toHaveLength(before);
+  expect(await world.findOrder('replayed')).toMatchObject({ order_status: 'PAID' });
+});
+
+test("a merchant's valid webhook can't touch the attempt of another merchant", async () => {
+  const { attemptId, sessionId } = await pay('of-another-merchant');
+  const connectionId = newId('con');
+  const webhookSecret = 'whsec_attacker';
+  const secrets = createEncryption<string>([testSecretsKey]).encrypt(
+    connectionId,
+    Buffer.from(JSON.stringify({ ...stripe.secrets, webhookSecret })),
+  );
+  const attacker = {
+    merchantId: `app_${'a'.repeat(24)}`,
+    provider: 'stripe',
+    mode: 'live',
+    account: 'acct_2',
+  } as const;
+  await world.store.connect({ connectionId, ...attacker, secrets }, 'tester');
+  stripe.pay(sessionId);
+  expect((await hook(connectionId, stripe.webhook({ secret: webhookSecret }))).status).toBe(204);
+  expect(await world.store.findNoticed(connectionId, [attemptId, sessionId])).toEqual([]);
+});
+
+test.each([
+  ['/pay/TOKEN?return_url=https://attacker.example', {}],
+  ['/pay/TOKEN', { method: 'https://attacker.example', return_url: 'https://attacker.example' }],
+  ['/pay//attacker.example', {}],
+] as const)('a form at %s leads to no site that a request names', async (path, form) => {
+  const orderToken = await world.createOrder(`redirect-${newId('x')}`);
+  const response = await world.post(path.replace('TOKEN', orderToken), form);
+  expect(response.headers.get('location') ?? '').not.toContain('attacker.example');
+  const { attemptId } = (await world.store.newest(orderToken)) ?? {};
+  for (const query of ['left=https://attacker.example', 'n=1&left=//attacker.example'])
+    if (attemptId !== undefined)
+      expect((await world.get(`/back/${attemptId}?${query}`)).headers.get('location')).not.toContain('attacker');
+});
+
+test('log lines and errors have no key, order token or data of the customer', async () => {
+  let log = '';
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      log += chunk;
+      done();
+    },
+  });
+  const send: typeof stripe.send = (url, init) =>
+    url.includes('/capture') ? Promise.reject(new TypeError('fetch failed')) : stripe.send(url, init);
+  const other = await openCheckout({ ...world.options, send }, pino(sink));
+  try {
+    const { orderToken, attemptId, sessionId } = await pay('logged');
+    stripe.pay(sessionId);
+    await other.advance(attemptId);
+    await fetch(`http://127.0.0.1:${other.port}/hooks/con_${'x'.repeat(20)}`, { method: 'POST', body: 'x' });
+    expect(log).toContain(attemptId);
+    const { clientSecret } = world.options.credentials;
+    const customer = ['noor.vanderlinden', 'Noor'];
+    for (const secret of [stripe.secrets.key, stripe.secrets.webhookSecret, clientSecret, orderToken, ...customer])
+      expect(log).not.toContain(secret);
+  } finally {
+    await other.close();
+  }
+});
