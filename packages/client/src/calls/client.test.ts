@@ -48,6 +48,15 @@ function failureOf(call: Promise<unknown>): Promise<unknown> {
 const loseConnection = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('read ECONNRESET') }));
 
 describe('requests', () => {
+  test('a call that waits for events has that much more time', async () => {
+    const timeout = vi.spyOn(AbortSignal, 'timeout');
+    const { client } = clientWith([json(200, { events: [] })], { timeoutMs: 2_000 });
+    await client.listEvents({ waitSeconds: 20 });
+    await client.listEvents();
+    expect(timeout.mock.calls).toEqual([[22_000], [2_000]]);
+    timeout.mockRestore();
+  });
+
   test('createOrder sends the credentials, the checksum, and the amount with two decimals', async () => {
     const { client, sent } = clientWith([json(201, created)]);
     expect(await client.createOrder({ ...order, order_amount: '10' })).toEqual(created);
