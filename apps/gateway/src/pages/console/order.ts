@@ -167,7 +167,7 @@ function rowsOf(rows: readonly Row[]): Html[] {
 }
 
 function personalDataForm({ texts, link, formToken }: Visit, order: OrderRecord): Html {
-  return html`<form class="card" method="post" action="${link(`${orderPath(order)}/personal-data`)}">${formToken}
+  return html`<form class="card" method="post" action="${link(`${orderPath(order)}/personal-data#customer`)}">${formToken}
 <h2>${texts.personalData}</h2>
 <p class="soft">${texts.personalDataText}</p>
 <p class="actions"><button class="button">${texts.showPersonalData}</button></p>
@@ -193,7 +193,7 @@ async function showPersonalData(visit: Visit): Promise<Response> {
   return orderPage(
     visit,
     undefined,
-    html`<div class="card" role="status"><h2>${texts.personalData}</h2>
+    html`<div class="card" role="status" id="customer"><h2>${texts.personalData}</h2>
 ${customer === undefined ? html`<p>${texts.personalDataErased}</p>` : html`<dl>${rowsOf([...rows, [texts.paymentNote, storedNote ?? undefined, 'note']])}</dl>`}
 </div>`,
   );
