@@ -104,6 +104,18 @@ test('after a series of lone items, an item is sent before the end of the turn, 
   expect([await countBatchesSentAtOnce('a', 'b'), await countBatchesSentAtOnce('a')]).toEqual([1, 0]);
 });
 
+test('an item with an outcome leaves no timer behind', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
+  const outcome = queue.add('a', enoughMs);
+  await endOfTurn();
+  expect(vi.getTimerCount()).toBe(1);
+  batches[0]?.finish();
+  expect(await outcome).toEqual(done('a'));
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test('an item without any time left never runs', async () => {
   const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
   const late = { kind: 'deadline_exceeded' };
