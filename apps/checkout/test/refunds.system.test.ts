@@ -1,4 +1,7 @@
+import { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { addRefundCommands } from '../src/cli/refunds.ts';
+import { openGateway } from '../src/gateway/gateway.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { useWorld } from './helpers/world.ts';
 
@@ -100,4 +103,25 @@ test('a payment that the gateway refused is no longer owed when its refund was m
     refused_payments: [{ payment_id: intent.id, code: 'payment_mismatch', refunded_at: expect.any(String) }],
   });
   expect(madeOf(intent)).toHaveLength(1);
+});
+
+test('a person gives back a transfer, and marks the refund as made', async () => {
+  const orderToken = await world.createOrder('transfer', { order_amount: 10, order_currency: 'EUR' });
+  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);
+  const paidAt = new Date();
+  await gateway.recordTransfer({
+    ...{ orderToken, attemptId: '', paymentId: 'bank-1', paidAt, amountHundredths: 1_000n, currency: 'EUR' },
+  });
+  expect(await request('transfer', { refund_id: 'r-1' })).toMatchObject({ status: 'PENDING' });
+  const lines: string[] = [];
+  const program = new Command();
+  const output = { print: (line: string) => lines.push(line), actor: 'tester' };
+  addRefundCommands(program, (work) => work({ store: world.store, gateway }), output);
+  const run = (...args: string[]) => program.parseAsync(args, { from: 'user' });
+  await run('refunds', '--json');
+  expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ refund_id: 'r-1', order_token: orderToken });
+  await run('refunded', orderToken, 'r-1');
+  expect(await world.findOrder('transfer')).toMatchObject({ refunded_amount: 10, refunds: [{ status: 'SUCCEEDED' }] });
+  await expect(run('refunded', orderToken, 'r-1')).rejects.toThrow('No refund r-1');
+  expect((await world.store.actions()).at(-1)).toMatchObject({ actor: 'tester', action: 'refunded' });
 });

@@ -15,7 +15,8 @@ import { openDatabase } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { addCheckCommand, type WithCheck } from './check.ts';
 import { paymentsCommands, type ReadSecrets, type WithPayments } from './commands.ts';
-import { addStatementCommands, type WithImport } from './statement.ts';
+import { addRefundCommands, type WithRefunds } from './refunds.ts';
+import { addStatementCommands } from './statement.ts';
 
 async function withStore(work: (store: Store, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
@@ -38,7 +39,8 @@ const withPayments: WithPayments = (work) =>
     await work({ store, providers, encryption: keys && createEncryption<string>(keys) });
   });
 
-const withImport: WithImport = (work) =>
+/** For the import of statements too. */
+const withGateway: WithRefunds = (work) =>
   withStore((store, config) => work({ store, gateway: openGateway(config.gatewayGrpcUrl, credentialsOf(config)) }));
 
 const withCheck: WithCheck = (work) =>
@@ -70,6 +72,7 @@ const actor = `${userInfo().username}@${hostname()}`;
 
 /** `payments`. */
 export const program = paymentsCommands(withPayments, { print, readSecrets, actor });
-addStatementCommands(program, withImport, { print, actor });
+addStatementCommands(program, withGateway, { print, actor });
+addRefundCommands(program, withGateway, { print, actor });
 addCheckCommand(program, withCheck, print);
 if (import.meta.main) await run(() => program.parseAsync());

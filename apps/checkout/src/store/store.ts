@@ -297,6 +297,10 @@ export function openStore({ url }: { readonly url: string }) {
         actor,
       ),
 
+    /** Adds an entry to the audit log. */
+    log: (actor: string, action: string, merchantId: string, details: Readonly<Record<string, string>>) =>
+      run((db) => db.insert(auditLog).values({ actor, action, merchantId, details })),
+
     /** Returns the audit log, oldest first. */
     actions: () => run((db) => db.select().from(auditLog).orderBy(asc(auditLog.id))),
 
