@@ -87,8 +87,9 @@ program
   .command('refused')
   .description('Lists the latest refused payments of all orders, newest first. Checkout systems must refund them.')
   .addOption(new Option('--limit <NUMBER>', 'how many').argParser(parseCount).default(defaultRefusals))
+  .option('--open', 'only those whose refund was not recorded yet')
   .option('--json', jsonHelp)
-  .action(({ limit, json }: { limit: number; json?: true }) =>
+  .action(({ limit, open, json }: { limit: number; open?: true; json?: true }) =>
     withDatabase(async (url) => {
       const columns = {
         REFUSED: 23,
@@ -100,7 +101,7 @@ program
         'ORDER ID': 0,
       };
       const { printRow, end } = startList(columns, json, print);
-      for (const refusal of await listRefusedPayments({ url }, limit)) {
+      for (const refusal of await listRefusedPayments({ url }, limit, open)) {
         const { refusedAt, code, amount, currency, paymentId, checkoutClientId, clientId, orderId } = refusal;
         const checkout = checkoutClientId ?? 'simulated';
         printRow(

@@ -101,6 +101,9 @@ test('refused lists refused payments, newest first, and show prints those of an 
   );
   const { refused_payments } = JSON.parse((await orders('show', 'refusing', '--json')).stdout);
   expect(refused_payments).toMatchObject([{ payment_id: 'less' }, { payment_id: 'more' }]);
+  await runQuery(gateway.databaseUrl, "update refused_payments set refunded_at = now() where payment_id = 'more'");
+  const owed = (await orders('refused', '--open', '--json')).stdout.trim().split('\n');
+  expect(owed.map((line) => JSON.parse(line))).toMatchObject([{ payment_id: 'less' }]);
   expect(await orders('refused', '--limit', '0')).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^NUMBER must/),

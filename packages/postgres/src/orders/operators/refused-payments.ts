@@ -1,10 +1,13 @@
-import { desc, eq } from 'drizzle-orm';
+import { desc, eq, isNull } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { type DatabaseOptions, withConnection } from '../../connections/client.ts';
 import { accounts, refusedPayments } from '../../schema.ts';
 
-/** Lists the latest refused payments of all orders, newest first. Rejects with an error that contains no values. */
-export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number) {
+/**
+ * Lists the latest refused payments of all orders, newest first: all of them, or only those that are still owed.
+ * Rejects with an error that contains no values.
+ */
+export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number, isOwed = false) {
   const options = { url, applicationName: 'order-gateway orders' };
   const checkouts = alias(accounts, 'checkouts');
   return withConnection(options, async ({ db }) => {
@@ -24,6 +27,7 @@ export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit
       .from(refusedPayments)
       .innerJoin(accounts, eq(accounts.id, refusedPayments.merchantId))
       .leftJoin(checkouts, eq(checkouts.id, refusedPayments.checkoutId))
+      .where(isOwed ? isNull(refusedPayments.refundedAt) : undefined)
       .orderBy(desc(refusedPayments.refusedAt), desc(refusedPayments.paymentId))
       .limit(limit);
   });
