@@ -112,6 +112,7 @@ describe.skipIf(isSkipped).each(skipsShared ? ['session'] : ['session', 'transac
         'merchant webhook remove': [clientId],
         'checkout create': ['--name', 'Transfers'],
         'checkout late-days': [checkout.client_id, '3'],
+        'checkout refunds': [checkout.client_id, 'on'],
       };
       // Its message can't be delivered.
       await expect(run(['merchant', 'webhook', 'test', clientId])).rejects.toThrow('The message was not delivered');
@@ -238,7 +239,7 @@ function commandsOn(url: string) {
   } as const;
   const withAccounts: OpenAccounts = async (work) => {
     await using accounts = openAccountAdmin({ url });
-    await work(accounts, readConfig({}));
+    await work(accounts, readConfig({ BASE_URL: 'http://127.0.0.1:1' }));
   };
   const withOperator: OpenOperator = async (work, actor) => {
     await using operator = openOperator(url, settings, actor);
