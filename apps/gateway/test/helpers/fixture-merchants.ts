@@ -6,7 +6,7 @@ import type { RunningGateway } from './running-gateway.ts';
 
 /** Creates the merchants and checkout systems that the fixtures name. */
 export async function createFixtureMerchants(gateway: RunningGateway): Promise<Merchants> {
-  const { accounts, credentials, checkout } = gateway;
+  const { accounts, credentials } = gateway;
   const [strict, expiring] = [await accounts.create('Strict Shop'), await accounts.create('Expiring Shop')];
   await accounts.setChecksumMode(strict.clientId, 'required');
   await accounts.setDefaultLifetime(expiring.clientId, 60);
@@ -21,7 +21,7 @@ export async function createFixtureMerchants(gateway: RunningGateway): Promise<M
     managed: await accounts.create('Managed Shop'),
     notified: await accounts.create('Notified Shop'),
     full,
-    checkout: checkout.credentials,
+    checkout: await accounts.create('Checkout', 'checkout', { makesRefunds: true }),
     second_checkout: await accounts.create('Second Checkout', 'checkout', { getsCustomerData: true }),
   };
 }
