@@ -104,7 +104,7 @@ test('without any webhook, the list of payments is enough', async () => {
   await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });
 
-test.each(['effect without response', '500', '429'] as const)(
+test.each(['effect without response', '500', '429', '401'] as const)(
   'a capture that ends with %s is looked at again, and made once',
   async (mishap) => {
     const { attemptId, sessionId } = await pay(`capture-${mishap}`);

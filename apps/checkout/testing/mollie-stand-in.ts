@@ -1,7 +1,7 @@
 import { minorUnitOf } from '@order-gateway/domain/money';
 
 /** How the stand-in answers the next request of a kind. */
-type Misbehaviour = 'effect without response' | '500' | '429' | 'refused';
+type Misbehaviour = 'effect without response' | '500' | '429' | '401' | 'refused';
 
 interface Payment {
   readonly id: string;
@@ -140,6 +140,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
     requests.push({ route, key: idempotencyKey, body });
     const mishap = misbehaviours.get(route)?.shift();
     if (mishap === '429') return answer(429, { title: 'Too Many Requests' });
+    if (mishap === '401') return answer(401, { title: 'Unauthorized Request' });
     if (mishap === '500') return answer(500, { title: 'Internal Server Error' });
     if (mishap === 'refused') return answer(422, { title: 'Unprocessable Entity', field: 'on_demand' });
     const request = `${route} ${id} ${init.body}`;

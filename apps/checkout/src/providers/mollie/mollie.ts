@@ -14,6 +14,9 @@ const pageLength = 250;
 /** At most ten calls a second. */
 const pagePauseMs = 100;
 
+/** Answers after which the same request can succeed: the key was replaced or got a right, or Mollie is less busy. */
+const waitingStatuses = [401, 403, 409, 429];
+
 /** The currencies that Mollie takes for cards. */
 const cardCurrencies = new Set(
   `AED AUD BGN BRL CAD CHF CZK DKK EUR GBP HKD HUF ILS ISK JPY MXN MYR NOK NZD PHP PLN RON SEK SGD THB TWD USD
@@ -111,7 +114,7 @@ export function createMollieProvider(send: Fetch = (url, init) => fetch(url, ini
     if (response.ok) return result;
     const code = `${status}_${Object(result).field ?? Object(result).title ?? 'error'}`;
     // Mollie stores no error under a key, so the same request is sent again.
-    throw new ProviderError(status >= 500 || status === 409 || status === 429 ? 'unanswered' : 'refused', code);
+    throw new ProviderError(status >= 500 || waitingStatuses.includes(status) ? 'unanswered' : 'refused', code);
   };
 
   /** Lists the payments that were created since a time, newest first. */
