@@ -76,7 +76,7 @@ test('a refund that the provider refuses fails with its code, and the amount can
   expect(madeOf(intent)).toHaveLength(1);
 });
 
-test('refunds and disputes that are made at the provider are reported, and so is what becomes of them', async () => {
+test('refunds and disputes that are made at the provider are reported, and so are their later statuses', async () => {
   const { intent } = await paid('at-stripe');
   await stripe.refundByHand(intent.id, 300);
   const [made] = madeOf(intent);
@@ -110,7 +110,12 @@ test('a person gives back a transfer, and marks the refund as made', async () =>
   const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);
   const paidAt = new Date();
   await gateway.recordTransfer({
-    ...{ orderToken, attemptId: '', paymentId: 'bank-1', paidAt, amountHundredths: 1_000n, currency: 'EUR' },
+    orderToken,
+    attemptId: '',
+    paymentId: 'bank-1',
+    paidAt,
+    amountHundredths: 1_000n,
+    currency: 'EUR',
   });
   expect(await request('transfer', { refund_id: 'r-1' })).toMatchObject({ status: 'PENDING' });
   const lines: string[] = [];

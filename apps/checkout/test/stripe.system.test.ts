@@ -93,6 +93,12 @@ test('without any webhook, the list of events is enough', async () => {
   await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });
 
+test('a list can have more ids than a statement has parameters', async () => {
+  const { attemptId, connectionId } = await pay('long-list');
+  const ids = [...Array.from({ length: 70_000 }, (_, index) => `evt_"${index}`), attemptId];
+  expect(await world.store.findNoticed(connectionId, ids)).toEqual([expect.objectContaining({ attemptId })]);
+});
+
 test.each([
   ['effect without response', 'RECORDED'],
   ['500', 'RECORDED'],

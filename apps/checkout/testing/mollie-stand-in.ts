@@ -112,8 +112,12 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       if (payment.status !== 'paid' || refunded + Number(amount.value) > Number(payment.amount.value))
         throw new Refusal(422, 'amount');
       const refund: Refund = {
-        ...{ id: `re_${id}_${payment._embedded.refunds.length + 1}`, paymentId: id, amount, status: 'queued' },
-        ...{ createdAt: new Date().toISOString(), metadata: body.metadata as Refund['metadata'] },
+        id: `re_${id}_${payment._embedded.refunds.length + 1}`,
+        paymentId: id,
+        amount,
+        status: 'queued',
+        createdAt: new Date().toISOString(),
+        metadata: body.metadata as Refund['metadata'],
       };
       payment._embedded.refunds.push(refund);
       return refund;

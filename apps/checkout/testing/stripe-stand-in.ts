@@ -151,7 +151,12 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
       const { currency } = intent;
       const metadata = (body.metadata ?? {}) as Refund['metadata'];
       const refund: Refund = {
-        ...{ id: newId('re'), payment_intent: intent.id, amount, currency, created: seconds(), metadata },
+        id: newId('re'),
+        payment_intent: intent.id,
+        amount,
+        currency,
+        created: seconds(),
+        metadata,
         status: 'succeeded',
       };
       refunds.push(refund);

@@ -36,15 +36,13 @@ const stepsMax = 12;
  * gateway: the attempt is then continued later.
  */
 export function createAdvance(deps: AdvanceDeps) {
-  const { store, gateway, providers, accountOf, baseUrl, logger, metrics } = deps;
+  const { store, gateway, baseUrl, logger, metrics } = deps;
 
   /** Looks at the provider if the state's rules need it, and returns the step to take. */
   async function decide(attempt: Attempt, nowMs: number, isUnwanted: boolean): Promise<Step> {
     const rules = life[attempt.state];
     if (!('unseen' in rules) && !('gone' in rules)) return { waitSeconds: null };
-    const provider = providers.get(attempt.provider);
-    if (provider === undefined) throw new Error(`there is no provider ${attempt.provider}`);
-    const account = attempt.connectionId === null ? undefined : await accountOf(attempt.connectionId);
+    const { provider, account } = await providerOf(deps, attempt);
     const isListed = provider.recent !== undefined;
     const situation = { attempt, nowMs, isUnwanted, isListed, act: actionsOf(attempt, provider, account) };
     if ('unseen' in rules) return rules.unseen({ ...situation, seen: undefined });
@@ -54,21 +52,8 @@ export function createAdvance(deps: AdvanceDeps) {
   }
 
   function actionsOf(attempt: Attempt, provider: Provider, account: Account | undefined): Actions {
-    /** Stores a call, then sends it. */
-    const send = async <Input, Result>(
-      purpose: string,
-      { request, send }: Call<Input, Result>,
-      input: Input,
-      customer?: Customer,
-    ) => {
-      const call = await store.prepareCall(attempt, purpose, request(attempt, input));
-      try {
-        return await send(account, call.request, call.key, customer);
-      } catch (error) {
-        if (error instanceof ProviderError && error.kind !== 'unanswered') await store.endCall(call.key, error.code);
-        throw error;
-      }
-    };
+    const send = <Input, Result>(purpose: string, call: Call<Input, Result>, input: Input, customer?: Customer) =>
+      sendCall(store, { attempt, account, purpose, customer }, call, input);
     const backUrl = `${baseUrl()}/back/${attempt.attemptId}`;
     return {
       start: (leaseSeconds) => gateway.start(attempt, leaseSeconds),
@@ -122,6 +107,40 @@ export function createAdvance(deps: AdvanceDeps) {
     await store.release(leased, wait);
     return (await store.find(attemptId)) ?? attempt;
   };
+}
+
+/** Returns the provider of an attempt, and the account at which the attempt was opened. */
+export async function providerOf(
+  { providers, accountOf }: Pick<AdvanceDeps, 'providers' | 'accountOf'>,
+  { provider: name, connectionId }: Attempt,
+) {
+  const provider = providers.get(name);
+  if (provider === undefined) throw new Error(`there is no provider ${name}`);
+  return { provider, account: connectionId === null ? undefined : await accountOf(connectionId) };
+}
+
+/** Stores a call of a provider with its idempotency key, then sends it. */
+export async function sendCall<Input, Result>(
+  store: Pick<Store, 'prepareCall' | 'endCall'>,
+  { attempt, account, purpose, customer }: CallContext,
+  { request, send }: Call<Input, Result>,
+  input: Input,
+): Promise<Result> {
+  const call = await store.prepareCall(attempt, purpose, request(attempt, input));
+  try {
+    return await send(account, call.request, call.key, customer);
+  } catch (error) {
+    if (error instanceof ProviderError && error.kind !== 'unanswered') await store.endCall(call.key, error.code);
+    throw error;
+  }
+}
+
+interface CallContext {
+  readonly attempt: Attempt;
+  readonly account: Account | undefined;
+  /** A call with the same purpose has the same key until the provider has answered. */
+  readonly purpose: string;
+  readonly customer?: Customer | undefined;
 }
 
 /** Returns what a log line may say of an error, which can contain values of a request. */

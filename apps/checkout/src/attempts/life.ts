@@ -79,7 +79,7 @@ const ended: Rule<Extract<Seen, { is: 'gone' }>> = ({ seen }) => ({
 });
 
 /** Runs a call whose refusal has a meaning. Other errors leave the attempt as it is. */
-async function unlessRefused<Value>(call: Promise<Value>) {
+export async function unlessRefused<Value>(call: Promise<Value>) {
   try {
     return { value: await call };
   } catch (error) {

@@ -7,10 +7,7 @@ const sweepEveryMs = 1_000;
 const atOnce = 10;
 
 /** How much of a list is read again, because providers add events late. */
-const overlapMs = 3_600_000;
-
-/** How many ids of a list are looked for at once: a statement has at most 65,535 parameters. */
-const idsAtOnce = 500;
+export const overlapMs = 3_600_000;
 
 /** How far the daily comparison of payments goes back. */
 const comparedMs = 180 * 86_400_000;
@@ -28,16 +25,11 @@ export function startSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
       const connection = await store.findConnection(connectionId);
       const recent = connection && providers.get(connection.provider)?.recent;
       if (recent === undefined) return;
+      const ids = new Set<string>();
       const since = new Date(listedUntil.getTime() - overlapMs);
-      let ids: string[] = [];
-      const continueListed = async () => {
-        const noticed = await store.findNoticed(connectionId, ids);
-        ids = [];
-        for (const { attemptId, dueAt } of noticed) if (dueAt !== null) await advance(attemptId);
-      };
-      for await (const id of recent(await accountOf(connectionId), since))
-        if (ids.push(id) >= idsAtOnce) await continueListed();
-      await continueListed();
+      for await (const id of recent(await accountOf(connectionId), since)) ids.add(id);
+      const noticed = await store.findNoticed(connectionId, [...ids]);
+      for (const { attemptId, dueAt } of noticed) if (dueAt !== null) await advance(attemptId);
     } catch (err) {
       logger.warn({ err, connection_id: connectionId }, 'the list of a provider could not be read');
       await store.resetListing(connectionId, listedUntil);

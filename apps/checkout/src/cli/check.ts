@@ -24,7 +24,7 @@ export function addCheckCommand(program: Command, withCheck: WithCheck, print: (
     .command('check')
     .description("Compares the providers' payments with the recorded ones, both ways. Changes nothing.")
     .argument('[CLIENT_ID]', 'only those of this merchant')
-    .option('--days <N>', 'those of so many days, 1 to 180', parseDays, 7)
+    .option('--days <N>', 'the payments of the last N days, 1 to 180', parseDays, 7)
     .option('--json', 'print JSON, one object per line')
     .addHelpText('after', differencesHelp)
     .action((merchantId: string | undefined, { days, json }: { days: number; json?: true }) =>

@@ -48,7 +48,11 @@ export function addRefundCommands(
         const { paymentId, amount, orderId, merchantId } = refund;
         await deps.store.log(actor, 'refunded', merchantId, { order_id: orderId, refund_id: refundId });
         const refused = await deps.gateway.recordRefund({
-          ...{ orderToken, paymentId, refundId, amount: amountOfNumber(amount), status: 'SUCCEEDED' },
+          orderToken,
+          paymentId,
+          refundId,
+          amount: amountOfNumber(amount),
+          status: 'SUCCEEDED',
           providerRefundId: `manual_${hash('sha256', `${orderToken} ${refundId}`).slice(0, 32)}`,
         });
         if (refused !== undefined) throw new StartError(`The gateway did not record the refund: ${refused}.`);

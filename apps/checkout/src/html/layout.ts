@@ -53,7 +53,7 @@ interface Page {
   readonly locale: PageLocale;
   readonly title: string;
   readonly body: Html;
-  /** If given, a browser without JavaScript loads this address after so many seconds. */
+  /** If given, a browser without JavaScript loads this address after this number of seconds. */
   readonly refresh?: { readonly seconds: number; readonly url: string };
   readonly script?: string;
   /** The order whose merchant's brand the page has. */

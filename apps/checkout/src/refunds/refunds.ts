@@ -1,6 +1,8 @@
-import { type AdvanceDeps, errorCode } from '../attempts/advance.ts';
+import { type AdvanceDeps, errorCode, providerOf, sendCall } from '../attempts/advance.ts';
+import { unlessRefused } from '../attempts/life.ts';
+import { overlapMs } from '../attempts/sweep.ts';
 import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
-import { ProviderError, type SeenReversals } from '../providers/provider.ts';
+import type { SeenReversals } from '../providers/provider.ts';
 import type { Attempt } from '../store/store.ts';
 
 type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf' | 'logger'>;
@@ -8,9 +10,8 @@ type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'account
 /** How often pending refunds are looked for. */
 const everyMs = 5_000;
 
-/** How often the providers' lists of refunds and disputes are read, and how much of them again. */
+/** How often the providers' lists of refunds and disputes are read. */
 const listEveryMs = 60_000;
-const overlapMs = 3_600_000;
 
 /** The pauses after errors double up to this one. */
 const pauseMsMax = 600_000;
@@ -25,12 +26,6 @@ export function startRefunds(deps: RefundDeps) {
   const pauses = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
   const listed = new Map<string, number>();
 
-  const providerOf = async (attempt: Attempt) => {
-    const provider = providers.get(attempt.provider);
-    if (provider === undefined) throw new Error(`there is no provider ${attempt.provider}`);
-    return { provider, account: attempt.connectionId === null ? undefined : await accountOf(attempt.connectionId) };
-  };
-
   /** Reports what the provider says about a payment. The gateway ignores what it knows. */
   const report = async ({ orderToken, paymentId }: Attempt, { refunds, disputes }: SeenReversals) => {
     const payment = { orderToken, paymentId: paymentId ?? '' };
@@ -43,31 +38,23 @@ export function startRefunds(deps: RefundDeps) {
 
   /** Reports what became of the refunds and disputes of a payment. */
   const look = async (attempt: Attempt) => {
-    const { provider, account } = await providerOf(attempt);
+    const { provider, account } = await providerOf(deps, attempt);
     await report(attempt, await provider.reversals(account, attempt));
   };
 
   /** Makes a refund unless the provider has it, and reports the result. */
   const make = async (attempt: Attempt, { refundId = '', amount, currency }: PendingRefund) => {
-    const { provider, account } = await providerOf(attempt);
+    const { provider, account } = await providerOf(deps, attempt);
     const seen = await provider.reversals(account, attempt);
     if (seen.refunds.some((refund) => refund.refundId === refundId)) {
       await report(attempt, seen);
       return;
     }
     const input = { refundId, amount: amountOfNumber(amount), currency };
-    const request = provider.refundPart.request(attempt, input);
-    const call = await store.prepareCall(attempt, `refund ${refundId}`, request);
-    try {
-      const refund = await provider.refundPart.send(account, call.request, call.key);
-      await report(attempt, { refunds: [refund], disputes: [] });
-    } catch (error) {
-      if (!(error instanceof ProviderError) || error.kind === 'unanswered') throw error;
-      await store.endCall(call.key, error.code);
-      if (error.kind === 'failed') throw error;
-      const failed = { status: 'FAILED', amount: input.amount, reason: error.code } as const;
-      await report(attempt, { refunds: [{ ...failed, refundId }], disputes: [] });
-    }
+    const purpose = `refund ${refundId}`;
+    const made = await unlessRefused(sendCall(store, { attempt, account, purpose }, provider.refundPart, input));
+    const failed = { refundId, status: 'FAILED', amount: input.amount, reason: made.refused } as const;
+    await report(attempt, { refunds: [made.value ?? failed], disputes: [] });
   };
 
   /** Runs work on a recorded payment, unless another process works on it. */

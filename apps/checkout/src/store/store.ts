@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { randomBase62 } from '@order-gateway/domain/accounts';
-import { isDuplicate, openClient, redact } from '@order-gateway/postgres/connections';
+import { arrayLiteral, isDuplicate, openClient, redact } from '@order-gateway/postgres/connections';
 import {
   and,
   asc,
@@ -125,8 +125,9 @@ export function openStore({ url }: { readonly url: string }) {
             and(
               eq(attempts.connectionId, connectionId),
               or(
-                ...[attempts.attemptId, attempts.sessionId, attempts.paymentId].map((column) =>
-                  inArray(column, [...ids]),
+                // One parameter, because a statement has at most 65,535, and a provider's list has any length.
+                ...[attempts.attemptId, attempts.sessionId, attempts.paymentId].map(
+                  (column) => sql`${column} = any(${arrayLiteral(ids, (id) => id)}::text[])`,
                 ),
               ),
             ),

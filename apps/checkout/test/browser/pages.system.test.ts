@@ -122,7 +122,7 @@ await describeInBrowser("the checkout's pages", (browser) => {
     await page.getByRole('button', { name: german.succeed }).waitFor();
   });
 
-  test('the waiting page goes on by itself when the payment is decided', async () => {
+  test('the waiting page continues without a click when the payment is decided', async () => {
     const { attemptId } = await open(testing, 'waiting', 'demo.demo');
     const isLeased = (leasedUntil: Date | null) =>
       testing.store.run((db) => db.update(attempts).set({ leasedUntil }).where(eq(attempts.attemptId, attemptId)));

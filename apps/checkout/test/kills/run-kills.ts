@@ -26,7 +26,7 @@ import type { KillableOptions } from './killable-checkout.ts';
 export interface Run {
   readonly payments: number;
   readonly customersAtOnce: number;
-  /** A process is killed after each so many payments. */
+  /** A process is killed each time this number of payments has started. */
   readonly paymentsPerKill: number;
 }
 

@@ -1,7 +1,16 @@
-import { type AmountHundredths, amountDecimals, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AmountHundredths, formatAmount, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
 import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
 import type { Attempt } from '../../store/store.ts';
-import { type Account, type Fetch, type Method, type Provider, ProviderError, type Seen } from '../provider.ts';
+import {
+  type Account,
+  type Fetch,
+  type Method,
+  type Provider,
+  ProviderError,
+  pagePauseMs,
+  type Seen,
+} from '../provider.ts';
 
 // The API is described at docs.mollie.com/reference. Compared with it in November 2026, but never with the real Mollie.
 
@@ -10,9 +19,6 @@ const apiUrl = 'https://api.mollie.com/v2';
 const timeoutMs = 20_000;
 
 const pageLength = 250;
-
-/** At most ten calls a second. */
-const pagePauseMs = 100;
 
 /** Answers after which the same request can succeed: the key was replaced or got a right, or Mollie is less busy. */
 const waitingStatuses = [401, 403, 409, 429];
@@ -130,7 +136,7 @@ export function createMollieProvider(send: Fetch = (url, init) => fetch(url, ini
       const next = page._links?.next?.href;
       if (!next) return;
       from = `&from=${new URL(next).searchParams.get('from')}`;
-      await new Promise((resolve) => setTimeout(resolve, pagePauseMs));
+      await sleep(pagePauseMs);
     }
   }
 
@@ -298,10 +304,8 @@ function seenDispute({ id, amount, reversedAt, reason }: Chargeback): SeenDisput
 }
 
 function amountText(amount: bigint, currency: string): string {
-  const decimals = minorUnitOf(currency);
-  const digits = `${amount}`.padStart(amountDecimals + 1, '0');
-  const units = digits.slice(0, -amountDecimals);
-  return decimals === 0 ? units : `${units}.${digits.slice(-amountDecimals)}`;
+  const text = formatAmount(amount as AmountHundredths);
+  return minorUnitOf(currency) === 0 ? text.slice(0, text.indexOf('.')) : text;
 }
 
 function hundredthsOf(text: string): AmountHundredths {

@@ -1,14 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
 import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
-import { type Account, type Fetch, type Provider, ProviderError, type RefundInput, type Seen } from '../provider.ts';
+import {
+  type Account,
+  type Fetch,
+  type Provider,
+  ProviderError,
+  pagePauseMs,
+  type RefundInput,
+  type Seen,
+} from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
 
 const timeoutMs = 20_000;
 
-/** The longest page of a list, and the pause after it. */
+/** The longest page of a list. */
 const pageLength = 100;
-const pagePauseMs = 100;
 
 /** Stripe signs the time of a webhook. */
 const toleranceSeconds = 300;
