@@ -13,8 +13,8 @@ import {
   demoBanner,
   findOrCreateDemoMerchant,
 } from './pages/demo/demo-merchant.ts';
-import { addressOf, listenOn, requireFreePorts } from './runtime/network/listen.ts';
-import { freePort, startCheckoutProcess } from './runtime/start/checkout-process.ts';
+import { addressOf, freePort, listenOn, requireFreePorts } from './runtime/network/listen.ts';
+import { startCheckoutProcess } from './runtime/start/checkout-process.ts';
 import { announceWait, openDatabase, unusable } from './runtime/start/database.ts';
 import { watchPackageManager } from './runtime/start/package-manager.ts';
 import { isUnderSystemd, notifySystemd } from './runtime/start/systemd.ts';
@@ -133,7 +133,7 @@ async function startAll(
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const checkoutPort =
       demoMerchant && config.checkoutPort !== 'off' && !config.checkoutTemplate && !config.tls
-        ? await freePort(host, config.checkoutPort)
+        ? await freePort('CHECKOUT_PORT', host, config.checkoutPort)
         : undefined;
     const gatewayConfig = {
       ...config,

@@ -61,16 +61,26 @@ export async function requireFreePorts(
 ): Promise<void> {
   const problems = new Set<string>();
   for (const variable of ['HTTP_PORT', 'GRPC_PORT', 'ADMIN_PORT'] as const) {
-    const server = createServer();
     try {
-      await listenOn(variable, address, ports[variable], { listen: (port, host) => bind(server, { port, host }) });
-      await new Promise((resolve) => server.close(resolve));
+      await freePort(variable, address, ports[variable]);
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
       problems.add(error.message);
     }
   }
   if (problems.size > 0) throw new StartError([...problems].join('\n'));
+}
+
+/**
+ * Binds a port briefly, and returns it, or a free one if it is 0. Throws an error that says in one line which port or
+ * address can't be used, and why.
+ */
+export async function freePort(variable: PortVariable, address: string, port: number): Promise<number> {
+  const server = createServer();
+  const listen = (port: number, host: string) => bind(server, { port, host });
+  const bound = await listenOn(variable, address, port, { listen });
+  await new Promise((resolve) => server.close(resolve));
+  return bound;
 }
 
 /**

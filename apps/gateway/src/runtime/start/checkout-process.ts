@@ -1,26 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import type { Logger } from '@order-gateway/runtime/logger';
-import { bind, listenOn } from '../network/listen.ts';
 
 const root = join(import.meta.dirname, '../../../../..');
 
 /** The file from which the next start reads the checkout's credentials. Only its owner can read it. */
 const fileName = 'checkout-account.json';
-
-/** Returns the port, or a free one if it is 0. Throws an error that says why the port can't be used. */
-export async function freePort(host: string, port: number): Promise<number> {
-  const server = createServer();
-  const bound = await listenOn('CHECKOUT_PORT', host, port, { listen: () => bind(server, { host, port }) });
-  await new Promise((resolve) => server.close(resolve));
-  return bound;
-}
 
 /** Returns the checkout's account at this gateway. The first start creates it. */
 async function findOrCreateAccount(url: string, dataDir: string): Promise<Credentials> {
