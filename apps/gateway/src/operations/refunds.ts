@@ -166,10 +166,16 @@ function refundRecord(refund: Refund) {
   const { refundId, refundedAtMs, note, providerRefundId } = refund;
   const { payment_id, amount, currency, status, reason, created_at, updated_at } = reversalRecord(refund);
   return {
-    ...{ refund_id: refundId, payment_id, amount, currency, status, reason },
+    refund_id: refundId,
+    payment_id,
+    amount,
+    currency,
+    status,
+    reason,
     refund_note: note ?? undefined,
     provider_refund_id: providerRefundId ?? undefined,
-    ...{ created_at, updated_at },
+    created_at,
+    updated_at,
     refunded_at: refundedAtMs === null ? undefined : formatTime(refundedAtMs),
   };
 }
@@ -194,11 +200,15 @@ function reversalRecord<Kind extends Refund | Dispute>(reversal: Kind) {
 
 function pendingRecord({ orderToken, orderId, merchantClientId, mode, createdAtMs, ...refund }: PendingRefund) {
   return {
-    ...{ order_token: orderToken, order_id: orderId, merchant_id: merchantClientId, mode },
+    order_token: orderToken,
+    order_id: orderId,
+    merchant_id: merchantClientId,
+    mode,
     payment_id: refund.paymentId,
     refund_id: refund.refundId ?? undefined,
     provider_refund_id: refund.providerRefundId ?? undefined,
-    ...{ amount: Number(formatAmount(refund.amount)), currency: refund.currency },
+    amount: Number(formatAmount(refund.amount)),
+    currency: refund.currency,
     created_at: formatTime(createdAtMs),
   };
 }

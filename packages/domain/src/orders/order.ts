@@ -78,7 +78,7 @@ export interface Reversal<Status> extends Pick<OrderPayment, 'checkoutId' | 'pay
   readonly currency: string;
   /** The statuses that it has had, oldest first: at least one. Every change of an order has a different time. */
   readonly history: readonly { readonly status: Status; readonly atMs: number }[];
-  /** Why it has its status, as a short code; `null` if nobody said. */
+  /** Why it has its status, as a short code; `null` if no reason was reported. */
   readonly reason: string | null;
 }
 

@@ -90,9 +90,15 @@ export function decideRefund(
   const fromMs = nextTime(order, nowMs);
   const history = statuses.map((status, index) => ({ status, atMs: fromMs + index }));
   const refund: Refund = {
-    ...{ reporterId: merchantId, refundId, checkoutId, paymentId, providerRefundId: null },
-    ...{ amount: amount ?? (refundable as AmountHundredths), currency: fields.order_currency },
-    ...{ history, reason: statuses.at(-1) === 'FAILED' ? 'simulated' : null },
+    reporterId: merchantId,
+    refundId,
+    checkoutId,
+    paymentId,
+    providerRefundId: null,
+    amount: amount ?? (refundable as AmountHundredths),
+    currency: fields.order_currency,
+    history,
+    reason: statuses.at(-1) === 'FAILED' ? 'simulated' : null,
     refundedAtMs: statuses.includes('SUCCEEDED') ? fromMs : null,
     note: note || null,
   };
@@ -133,8 +139,16 @@ export function decideReportedRefund(
   if (!isIdNew && !isStatusNew) return success({ kind: 'replayed' });
   const atMs = nextTime(order, nowMs);
   const known = existing ?? {
-    ...{ ...key, checkoutId, paymentId, amount, currency, providerRefundId, reason },
-    ...{ history: [], refundedAtMs: null, note: null },
+    ...key,
+    checkoutId,
+    paymentId,
+    amount,
+    currency,
+    providerRefundId,
+    reason,
+    history: [],
+    refundedAtMs: null,
+    note: null,
   };
   const refund: Refund = {
     ...known,

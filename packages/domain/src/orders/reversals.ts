@@ -81,9 +81,16 @@ export function pendingRefundsOf({ merchantId, serviceOrderId, orderToken, field
     const [first] = history;
     if (statusOf(refund).status !== 'PENDING' || checkoutId === null || first === undefined) return [];
     return {
-      ...{ serviceOrderId, orderId: fields.order_id, orderToken, checkoutId, paymentId },
+      serviceOrderId,
+      orderId: fields.order_id,
+      orderToken,
+      checkoutId,
+      paymentId,
       refundId: reporterId === merchantId ? refundId : null,
-      ...{ providerRefundId, amount, currency, createdAtMs: first.atMs },
+      providerRefundId,
+      amount,
+      currency,
+      createdAtMs: first.atMs,
     };
   });
 }

@@ -67,8 +67,14 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     expect(await refund('r-2')).toBe('changed');
     const [first, second] = await pending().then((refunds) => (typeof refunds === 'string' ? [] : refunds));
     expect(first).toMatchObject({
-      ...{ orderId: 'refunded', orderToken: order.orderToken, paymentId: 'p-1', refundId: 'r-1' },
-      ...{ providerRefundId: null, amount: 400n, currency: 'EUR', serviceOrderId: order.serviceOrderId },
+      orderId: 'refunded',
+      orderToken: order.orderToken,
+      paymentId: 'p-1',
+      refundId: 'r-1',
+      providerRefundId: null,
+      amount: 400n,
+      currency: 'EUR',
+      serviceOrderId: order.serviceOrderId,
     });
     expect(second).toMatchObject({ refundId: 'r-2', amount: 600n });
     const after = await opened().store.listPendingRefunds(
@@ -129,7 +135,7 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     );
   });
 
-  it('changeReversals settles the debt of a refused payment', async () => {
+  it('changeReversals stores that a refused payment was given back', async () => {
     const { order, report } = await paidOrder('owed');
     expect(await act(order, paymentOf(order, 'p-2'))).toBe('order_already_paid');
     const refundedAt = async () => {

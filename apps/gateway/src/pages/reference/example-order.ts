@@ -63,7 +63,9 @@ const refusedPayment: RefusedPayment = {
 };
 
 const reversal = {
-  ...{ checkoutId: null, paymentId: payment.paymentId, currency: parsed.value.fields.order_currency },
+  checkoutId: null,
+  paymentId: payment.paymentId,
+  currency: parsed.value.fields.order_currency,
   amount: 450n as AmountHundredths,
 };
 
@@ -72,8 +74,13 @@ function reversed(statuses: Readonly<Partial<Record<RefundStatus | DisputeStatus
   const history = Object.entries(statuses).map(([status, at]) => ({ status, atMs: Date.parse(at) }));
   const refundedAt = statuses.SUCCEEDED;
   const refund = {
-    ...{ ...reversal, reporterId: stored.merchantId, refundId: 'return-17', providerRefundId: 're_3PqW0a', reason },
-    ...{ history: history as Refund['history'], note: null },
+    ...reversal,
+    reporterId: stored.merchantId,
+    refundId: 'return-17',
+    providerRefundId: 're_3PqW0a',
+    reason,
+    history: history as Refund['history'],
+    note: null,
     refundedAtMs: refundedAt === undefined ? null : Date.parse(refundedAt),
   };
   const dispute = { ...reversal, disputeId: 'dp_1QxT7c', reason, history: history as Dispute['history'] };

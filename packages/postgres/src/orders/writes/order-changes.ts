@@ -137,10 +137,17 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
     changeReversals({ order, events, refused }, timeoutMs) {
       const { merchantId, serviceOrderId, reversals } = order;
       const pending = pendingRefundsOf(order).map((refund) => ({
-        ...{ merchant_id: merchantId, service_order_id: serviceOrderId, created_at: timeText(refund.createdAtMs) },
-        ...{ order_id: refund.orderId, order_token: refund.orderToken, checkout_id: refund.checkoutId },
-        ...{ payment_id: refund.paymentId, refund_id: refund.refundId, provider_refund_id: refund.providerRefundId },
-        ...{ amount: formatAmount(refund.amount), currency: refund.currency },
+        merchant_id: merchantId,
+        service_order_id: serviceOrderId,
+        created_at: timeText(refund.createdAtMs),
+        order_id: refund.orderId,
+        order_token: refund.orderToken,
+        checkout_id: refund.checkoutId,
+        payment_id: refund.paymentId,
+        refund_id: refund.refundId,
+        provider_refund_id: refund.providerRefundId,
+        amount: formatAmount(refund.amount),
+        currency: refund.currency,
       }));
       const values = {
         ...keyOf(order),
