@@ -312,6 +312,7 @@ function notifying<Store extends OrderStore>(store: Store, wake: () => void): St
   return {
     ...store,
     change: waking(store.change),
+    changeReversals: waking(store.changeReversals),
     expireNow: waking(store.expireNow),
     refusePayment: waking(store.refusePayment),
   };
