@@ -57,8 +57,11 @@ test.concurrent('pipelined requests get responses, but a client that pipelines t
   expect(statusesOf(received).length).toBeLessThan(4_000);
 });
 
-test.concurrent('a client that sends requests but does not read responses is disconnected', async () => {
-  const gateway = await runGateway({ patience: 1 });
+test.concurrent('a client that sends requests but does not read responses is disconnected', async ({
+  onTestFinished,
+}) => {
+  const gateway = await startGateway({ patience: 1 });
+  onTestFinished(() => gateway.close());
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});
   const cutOff = new Promise<void>((resolve) => socket.once('close', () => resolve()));
