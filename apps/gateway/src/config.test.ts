@@ -222,7 +222,11 @@ test.each<[Record<string, string>, string]>([
     { OIDC_ISSUER: 'http://login.example.com' },
     'OIDC_ISSUER must be an https URL, or an http URL of this machine, not "http://login.example.com"',
   ],
-  [{ OIDC_CLIENT_ID: 'gateway' }, 'OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together'],
+  [{ OIDC_CLIENT_ID: 'gateway' }, 'OIDC_CLIENT_ID needs OIDC_ISSUER and OIDC_CLIENT_SECRET'],
+  [
+    { OIDC_ISSUER: 'https://sign-in.example', OIDC_CLIENT_ID: 'gateway' },
+    'OIDC_ISSUER and OIDC_CLIENT_ID need OIDC_CLIENT_SECRET',
+  ],
   [
     { OPERATOR_CONSOLE: 'on', DATABASE_URL: 'postgres://localhost/x' },
     'OPERATOR_CONSOLE on needs SECRETS_KEY, which signs the sign-in links',
@@ -231,8 +235,8 @@ test.each<[Record<string, string>, string]>([
     { TRUST_PROXY: 'proxy.example.com' },
     'TRUST_PROXY must be a number of proxies from 1 to 9, or addresses and networks separated by commas, not "proxy.example.com"',
   ],
-  [{ TLS_CERT_FILE: 'cert.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
-  [{ TLS_CLIENT_CA_FILE: 'ca.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
+  [{ TLS_CERT_FILE: 'cert.pem' }, 'TLS_CERT_FILE needs TLS_KEY_FILE'],
+  [{ TLS_CLIENT_CA_FILE: 'ca.pem' }, 'TLS_CLIENT_CA_FILE needs TLS_CERT_FILE and TLS_KEY_FILE'],
   [
     { SECURITY_CONTACT: 'security@example.com' },
     'SECURITY_CONTACT must be a URI such as mailto:security@example.com or https://example.com/security, not "security@example.com"',

@@ -305,14 +305,14 @@ export function readConfig(env: Environment) {
     tlsCertFile && tlsKeyFile
       ? { certFile: tlsCertFile, keyFile: tlsKeyFile, clientCaFile: tlsClientCaFile }
       : undefined;
-  if (tls === undefined && (tlsCertFile || tlsKeyFile || tlsClientCaFile))
-    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');
   const openId =
     openIdIssuer && openIdClientId && openIdClientSecret
       ? { issuer: openIdIssuer, clientId: openIdClientId, clientSecret: openIdClientSecret }
       : undefined;
-  if (openId === undefined && (openIdIssuer || openIdClientId || openIdClientSecret))
-    problems.push('OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together');
+  problems.push(
+    ...missingBeside(read, ['tlsCertFile', 'tlsKeyFile', 'tlsClientCaFile'], ['tlsCertFile', 'tlsKeyFile']),
+    ...missingBeside(read, openIdKeys, openIdKeys),
+  );
   const ports = [values.httpPort, values.grpcPort, values.adminPort].filter((port) => port !== 0);
   if (new Set(ports).size < ports.length)
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
@@ -335,6 +335,20 @@ export function readConfig(env: Environment) {
 /** Parses a rate in calls per second. Returns `undefined` if the text is not a whole number in the allowed range. */
 export function parseRate(text: string): number | undefined {
   return wholeNumber(...rates)(text);
+}
+
+const openIdKeys = ['openIdIssuer', 'openIdClientId', 'openIdClientSecret'] as const;
+
+/** Returns the problem that some variables of a group are set without those that the group needs. */
+function missingBeside(
+  read: Readonly<Record<string, unknown>>,
+  group: readonly (keyof typeof variables)[],
+  needed: readonly (keyof typeof variables)[],
+): string[] {
+  const [set, missing] = [group.filter((key) => read[key]), needed.filter((key) => !read[key])];
+  if (set.length === 0 || missing.length === 0) return [];
+  const names = (keys: typeof group) => keys.map((key) => variables[key].name).join(' and ');
+  return [`${names(set)} ${set.length === 1 ? 'needs' : 'need'} ${names(missing)}`];
 }
 
 function isIssuer(url: URL | null): boolean {

@@ -144,7 +144,10 @@ export const callLinesPerSecond = 10;
 /** The number of logos kept in memory, at most 8 MB in total. Each customer's first page loads the merchant's logo. */
 export const cachedLogosMax = 32;
 
-/** When calls are rejected as overloaded, or wait, before their work begins (docs/decisions/037-overload.md). */
+/**
+ * When calls are rejected as overloaded, or wait, before their work begins (docs/decisions/037-overload.md). They apply
+ * before `queueLimits` of the database, which bound the calls that wait for one kind of statement.
+ */
 export const admissionLimits = {
   /** Calls in flight of all accounts: a fifth of a second of work. */
   callsMax: 2_048,

@@ -4,7 +4,10 @@
  * `overloaded` at once.
  */
 export const queueLimits = {
-  /** New orders (docs/decisions/013-batches.md). */
+  /**
+   * New orders (docs/decisions/013-batches.md). `waitingMax` bounds callers other than the gateway, whose
+   * `admissionLimits` refuse a call before that many orders wait.
+   */
   orders: { batchMax: 1_024, waitingMax: 4_096 },
   /** Changes of orders. Each waits for a commit, which four connections can share. Up to a second of work may wait. */
   changes: { connections: 4, waitingMax: 2_048 },

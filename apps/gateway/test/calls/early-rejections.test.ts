@@ -5,7 +5,7 @@ import { Code } from '@connectrpc/connect';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { messageBytesMax } from '../../src/limits.ts';
-import { createOrderPath, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { createOrderPath, lengthPrefixed, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { useSession } from '../helpers/grpc/grpc-servers.ts';
 import { exchange, firstBytes, postHead } from '../helpers/raw-http.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
@@ -80,13 +80,13 @@ const invalidMessage = Buffer.from([0x0a, 0xff]);
 test('invalid Protobuf is an error of the client in every protocol', async () => {
   const overConnect = await postMessage('application/proto', invalidMessage);
   expect([overConnect.status, JSON.parse(overConnect.text)]).toMatchObject([400, { code: 'invalid_argument' }]);
-  const overGrpcWeb = await postMessage('application/grpc-web+proto', frame(invalidMessage));
+  const overGrpcWeb = await postMessage('application/grpc-web+proto', lengthPrefixed(invalidMessage));
   expect(overGrpcWeb.text).toMatch(/grpc-status: 3\r\n/);
-  const compressed = frame(gzipSync(invalidMessage), { flags: 1 });
+  const compressed = lengthPrefixed(gzipSync(invalidMessage), { flags: 1 });
   for (const [chunk, headers] of [
-    [frame(invalidMessage), {}],
+    [lengthPrefixed(invalidMessage), {}],
     [compressed, { 'grpc-encoding': 'gzip' }],
-    [frame(invalidMessage, { flags: 1 }), { 'grpc-encoding': 'gzip' }],
+    [lengthPrefixed(invalidMessage, { flags: 1 }), { 'grpc-encoding': 'gzip' }],
   ] as const) {
     const session = useSession(gateway.grpcPort);
     const call = { headers: { ...grpcHeaders(), ...headers }, chunks: [chunk], ends: true };

@@ -17,7 +17,7 @@ import {
   processSeconds,
   startOnNewDatabase,
 } from '../helpers/gateway-process.ts';
-import { frame, openSession, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { lengthPrefixed, openSession, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { createOrder, credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
 // Merchants make calls while others flood the gateway. The latencies are only printed, because they depend on the
@@ -77,7 +77,11 @@ async function callGrpc(
   orderId: string,
 ): Promise<string | undefined> {
   const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
-  const { trailers, closed } = await sendCall(session, { headers, chunks: [frame(orderData(orderId))], ends: true });
+  const { trailers, closed } = await sendCall(session, {
+    headers,
+    chunks: [lengthPrefixed(orderData(orderId))],
+    ends: true,
+  });
   return trailers['grpc-status'] === '0' ? undefined : `grpc-status ${trailers['grpc-status']}, stream ${closed}`;
 }
 

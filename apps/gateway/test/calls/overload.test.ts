@@ -5,7 +5,7 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAdmission } from '../../src/calls/admission.ts';
 import { credentials, type FixedDeps, fixedDeps, merchant } from '../helpers/fixed-deps.ts';
-import { callHeaders, createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { callHeaders, createOrderPath, lengthPrefixed, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { useSession } from '../helpers/grpc/grpc-servers.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { exchange, postHead } from '../helpers/raw-http.ts';
@@ -76,7 +76,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replac
     cancel: async () => {
       const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
       stream.on('error', () => {});
-      stream.end(frame(orderData(newId())));
+      stream.end(lengthPrefixed(orderData(newId())));
       await expect.poll(() => pending.length).toBe(1);
       stream.close(constants.NGHTTP2_CANCEL);
     },
@@ -87,7 +87,11 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, replac
     },
     grpc: async (client: typeof credentials, extraHeaders: Readonly<Record<string, string>> = {}) => {
       const headers = { ...callHeaders, ...credentialHeaders(client), ...extraHeaders };
-      const { trailers } = await sendCall(session, { headers, chunks: [frame(orderData(newId()))], ends: true });
+      const { trailers } = await sendCall(session, {
+        headers,
+        chunks: [lengthPrefixed(orderData(newId()))],
+        ends: true,
+      });
       return Number(trailers['grpc-status']);
     },
   };

@@ -4,7 +4,7 @@ import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/ord
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { fairTimeoutMs } from '../../src/limits.ts';
-import { createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { createOrderPath, lengthPrefixed, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { useSession } from '../helpers/grpc/grpc-servers.ts';
 import { scrape, useGateway } from '../helpers/running-gateway.ts';
 import { orderMessage } from '../helpers/send-order.ts';
@@ -26,7 +26,7 @@ async function grpcStatus(headers: Headers, ends = true): Promise<unknown> {
   const session = useSession(gateway.grpcPort);
   const { trailers } = await sendCall(session, {
     headers: { 'content-type': 'application/grpc', 'grpc-timeout': '0n', ...headers },
-    chunks: ends ? [frame(orderData('late'))] : [],
+    chunks: ends ? [lengthPrefixed(orderData('late'))] : [],
     ends,
   });
   return trailers['grpc-status'];
@@ -39,7 +39,10 @@ async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
   return [
     await httpStatus('application/json', JSON.stringify(validOrderInput()), connectTimeout),
     await httpStatus('application/proto', message, connectTimeout),
-    await httpStatus('application/grpc-web+proto', Buffer.from(frame(message)), { ...headers, 'grpc-timeout': '0n' }),
+    await httpStatus('application/grpc-web+proto', Buffer.from(lengthPrefixed(message)), {
+      ...headers,
+      'grpc-timeout': '0n',
+    }),
     await grpcStatus(headers),
     // Connect handles compressed calls.
     await grpcStatus({ ...headers, 'grpc-encoding': 'gzip' }),

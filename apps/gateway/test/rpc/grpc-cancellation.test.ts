@@ -3,7 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { clientPreface, frameTypes, resetFrame } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
-import { callHeaders, createOrderPath, frame, orderData, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import {
+  callHeaders,
+  createOrderPath,
+  lengthPrefixed,
+  orderData,
+  ordinaryCall,
+  sendCall,
+} from '../helpers/grpc/grpc-call.ts';
 import {
   blockedStore,
   runGrpcServer,
@@ -53,9 +60,9 @@ test('logs a cancelled call as cancelled, does not create its order, and handles
   // The reset arrives together with the complete call.
   const cancelled = [callFrames(1, 'cancelled'), resetFrame(1), headersFrame(3, callFields, 0), resetFrame(3)];
   client.socket.write(Buffer.concat([clientPreface, ...cancelled, callFrames(5, 'next')]));
-  await client.frame(isFrame(frameTypes.data, 5));
+  await client.firstFrame(isFrame(frameTypes.data, 5));
   client.socket.write(callFrames(7, 'cancelled'));
-  await client.frame(isFrame(frameTypes.data, 7));
+  await client.firstFrame(isFrame(frameTypes.data, 7));
   const codes = () => server.calls.map(({ code }) => code).sort();
   await expect.poll(codes).toEqual(['cancelled', 'cancelled', 'created', 'created']);
 });
@@ -70,7 +77,7 @@ test.each([true, false])(
     const session = useSession(server.port);
     const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
     stream.on('error', () => {});
-    stream.end(frame(orderData('cancelled')));
+    stream.end(lengthPrefixed(orderData('cancelled')));
     await entered;
     stream.close(constants.NGHTTP2_CANCEL);
     // The server logs the call when its stream has closed.

@@ -14,7 +14,7 @@ import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_detail
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished, test } from 'vitest';
 import { http2Limits, messageBytesMax } from '../../src/limits.ts';
-import { callHeaders, createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { callHeaders, createOrderPath, lengthPrefixed, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 
@@ -203,7 +203,7 @@ test('accepts the headers that grpcurl, proxies and tracing add', async () => {
     'x-envoy-expected-rq-timeout-ms': '15000',
     ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`x-more-${index}`, 'v'.repeat(100)])),
   };
-  const { trailers } = await sendCall(session, { headers, chunks: [frame(orderData('odd'))], ends: true });
+  const { trailers } = await sendCall(session, { headers, chunks: [lengthPrefixed(orderData('odd'))], ends: true });
   expect(trailers['grpc-status']).toBe('0');
   await expect.poll(() => server.calls).toMatchObject([{ code: 'created' }]);
 });

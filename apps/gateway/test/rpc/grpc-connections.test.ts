@@ -9,7 +9,7 @@ import {
   uint32,
 } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
-import { callHeaders, frame, orderData, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { callHeaders, lengthPrefixed, orderData, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import {
   blockedStore,
   type RunningServer,
@@ -69,12 +69,12 @@ test.each([
   async (_, timeoutMs, calls, lastStream) => {
     await withClient({}, async (client) => {
       client.socket.write(Buffer.concat([clientPreface, ...calls]));
-      if (lastStream === 1) await client.frame(isFrame(frameTypes.data, 1));
+      if (lastStream === 1) await client.firstFrame(isFrame(frameTypes.data, 1));
       await pass(timeoutMs - http2Limits.checkEveryMs, client);
       expect(await readByServer(client)).toBe(true);
       expect(client.frames.some(isFrame(frameTypes.goAway, 0))).toBe(false);
       await pass(2 * http2Limits.checkEveryMs, client);
-      const goaway = await client.frame(isFrame(frameTypes.goAway, 0));
+      const goaway = await client.firstFrame(isFrame(frameTypes.goAway, 0));
       expect(goaway?.payload).toEqual(Buffer.concat([uint32(lastStream), noError]));
       await client.closed;
     });
@@ -84,16 +84,16 @@ test.each([
 test('a full port closes an idle unauthenticated connection with GOAWAY, and keeps an authenticated one', async () => {
   await withClient({ connectionsMax: 2 }, async (authenticated, { port }) => {
     authenticated.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
-    await authenticated.frame(isFrame(frameTypes.headers, 1));
+    await authenticated.firstFrame(isFrame(frameTypes.headers, 1));
     const idle = await useRawClient(port);
     idle.socket.write(Buffer.concat([clientPreface, headersFrame(1)]));
-    await idle.frame(isFrame(frameTypes.headers, 1));
+    await idle.firstFrame(isFrame(frameTypes.headers, 1));
     await useRawClient(port);
-    const goaway = await idle.frame(isFrame(frameTypes.goAway, 0));
+    const goaway = await idle.firstFrame(isFrame(frameTypes.goAway, 0));
     expect(goaway?.payload).toEqual(Buffer.concat([uint32(1), noError]));
     await idle.closed;
     authenticated.socket.write(callFrames(3, 'second'));
-    expect(await authenticated.frame(isFrame(frameTypes.data, 3))).toBeDefined();
+    expect(await authenticated.firstFrame(isFrame(frameTypes.data, 3))).toBeDefined();
   });
 });
 
@@ -117,7 +117,7 @@ test('sends GOAWAY before it closes a connection, so that the client has time to
   await withClient({ goawayTimeoutMs: noTimeoutMs }, async (client) => {
     client.socket.write(clientPreface);
     await pass(2 * unusedTimeoutMs, client);
-    expect(await client.frame(isFrame(frameTypes.goAway, 0))).toBeDefined();
+    expect(await client.firstFrame(isFrame(frameTypes.goAway, 0))).toBeDefined();
     expect(client.socket.readableEnded).toBe(false);
   });
 });
@@ -126,20 +126,20 @@ test('keeps a connection open for a call that started before the timeout', async
   await withClient({ streamTimeoutMs: noTimeoutMs }, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, headersFrame(1, callFields, 0)]));
     await pass(1.5 * unusedTimeoutMs, client);
-    client.socket.write(dataFrame(1, frame(orderData('late'))));
-    expect(await client.frame(isFrame(frameTypes.headers, 1))).toBeDefined();
+    client.socket.write(dataFrame(1, lengthPrefixed(orderData('late'))));
+    expect(await client.firstFrame(isFrame(frameTypes.headers, 1))).toBeDefined();
   });
 });
 
 test('resets a call whose message arrives too slowly, and later closes its connection', async () => {
   await withClient({}, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first'), headersFrame(3, callFields, 0)]));
-    await client.frame(isFrame(frameTypes.data, 1));
+    await client.firstFrame(isFrame(frameTypes.data, 1));
     for (let elapsedMs = 0; elapsedMs <= streamTimeoutMs; elapsedMs += 1_000) {
       client.socket.write(dataFrame(3, Buffer.alloc(1), 0));
       await pass(1_000, client);
     }
-    const reset = await client.frame(isFrame(frameTypes.reset, 3));
+    const reset = await client.firstFrame(isFrame(frameTypes.reset, 3));
     expect(reset?.payload.readUInt32BE(0)).toBe(8);
     await pass(idleTimeoutMs, client);
     await client.closed;
@@ -160,9 +160,9 @@ test('closes a connection that always has a call in flight but never completes o
 test('resets a call whose client does not accept the response', async () => {
   await withClient({}, async (client, server) => {
     client.socket.write(Buffer.concat([clientPreface, settingsFrame([[4, 0]]), callFrames(1, 'first')]));
-    await client.frame(isFrame(frameTypes.headers, 1));
+    await client.firstFrame(isFrame(frameTypes.headers, 1));
     await pass(2 * streamTimeoutMs, client);
-    const reset = await client.frame(isFrame(frameTypes.reset, 1));
+    const reset = await client.firstFrame(isFrame(frameTypes.reset, 1));
     expect(reset?.payload.readUInt32BE(0)).toBe(8);
     await expect.poll(() => server.calls.length).toBe(1);
   });
@@ -199,7 +199,7 @@ test('closes 1,000 silent, idle, slow and malformed connections while ordinary c
     });
   const nothing = Buffer.alloc(0);
   const headers = headersFrame(1, callFields, 0);
-  const prefix = dataFrame(1, frame(Buffer.alloc(1), { length: 60_000 }), 0);
+  const prefix = dataFrame(1, lengthPrefixed(Buffer.alloc(1), { length: 60_000 }), 0);
   const clients = await Promise.all([
     ...open(200, [], nothing),
     ...open(100, [clientPreface.subarray(0, 10)], nothing),
@@ -247,12 +247,12 @@ test('a server that is closed responds to a call that is still arriving, and the
   const server = await runGrpcServer({ limits: { idleDrainMs: noTimeoutMs, drainTimeoutMs: noTimeoutMs } });
   const client = await useRawClient(server.port);
   client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
-  await client.frame(isFrame(frameTypes.data, 1));
+  await client.firstFrame(isFrame(frameTypes.data, 1));
   await readByServer(client);
   const closed = server.close();
   client.socket.write(callFrames(3, 'second'));
-  expect(await client.frame(isFrame(frameTypes.data, 3))).toBeDefined();
-  const goaway = await client.frame(isFrame(frameTypes.goAway, 0));
+  expect(await client.firstFrame(isFrame(frameTypes.data, 3))).toBeDefined();
+  const goaway = await client.firstFrame(isFrame(frameTypes.goAway, 0));
   expect(goaway?.payload).toEqual(Buffer.concat([uint32(3), noError]));
   client.socket.end();
   await closed;
@@ -265,7 +265,7 @@ test('a server that is closed ends unfinished calls and open connections after t
   const silent = await useRawClient(server.port);
   const idle = await useRawClient(server.port);
   idle.socket.write(clientPreface);
-  await idle.frame(isFrame(frameTypes.settings, 0));
+  await idle.firstFrame(isFrame(frameTypes.settings, 0));
   const session = useSession(server.port);
   const call = sendCall(session, { ...ordinaryCall('endless'), headers: callHeaders });
   const unfinished = sendCall(session, { headers: callHeaders, chunks: [Buffer.alloc(1)], ends: false });

@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { expect, test } from 'vitest';
-import { callHeaders, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { callHeaders, lengthPrefixed, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 
@@ -15,7 +15,7 @@ test('the error for any order fits into the 8 KB of trailers that clients accept
     orderChecksum: 'v1=bad',
   };
   const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, order));
-  const { trailers } = await sendCall(session, { headers: callHeaders, chunks: [frame(data)], ends: true });
+  const { trailers } = await sendCall(session, { headers: callHeaders, chunks: [lengthPrefixed(data)], ends: true });
   expect(trailers['grpc-status']).toBe('3');
   const bytes = Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
   expect(bytes).toBeLessThan(8_192);

@@ -11,7 +11,7 @@ import { credentials } from '../helpers/fixed-deps.ts';
 import {
   callHeaders,
   createOrderPath,
-  frame,
+  lengthPrefixed,
   openSession,
   orderData,
   type RawCall,
@@ -80,7 +80,7 @@ const message = fc
     toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, { ...orderMessage(orderId), ...overrides })),
   );
 
-const complete = message.map((data) => ({ bytes: frame(data), ends: true, isComplete: true }));
+const complete = message.map((data) => ({ bytes: lengthPrefixed(data), ends: true, isComplete: true }));
 
 /**
  * Timeouts that have expired when the call arrives. Such a call has a complete message, because otherwise which error
@@ -93,23 +93,27 @@ const body = fc.oneof(
   { weight: 4, arbitrary: complete },
   fc
     .tuple(message, fc.integer({ min: 1, max: 255 }))
-    .map(([data, flags]) => ({ bytes: frame(data, { flags }), ends: true })),
+    .map(([data, flags]) => ({ bytes: lengthPrefixed(data, { flags }), ends: true })),
   fc.tuple(message, fc.nat()).map(([data, cut]) => {
-    const bytes = frame(data);
+    const bytes = lengthPrefixed(data);
     return { bytes: bytes.subarray(0, cut % bytes.length), ends: true };
   }),
   fc
     .tuple(message, fc.constantFrom(0, 1, 65_537, 1_000_000, 0xffff_ffff))
-    .map(([data, length]) => ({ bytes: frame(data, { length }), ends: true })),
-  fc.tuple(message, message).map(([one, two]) => ({ bytes: Buffer.concat([frame(one), frame(two)]), ends: true })),
+    .map(([data, length]) => ({ bytes: lengthPrefixed(data, { length }), ends: true })),
+  fc
+    .tuple(message, message)
+    .map(([one, two]) => ({ bytes: Buffer.concat([lengthPrefixed(one), lengthPrefixed(two)]), ends: true })),
   fc
     .tuple(message, fc.uint8Array({ maxLength: 9 }))
-    .map(([data, excess]) => ({ bytes: Buffer.concat([frame(data), excess]), ends: true })),
-  fc.uint8Array({ maxLength: 200 }).map((data) => ({ bytes: frame(data), ends: true })),
-  fc.constantFrom(65_535, 65_536, 65_537).map((length) => ({ bytes: frame(Buffer.alloc(length, 0xff)), ends: true })),
+    .map(([data, excess]) => ({ bytes: Buffer.concat([lengthPrefixed(data), excess]), ends: true })),
+  fc.uint8Array({ maxLength: 200 }).map((data) => ({ bytes: lengthPrefixed(data), ends: true })),
+  fc
+    .constantFrom(65_535, 65_536, 65_537)
+    .map((length) => ({ bytes: lengthPrefixed(Buffer.alloc(length, 0xff)), ends: true })),
   fc.constant({ bytes: Buffer.alloc(0), ends: true }),
-  fc.constant({ bytes: frame(Buffer.alloc(0), { length: 0x1_0001 }), ends: false }),
-  fc.constant({ bytes: frame(Buffer.from([0xff]), {}), ends: true }),
+  fc.constant({ bytes: lengthPrefixed(Buffer.alloc(0), { length: 0x1_0001 }), ends: false }),
+  fc.constant({ bytes: lengthPrefixed(Buffer.from([0xff]), {}), ends: true }),
 );
 
 const mostly = (valid: string, ...invalid: readonly string[]) =>
@@ -212,7 +216,7 @@ function decodedBody(body: string): unknown {
 
 /** Makes a call and cancels it. It may or may not create its order, so no other call uses the order's id. */
 async function cancelCall(number: number): Promise<void> {
-  const bytes = frame(orderData(`cancelled-${number}`));
+  const bytes = lengthPrefixed(orderData(`cancelled-${number}`));
   const cancelled = { headers: callHeaders, chunks: [bytes.subarray(0, number)], ends: false, cancels: true };
   const responses = await Promise.all(sessions.map((session) => sendCall(session, cancelled)));
   expect(responses.map(({ closed }) => closed)).toEqual([constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL]);

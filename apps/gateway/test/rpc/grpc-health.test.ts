@@ -18,7 +18,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { clientPreface, frameTypes } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
 import { createReadiness } from '../../src/runtime/start/readiness.ts';
-import { frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { lengthPrefixed, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { grpcTls } from '../helpers/grpc/grpc-tls.ts';
 import { headersFrame, isFrame, requestFields } from '../helpers/grpc/raw-client.ts';
@@ -140,12 +140,12 @@ test('a watch whose request never ends is reset like any other call', async () =
       headersFrame(3, { ...fields, 'content-type': 'text/plain' }, 0),
     ]),
   );
-  for (const streamId of [1, 3]) expect(await client.frame(isFrame(frameTypes.reset, streamId))).toBeDefined();
+  for (const streamId of [1, 3]) expect(await client.firstFrame(isFrame(frameTypes.reset, streamId))).toBeDefined();
 });
 
 const watchCall = {
   headers: { ':path': '/grpc.health.v1.Health/Watch', 'content-type': 'application/grpc' },
-  chunks: [frame(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, {})))],
+  chunks: [lengthPrefixed(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, {})))],
   ends: true,
 };
 

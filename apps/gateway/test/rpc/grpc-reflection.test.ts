@@ -6,7 +6,7 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { clientPreface, dataFrame, frameTypes } from '../../../../tools/http2-frames.ts';
 import { http2Limits } from '../../src/limits.ts';
-import { createOrderPath, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { createOrderPath, lengthPrefixed, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { headersFrame, isFrame, requestFields } from '../helpers/grpc/raw-client.ts';
 import { bufCurl, grpcClient } from '../helpers/grpc/rpc-clients.ts';
@@ -103,7 +103,7 @@ test('a reflection call is limited in bytes and time, and is not logged', async 
   const server = await runGrpcServer();
   const session = useSession(server.port);
   // A request with a `host` of 3,000 bytes and `list_services`.
-  const message = frame(
+  const message = lengthPrefixed(
     Buffer.concat([Buffer.from([0x0a, 0xb8, 0x17]), Buffer.alloc(3_000, 'x'), Buffer.from([0x3a, 0])]),
   );
   const flood = await sendCall(session, { headers: reflectionCall, chunks: Array(6).fill(message), ends: true });
@@ -111,9 +111,9 @@ test('a reflection call is limited in bytes and time, and is not logged', async 
   const idle = await useRawClient(server.port);
   const headers = headersFrame(1, { ...requestFields, ...reflectionCall }, 0);
   idle.socket.write(Buffer.concat([clientPreface, headers, dataFrame(1, message, 0)]));
-  await idle.frame(isFrame(frameTypes.data, 1));
+  await idle.firstFrame(isFrame(frameTypes.data, 1));
   vi.advanceTimersByTime(2 * http2Limits.streamTimeoutMs);
-  expect((await idle.frame(isFrame(frameTypes.reset, 1)))?.payload.readUInt32BE(0)).toBe(8);
+  expect((await idle.firstFrame(isFrame(frameTypes.reset, 1)))?.payload.readUInt32BE(0)).toBe(8);
   await server.close();
   expect([server.calls, server.errors]).toEqual([[], []]);
 });

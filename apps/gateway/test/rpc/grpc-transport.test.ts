@@ -11,12 +11,12 @@ import { clientPreface, dataFrame, flags, frameTypes, pingFrame } from '../../..
 import type { CallsDeps } from '../../src/calls/receive.ts';
 import { messageBytesMax } from '../../src/limits.ts';
 import { merchant } from '../helpers/fixed-deps.ts';
-import { callHeaders, frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { callHeaders, lengthPrefixed, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useRawClient, useSession, whileAnotherClientCalls } from '../helpers/grpc/grpc-servers.ts';
 import { callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
 /** The prefix of a message of the maximum size, without the message. */
-const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];
+const announcement = [lengthPrefixed(Buffer.alloc(0), { length: messageBytesMax })];
 
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
@@ -30,7 +30,11 @@ test('handles a call normally if its authority is not a valid host', async () =>
     for (const authority of ['::1:9090', '[']) {
       for (const encoding of ['identity', 'gzip']) {
         const headers = { ...callHeaders, ':authority': authority, 'grpc-encoding': encoding };
-        const { trailers } = await sendCall(session, { headers, chunks: [frame(Buffer.alloc(0))], ends: true });
+        const { trailers } = await sendCall(session, {
+          headers,
+          chunks: [lengthPrefixed(Buffer.alloc(0))],
+          ends: true,
+        });
         expect([authority, encoding, trailers['grpc-status']]).toEqual([authority, encoding, '3']);
       }
     }
@@ -62,7 +66,7 @@ test('buffers no more than the bytes of a message when each byte arrives in a se
   const client = await useRawClient(server.port);
   // An unauthenticated connection would be closed for sending such frames.
   client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
-  await client.frame(isFrame(frameTypes.data, 1));
+  await client.firstFrame(isFrame(frameTypes.data, 1));
   // Padding is returned to the flow-control window at once, but stays in memory if the byte is stored as part of its
   // frame.
   const padded = dataFrame(3, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);

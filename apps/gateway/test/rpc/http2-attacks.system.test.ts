@@ -18,7 +18,7 @@ import {
   streamsOf,
   windowUpdateFrame,
 } from '../../../../tools/http2-frames.ts';
-import { frame, orderData } from '../helpers/grpc/grpc-call.ts';
+import { lengthPrefixed, orderData } from '../helpers/grpc/grpc-call.ts';
 import type { ServerReport } from '../helpers/grpc/grpc-server-process.ts';
 import { makeCalls } from '../helpers/grpc/grpc-servers.ts';
 import { grpcTls } from '../helpers/grpc/grpc-tls.ts';
@@ -155,7 +155,7 @@ test('serves other clients during a flood of requests by clients that do not rea
 
 /** Returns two calls: one in ordinary frames, and one whose header block ends in one-byte frames. */
 function twoCalls(): Buffer {
-  const message = frame(orderData('cut'));
+  const message = lengthPrefixed(orderData('cut'));
   const block = headerBlock(callFields);
   const lastBytes = Array.from(block.subarray(-7), (byte, index) =>
     http2Frame(frameTypes.continuation, index === 6 ? flags.endHeaders : 0, 3, Buffer.from([byte])),
@@ -192,7 +192,8 @@ test('responds to calls whose frames are split at any offset, and survives conne
         await setImmediate();
         client.socket.write(second);
         // Only a successful response has DATA.
-        for (const streamId of [1, 3]) expect(await client.frame(isFrame(frameTypes.data, streamId))).toBeDefined();
+        for (const streamId of [1, 3])
+          expect(await client.firstFrame(isFrame(frameTypes.data, streamId))).toBeDefined();
         for (const { socket } of [client, ended]) socket.destroy();
       }
     }),

@@ -53,7 +53,7 @@ async function staysOpen(client: RawClient, { frames, count, isAuthenticated = f
   client.socket.write(clientPreface);
   if (isAuthenticated) {
     client.socket.write(callFrames(1, 'first'));
-    await client.frame(isFrame(frameTypes.data, 1));
+    await client.firstFrame(isFrame(frameTypes.data, 1));
   }
   client.socket.write(streamsOf(count, frames, 3));
   await readByServer(client);
@@ -134,7 +134,7 @@ async function responsesTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFra
   const { port } = await runGrpcServer({ limits });
   const client = await useRawClient(port);
   client.socket.write(Buffer.concat([clientPreface, ...sent]));
-  return Promise.all([1, 3].map((id) => client.frame(({ streamId }) => streamId === id)));
+  return Promise.all([1, 3].map((id) => client.firstFrame(({ streamId }) => streamId === id)));
 }
 
 /** The size of a header list as RFC 9113, 6.5.2 defines it. */

@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import { InvalidValue } from '@order-gateway/runtime/variables';
 
-/** The values of `sslmode`, which are those of libpq. */
+/** The values of `sslmode`, with libpq's names. Unlike in libpq, `allow` means the same as `require`. */
 const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 
 type TlsMode = (typeof tlsModes)[number];

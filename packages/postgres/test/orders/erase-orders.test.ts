@@ -139,7 +139,7 @@ test('orders with an e-mail address are erased for all merchants, ignoring case'
   expect((await stored(notMatching)).erasedDigest).toBeNull();
 });
 
-test('orders created before a given time are erased in batches and counted once, even by two processes at once', async () => {
+test('orders created before a given time are erased in batches and counted once, even by two erasures at once', async () => {
   const { merchantId } = await newMerchant();
   const before = Date.parse('2020-01-31T12:00:00Z');
   const creating = Array.from({ length: 1_100 }, (_, index) =>

@@ -3,7 +3,7 @@ import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { callHeaders, frame, openSession, orderData, sendCall } from '../grpc/grpc-call.ts';
+import { callHeaders, lengthPrefixed, openSession, orderData, sendCall } from '../grpc/grpc-call.ts';
 import { credentialHeaders, postOrder } from '../send-order.ts';
 
 interface FuzzTarget {
@@ -56,7 +56,7 @@ function mutated(input: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
 const orderId = fc.nat().map((number) => `fuzz-${number}`);
 const body = mutated(orderId.map((order_id) => Buffer.from(JSON.stringify(validOrderInput({ order_id })))));
 const message = orderId.map((id) => Buffer.from(orderData(id)));
-const framed = (data: fc.Arbitrary<Buffer>) => data.map((bytes) => frame(bytes));
+const framed = (data: fc.Arbitrary<Buffer>) => data.map((bytes) => lengthPrefixed(bytes));
 /** A frame whose message is mutated, a frame that is mutated anywhere, or both. */
 const messageFrame = fc.oneof(framed(mutated(message)), mutated(framed(message)), mutated(framed(mutated(message))));
 

@@ -36,7 +36,7 @@ export const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
 export const callHeaders = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
 
 /** Returns a message with its prefix: the flags and the announced length. */
-export function frame(data: Uint8Array, { flags = 0, length = data.length } = {}): Buffer {
+export function lengthPrefixed(data: Uint8Array, { flags = 0, length = data.length } = {}): Buffer {
   const prefix = Buffer.alloc(5);
   prefix[0] = flags;
   prefix.writeUInt32BE(length, 1);
@@ -50,7 +50,7 @@ export function orderData(orderId: string): Uint8Array {
 
 /** Returns a call that creates an order. */
 export function ordinaryCall(orderId: string): RawCall {
-  return { headers: callHeaders, chunks: [frame(orderData(orderId))], ends: true };
+  return { headers: callHeaders, chunks: [lengthPrefixed(orderData(orderId))], ends: true };
 }
 
 /** Connects over HTTP/2. Ignores errors of the connection, because the results of its calls show them. */

@@ -13,7 +13,7 @@ import {
   type ReceivedFrame,
   uint32,
 } from '../../../../../tools/http2-frames.ts';
-import { callHeaders, createOrderPath, frame, orderData } from './grpc-call.ts';
+import { callHeaders, createOrderPath, lengthPrefixed, orderData } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
 
 // Creates the HTTP/2 frames of gRPC calls, and a client that sends them as bytes.
@@ -38,7 +38,10 @@ export const callFields: Fields = { ...requestFields, ...callHeaders };
 
 /** Returns the frames of a call that creates an order. */
 export function callFrames(streamId: number, orderId: string): Buffer {
-  return Buffer.concat([headersFrame(streamId, callFields, 0), dataFrame(streamId, frame(orderData(orderId)))]);
+  return Buffer.concat([
+    headersFrame(streamId, callFields, 0),
+    dataFrame(streamId, lengthPrefixed(orderData(orderId))),
+  ]);
 }
 
 /** Returns a predicate for the frames of this type that belong to this stream. */
@@ -52,7 +55,7 @@ export interface RawClient {
   /** Resolves when the server has closed the connection, or its half of it. */
   readonly closed: Promise<void>;
   /** Resolves with the first frame that satisfies the predicate, or with `undefined` if the connection ends first. */
-  frame(predicate: (received: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
+  firstFrame(predicate: (received: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
 }
 
 /** Opens a connection on which the test writes bytes. It stays open when the server closes its half. */
@@ -82,7 +85,7 @@ export async function openRawClient(port: number): Promise<RawClient> {
     socket,
     frames,
     closed,
-    async frame(predicate) {
+    async firstFrame(predicate) {
       while (!isClosed && !frames.some(predicate)) {
         await new Promise((resolve) => arrivals.addEventListener('frames', resolve, { once: true }));
       }
@@ -95,12 +98,12 @@ export async function openRawClient(port: number): Promise<RawClient> {
  * Waits until the server has read everything written so far. Resolves with `true`, or with `false` if the connection
  * was closed first.
  */
-export async function readByServer({ socket, frames, frame }: RawClient): Promise<boolean> {
+export async function readByServer({ socket, frames, firstFrame }: RawClient): Promise<boolean> {
   const payload = uint32(frames.length);
   socket.write(http2Frame(frameTypes.ping, 0, 0, Buffer.concat([payload, payload])));
   const isAck = (received: ReceivedFrame) =>
     received.type === frameTypes.ping && received.flags === flags.ack && received.payload.indexOf(payload) === 0;
-  return (await frame(isAck)) !== undefined;
+  return (await firstFrame(isAck)) !== undefined;
 }
 
 /** Resolves with the value of the promise, or with `undefined` after `timeMs`. */

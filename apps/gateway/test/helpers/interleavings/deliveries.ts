@@ -246,7 +246,7 @@ async function rowOf(merchantId: AccountId) {
  * Takes every possible next step in every state of one delivery. Returns the number of states and schedules. Rejects
  * with an error that names the schedule that violates an invariant.
  */
-export async function exploreDeliveries(plan: Plan): Promise<{ readonly states: number; readonly schedules: number }> {
+export async function checkEverySchedule(plan: Plan): Promise<{ readonly states: number; readonly schedules: number }> {
   const seen = new Set<string>();
   const unexplored: string[][] = [[]];
   let merchants: AccountId[] = [];
