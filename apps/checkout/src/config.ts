@@ -16,53 +16,93 @@ import {
   withDefault,
 } from '@order-gateway/runtime/variables';
 
-const url = [
-  'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
-  parseBaseUrl,
-] as const;
+const url = {
+  rule: 'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
+  parse: parseBaseUrl,
+};
 
 /** All variables, keyed by the names under which the code uses their values. */
 const variables = {
-  host: withDefault('HOST', '127.0.0.1', 'the address to listen on', 'must be an address', (text) =>
-    /\s/.test(text) ? undefined : text,
-  ),
-  port: withDefault('CHECKOUT_PORT', '8081', 'the port of the pages; 0 selects a free one', ...port),
-  adminPort: optional(
-    'CHECKOUT_ADMIN_PORT',
-    'none',
-    'the port of /metrics for Prometheus; 0 selects a free one',
+  host: withDefault({
+    name: 'HOST',
+    help: 'the address to listen on',
+    defaultText: '127.0.0.1',
+    rule: 'must be an address',
+    parse: (text) => (/\s/.test(text) ? undefined : text),
+  }),
+  port: withDefault({
+    name: 'CHECKOUT_PORT',
+    help: 'the port of the pages; 0 selects a free one',
+    defaultText: '8081',
     ...port,
-  ),
-  baseUrl: optional('CHECKOUT_BASE_URL', 'http://localhost: and the port', 'the public address', ...url),
-  gatewayUrl: withDefault('BASE_URL', 'http://localhost:8080', 'the public address of the gateway', ...url),
-  gatewayGrpcUrl: withDefault('GATEWAY_GRPC_URL', 'http://localhost:9090', "the gateway's gRPC port", ...url),
-  clientId: optional('CHECKOUT_CLIENT_ID', 'required', "the checkout's account at the gateway", ...anyText),
-  clientSecret: optional('CHECKOUT_CLIENT_SECRET', 'required', 'the secret of CHECKOUT_CLIENT_ID', ...anyText),
-  databaseUrl: optional(
-    'DATABASE_URL',
-    "the gateway's embedded PostgreSQL",
-    'postgres://..., which may be the database of the gateway or another one',
-    '',
-    (text) => parseConnectionUrl(text) && text,
-  ),
+  }),
+  adminPort: optional({
+    name: 'CHECKOUT_ADMIN_PORT',
+    help: 'the port of /metrics for Prometheus; 0 selects a free one',
+    defaultText: 'none',
+    ...port,
+  }),
+  baseUrl: optional({
+    name: 'CHECKOUT_BASE_URL',
+    help: 'the public address',
+    defaultText: 'http://localhost: and the port',
+    ...url,
+  }),
+  gatewayUrl: withDefault({
+    name: 'BASE_URL',
+    help: 'the public address of the gateway',
+    defaultText: 'http://localhost:8080',
+    ...url,
+  }),
+  gatewayGrpcUrl: withDefault({
+    name: 'GATEWAY_GRPC_URL',
+    help: "the gateway's gRPC port",
+    defaultText: 'http://localhost:9090',
+    ...url,
+  }),
+  clientId: optional({
+    name: 'CHECKOUT_CLIENT_ID',
+    help: "the checkout's account at the gateway",
+    defaultText: 'required',
+    ...anyText,
+  }),
+  clientSecret: optional({
+    name: 'CHECKOUT_CLIENT_SECRET',
+    help: 'the secret of CHECKOUT_CLIENT_ID',
+    defaultText: 'required',
+    ...anyText,
+  }),
+  databaseUrl: optional({
+    name: 'DATABASE_URL',
+    help: 'postgres://..., which may be the database of the gateway or another one',
+    defaultText: "the gateway's embedded PostgreSQL",
+    rule: '',
+    parse: (text) => parseConnectionUrl(text) && text,
+  }),
   dataDir: {
-    ...optional('DATA_DIR', '.data/', "the embedded PostgreSQL's data", 'must be a folder', (text) => resolve(text)),
+    ...optional({
+      name: 'DATA_DIR',
+      help: "the embedded PostgreSQL's data",
+      defaultText: '.data/',
+      rule: 'must be a folder',
+      parse: (text) => resolve(text),
+    }),
     defaultValue: defaultDataDir,
   },
-  migrate: withDefault('MIGRATE', 'on', 'off: never changes the schema', ...onOrOff),
-  secretsKeys: optional(
-    'SECRETS_KEY',
-    'a file in DATA_DIR; with DATABASE_URL none',
-    "encrypts the providers' keys: 32 bytes in base64, earlier keys after commas",
-    'must be 32 bytes in base64, or several such keys separated by commas',
-    parseSecretsKeys,
-  ),
-  logLevel: withDefault(
-    'LOG_LEVEL',
-    'info',
-    'error, warn or info',
+  migrate: withDefault({ name: 'MIGRATE', help: 'off: never changes the schema', defaultText: 'on', ...onOrOff }),
+  secretsKeys: optional({
+    name: 'SECRETS_KEY',
+    help: "encrypts the providers' keys: 32 bytes in base64, earlier keys after commas",
+    defaultText: 'a file in DATA_DIR; with DATABASE_URL none',
+    rule: 'must be 32 bytes in base64, or several such keys separated by commas',
+    parse: parseSecretsKeys,
+  }),
+  logLevel: withDefault({
+    name: 'LOG_LEVEL',
+    help: 'error, warn or info',
+    defaultText: 'info',
     ...choice({ error: 'error', warn: 'warn', info: 'info' }),
-  ),
+  }),
 };
 
 /** The values of these variables are never shown. Each can also be read from a file. */

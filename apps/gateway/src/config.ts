@@ -40,187 +40,237 @@ const workersMax = 128;
 const rates = [1, 1_000_000] as const;
 
 /** The rule and the parser of a database URL. The rule is empty, because the parser's own error contains it. */
-const databaseUrl = ['', (text: string) => parseConnectionUrl(text) && text] as const;
+const databaseUrl = { rule: '', parse: (text: string) => parseConnectionUrl(text) && text };
 
 /** All variables, keyed by the names under which the code uses their values. .env.example describes them. */
 const variables = {
-  host: withDefault('HOST', '127.0.0.1', 'the address to listen on', 'must be an address or a host name', (text) =>
-    /\s/.test(text) ? undefined : text,
-  ),
-  httpPort: withDefault('HTTP_PORT', '8080', 'the port of the JSON API and the pages; 0 selects a free one', ...port),
-  grpcPort: withDefault('GRPC_PORT', '9090', 'the port of gRPC; 0 selects a free one', ...port),
-  adminPort: withDefault('ADMIN_PORT', '9464', 'the port of /metrics for Prometheus; 0 selects a free one', ...port),
-  workers: withDefault(
-    'WORKERS',
-    '1',
-    'the number of processes that share both ports, or auto for one per core',
-    `must be auto or a whole number from 1 to ${workersMax}`,
-    parseWorkers,
-  ),
+  host: withDefault({
+    name: 'HOST',
+    help: 'the address to listen on',
+    defaultText: '127.0.0.1',
+    rule: 'must be an address or a host name',
+    parse: (text) => (/\s/.test(text) ? undefined : text),
+  }),
+  httpPort: withDefault({
+    name: 'HTTP_PORT',
+    help: 'the port of the JSON API and the pages; 0 selects a free one',
+    defaultText: '8080',
+    ...port,
+  }),
+  grpcPort: withDefault({
+    name: 'GRPC_PORT',
+    help: 'the port of gRPC; 0 selects a free one',
+    defaultText: '9090',
+    ...port,
+  }),
+  adminPort: withDefault({
+    name: 'ADMIN_PORT',
+    help: 'the port of /metrics for Prometheus; 0 selects a free one',
+    defaultText: '9464',
+    ...port,
+  }),
+  workers: withDefault({
+    name: 'WORKERS',
+    help: 'the number of processes that share both ports, or auto for one per core',
+    defaultText: '1',
+    rule: `must be auto or a whole number from 1 to ${workersMax}`,
+    parse: parseWorkers,
+  }),
   /**
    * Absent: `http://localhost:` (https with TLS), or HOST's address if `localhost` does not reach it, followed by the
    * port that was bound.
    */
-  baseUrl: optional(
-    'BASE_URL',
-    'http://localhost: and the HTTP port',
-    'the public address of the gateway',
-    'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
-    parseBaseUrl,
-  ),
+  baseUrl: optional({
+    name: 'BASE_URL',
+    help: 'the public address of the gateway',
+    defaultText: 'http://localhost: and the HTTP port',
+    rule: 'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
+    parse: parseBaseUrl,
+  }),
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
-  databaseUrl: optional('DATABASE_URL', 'an embedded PostgreSQL', 'postgres://...', ...databaseUrl),
+  databaseUrl: optional({
+    name: 'DATABASE_URL',
+    help: 'postgres://...',
+    defaultText: 'an embedded PostgreSQL',
+    ...databaseUrl,
+  }),
   dataDir: {
-    ...optional('DATA_DIR', '.data/', "the embedded PostgreSQL's data", 'must be a folder', (text) => resolve(text)),
+    ...optional({
+      name: 'DATA_DIR',
+      help: "the embedded PostgreSQL's data",
+      defaultText: '.data/',
+      rule: 'must be a folder',
+      parse: (text) => resolve(text),
+    }),
     defaultValue: defaultDataDir,
   },
-  migrate: withDefault('MIGRATE', 'on', 'off: never changes the schema, so run migrate first', ...onOrOff),
-  checkoutTemplate: optional(
-    'CHECKOUT_URL',
-    'no button',
-    "the address of the payment page's Pay button, with {order_token}",
-    'must be an absolute http or https URL with {order_token} once in its path or query',
-    parseCheckoutTemplate,
-  ),
-  checkoutMethod: withDefault(
-    'CHECKOUT_METHOD',
-    'get',
-    'post: the Pay button sends a form to CHECKOUT_URL, as apps/checkout needs it',
+  migrate: withDefault({
+    name: 'MIGRATE',
+    help: 'off: never changes the schema, so run migrate first',
+    defaultText: 'on',
+    ...onOrOff,
+  }),
+  checkoutTemplate: optional({
+    name: 'CHECKOUT_URL',
+    help: "the address of the payment page's Pay button, with {order_token}",
+    defaultText: 'no button',
+    rule: 'must be an absolute http or https URL with {order_token} once in its path or query',
+    parse: parseCheckoutTemplate,
+  }),
+  checkoutMethod: withDefault({
+    name: 'CHECKOUT_METHOD',
+    help: 'post: the Pay button sends a form to CHECKOUT_URL, as apps/checkout needs it',
+    defaultText: 'get',
     ...choice({ get: 'get', post: 'post' }),
-  ),
-  checkoutPort: withDefault(
-    'CHECKOUT_PORT',
-    '8081',
-    'without DATABASE_URL and CHECKOUT_URL, the port of the checkout that starts too; 0 selects a free one; off: none',
-    'must be off or a port from 0 to 65535',
-    (text) => (text === 'off' ? ('off' as const) : port[1](text)),
-  ),
-  securityContact: optional(
-    'SECURITY_CONTACT',
-    'no such file',
-    'the mailto: or https: URI in /.well-known/security.txt for reporting a vulnerability',
-    'must be a URI such as mailto:security@example.com or https://example.com/security',
-    (text) => (/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text) ? text : undefined),
-  ),
-  rateLimit: optional(
-    'RATE_LIMIT',
-    'no limit',
-    'the calls per second that each merchant may make in one process',
+  }),
+  checkoutPort: withDefault({
+    name: 'CHECKOUT_PORT',
+    help: 'without DATABASE_URL and CHECKOUT_URL, the port of the checkout that starts too; 0 selects a free one; off: none',
+    defaultText: '8081',
+    rule: 'must be off or a port from 0 to 65535',
+    parse: (text) => (text === 'off' ? ('off' as const) : port.parse(text)),
+  }),
+  securityContact: optional({
+    name: 'SECURITY_CONTACT',
+    help: 'the mailto: or https: URI in /.well-known/security.txt for reporting a vulnerability',
+    defaultText: 'no such file',
+    rule: 'must be a URI such as mailto:security@example.com or https://example.com/security',
+    parse: (text) => (/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text) ? text : undefined),
+  }),
+  rateLimit: optional({
+    name: 'RATE_LIMIT',
+    help: 'the calls per second that each merchant may make in one process',
+    defaultText: 'no limit',
     ...numberFrom(rates),
-  ),
+  }),
   /** Absent: see `findSecretsKeys`. */
-  secretsKeys: optional(
-    'SECRETS_KEY',
-    'a file in DATA_DIR; with DATABASE_URL none',
-    'encrypts signing secrets: 32 bytes in base64, earlier keys after commas',
-    'must be 32 bytes in base64, or several such keys separated by commas',
-    parseSecretsKeys,
-  ),
-  retentionDays: optional(
-    'RETENTION_DAYS',
-    'never',
-    "erases customers' data from older orders; requires SECRETS_KEY",
+  secretsKeys: optional({
+    name: 'SECRETS_KEY',
+    help: 'encrypts signing secrets: 32 bytes in base64, earlier keys after commas',
+    defaultText: 'a file in DATA_DIR; with DATABASE_URL none',
+    rule: 'must be 32 bytes in base64, or several such keys separated by commas',
+    parse: parseSecretsKeys,
+  }),
+  retentionDays: optional({
+    name: 'RETENTION_DAYS',
+    help: "erases customers' data from older orders; requires SECRETS_KEY",
+    defaultText: 'never',
     ...numberFrom([1, 36_500], 'a whole number of days'),
-  ),
+  }),
   /** Absent: depends on the database. */
-  webhookAddresses: optional(
-    'WEBHOOK_ALLOW_PRIVATE',
-    '0; without DATABASE_URL only to this machine',
-    '1: also sends webhooks over http and to private addresses, for development',
+  webhookAddresses: optional({
+    name: 'WEBHOOK_ALLOW_PRIVATE',
+    help: '1: also sends webhooks over http and to private addresses, for development',
+    defaultText: '0; without DATABASE_URL only to this machine',
     ...choice<AllowedAddresses>({ 0: 'public', 1: 'any' }),
-  ),
-  selfService: withDefault(
-    'SELF_SERVICE',
-    'on',
-    'off: only operators manage webhook endpoints, client secrets and brands, not merchants over the API',
+  }),
+  selfService: withDefault({
+    name: 'SELF_SERVICE',
+    help: 'off: only operators manage webhook endpoints, client secrets and brands, not merchants over the API',
+    defaultText: 'on',
     ...onOrOff,
-  ),
+  }),
   /** Absent: depends on the database. */
-  console: optional(
-    'CONSOLE',
-    'off; without DATABASE_URL on',
-    "on: serves the merchants' console under /console",
+  console: optional({
+    name: 'CONSOLE',
+    help: "on: serves the merchants' console under /console",
+    defaultText: 'off; without DATABASE_URL on',
     ...onOrOff,
-  ),
-  openIdIssuer: optional(
-    'OIDC_ISSUER',
-    'none',
-    'the OpenID Connect provider with which people sign in to the console; requires the next two',
-    'must be an https URL, or an http URL of this machine',
-    (text) => (isIssuer(URL.parse(text)) ? text : undefined),
-  ),
-  openIdClientId: optional('OIDC_CLIENT_ID', 'none', "the gateway's client id at the provider", ...anyText),
-  openIdClientSecret: optional('OIDC_CLIENT_SECRET', 'none', 'the secret of OIDC_CLIENT_ID', ...anyText),
-  operatorConsole: withDefault(
-    'OPERATOR_CONSOLE',
-    'off',
-    "on: serves the operators' view on ADMIN_PORT; requires SECRETS_KEY",
+  }),
+  openIdIssuer: optional({
+    name: 'OIDC_ISSUER',
+    help: 'the OpenID Connect provider with which people sign in to the console; requires the next two',
+    defaultText: 'none',
+    rule: 'must be an https URL, or an http URL of this machine',
+    parse: (text) => (isIssuer(URL.parse(text)) ? text : undefined),
+  }),
+  openIdClientId: optional({
+    name: 'OIDC_CLIENT_ID',
+    help: "the gateway's client id at the provider",
+    defaultText: 'none',
+    ...anyText,
+  }),
+  openIdClientSecret: optional({
+    name: 'OIDC_CLIENT_SECRET',
+    help: 'the secret of OIDC_CLIENT_ID',
+    defaultText: 'none',
+    ...anyText,
+  }),
+  operatorConsole: withDefault({
+    name: 'OPERATOR_CONSOLE',
+    help: "on: serves the operators' view on ADMIN_PORT; requires SECRETS_KEY",
+    defaultText: 'off',
     ...onOrOff,
-  ),
+  }),
   /** Absent: the gateway's database URL. */
-  operatorDatabaseUrl: optional(
-    'OPERATOR_DATABASE_URL',
-    'no separate role',
-    "the database URL of the operators' view, with a role such as order_gateway_reader",
+  operatorDatabaseUrl: optional({
+    name: 'OPERATOR_DATABASE_URL',
+    help: "the database URL of the operators' view, with a role such as order_gateway_reader",
+    defaultText: 'no separate role',
     ...databaseUrl,
-  ),
+  }),
   /** Absent: 0 on a terminal, otherwise the default of limits.ts. */
-  drainDelayMs: optional(
-    'DRAIN_DELAY_MS',
-    '5000; 0 on a terminal',
-    'how long a stopping gateway accepts requests while its health checks fail',
+  drainDelayMs: optional({
+    name: 'DRAIN_DELAY_MS',
+    help: 'how long a stopping gateway accepts requests while its health checks fail',
+    defaultText: '5000; 0 on a terminal',
     ...numberFrom([0, 600_000]),
-  ),
-  tlsCertFile: optional(
-    'TLS_CERT_FILE',
-    'no TLS',
-    'serves both ports over TLS with this certificate in PEM, read again when it changes',
+  }),
+  tlsCertFile: optional({
+    name: 'TLS_CERT_FILE',
+    help: 'serves both ports over TLS with this certificate in PEM, read again when it changes',
+    defaultText: 'no TLS',
     ...anyText,
-  ),
-  tlsKeyFile: optional('TLS_KEY_FILE', 'no TLS', 'the private key of the certificate in PEM', ...anyText),
-  tlsClientCaFile: optional(
-    'TLS_CLIENT_CA_FILE',
-    'none',
-    'gRPC clients need a certificate signed by this authority',
+  }),
+  tlsKeyFile: optional({
+    name: 'TLS_KEY_FILE',
+    help: 'the private key of the certificate in PEM',
+    defaultText: 'no TLS',
     ...anyText,
-  ),
+  }),
+  tlsClientCaFile: optional({
+    name: 'TLS_CLIENT_CA_FILE',
+    help: 'gRPC clients need a certificate signed by this authority',
+    defaultText: 'none',
+    ...anyText,
+  }),
   /** Validated but kept as text: {@link parseTrustProxy} returns a function, which can't be sent to a worker. */
-  trustProxy: optional(
-    'TRUST_PROXY',
-    'none',
-    'the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies',
-    'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
-    (text) => parseTrustProxy(text) && text,
-  ),
+  trustProxy: optional({
+    name: 'TRUST_PROXY',
+    help: 'the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies',
+    defaultText: 'none',
+    rule: 'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
+    parse: (text) => parseTrustProxy(text) && text,
+  }),
   /** Calls are logged at level info, and those that fail with a 5xx status at level error. */
-  logLevel: withDefault(
-    'LOG_LEVEL',
-    'info',
-    'error, warn or info',
+  logLevel: withDefault({
+    name: 'LOG_LEVEL',
+    help: 'error, warn or info',
+    defaultText: 'info',
     ...choice({ error: 'error', warn: 'warn', info: 'info' }),
-  ),
+  }),
   // Only its presence matters: OpenTelemetry reads the collector's settings itself.
-  hasCollector: optional(
-    'OTEL_EXPORTER_OTLP_ENDPOINT',
-    'no traces',
-    'sends traces to this OpenTelemetry collector, such as http://localhost:4318',
-    'must be an http or https URL',
-    (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
-  ),
-  samplerName: withDefault(
-    'OTEL_TRACES_SAMPLER',
-    'parentbased_traceidratio',
-    'which calls are traced, as in OpenTelemetry',
-    `must be one of ${samplerNames.join(', ')}`,
-    (text) => samplerNames.find((name) => name === text),
-  ),
-  sampledShare: withDefault(
-    'OTEL_TRACES_SAMPLER_ARG',
-    '1',
-    'the share of calls that are traced, 0 to 1',
-    'must be a number from 0 to 1',
-    (text) => (/^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined),
-  ),
+  hasCollector: optional({
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    help: 'sends traces to this OpenTelemetry collector, such as http://localhost:4318',
+    defaultText: 'no traces',
+    rule: 'must be an http or https URL',
+    parse: (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
+  }),
+  samplerName: withDefault({
+    name: 'OTEL_TRACES_SAMPLER',
+    help: 'which calls are traced, as in OpenTelemetry',
+    defaultText: 'parentbased_traceidratio',
+    rule: `must be one of ${samplerNames.join(', ')}`,
+    parse: (text) => samplerNames.find((name) => name === text),
+  }),
+  sampledShare: withDefault({
+    name: 'OTEL_TRACES_SAMPLER_ARG',
+    help: 'the share of calls that are traced, 0 to 1',
+    defaultText: '1',
+    rule: 'must be a number from 0 to 1',
+    parse: (text) => (/^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined),
+  }),
 };
 
 /**

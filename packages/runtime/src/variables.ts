@@ -13,28 +13,23 @@ export interface Variable<Value> {
   readonly parse: (text: string) => Value | undefined;
 }
 
+type Definition<Value> = Omit<Variable<Value>, 'defaultValue'>;
+
 /** Defines a variable without a default value. `defaultText` describes what happens if it is not set. */
-export function optional<Value>(
-  name: string,
-  defaultText: string,
-  help: string,
-  rule: string,
-  parse: Variable<Value>['parse'],
-): Variable<Value> {
-  return { name, help, defaultText, defaultValue: undefined, rule, parse };
+export function optional<Value>(definition: Definition<Value>): Variable<Value> {
+  return { ...definition, defaultValue: undefined };
 }
 
 /** Defines a variable whose default value is the parsed `defaultText`. */
-export function withDefault<Value>(...variable: Parameters<typeof optional<Value>>) {
-  const [, text, , , parse] = variable;
-  return { ...optional(...variable), defaultValue: parse(text) as Value };
+export function withDefault<Value>(definition: Definition<Value>) {
+  return { ...definition, defaultValue: definition.parse(definition.defaultText) as Value };
 }
 
 /** How many characters of an invalid value an error message shows. */
 const shownMax = 100;
 
 /** The rule and the parser of values that are kept as they are. */
-export const anyText = ['', (text: string) => text] as const;
+export const anyText = { rule: '', parse: (text: string) => text };
 
 /** The rule and the parser of a switch. */
 export const onOrOff = choice({ on: true, off: false });
@@ -44,14 +39,16 @@ export const port = numberFrom([0, 65_535], 'a port');
 
 /** Returns the rule and the parser of a whole number without a sign. */
 export function numberFrom([min, max]: readonly [number, number], kind = 'a whole number') {
-  return [`must be ${kind} from ${min} to ${max}`, wholeNumber(min, max)] as const;
+  return { rule: `must be ${kind} from ${min} to ${max}`, parse: wholeNumber(min, max) };
 }
 
 /** Returns the rule and the parser of a choice among the names in `values`. */
 export function choice<const Value>(values: Readonly<Record<string, Value>>) {
   const names = Object.keys(values);
-  const rule = names.length === 2 ? names.join(' or ') : `one of ${names.join(', ')}`;
-  return [`must be ${rule}`, (text: string) => (Object.hasOwn(values, text) ? values[text] : undefined)] as const;
+  return {
+    rule: `must be ${names.length === 2 ? names.join(' or ') : `one of ${names.join(', ')}`}`,
+    parse: (text: string) => (Object.hasOwn(values, text) ? values[text] : undefined),
+  };
 }
 
 /** Environment variables. */
