@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { lateDays as lateDaysRange } from '@order-gateway/domain/accounts';
 import { pathPrefixOf } from '@order-gateway/domain/links';
 import type { ChangeOutcome, OrderStore } from '@order-gateway/domain/orders';
 import { openAccountDirectory, openConsoleSessions } from '@order-gateway/postgres/accounts';
@@ -96,6 +97,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const baseUrlAt = (port: number) => config.baseUrl ?? defaultBaseUrl(scheme, host, port);
   let currentBaseUrl = baseUrlAt(config.httpPort);
   const baseUrl = () => currentBaseUrl;
+  let currentLateDays: number = lateDaysRange.byDefault;
+  const lateDays = () => currentLateDays;
   let webhooks: WebhookDelivery | undefined;
   const stores = openStores(config, logger, metrics, limits);
   const eventWatch = createEventWatch(stores.orders.findNewEvents, logger);
@@ -118,6 +121,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     randomBytes,
     now,
     baseUrl,
+    lateDays,
     signingSecrets,
     erasureKeys: config.secretsKeys && erasureKeysOf(config.secretsKeys),
     management: stores.management,
@@ -138,7 +142,14 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const pages = await pagesOf(config, stores, { ...operationDeps, ...ports, pageWatch }, operations, patience);
   const watchEvents = createWatchEvents(operationDeps);
   const { http, grpc } = serversOf(config, tls, { ...ports, watchEvents }, operations, pages, patience);
-  const backgroundWork = { ...stores.orders, eraseOldOrders: erasureOf(config, operationDeps.erasureKeys, logger) };
+  const backgroundWork = {
+    ...stores.orders,
+    eraseOldOrders: erasureOf(config, operationDeps.erasureKeys, logger),
+    async readLateDays() {
+      currentLateDays = await stores.directory.longestLateDays();
+      return { isDone: true };
+    },
+  };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, meter);
   const closeWatches = () => [eventWatch, pageWatch].forEach((watch) => void watch.close());
   const closeResources = async () => {
@@ -154,7 +165,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc);
     if (signingSecrets !== undefined) {
       const sender = createSender({ allowedAddresses, timeoutMs: webhookLimits.attemptTimeoutMs * patience });
-      webhooks = startWebhookDelivery({ deliveries, sender, secrets: signingSecrets, baseUrl, now, logger, meter });
+      webhooks = startWebhookDelivery({ ...operationDeps, deliveries, sender, secrets: signingSecrets, logger, meter });
     }
     // Logs a wrong clock now, even if nothing requests health checks.
     await readiness.isReady();

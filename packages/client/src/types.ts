@@ -89,6 +89,11 @@ export interface Order extends CreatedOrder {
   readonly refunded_amount?: number;
   /** The disputes of the payments, in the order of their last changes. Absent if there are none. */
   readonly disputes?: readonly Dispute[];
+  /**
+   * Until then, a payment that was made before the expiry can be reported: keep the goods until then. Absent unless
+   * EXPIRED.
+   */
+  readonly payable_until?: string;
 }
 
 /** A refund to make. */

@@ -55,6 +55,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.Order.refunds": "The refunds of the order's payment and of its refused payments, in the order of their last changes. In an event of a refund, the last one caused the event. Absent if there are none.",
   "gateway.v1.Order.refunded_amount": "How much of the order's payment was given back by refunds that succeeded, in units of the currency. Absent if nothing was.",
   "gateway.v1.Order.disputes": "The disputes of the order's payments, in the order of their last changes. In an event of a dispute, the last one caused the event. Absent if there are none.",
+  "gateway.v1.Order.payable_until": "Until then, a checkout system can report a payment that was made before the expiry, and the order becomes PAID. Keep the goods until then. Absent unless EXPIRED.",
   "gateway.v1.Refund": "Money that is given back to the customer.",
   "gateway.v1.Refund.refund_id": "Your identifier of the refund, or the provider's if it was made there.",
   "gateway.v1.Refund.payment_id": "The identifier of the payment.",

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Meter } from '@opentelemetry/api';
 import { orderAfter } from '@order-gateway/domain/events';
-import type { BaseUrl } from '@order-gateway/domain/links';
 import {
   type AttemptResult,
   type ClaimedDelivery,
@@ -12,6 +11,7 @@ import {
 import type { Logger } from '@order-gateway/runtime/logger';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import { eventResponse } from '../operations/events.ts';
+import type { RecordDeps } from '../operations/orders.ts';
 import type { SigningSecrets } from '../runtime/secrets/signing-secrets.ts';
 import { type Sender, webhookRequest } from './send.ts';
 
@@ -29,11 +29,10 @@ export function retryPauseSeconds(attempt: number): number | undefined {
   return retryPauses[attempt - 1];
 }
 
-export interface WebhookDeliveryOptions {
+export interface WebhookDeliveryOptions extends RecordDeps {
   readonly deliveries: WebhookDeliveries;
   readonly sender: Sender;
   readonly secrets: SigningSecrets;
-  readonly baseUrl: () => BaseUrl;
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;
   readonly logger: Logger;
@@ -215,7 +214,7 @@ function webhookMetrics(meter: Meter, inFlight: () => number) {
 }
 
 async function attempt(
-  { sender, secrets, baseUrl, now, retryPause = retryPauseSeconds }: WebhookDeliveryOptions,
+  { sender, secrets, now, retryPause = retryPauseSeconds, ...deps }: WebhookDeliveryOptions,
   { merchantId, mode, event, attempt, endpoint }: ClaimedDelivery,
 ): Promise<AttemptResult> {
   if (endpoint === undefined) return { kind: 'given_up', text: 'no endpoint' };
@@ -224,7 +223,7 @@ async function attempt(
     const text = 'the signing secret was stored with another SECRETS_KEY';
     return { kind: 'not_sent', afterSeconds: notSentPause, text };
   }
-  const { headers, body } = webhookRequest(eventResponse(event, mode, baseUrl()), signingSecrets, now());
+  const { headers, body } = webhookRequest(eventResponse(event, mode, deps), signingSecrets, now());
   const { status, text } = await sender.send(endpoint.url, headers, body);
   if (status !== undefined && status >= 200 && status < 300) return { kind: 'delivered', text };
   if (status === 410) return { kind: 'endpoint_gone', text };

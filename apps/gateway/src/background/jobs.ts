@@ -14,10 +14,14 @@ const deleteEventsEveryMs = 3_600_000;
 /** How often to look for orders past their retention. */
 const eraseEveryMs = 3_600_000;
 
+/** How often to read the settings of the checkout systems that order records show. */
+const readLateDaysEveryMs = 60_000;
+
 /** The jobs. A run resolves to `isDone: false` if it stopped at the limit of one run and more work may be left. */
 export interface BackgroundWork {
   expire(): Promise<{ readonly isDone: boolean }>;
   deleteOldEvents(): Promise<{ readonly isDone: boolean }>;
+  readLateDays(): Promise<{ readonly isDone: boolean }>;
   /** Absent: orders are never erased. */
   readonly eraseOldOrders?: ((signal: AbortSignal) => Promise<{ readonly isDone: boolean }>) | undefined;
 }
@@ -46,6 +50,7 @@ export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter:
     repeat('expire', expireEveryMs),
     repeat('deleteOldEvents', deleteEventsEveryMs),
     repeat('eraseOldOrders', eraseEveryMs),
+    repeat('readLateDays', readLateDaysEveryMs),
   ]);
   return {
     async stop() {

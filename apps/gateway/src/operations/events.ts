@@ -2,16 +2,15 @@ import { EventService } from '@order-gateway/contract/gateway/v1/event_service_p
 import type { AccountId, Merchant, MerchantMode } from '@order-gateway/domain/accounts';
 import { type EventPosition, type OrderEvent, orderAfter, parseEventList } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
-import type { BaseUrl } from '@order-gateway/domain/links';
 import { formatTime } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Members, Operation, Reply } from '../calls/operation.ts';
 import { retryAfter, storageFailure } from '../calls/store-failure.ts';
 import { eventWatchLimits } from '../limits.ts';
-import { orderRecord } from './orders.ts';
+import { orderRecord, type RecordDeps } from './orders.ts';
 import { type OperationDeps, operationsOf } from './service.ts';
 
-type EventDeps = Pick<OperationDeps, 'store' | 'eventWatch' | 'baseUrl'>;
+type EventDeps = Pick<OperationDeps, 'store' | 'eventWatch'> & RecordDeps;
 
 export function eventOperations(deps: EventDeps): Operation[] {
   return operationsOf(EventService, {
@@ -25,7 +24,7 @@ export function eventOperations(deps: EventDeps): Operation[] {
  * event, the page is empty, and the next call continues the scan, so that every call costs as much as the others.
  */
 async function listEvents(
-  { store, eventWatch, baseUrl }: EventDeps,
+  { store, eventWatch, ...deps }: EventDeps,
   caller: Caller<Merchant>,
   input: Members,
 ): Promise<Result<Reply, Failure>> {
@@ -36,7 +35,7 @@ async function listEvents(
   /** `waitMs` is the preferred wait for a first event if the call was allowed to wait, and otherwise 0. */
   const pageOf = (events: readonly OrderEvent[], after: EventPosition, waitMs = caller.waitMs) =>
     success<Reply>({
-      body: { events: events.map((event) => eventResponse(event, mode, baseUrl())), next_cursor: cursorAfter(after) },
+      body: { events: events.map((event) => eventResponse(event, mode, deps)), next_cursor: cursorAfter(after) },
       outcome: 'ok',
       preferenceApplied: waitMs > 0 ? `wait=${waitMs / 1_000}` : undefined,
     });
@@ -74,7 +73,7 @@ export interface Watcher {
  */
 export type WatchEvents = ReturnType<typeof createWatchEvents>;
 
-export function createWatchEvents({ store, eventWatch, baseUrl }: EventDeps) {
+export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
   const streams = new Map<AccountId, number>();
 
   async function* watch(
@@ -101,7 +100,7 @@ export function createWatchEvents({ store, eventWatch, baseUrl }: EventDeps) {
       if (listed.kind !== 'found') return yield failed(storageFailure(listed.kind));
       for (const event of listed.events) {
         if (isEnding()) break;
-        yield success({ event: eventResponse(event, mode, baseUrl()), cursor: cursorAfter(event) });
+        yield success({ event: eventResponse(event, mode, deps), cursor: cursorAfter(event) });
       }
       after = listed.scannedTo ?? after;
       if (listed.events.length > 0 || listed.isCut) continue;
@@ -134,11 +133,11 @@ export function createWatchEvents({ store, eventWatch, baseUrl }: EventDeps) {
 }
 
 /** Builds the form of an event in feeds and webhooks. It contains the order after the change. */
-export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl) {
+export function eventResponse(event: OrderEvent, mode: MerchantMode, deps: RecordDeps) {
   return {
     id: event.eventId,
     type: event.type,
     timestamp: formatTime(event.createdAtMs),
-    data: orderRecord(orderAfter(event), mode, baseUrl),
+    data: orderRecord(orderAfter(event), mode, deps),
   };
 }

@@ -21,6 +21,7 @@ import {
   parseOrderList,
   parseOrderLookupKey,
   type RefusedPayment,
+  reportableUntil,
 } from '@order-gateway/domain/orders';
 import { type ManualPaymentInput, parseManualPayment } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -39,8 +40,8 @@ interface CreatedOrder {
   readonly replayed: boolean;
 }
 
-export function orderOperations(deps: CreateOrderDeps & Pick<OperationDeps, 'baseUrl'>): Operation[] {
-  const recordOf = (order: Order, { account }: Caller<Merchant>) => orderRecord(order, account.mode, deps.baseUrl());
+export function orderOperations(deps: CreateOrderDeps & RecordDeps): Operation[] {
+  const recordOf = (order: Order, { account }: Caller<Merchant>) => orderRecord(order, account.mode, deps);
   const handlers: Handlers<typeof OrderService.method, Operation['handle']> = {
     async createOrder(members, caller: Caller<Merchant>) {
       const created = await createOrder(deps, caller, members);
@@ -209,14 +210,17 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
   };
 }
 
+/** What the representation of an order depends on. */
+export type RecordDeps = Pick<OperationDeps, 'baseUrl' | 'lateDays'>;
+
 /**
  * Builds the representation of an order for all responses except those to a creation. It does not contain the
  * customer's data. Absent fields are `undefined`.
  */
-export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
+export function orderRecord(order: Order, mode: MerchantMode, { baseUrl, lateDays }: RecordDeps) {
   const { fields, payment, lease, refusedPayments } = order;
   return {
-    ...orderResponse(order, baseUrl),
+    ...orderResponse(order, baseUrl()),
     mode,
     // An amount has at most 15 digits, and a double preserves all of them (`DBL_DIG` in C).
     order_amount: Number(formatAmount(fields.order_amount)),
@@ -232,6 +236,7 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) 
     refused_payments:
       refusedPayments.length === 0 ? undefined : refusedPayments.map((refused) => refusedPaymentRecord(order, refused)),
     ...(order.reversals.version > 0 && reversalMembers(order)),
+    payable_until: formatOptional(order.orderStatus === 'EXPIRED' ? reportableUntil(order, lateDays()) : null),
     metadata: order.metadata ?? undefined,
   };
 }

@@ -25,7 +25,7 @@ import { type ReturnSigning, returnUrlFor } from '@order-gateway/domain/signing'
 import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
 import { brandResponse } from './brands.ts';
-import { orderRecord } from './orders.ts';
+import { orderRecord, type RecordDeps } from './orders.ts';
 import { listRefunds, recordDispute, recordRefund } from './refunds.ts';
 import { type OperationDeps, operationsOf } from './service.ts';
 import {
@@ -41,7 +41,7 @@ type RecordPaymentDeps = Pick<OperationDeps, 'store' | 'countRefusal'>;
 
 /** Creates the operations that checkout systems perform on the order of a payment link. */
 export function paymentOperations(
-  deps: RecordPaymentDeps & Pick<OperationDeps, 'now' | 'baseUrl' | 'signingSecrets'>,
+  deps: RecordPaymentDeps & RecordDeps & Pick<OperationDeps, 'now' | 'signingSecrets'>,
 ): Operation[] {
   return operationsOf(CheckoutService, {
     async resolvePaymentLink(members, caller) {
@@ -169,9 +169,9 @@ export async function recordPayment(
  * Builds the form of an order for checkout systems. It has more members than the message `CheckoutOrder`. The
  * additional members are dropped when the message is built.
  */
-function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
+function checkoutOrder(deps: RecordDeps & Pick<OperationDeps, 'signingSecrets' | 'now'>, link: LinkedOrder) {
   const { order, merchant } = link;
-  const record = orderRecord(order, merchant.mode, deps.baseUrl());
+  const record = orderRecord(order, merchant.mode, deps);
   return {
     ...record,
     merchant_name: merchant.name,

@@ -20,6 +20,8 @@ export interface OperationDeps {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;
   readonly baseUrl: () => BaseUrl;
+  /** For how many days after an order's expiry a checkout system can report a payment: the longest of all. */
+  readonly lateDays: () => number;
   /** Counts a payment that was refused. */
   readonly countRefusal: CountRefusal;
   /** Encrypts and decrypts the secrets that sign webhooks and return URLs; absent without SECRETS_KEY. */

@@ -39,6 +39,7 @@ function startDelivery(retryPause: typeof retryPauseSeconds = () => 0, timeoutMs
     retryPause,
     now: Date.now,
     baseUrl: () => 'https://pay.example.com' as BaseUrl,
+    lateDays: () => 1,
   });
   const close = async () => {
     await delivery.close();

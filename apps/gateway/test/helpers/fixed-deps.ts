@@ -76,6 +76,7 @@ export function fixedDeps(logger: Logger): FixedDeps {
     rejectionPause: async () => {},
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => 'http://localhost' as BaseUrl,
+    lateDays: () => 7,
     countRefusal: () => {},
     checkoutTemplate: undefined,
     checkoutMethod: 'get',

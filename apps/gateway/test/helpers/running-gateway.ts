@@ -62,6 +62,8 @@ interface RunOptions {
   /** 1 in tests of time limits. Otherwise, a busy machine does not exceed any. */
   readonly patience?: 1;
   readonly checkoutUrl?: string;
+  /** The setting of the checkout system. */
+  readonly lateDays?: number;
   readonly checkoutMethod?: 'get' | 'post';
   readonly securityContact?: string;
   readonly mode?: MerchantMode;
@@ -102,7 +104,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const databaseUrl = (await options.through?.(postgres.url)) ?? postgres.url;
   const accounts = openAccountAdmin({ url: databaseUrl });
   const credentials = await accounts.create('Test Shop', options.mode);
-  const checkoutCredentials = await accounts.create('Checkout Service', 'checkout');
+  const checkoutCredentials = await accounts.create('Checkout Service', 'checkout', { lateDays: options.lateDays });
   const demo = options.hasDemo ? await createDemoMerchant(databaseUrl) : undefined;
   const { logger, calls, errors, warnings, outages } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);

@@ -147,8 +147,17 @@ export function mayChange(order: Order, nowMs: number): boolean {
 
 /** Whether a payment made before an order expired may still be reported. */
 function isReportedInTime(order: Order, days: number, nowMs: number): boolean {
+  const untilMs = reportableUntil(order, days);
+  return untilMs !== null && nowMs <= untilMs;
+}
+
+/**
+ * Returns until when a payment made before an order expired can be reported, if it may be reported for `days` after the
+ * expiry. `null`: the order never expires.
+ */
+export function reportableUntil(order: Pick<Order, 'expiresAtMs' | 'lease'>, days: number): number | null {
   const expiryMs = expiryOf(order);
-  return expiryMs !== null && nowMs <= expiryMs + days * dayMs;
+  return expiryMs === null ? null : expiryMs + days * dayMs;
 }
 
 /** Decides what an action does with an order, given its status at `nowMs`. */

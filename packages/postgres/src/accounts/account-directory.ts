@@ -1,12 +1,13 @@
-import type {
-  Account,
-  AccountDirectory,
-  AccountId,
-  AccountLookup,
-  CheckoutSystem,
-  Merchant,
+import {
+  type Account,
+  type AccountDirectory,
+  type AccountId,
+  type AccountLookup,
+  type CheckoutSystem,
+  lateDays,
+  type Merchant,
 } from '@order-gateway/domain/accounts';
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, max, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
 import {
@@ -23,20 +24,25 @@ import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 /** Time limit of a lookup. A call waits for one lookup at most. */
 const lookupTimeoutMs = 5_000;
 
-type FindAccounts = ReturnType<typeof prepareFindAccounts>;
+type Statements = ReturnType<typeof prepareStatements>;
 
-/** Tells whether lookups work. */
+/** What a directory can do besides the lookups. */
 interface AccountsCheck {
   /** Looks up no account, with the statement and the connections of every lookup. Rejects with the reason if it fails. */
   check(): Promise<void>;
+  /**
+   * Returns for how many days after an order's expiry some checkout system can report a payment. A disabled one counts
+   * as if it did not exist. Rejects if it can't be read.
+   */
+  longestLateDays(): Promise<number>;
 }
 
 /** Reads accounts and their live secrets. Lookups that arrive together share a prepared statement. */
 export function openAccountDirectory(options: DatabaseOptions): AccountDirectory & AccountsCheck & Closable {
   const clients = Array.from({ length: queueLimits.accounts.connections }, () =>
-    openClient({ ...options, applicationName: 'order-gateway accounts' }, prepareFindAccounts),
+    openClient({ ...options, applicationName: 'order-gateway accounts' }, prepareStatements),
   );
-  const queue = createBatchQueue<DatabaseClient<FindAccounts>, string, AccountLookup>({
+  const queue = createBatchQueue<DatabaseClient<Statements>, string, AccountLookup>({
     name: 'accounts',
     meter: options.meter,
     clients,
@@ -52,6 +58,14 @@ export function openAccountDirectory(options: DatabaseOptions): AccountDirectory
     async check() {
       try {
         await Promise.all(clients.map((client) => findBatch(client, [])));
+      } catch (error) {
+        throw redact(error);
+      }
+    },
+    async longestLateDays() {
+      try {
+        const rows = await clients[0]?.run(({ findLateDays }) => findLateDays.execute());
+        return rows?.[0]?.days ?? lateDays.byDefault;
       } catch (error) {
         throw redact(error);
       }
@@ -73,6 +87,18 @@ export const accountColumns = {
   getsCustomerData: accounts.getsCustomerData,
 };
 
+function prepareStatements(db: PostgresJsDatabase) {
+  return { findAccounts: prepareFindAccounts(db), findLateDays: prepareFindLateDays(db) };
+}
+
+function prepareFindLateDays(db: PostgresJsDatabase) {
+  return db
+    .select({ days: max(accounts.lateDays) })
+    .from(accounts)
+    .where(and(eq(accounts.kind, 'checkout'), isNull(accounts.disabledAt)))
+    .prepare('find_late_days');
+}
+
 function prepareFindAccounts(db: PostgresJsDatabase) {
   return (
     db
@@ -91,8 +117,10 @@ function prepareFindAccounts(db: PostgresJsDatabase) {
   );
 }
 
-async function findBatch(client: DatabaseClient<FindAccounts>, clientIds: readonly string[]): Promise<AccountLookup[]> {
-  const rows = await client.run((find) => find.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }));
+async function findBatch(client: DatabaseClient<Statements>, clientIds: readonly string[]): Promise<AccountLookup[]> {
+  const rows = await client.run(({ findAccounts }) =>
+    findAccounts.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }),
+  );
   const rowsOf = Map.groupBy(rows, ({ clientId }) => clientId);
   return clientIds.map((clientId) => {
     const found = rowsOf.get(clientId) ?? [];

@@ -57,3 +57,12 @@ test('concurrent lookups each find their own account with exactly its live secre
   ]);
   expect(summaries).toEqual([['Two Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
 });
+
+test('the longest time for late reports is that of the enabled checkout systems', async () => {
+  expect(await directory.longestLateDays()).toBe(1);
+  await accounts.create('Card Checkout', 'checkout', { lateDays: 7 });
+  const { clientId } = await accounts.create('Bank Checkout', 'checkout', { lateDays: 20 });
+  expect(await directory.longestLateDays()).toBe(20);
+  await accounts.disable(clientId);
+  expect(await directory.longestLateDays()).toBe(7);
+});

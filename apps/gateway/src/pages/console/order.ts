@@ -131,7 +131,8 @@ function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry
     [order.payment_in_progress_until, texts.until],
     ...deliveries,
   ];
-  if (order.order_status === 'EXPIRED') entries.push([order.order_expires_at, texts.hasExpired]);
+  if (order.order_status === 'EXPIRED')
+    entries.push([order.order_expires_at, texts.hasExpired], [order.payable_until, texts.payableUntil]);
   if (order.order_status === 'UN_PAID') entries.push([order.order_expires_at, texts.expires]);
   for (const { refused_at, payment_id, amount, currency, code } of order.refused_payments ?? []) {
     const money = amountOf(visit, { order_amount: amount, order_currency: currency });

@@ -31,6 +31,7 @@ test.each([
 const deps = {
   ...fixedDeps(createMemoryLogger().logger),
   baseUrl: () => parseBaseUrl('https://pay.test/eu') as BaseUrl,
+  lateDays: () => 1,
 };
 const withCheckout = { ...deps, checkoutTemplate: parseCheckoutTemplate('https://checkout.test/{order_token}') };
 

@@ -33,7 +33,7 @@ import {
 import { paymentPageStyle } from '@order-gateway/pages/styles';
 import { html } from 'hono/html';
 import { brandResponse, logoPath } from '../../operations/brands.ts';
-import { orderRecord } from '../../operations/orders.ts';
+import { orderRecord, type RecordDeps } from '../../operations/orders.ts';
 import { returnLink } from '../../operations/payments.ts';
 import type { OperationDeps } from '../../operations/service.ts';
 import { isLoopbackUrl } from '../../runtime/network/ip-address.ts';
@@ -76,7 +76,7 @@ export interface CheckoutLink {
 }
 
 /** What the page of an order depends on. */
-export interface PaymentPageDeps extends CheckoutLink, Pick<OperationDeps, 'baseUrl' | 'now' | 'signingSecrets'> {}
+export interface PaymentPageDeps extends CheckoutLink, RecordDeps, Pick<OperationDeps, 'now' | 'signingSecrets'> {}
 
 const expiresAt = ({ expiresAtMs }: Order) => expiresAtMs;
 const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
@@ -338,7 +338,7 @@ export function failurePage(httpStatus: number, locale: PageLocale): Promise<str
 /** Returns the content of the payment page as JSON. Like the page, it contains none of the customer's data. */
 export function paymentJson(deps: PaymentPageDeps, link: LinkedOrder): string {
   const { order, merchant } = link;
-  const record = orderRecord(order, merchant.mode, deps.baseUrl());
+  const record = orderRecord(order, merchant.mode, deps);
   return JSON.stringify({
     merchant_name: merchant.name,
     mode: record.mode,

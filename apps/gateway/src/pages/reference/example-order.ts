@@ -1,4 +1,4 @@
-import type { AccountId } from '@order-gateway/domain/accounts';
+import { type AccountId, lateDays } from '@order-gateway/domain/accounts';
 import type { EventType } from '@order-gateway/domain/events';
 import type { BaseUrl, OrderToken } from '@order-gateway/domain/links';
 import type { AmountHundredths } from '@order-gateway/domain/money';
@@ -123,7 +123,8 @@ export function exampleResponse(baseUrl: string) {
 /** Returns an event of {@link exampleOrder}, with the order as it was after the event. */
 export function exampleEvent(baseUrl: string, type: EventType) {
   const eventId = 'evt_4b1c0f6a2d9e4f7f8a3c5d6e7f809112';
-  return eventResponse({ eventId, type, ...events[type] }, 'live', baseUrl as BaseUrl);
+  const deps = { baseUrl: () => baseUrl as BaseUrl, lateDays: () => lateDays.byDefault };
+  return eventResponse({ eventId, type, ...events[type] }, 'live', deps);
 }
 
 /** The webhook endpoint that the reference shows. */

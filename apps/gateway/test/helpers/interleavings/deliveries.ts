@@ -107,6 +107,7 @@ function startDeliverer() {
     retryPause: () => 0,
     now: Date.now,
     baseUrl: () => 'https://pay.example.com' as BaseUrl,
+    lateDays: () => 1,
   });
   return {
     gate: () => gate,

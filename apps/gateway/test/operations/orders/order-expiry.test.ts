@@ -6,7 +6,8 @@ import { callJson, postOrder } from '../../helpers/send-order.ts';
 
 // Behaviour of orders with an expiry that no fixture shows.
 
-const gateway = useGateway();
+const lateDays = 7;
+const gateway = useGateway({ lateDays });
 
 const ahead = (ms: number) => new Date(Date.now() + ms).toISOString();
 const hourMs = 3_600_000;
@@ -47,4 +48,25 @@ test('an order past its expiry is shown as expired immediately, and is soon stor
   await expect.poll(events).toEqual([{ type: 'order.expired' }]);
   const stored = await runQuery(gateway.databaseUrl, "select order_status from orders where order_id = 'ended'");
   expect(stored).toEqual([{ order_status: 'EXPIRED' }]);
+});
+
+test('the record and the event of an expired order say until when a payment can be reported', async () => {
+  await create({ order_id: 'kept', order_expires_at: ahead(hourMs) });
+  expect(await find('kept')).not.toHaveProperty('payable_until');
+  await expireIn(0, 'kept');
+  // The gateway reads the setting of the checkout system after its start.
+  await expect
+    .poll(async () => {
+      const { payable_until, order_expires_at } = await find('kept');
+      return Date.parse(payable_until) - Date.parse(order_expires_at);
+    })
+    .toBe(lateDays * 24 * hourMs);
+  const { body: feed } = await callJson(gateway, 'GET', '/events');
+  const { payable_until } = await find('kept');
+  expect(feed.events).toContainEqual(
+    expect.objectContaining({
+      type: 'order.expired',
+      data: expect.objectContaining({ order_id: 'kept', payable_until }),
+    }),
+  );
 });
