@@ -4,12 +4,12 @@ export type Result<Value, Failure> =
   | { readonly ok: false; readonly failure: Failure };
 
 /** A successful result. */
-export function success<Value>(value: Value): { readonly ok: true; readonly value: Value } {
+export function success<const Value>(value: Value): { readonly ok: true; readonly value: Value } {
   return { ok: true, value };
 }
 
 /** A failed result. */
-export function failed<Failure>(failure: Failure): { readonly ok: false; readonly failure: Failure } {
+export function failed<const Failure>(failure: Failure): { readonly ok: false; readonly failure: Failure } {
   return { ok: false, failure };
 }
 

@@ -50,8 +50,8 @@ export type Members = Readonly<Record<string, unknown>>;
 export type Success = 'created' | 'replayed' | 'accepted' | 'ok';
 
 /** A successful response, as the JSON form of the method's response message. */
-export interface Reply {
-  readonly body: object;
+export interface Reply<Body extends object = object> {
+  readonly body: Body;
   readonly outcome: Success;
   /** The preference that was honoured (RFC 7240, 3). */
   readonly preferenceApplied?: string | undefined;

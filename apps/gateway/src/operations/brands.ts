@@ -9,7 +9,7 @@ import type { OperationDeps } from './service.ts';
 
 export function brandOperations(deps: Pick<OperationDeps, 'management' | 'baseUrl' | 'checkLogo'>): Operation[] {
   const brandReply = (brand: Brand = noBrand) =>
-    success({ body: { brand: brandResponse(brand, deps.baseUrl()) }, outcome: 'ok' } as const);
+    success({ body: { brand: brandResponse(brand, deps.baseUrl()) }, outcome: 'ok' });
   return managementOperations(deps, BrandService, {
     async getBrand(members, { clientId, manage }) {
       const parsed = parseCompleteList(members);

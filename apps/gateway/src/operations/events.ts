@@ -4,11 +4,12 @@ import { type EventPosition, type OrderEvent, orderAfter, parseEventList } from 
 import type { Failure } from '@order-gateway/domain/failure';
 import { formatTime } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import type { Caller, Members, Operation, Reply } from '../calls/operation.ts';
+import type { JsonFormOf } from '../calls/json-form.ts';
+import type { Caller, Members, Operation } from '../calls/operation.ts';
 import { retryAfter, storageFailure } from '../calls/store-failure.ts';
 import { eventWatchLimits } from '../limits.ts';
 import { orderRecord, type RecordDeps } from './orders.ts';
-import { type OperationDeps, operationsOf } from './service.ts';
+import { type Handled, type OperationDeps, operationsOf } from './service.ts';
 
 type EventDeps = Pick<OperationDeps, 'store' | 'eventWatch'> & RecordDeps;
 
@@ -27,14 +28,14 @@ async function listEvents(
   { store, eventWatch, ...deps }: EventDeps,
   caller: Caller<Merchant>,
   input: Members,
-): Promise<Result<Reply, Failure>> {
+): Handled<typeof EventService.method.listEvents> {
   const { id, mode } = caller.account;
   const parsed = parseEventList(id, input);
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
   const { filter, cursorAfter } = parsed.value;
   /** `waitMs` is the preferred wait for a first event if the call was allowed to wait, and otherwise 0. */
   const pageOf = (events: readonly OrderEvent[], after: EventPosition, waitMs = caller.waitMs) =>
-    success<Reply>({
+    success({
       body: { events: events.map((event) => eventResponse(event, mode, deps)), next_cursor: cursorAfter(after) },
       outcome: 'ok',
       preferenceApplied: waitMs > 0 ? `wait=${waitMs / 1_000}` : undefined,
@@ -55,6 +56,8 @@ async function listEvents(
     if (!hasEvents) return pageOf([], after);
   }
 }
+
+type WatchEventsBody = JsonFormOf<typeof EventService.method.watchEvents.output>;
 
 /** The caller of a stream. */
 export interface Watcher {
@@ -79,7 +82,7 @@ export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
   async function* watch(
     { account, authenticate, readTimeoutMs, signal }: Watcher,
     input: Members,
-  ): AsyncGenerator<Result<object, Failure>, void> {
+  ): AsyncGenerator<Result<WatchEventsBody, Failure>, void> {
     const { id, mode } = account;
     const parsed = parseEventList(id, input);
     if (!parsed.ok) return yield failed({ kind: 'invalid_request', errors: parsed.failure });
@@ -106,7 +109,7 @@ export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
       if (listed.events.length > 0 || listed.isCut) continue;
       const timeoutMs = eventWatchLimits.heartbeatMs;
       const hasEvents = await eventWatch.hasEventsAfter(id, after, { timeoutMs, signal });
-      if (!hasEvents && !isEnding()) yield success({ cursor: cursorAfter(after) });
+      if (!hasEvents && !isEnding()) yield success({ event: undefined, cursor: cursorAfter(after) });
     }
     yield failed({ kind: 'unavailable' });
   }
@@ -114,7 +117,7 @@ export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
   return {
     method: EventService.method.watchEvents,
     /** Yields the merchant's events. Every stream ends with a failure. */
-    async *handle(watcher: Watcher, input: Members): AsyncGenerator<Result<object, Failure>, void> {
+    async *handle(watcher: Watcher, input: Members): AsyncGenerator<Result<WatchEventsBody, Failure>, void> {
       const { id } = watcher.account;
       const count = streams.get(id) ?? 0;
       if (count >= eventWatchLimits.streamsPerMerchant) {

@@ -14,7 +14,7 @@ export interface Manager extends Caller<Merchant> {
   manage<Value>(work: (managed: Managed) => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>>;
 }
 
-export type ManagementHandler = (members: Members, manager: Manager) => Promise<Result<Reply, Failure>>;
+type ManagementHandler = (members: Members, manager: Manager) => Promise<Result<Reply, Failure>>;
 
 const reserved: Failure = {
   kind: 'permission_denied',
@@ -28,7 +28,7 @@ const reserved: Failure = {
 export function managementOperations<Methods extends Readonly<Record<string, DescMethod>>>(
   { management }: Pick<OperationDeps, 'management'>,
   service: { readonly method: Methods },
-  handlers: Handlers<Methods, ManagementHandler>,
+  handlers: Handlers<Methods, Manager>,
 ): Operation[] {
   const entries = Object.entries<ManagementHandler>(handlers);
   const operations = entries.map(([name, handle]): [string, Operation['handle']] => [
@@ -36,7 +36,7 @@ export function managementOperations<Methods extends Readonly<Record<string, Des
     async (members, caller) =>
       management === undefined ? failed(reserved) : handle(members, managerOf(management, caller as Caller<Merchant>)),
   ]);
-  return operationsOf(service, Object.fromEntries(operations) as Handlers<Methods, Operation['handle']>);
+  return operationsOf(service, Object.fromEntries(operations) as unknown as Handlers<Methods>);
 }
 
 function managerOf(management: MerchantManagement, caller: Caller<Merchant>): Manager {

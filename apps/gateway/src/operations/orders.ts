@@ -42,7 +42,7 @@ interface CreatedOrder {
 
 export function orderOperations(deps: CreateOrderDeps & RecordDeps): Operation[] {
   const recordOf = (order: Order, { account }: Caller<Merchant>) => orderRecord(order, account.mode, deps);
-  const handlers: Handlers<typeof OrderService.method, Operation['handle']> = {
+  const handlers: Handlers<typeof OrderService.method> = {
     async createOrder(members, caller: Caller<Merchant>) {
       const created = await createOrder(deps, caller, members);
       if (!created.ok) return created;
@@ -235,7 +235,7 @@ export function orderRecord(order: Order, mode: MerchantMode, { baseUrl, lateDay
     payment_in_progress_until: formatOptional(lease?.isLive ? lease.endsAtMs : null),
     refused_payments:
       refusedPayments.length === 0 ? undefined : refusedPayments.map((refused) => refusedPaymentRecord(order, refused)),
-    ...(order.reversals.version > 0 && reversalMembers(order)),
+    ...reversalMembers(order),
     payable_until: formatOptional(order.orderStatus === 'EXPIRED' ? reportableUntil(order, lateDays()) : null),
     metadata: order.metadata ?? undefined,
   };

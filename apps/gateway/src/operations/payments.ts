@@ -74,7 +74,7 @@ export function paymentOperations(
       const recorded = await recordPayment(deps, caller, members);
       if (!recorded.ok) return recorded;
       const order = checkoutOrder(deps, recorded.value.found);
-      const { payment_id, paid_at } = order;
+      const { payment_id = '', paid_at = '' } = order;
       return success({ body: { order, payment_id, paid_at }, outcome: outcomeOf(recorded.value) });
     },
 

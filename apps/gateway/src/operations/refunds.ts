@@ -1,3 +1,5 @@
+import type { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
+import type { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { CheckoutSystem, Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { parseOrderToken } from '@order-gateway/domain/links';
@@ -27,9 +29,9 @@ import {
   parseReportedRefund,
 } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import type { Caller, Members, Reply } from '../calls/operation.ts';
+import type { Caller, Members } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
-import type { OperationDeps } from './service.ts';
+import type { Handled, OperationDeps } from './service.ts';
 import { changeOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
 
 type Deps = Pick<OperationDeps, 'store'>;
@@ -40,7 +42,7 @@ export async function createRefund(
   caller: Caller<Merchant>,
   key: OrderKey,
   input: Members,
-): Promise<Result<Reply, Failure>> {
+): Handled<typeof OrderService.method.createRefund> {
   const parsed = parseRefund(input);
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
   const { refundId } = parsed.value;
@@ -70,7 +72,7 @@ export async function listRefunds(
   { store }: Deps,
   caller: Caller<CheckoutSystem>,
   input: Members,
-): Promise<Result<Reply, Failure>> {
+): Handled<typeof CheckoutService.method.listRefunds> {
   const { id } = caller.account;
   const parsed = parseRefundList(id, input);
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
@@ -87,7 +89,7 @@ export async function recordRefund(
   deps: Deps,
   caller: Caller<CheckoutSystem>,
   input: Members,
-): Promise<Result<Reply, Failure>> {
+): Handled<typeof CheckoutService.method.recordRefund> {
   const parsed = parseReportedRefund(caller.account.id, input);
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
   const { orderToken, ...report } = parsed.value;
@@ -109,7 +111,7 @@ export async function recordDispute(
   deps: Deps,
   caller: Caller<CheckoutSystem>,
   input: Members,
-): Promise<Result<Reply, Failure>> {
+): Handled<typeof CheckoutService.method.recordDispute> {
   const parsed = parseReportedDispute(caller.account.id, input);
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
   const { orderToken, ...report } = parsed.value;

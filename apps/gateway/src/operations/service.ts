@@ -1,4 +1,4 @@
-import type { DescMethod, DescMethodUnary } from '@bufbuild/protobuf';
+import type { DescMessage, DescMethod, DescMethodUnary } from '@bufbuild/protobuf';
 import type { AccountId, Logo, RandomBytes } from '@order-gateway/domain/accounts';
 import type { EventFeed } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
@@ -7,7 +7,8 @@ import type { MerchantManagement } from '@order-gateway/domain/management';
 import type { OrderStore } from '@order-gateway/domain/orders';
 import type { Result } from '@order-gateway/domain/result';
 import type { SecretsKeys } from '@order-gateway/runtime/encryption';
-import type { Operation } from '../calls/operation.ts';
+import type { JsonFormOf } from '../calls/json-form.ts';
+import type { Caller, Members, Operation, Reply } from '../calls/operation.ts';
 import type { AllowedAddresses } from '../runtime/network/ip-address.ts';
 import type { SigningSecrets } from '../runtime/secrets/signing-secrets.ts';
 import type { CountRefusal } from '../runtime/telemetry/metrics.ts';
@@ -58,9 +59,22 @@ interface CheckedLogo extends Logo {
 }
 
 /** A handler for each method of a service, except for streams. */
-export type Handlers<Methods, Handle> = {
-  readonly [Name in keyof Methods as Methods[Name] extends { methodKind: 'unary' } ? Name : never]: Handle;
+export type Handlers<Methods, Kind extends Caller = Caller> = {
+  readonly [Name in keyof Methods as Methods[Name] extends { methodKind: 'unary' } ? Name : never]: Handler<
+    Methods[Name],
+    Kind
+  >['handle'];
 };
+
+interface Handler<Method, Kind extends Caller> {
+  // Declared as a method, as in `Operation`.
+  handle(members: Members, caller: Kind): Handled<Method>;
+}
+
+/** The outcome of a call to a method. The reply has each field of the method's response. */
+export type Handled<Method> = Method extends { readonly output: infer Output extends DescMessage }
+  ? Promise<Result<Reply<JsonFormOf<Output>>, Failure>>
+  : never;
 
 /**
  * Creates the operations of a service. `fieldErrors` contains the functions {@link Operation.fieldErrors} by the names
@@ -68,7 +82,7 @@ export type Handlers<Methods, Handle> = {
  */
 export function operationsOf<Methods extends Readonly<Record<string, DescMethod>>>(
   { method: methods }: { readonly method: Methods },
-  handlers: Handlers<Methods, Operation['handle']>,
+  handlers: Handlers<Methods>,
   fieldErrors: Readonly<Record<string, Operation['fieldErrors']>> = {},
 ): Operation[] {
   return Object.entries<Operation['handle']>(handlers).map(([name, handle]) => ({

@@ -20,7 +20,7 @@ import {
 import type { Members, Operation, Reply, Success } from '../calls/operation.ts';
 import { type AllowedAddresses, urlProblem } from '../runtime/network/ip-address.ts';
 import { newSigningSecret } from '../runtime/secrets/signing-secrets.ts';
-import { type ManagementHandler, type Manager, managementOperations, notFound, readId } from './management.ts';
+import { type Manager, managementOperations, notFound, readId } from './management.ts';
 import type { OperationDeps } from './service.ts';
 
 type WebhookDeps = Pick<OperationDeps, 'management' | 'signingSecrets' | 'webhookAddresses' | 'ping'>;
@@ -35,7 +35,7 @@ const eventIdForm = /^evt_[0-9a-f]{32}$/;
 
 const endpointNotFound = failed(notFound('webhook_endpoint'));
 
-const notConfigured = failed({ kind: 'webhooks_not_configured' } as const);
+const notConfigured = failed({ kind: 'webhooks_not_configured' });
 
 export function webhookOperations(deps: WebhookDeps): Operation[] {
   const { signingSecrets, webhookAddresses, ping } = deps;
@@ -155,10 +155,10 @@ const deliveryHandlers = {
 };
 
 /** Returns the handler of a method on one endpoint. `handle` receives the endpoint's id. */
-function ofEndpoint(
-  handle: (id: string, manager: Manager, members: Members) => Promise<Result<Reply, Failure>>,
-): ManagementHandler {
-  return async (members, manager) => {
+function ofEndpoint<Body extends object>(
+  handle: (id: string, manager: Manager, members: Members) => Promise<Result<Reply<Body>, Failure>>,
+) {
+  return async (members: Members, manager: Manager): Promise<Result<Reply<Body>, Failure>> => {
     const id = readId(members, 'id', endpointIdForm, 'webhook_endpoint');
     return id.ok ? handle(id.value, manager, members) : id;
   };
@@ -193,11 +193,7 @@ async function findEnabledEndpoint(...endpoint: Parameters<typeof findEndpoint>)
   return isDisabled ? failed({ kind: 'webhook_endpoint_disabled' }) : found;
 }
 
-function endpointReply(
-  found: Result<FoundEndpoint, Failure>,
-  outcome: Success = 'ok',
-  newSecret?: string,
-): Result<Reply, Failure> {
+function endpointReply(found: Result<FoundEndpoint, Failure>, outcome: Success = 'ok', newSecret?: string) {
   return found.ok ? success({ body: { endpoint: endpointResponse(found.value, newSecret) }, outcome }) : found;
 }
 
