@@ -141,12 +141,18 @@ function prepareEvents(db: PostgresJsDatabase) {
   const last = (column: SQL) => sql`case when ${isFull} then null when ${orderId} is null or ${isCut}
       then (select ${column} from scanned order by position desc limit 1)
       else (select ${column} from ${events} where ${isOfMerchant} and ${isNotNull(events.position)} order by position desc limit 1) end`;
+  // Once a page has events of the wanted order, only that order's later events matter, so that a backlog of other orders,
+  // such as thousands that expired together, does not delay it. An empty page needs all positions, because its caller may
+  // wait until the merchant has an event after the cursor.
+  const lacksPosition = sql`select 1 from ${events} where ${isOfMerchant} and ${isNull(events.position)}`;
+  const lacksPositions = sql`case when ${orderId} is null or not exists (select 1 from page) then exists (${lacksPosition})
+      else exists (${lacksPosition} and ${eq(events.order_id, orderId)}) end`;
   // The event of the cursor must exist. Its existence shows that the cursor belongs to the current history of the
   // database, in which all later events have higher positions.
   const feed = sql`(
     select ${eventId} = '' or exists (
       select 1 from ${events} where ${isOfMerchant} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
-    ) as is_known, exists (select 1 from ${events} where ${isOfMerchant} and ${isNull(events.position)}) as lacks_positions,
+    ) as is_known, ${lacksPositions} as lacks_positions,
       not ${isFull} and ${isCut} as is_cut, ${last(sql`position`)} as last_position, ${last(sql`event_id`)} as last_event_id
   ) as feed`;
   // The ids are an array, because PostgreSQL then looks them up in the index of the events, regardless of the table's

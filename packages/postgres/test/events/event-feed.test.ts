@@ -132,6 +132,26 @@ test('a first read of many events assigns positions in bounded steps, and a filt
   expect(after).toEqual({ position: 2_500, eventId: `evt_${'2500'.padStart(32, '0')}` });
 });
 
+test("a page of one order's events does not wait until the events of other orders have positions", async () => {
+  const store = openStore();
+  const [merchantId, [order, other] = []] = await createOrders(store, 2);
+  if (order === undefined || other === undefined) throw new Error('no orders');
+  await cancel(store, order);
+  await read(store, merchantId);
+  await cancel(store, other);
+  const ofOrder = ({ fields }: Order, after?: EventPosition) =>
+    store.listEvents(merchantId, { orderId: fields.order_id, after, limit: 7 }, enoughMs);
+  const withoutPosition = () =>
+    database.sql`select event_id from events where merchant_id = ${merchantId} and position is null`;
+  const page = await ofOrder(order);
+  expect(orderIdsOf(page)).toEqual([order.fields.order_id]);
+  expect(await withoutPosition()).toHaveLength(1);
+  const [event] = eventsOf(page);
+  expect(await ofOrder(order, event)).toMatchObject({ kind: 'found', events: [] });
+  expect(await withoutPosition()).toHaveLength(0);
+  expect(orderIdsOf(await ofOrder(other, event))).toEqual([other.fields.order_id]);
+});
+
 test('merchants with events after the given positions are found, even if these events have no position yet', async () => {
   const store = openStore();
   const [merchantId, [order] = []] = await createOrders(store, 1);
