@@ -31,3 +31,11 @@ test('a file that is not an entry point does not resolve', () => {
     expect(() => resolve(`@order-gateway/${path}`), path).toThrow(/not defined by "exports"/);
   }
 });
+
+test('the workflows name each action by its commit, because a tag can be moved to other code', () => {
+  const used = globSync('.github/workflows/*.yml').flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(/uses: (.*)/g)].map(([, action]) => action),
+  );
+  expect(used.length).toBeGreaterThan(0);
+  for (const action of used) expect(action).toMatch(/^[\w/-]+@[0-9a-f]{40} # v[\d.]+$/);
+});
