@@ -169,7 +169,8 @@ export function describeRefunds(steps: OrderStoreSteps): void {
       }
     };
     await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(call));
-    expect(sums.length).toBeGreaterThan(8);
+    // The largest refund is 3.62 of 10.00, so at least two succeed in any order.
+    expect(sums.length).toBeGreaterThan(1);
     expect(sums.filter((sum) => sum > 1_000n)).toStrictEqual([]);
     const page = await opened().store.listEvents(order.merchantId, { limit: 100 }, timeoutMs);
     const { reversals } = await find(order);
