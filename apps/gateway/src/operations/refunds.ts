@@ -29,7 +29,7 @@ import {
   parseReportedRefund,
 } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import type { Caller, Members } from '../calls/operation.ts';
+import type { Caller, Deadline, Members } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
 import type { Handled, OperationDeps } from './service.ts';
 import { changeOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
@@ -48,14 +48,10 @@ export async function createRefund(
   const { refundId } = parsed.value;
   const found = await findOrder(deps, caller, key);
   if (!found.ok) return found;
-  const { orderToken, payment } = found.value.order;
-  // A payment without a checkout system is refunded by the merchant.
-  const reported = { checkoutId: payment?.checkoutId ?? caller.account.id, paymentId: payment?.paymentId ?? '' };
   const changed = await changeOrder(
     deps,
     caller,
-    async () =>
-      resultOf(caller, await deps.store.findForPayment(orderToken, reported, caller.timeLeftMs()), linkNotFound),
+    () => findPaid(deps, caller, found.value.order),
     ({ order, makesRefunds, nowMs }) => decideRefund(order, parsed.value, makesRefunds, nowMs),
   );
   if (!changed.ok) return changed;
@@ -65,6 +61,13 @@ export async function createRefund(
   );
   const outcome = changed.value.replayed ? 'replayed' : 'created';
   return success({ body: { refund: refund && refundRecord(refund) }, outcome });
+}
+
+/** Finds an order again, with what is needed to refund its payment. */
+export async function findPaid({ store }: Deps, deadline: Deadline, { orderToken, merchantId, payment }: Order) {
+  // A payment without a checkout system is refunded by the merchant.
+  const reported = { checkoutId: payment?.checkoutId ?? merchantId, paymentId: payment?.paymentId ?? '' };
+  return resultOf(deadline, await store.findForPayment(orderToken, reported, deadline.timeLeftMs()), linkNotFound);
 }
 
 /** Lists the pending refunds that a checkout system has to make. The last page has no cursor. */

@@ -21,6 +21,7 @@ import { newOrderPages } from './new-order.ts';
 import { orderPages } from './order.ts';
 import { ordersPages } from './orders.ts';
 import { overviewPages } from './overview.ts';
+import { refundPages } from './refund.ts';
 import { refusedPaymentsPages } from './refused-payments.ts';
 import { languageOf, sendFailure, sendHtml } from './replies.ts';
 import { secretPages } from './secrets.ts';
@@ -41,6 +42,7 @@ const pages: readonly Page[] = [
   ...ordersPages,
   ...exportPages,
   ...orderPages,
+  ...refundPages,
   ...newOrderPages,
   ...webhookPages,
   ...secretPages,

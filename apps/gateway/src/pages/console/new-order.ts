@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
-import { NumberText, orderCurrencyCodes } from '@order-gateway/domain/money';
+import { orderCurrencyCodes } from '@order-gateway/domain/money';
 import {
   formatTime,
   parseOrder,
@@ -17,7 +17,7 @@ import type { OrderRecord, OrderResponse } from '../../operations/orders.ts';
 import { findPaymentLink } from '../../operations/stored-orders.ts';
 import { fieldOf, timeOfField } from './forms.ts';
 import { orderPath } from './orders.ts';
-import { readTypedAmount } from './typed-amount.ts';
+import { explainAmount, typedAmount } from './typed-amount.ts';
 import { failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
 
 const path = '/new-order';
@@ -67,9 +67,6 @@ const optionalFields: readonly FieldName[] = ['customer_address_line2', 'order_e
 
 const linkIdPrefix = 'LINK-';
 
-/** CreateOrder rejects this amount. It stands for an ambiguous one, which has three decimals or none. */
-const tooPreciseAmount = '0.001';
-
 /**
  * Creates the order of a form, with a checksum whose key is the secret of `signedIn`. An invalid order has no checksum
  * and no entry in the audit log; CreateOrder rejects it with its errors.
@@ -96,8 +93,7 @@ function membersOf(form: URLSearchParams): Record<string, unknown> {
     members[name] = text === '' ? unknownValues[name] : name === 'order_expires_at' ? timeOfField(text) : text;
   }
   const { order_amount } = members;
-  if (typeof order_amount === 'string')
-    members.order_amount = new NumberText(readTypedAmount(order_amount) ?? tooPreciseAmount);
+  if (typeof order_amount === 'string') members.order_amount = typedAmount(order_amount);
   return members;
 }
 
@@ -124,11 +120,7 @@ async function suggestionsFor({ deps, call, perform }: Visit): Promise<Partial<R
 async function formPage(visit: Visit, failure?: Failure): Promise<Response> {
   const { texts, language, form, link, formToken } = visit;
   const example = new Intl.NumberFormat(language, { minimumFractionDigits: 2 }).format(49.9);
-  const errors = (failure !== undefined && 'errors' in failure ? failure.errors : []).map((error) =>
-    error.field === 'order_amount' && readTypedAmount(form.get('order_amount') ?? '') === undefined
-      ? { ...error, message: texts.amountForm }
-      : error,
-  );
+  const errors = explainAmount(failure, 'order_amount', form.get('order_amount'), texts.amountForm);
   const suggested = form.has('order_amount') ? {} : await suggestionsFor(visit);
   const options: Partial<Record<FieldName, object>> = {
     order_amount: { label: texts.order_amount.replace('{example}', example), inputMode: 'decimal' },

@@ -1,7 +1,5 @@
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
-import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
-import { pageLimit } from '@order-gateway/domain/requests';
 import type { Result } from '@order-gateway/domain/result';
 import type { Html } from '@order-gateway/pages/html-page';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
@@ -9,13 +7,12 @@ import { html, raw } from 'hono/html';
 import type { OrderRecord } from '../../operations/orders.ts';
 import { customerOf } from '../../operations/payments.ts';
 import { findPaymentLink } from '../../operations/stored-orders.ts';
-import type { EndpointResponse } from '../../operations/webhooks.ts';
 import { hasQrCode } from '../payment-page/payment-page.ts';
 import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
-import { filled, timeOf } from './layout.ts';
+import { filled } from './layout.ts';
+import { timelineOf } from './order-timeline.ts';
 import { amountOf, badgeOf, findOrder, orderPath } from './orders.ts';
 import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
-import type { DeliveryList } from './webhooks.ts';
 
 const path = '/orders/:service_order_id';
 
@@ -30,7 +27,8 @@ export const orderPages: readonly Page[] = [
   { method: 'POST', path: `${path}/personal-data`, respond: showPersonalData },
 ];
 
-const orderOf = (visit: Visit) => findOrder(visit, { service_order_id: visit.params.service_order_id });
+/** Finds the order of an address. */
+export const orderOf = (visit: Visit) => findOrder(visit, { service_order_id: visit.params.service_order_id });
 
 async function orderPage(visit: Visit, failure?: Failure, personalData?: Html): Promise<Response> {
   const { texts, merchant, mayManage, link } = visit;
@@ -38,16 +36,19 @@ async function orderPage(visit: Visit, failure?: Failure, personalData?: Html): 
   if (!found.ok) return failurePage(visit, found.failure);
   const order = found.value;
   const isUnpaid = order.order_status === 'UN_PAID';
+  const refunded = order.refunded_amount ?? 0;
   const content = html`${failure === undefined ? '' : html`<p class="error" role="alert">${failureText(failure)}</p>`}
 <div class="card">
 <p class="amount"><bdi>${amountOf(visit, order)}</bdi></p>
 <p>${badgeOf(visit, order)}</p>
+${refunded === 0 ? '' : html`<p>${filled(texts.refundedAmount, { amount: amountOf(visit, { ...order, order_amount: refunded }) })}</p>`}
+${mayManage && order.order_status === 'PAID' && refunded < order.order_amount ? html`<p class="actions"><a class="button" href="${link(`${orderPath(order)}/refunds`)}">${texts.refund}</a></p>` : ''}
 ${mayManage && (isUnpaid || order.order_status === 'EXPIRED') ? html`<p class="actions"><a class="button" href="${link(`${orderPath(order)}/payments`)}">${texts.markPaid}</a>${isUnpaid ? html`<a class="button danger" href="${link(`${orderPath(order)}/cancel`)}">${texts.cancel}</a>` : ''}</p>` : ''}
 </div>
 ${isUnpaid ? linkBlock(visit, order) : ''}
 ${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order) : ''}
 <div class="card"><h2>${texts.timeline}</h2>
-<ol class="timeline">${timelineOf(visit, order, await deliveriesOf(visit, order))}</ol>
+<ol class="timeline">${await timelineOf(visit, order)}</ol>
 </div>
 <div class="card"><h2>${texts.details}</h2>
 <dl>${detailsOf(visit, order)}</dl>
@@ -85,63 +86,6 @@ function simulateForm({ texts, link, formToken }: Visit, order: OrderRecord): Ht
 <p class="soft">${texts.simulateText}</p>
 <p class="actions">${buttons}</p>
 </form>`;
-}
-
-type Entry = [time: string | undefined, text: string | Html];
-
-/**
- * Returns an entry of the timeline for each delivery of the order's events. There are none if the operator manages the
- * endpoints.
- */
-async function deliveriesOf({ texts, link, perform }: Visit, order: OrderRecord): Promise<Entry[]> {
-  const { order_id } = order;
-  const { method } = WebhookService;
-  const listed = await perform<{ readonly endpoints: readonly EndpointResponse[] }>(method.listWebhookEndpoints, {});
-  if (!listed.ok && listed.failure.kind !== 'permission_denied')
-    return [[order.created_at, failureText(listed.failure)]];
-  const entries = (listed.ok ? listed.value.endpoints : []).map(async ({ id, url }): Promise<Entry[]> => {
-    const members = { id, order_id, limit: `${pageLimit.max}` };
-    const found = await perform<DeliveryList>(method.listWebhookDeliveries, members);
-    const endpoint = html`<a href="${link(`/webhooks/${id}?${new URLSearchParams({ order_id })}`)}">${url}</a>`;
-    if (!found.ok) return [[order.created_at, html`${endpoint}: ${failureText(found.failure)}`]];
-    const furtherDeliveries: Entry[] =
-      found.value.next_cursor === undefined ? [] : [[order.created_at, filled(texts.moreDeliveries, { endpoint })]];
-    const shown = found.value.deliveries.map(({ type, created_at, status, attempts, ...latest }): Entry => {
-      const result = html`${texts[status]}${latest.last_result === undefined ? '' : html`, <bdi>${latest.last_result}</bdi>`}`;
-      const text = filled(texts.wasDelivered, { type, endpoint, result, count: attempts });
-      return [latest.last_attempt_at ?? created_at, text];
-    });
-    return [...furtherDeliveries, ...shown];
-  });
-  return (await Promise.all(entries)).flat();
-}
-
-/** Renders what has happened to the order and when it expires, in chronological order. */
-function timelineOf(visit: Visit, order: OrderRecord, deliveries: readonly Entry[]): Html[] {
-  const { texts, language } = visit;
-  const entries: Entry[] = [
-    [order.created_at, texts.wasCreated],
-    [
-      order.paid_at,
-      filled(order.payment_method === 'manual' ? texts.wasMarkedPaid : texts.wasPaid, {
-        payment: order.payment_id ?? '',
-      }),
-    ],
-    [order.cancelled_at, texts.wasCancelled],
-    [order.payment_in_progress_until, texts.until],
-    ...deliveries,
-  ];
-  if (order.order_status === 'EXPIRED')
-    entries.push([order.order_expires_at, texts.hasExpired], [order.payable_until, texts.payableUntil]);
-  if (order.order_status === 'UN_PAID') entries.push([order.order_expires_at, texts.expires]);
-  for (const { refused_at, payment_id, amount, currency, code } of order.refused_payments ?? []) {
-    const money = amountOf(visit, { order_amount: amount, order_currency: currency });
-    entries.push([refused_at, filled(texts.wasRefused, { payment: payment_id, amount: money, code })]);
-  }
-  return entries
-    .flatMap(([time, text]) => (time === undefined ? [] : [{ ms: Date.parse(time), text }]))
-    .toSorted((a, b) => a.ms - b.ms)
-    .map(({ ms, text }) => html`<li>${timeOf(ms, language)}${text}</li>`);
 }
 
 function detailsOf({ texts }: Visit, order: OrderRecord): Html[] {
@@ -258,12 +202,13 @@ function simulate(visit: Visit): Promise<Response> {
 }
 
 /** Records an action in the audit log, performs it on the merchant's order, and shows the order. */
-async function actOn(
+export async function actOn(
   visit: Visit,
   name: string,
   act: (order: OrderRecord) => Promise<Result<unknown, Failure>>,
+  details: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  const found = await recordAction(visit, name);
+  const found = await recordAction(visit, name, details);
   if (!found.ok) return failurePage(visit, found.failure);
   const done = await act(found.value);
   // The order is shown with the failure, for example if it has been paid since the page was loaded.
@@ -271,9 +216,13 @@ async function actOn(
 }
 
 /** Records an action on the merchant's order in the audit log. Resolves to the order. */
-async function recordAction(visit: Visit, name: string): Promise<Result<OrderRecord, Failure>> {
+async function recordAction(
+  visit: Visit,
+  name: string,
+  details: Readonly<Record<string, string>> = {},
+): Promise<Result<OrderRecord, Failure>> {
   const found = await orderOf(visit);
   if (!found.ok) return found;
-  const recorded = await visit.record(name, { order_id: found.value.order_id });
+  const recorded = await visit.record(name, { order_id: found.value.order_id, ...details });
   return recorded.ok ? found : recorded;
 }

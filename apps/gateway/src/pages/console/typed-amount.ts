@@ -1,3 +1,7 @@
+import type { Failure } from '@order-gateway/domain/failure';
+import { NumberText } from '@order-gateway/domain/money';
+import type { FieldError } from '@order-gateway/domain/requests';
+
 const arabicDigit = /[٠-٩۰-۹]/g;
 
 /**
@@ -15,4 +19,24 @@ export function readTypedAmount(typed: string): string | undefined {
   if (/^[1-9]\d{0,2}[.,]\d{3}$/.test(text)) return undefined;
   const [, separator = ''] = /^[1-9]\d{0,2}([.,])(?:\d{2,3}\1)*\d{3}(?!\d|\1)/.exec(text) ?? [];
   return text.replaceAll(separator, '').replace(',', '.');
+}
+
+/** The API rejects this amount. It stands for an ambiguous one, which has three decimals or none. */
+const tooPreciseAmount = '0.001';
+
+/** Returns a typed amount as a member of a request. */
+export function typedAmount(typed: string): NumberText {
+  return new NumberText(readTypedAmount(typed) ?? tooPreciseAmount);
+}
+
+/** Returns the errors of a form's fields. The one of an ambiguous amount in the field `name` gets the message `form`. */
+export function explainAmount(
+  failure: Failure | undefined,
+  name: string,
+  typed: string | null,
+  form: string,
+): readonly FieldError<string>[] {
+  const errors = failure !== undefined && 'errors' in failure ? failure.errors : [];
+  const isAmbiguous = readTypedAmount(typed ?? '') === undefined;
+  return errors.map((error) => (isAmbiguous && error.field === name ? { ...error, message: form } : error));
 }

@@ -136,7 +136,10 @@ await describeInBrowser('the console', (browser) => {
     });
     await callJson(shop, 'POST', '/webhook_endpoints', { url: `https://shop.example.com/${'x'.repeat(500)}` });
     await postPayment(gateway.checkout, order.order_token, { payment_id: 'p'.repeat(128), order_amount: 1 });
-    await pressPay((await createOrder(shop, `paid-${Math.random()}`)).payment_link);
+    const paid = await createOrder(shop, 'W'.repeat(100));
+    await pressPay(paid.payment_link);
+    const refund = { refund_id: 'r'.repeat(128), refund_amount: 1, refund_note: 'fail later' };
+    await callJson(shop, 'POST', `/order/${paid.order_id}/refunds`, refund);
     const [{ id }] = (await callJson(shop, 'GET', '/webhook_endpoints')).body.endpoints;
     const page = await signIn(shop, { hasScript: true });
     const reports: string[] = [];
@@ -151,6 +154,8 @@ await describeInBrowser('the console', (browser) => {
       '/search?q=x',
       path,
       `${path}/cancel`,
+      `/orders/${paid.service_order_id}`,
+      `/orders/${paid.service_order_id}/refunds?refund_amount=1`,
       '/new-order',
       '/webhooks',
       `/webhooks/${id}`,

@@ -264,12 +264,15 @@ test('every page shows markup in an order as text', async () => {
   const person = await signIn(shop, { name: hostile });
   const path = `/orders/${order.service_order_id}`;
   await person.post(`${path}/simulate`, { outcome: 'pay' });
+  await person.post(`${path}/refunds`, { refund_id: hostile, refund_amount: '1' });
   const query = `q=${encodeURIComponent(hostile)}1&metadata_key=${encodeURIComponent(hostile)}`;
   for (const page of [
     '/orders',
     path,
     `${path}/cancel`,
     `${path}/payments`,
+    `${path}/refunds`,
+    `${path}/refunds?refund_amount=1`,
     '/sessions',
     '/new-order',
     `/orders?${query}`,

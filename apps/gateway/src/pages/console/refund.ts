@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
+import type { Failure } from '@order-gateway/domain/failure';
+import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
+import { decideRefund } from '@order-gateway/domain/orders';
+import { parseRefund } from '@order-gateway/domain/payments';
+import { failed, type Result, success } from '@order-gateway/domain/result';
+import { html } from 'hono/html';
+import type { OrderRecord } from '../../operations/orders.ts';
+import { findPaid } from '../../operations/refunds.ts';
+import { findPaymentLink } from '../../operations/stored-orders.ts';
+import { fieldOf } from './forms.ts';
+import { filled } from './layout.ts';
+import { actOn, orderOf } from './order.ts';
+import { amountOf, orderPath } from './orders.ts';
+import { explainAmount, typedAmount } from './typed-amount.ts';
+import { failurePage, failureText, type Page, page, type Response, type Visit } from './visit.ts';
+
+const path = '/orders/:service_order_id/refunds';
+
+/** The forms that refund an order. The first one asks for the amount, and the second one repeats it. */
+export const refundPages: readonly Page[] = [
+  { method: 'GET', path, respond: refundForm },
+  { method: 'POST', path, respond: refundOrder },
+];
+
+async function refundForm(visit: Visit): Promise<Response> {
+  const { form, query } = visit;
+  const found = await orderOf(visit);
+  if (!found.ok) return failurePage(visit, found.failure);
+  const order = found.value;
+  const typed = form.get('refund_amount') ?? query.get('refund_amount');
+  const amount = await planRefund(visit, order, typed);
+  if (typed !== null && amount.ok) return confirmationPage(visit, order, amount.value);
+  return amount.ok
+    ? amountPage(visit, order, typedForm(amount.value))
+    : amountPage(visit, order, typed, amount.failure);
+}
+
+/** Returns the amount of the refund that a typed amount asks for, or of what is left. Stores nothing. */
+async function planRefund(
+  { deps, call }: Visit,
+  { order_token }: OrderRecord,
+  typed: string | null,
+): Promise<Result<AmountHundredths, Failure>> {
+  const refund_id = randomUUID();
+  const parsed = parseRefund({ refund_id, refund_amount: typed === null ? undefined : typedAmount(typed) });
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const link = await findPaymentLink(deps.store.findByToken, call, order_token);
+  if (!link.ok) return link;
+  const paid = await findPaid(deps, call, link.value.order);
+  if (!paid.ok) return paid;
+  const { order, makesRefunds, nowMs } = paid.value;
+  const decided = decideRefund(order, parsed.value, makesRefunds, nowMs);
+  if (!decided.ok) return decided;
+  const refunds = decided.value.kind === 'reverse' ? decided.value.change.order.reversals.refunds : [];
+  const planned = refunds.find((refund) => refund.refundId === refund_id);
+  return planned === undefined ? failed({ kind: 'internal' }) : success(planned.amount);
+}
+
+/** Returns an amount as a person would type it. */
+function typedForm(amount: AmountHundredths): string {
+  return formatAmount(amount).replace(/\.00$/, '');
+}
+
+function amountPage(visit: Visit, order: OrderRecord, typed: string | null, failure?: Failure): Response {
+  const { texts, link } = visit;
+  const errors = explainAmount(failure, 'refund_amount', typed, texts.amountForm);
+  const label = `${texts.refundAmount} (${order.order_currency})`;
+  const field = fieldOf({ name: 'refund_amount', label, value: typed, errors, inputMode: 'decimal' });
+  const content = html`${failure === undefined || errors.length > 0 ? '' : html`<p class="error" role="alert">${failureText(failure)}</p>`}
+<form class="card" action="${link(`${orderPath(order)}/refunds`)}">
+${field}
+<p class="actions"><button class="button">${texts.continue}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
+</form>`;
+  return page(
+    texts.refundTitle.replace('{order}', () => order.order_id),
+    content,
+    failure,
+  );
+}
+
+/** Repeats what is given back, under an id that makes it safe to send the form twice. */
+function confirmationPage(visit: Visit, order: OrderRecord, amount: AmountHundredths): Response {
+  const { texts, form, formToken, link, merchant } = visit;
+  const shown = amountOf(visit, { ...order, order_amount: Number(formatAmount(amount)) });
+  const values = { amount: shown, order: order.order_id };
+  const text = order.payment_method === 'manual' ? texts.confirmManualRefundText : texts.confirmRefundText;
+  const content = html`<form class="card" method="post" action="${link(`${orderPath(order)}/refunds`)}">${formToken}
+<input type="hidden" name="refund_id" value="${form.get('refund_id') ?? randomUUID()}">
+<input type="hidden" name="refund_amount" value="${typedForm(amount)}">
+<p>${filled(text, values)}</p>
+<p><label>${texts.paymentNote} <input name="refund_note" maxlength="1000" autocomplete="off" value="${form.get('refund_note') ?? ''}"></label></p>
+${merchant.mode === 'test' ? html`<p class="soft">${texts.simulateRefundText}</p>` : ''}
+<p class="actions"><button class="button danger">${texts.refundButton.replace('{amount}', () => shown)}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
+</form>`;
+  const title = texts.confirmRefundTitle.replace('{amount}', () => shown).replace('{order}', () => order.order_id);
+  return page(title, content);
+}
+
+function refundOrder(visit: Visit): Promise<Response> {
+  const { form, perform } = visit;
+  const refund_id = form.get('refund_id') ?? '';
+  const refund_amount = form.get('refund_amount') ?? '';
+  return actOn(
+    visit,
+    'order.refund',
+    ({ order_id }) =>
+      perform(OrderService.method.createRefund, {
+        ...{ order_id, refund_id, refund_amount: typedAmount(refund_amount) },
+        refund_note: form.get('refund_note'),
+      }),
+    { refund_id, refund_amount },
+  );
+}
