@@ -1,6 +1,7 @@
 import { createLogger, flushLogger, standardOutput } from '@order-gateway/runtime/logger';
 import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import { notifySystemd } from '@order-gateway/runtime/systemd';
 import manifest from '../package.json' with { type: 'json' };
 import { openCheckout } from './checkout.ts';
 import { credentialsOf, readConfig, startUsage } from './config.ts';
@@ -18,11 +19,13 @@ await run(async () => {
   const database = await openDatabase(config);
   const checkout = await openCheckout({ ...config, credentials, secretsKeys, databaseUrl: database.url }, logger);
   const stop = onStopSignal(async () => {
+    const notified = notifySystemd('STOPPING=1', logger);
     await checkout.close();
-    await database.close();
+    await Promise.all([database.close(), notified]);
     await flushLogger(logger);
   });
   // A gateway that started this process has ended.
   if (process.connected) process.once('disconnect', stop);
   logger.info({ version: manifest.version, base_url: checkout.baseUrl, port: checkout.port }, 'checkout ready');
+  await notifySystemd('READY=1', logger);
 });

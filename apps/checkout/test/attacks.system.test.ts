@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import pino from 'pino';
 import { beforeAll, expect, test } from 'vitest';
@@ -67,6 +68,17 @@ test.each([
   for (const query of ['left=https://attacker.example', 'n=1&left=//attacker.example'])
     if (attemptId !== undefined)
       expect((await world.get(`/back/${attemptId}?${query}`)).headers.get('location')).not.toContain('attacker');
+});
+
+test.each([
+  'update checkout.attempts set amount_hundredths = 1',
+  'delete from checkout.attempts',
+  "update checkout.connections set account = 'acct_attacker'",
+  'select * from checkout.audit_log',
+  'select * from orders',
+  'create table checkout.more (id int)',
+])('the role of the checkout is denied: %s', async (text) => {
+  await expect(runQuery(world.options.databaseUrl, text)).rejects.toThrow(/permission denied/);
 });
 
 test('log lines and errors have no key, order token or data of the customer', async () => {

@@ -65,8 +65,8 @@ test.skipIf(mustSkip('the checkout behind PgBouncer', missing('pgbouncer')))(
   'the checkout migrates its schema and manages accounts through PgBouncer',
   async () => {
     const ignored = 'ignore_startup_parameters = statement_timeout, plan_cache_mode';
-    await using pooler = await startPgBouncer(world.options.databaseUrl, `pool_mode = session\n${ignored}`);
-    const url = pooler.through(world.options.databaseUrl);
+    await using pooler = await startPgBouncer(world.ownerUrl, `pool_mode = session\n${ignored}`);
+    const url = pooler.through(world.ownerUrl);
     await migrateDatabase(url, undefined, checkoutMigrations);
     const store = openStore({ url });
     const { clientId } = world.merchant;

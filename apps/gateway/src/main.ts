@@ -3,6 +3,7 @@ import { inspectServer } from '@order-gateway/postgres/connections';
 import { createLogger, flushLogger, type Logger, standardOutput } from '@order-gateway/runtime/logger';
 import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import { isUnderSystemd, notifySystemd } from '@order-gateway/runtime/systemd';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
 import { configWarnings } from './config-warnings.ts';
 import { createAdminServer } from './http/admin-server.ts';
@@ -17,7 +18,6 @@ import { addressOf, freePort, listenOn, requireFreePorts } from './runtime/netwo
 import { startCheckoutProcess } from './runtime/start/checkout-process.ts';
 import { announceWait, openDatabase, unusable } from './runtime/start/database.ts';
 import { watchPackageManager } from './runtime/start/package-manager.ts';
-import { isUnderSystemd, notifySystemd } from './runtime/start/systemd.ts';
 import { createMetrics } from './runtime/telemetry/metrics.ts';
 import { commit, version } from './runtime/telemetry/version.ts';
 import { createWorkers, type Workers } from './workers/workers.ts';

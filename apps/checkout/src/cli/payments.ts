@@ -75,4 +75,12 @@ export const program = paymentsCommands(withPayments, { print, readSecrets, acto
 addStatementCommands(program, withGateway, { print, actor });
 addRefundCommands(program, withGateway, { print, actor });
 addCheckCommand(program, withCheck, print);
+program
+  .command('migrate')
+  .description('migrates the database to the schema of this version, as the checkout does at start unless MIGRATE=off')
+  .action(async () => {
+    const database = await openDatabase({ ...readConfig(process.env), migrate: true });
+    await database.close();
+    print('The database has the schema of this version.');
+  });
 if (import.meta.main) await run(() => program.parseAsync());

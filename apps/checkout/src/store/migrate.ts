@@ -5,4 +5,5 @@ import type { Migrations } from '@order-gateway/postgres/migrate';
 export const checkoutMigrations: Migrations = {
   folder: fileURLToPath(new URL('../../migrations', import.meta.url)),
   table: '__checkout_migrations',
+  grantsFile: new URL('../../grants.sql', import.meta.url),
 };

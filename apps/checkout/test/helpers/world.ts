@@ -3,16 +3,22 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import pino from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { type CheckoutOptions, openCheckout } from '../../src/checkout.ts';
 import { checkoutMigrations } from '../../src/store/migrate.ts';
-import { newId } from '../../src/store/store.ts';
+import { newId, openStore } from '../../src/store/store.ts';
 import { startGateway } from './gateway-process.ts';
 
-/** A gateway with a merchant, and a checkout that takes the merchant's payments. */
+/**
+ * A gateway with a merchant, and a checkout that takes the merchant's payments. The checkout has only the privileges of
+ * its role. `store` has those of the owner of the schema.
+ */
 export interface World extends Awaited<ReturnType<typeof openCheckout>> {
+  /** The database, as its owner. */
+  readonly ownerUrl: string;
   readonly gatewayUrl: string;
   readonly merchant: Credentials;
   readonly options: CheckoutOptions;
@@ -30,6 +36,14 @@ export interface World extends Awaited<ReturnType<typeof openCheckout>> {
   get(path: string): Promise<Response>;
 }
 
+const role = 'order_gateway_checkout';
+
+/** Creates the role of the checkout as database.sql does, unless another test has created it. */
+const createRole = `do $$ begin
+  create role ${role} login password '${role}';
+exception when duplicate_object or unique_violation then null;
+end $$`;
+
 export const testSecretsKey = new Uint8Array(32).fill(9);
 
 /** Provides a world for the tests of one file. `send` takes the place of a provider. */
@@ -39,6 +53,7 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
   beforeAll(async () => {
     const database = await createMigratedDatabase();
     closing.push(database.drop);
+    await runQuery(database.url, createRole);
     await migrateDatabase(database.url, undefined, checkoutMigrations);
     const accounts = openAccountAdmin({ url: database.url });
     const merchant = await accounts.create('Test Shop', mode);
@@ -49,7 +64,7 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
     const options: CheckoutOptions = {
       host: '127.0.0.1',
       port: 0,
-      databaseUrl: database.url,
+      databaseUrl: Object.assign(new URL(database.url), { username: role, password: role }).href,
       gatewayUrl: gateway.url,
       gatewayGrpcUrl: gateway.grpcUrl,
       credentials,
@@ -58,6 +73,8 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
     };
     const checkout = await openCheckout(options, pino({ level: 'silent' }));
     closing.push(checkout.close);
+    const store = openStore(database);
+    closing.push(store.close);
     const headers = { 'x-client-id': merchant.clientId, 'x-client-secret': merchant.clientSecret };
     const call: World['call'] = (method, path, body) =>
       fetch(`${gateway.url}${path}`, {
@@ -67,6 +84,8 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
       });
     const url = `http://127.0.0.1:${checkout.port}`;
     Object.assign(world, checkout, {
+      ownerUrl: database.url,
+      store,
       gatewayUrl: gateway.url,
       merchant,
       call,
@@ -83,10 +102,7 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
         const encryption = createEncryption<string>([testSecretsKey]);
         const encrypted = encryption.encrypt(connectionId, Buffer.from(JSON.stringify(secrets)));
         const { clientId: merchantId } = merchant;
-        await checkout.store.connect(
-          { connectionId, merchantId, provider, mode, account, secrets: encrypted },
-          'tester',
-        );
+        await store.connect({ connectionId, merchantId, provider, mode, account, secrets: encrypted }, 'tester');
       },
       post: (path: string, form: Readonly<Record<string, string>> = {}) =>
         fetch(`${url}${path}`, {

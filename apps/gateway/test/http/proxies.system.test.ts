@@ -87,6 +87,19 @@ for (const program of proxies) {
     expect([response.status, calls]).toEqual([503, 1]);
   });
 
+  test.skipIf(isSkipped)(`${program} as in deploy/ sends the requests for the checkout there`, async () => {
+    const checkout = createServer(({ headers }, response) => {
+      response.end(`checkout for ${headers.host} and ${headers['x-forwarded-for']}`);
+    });
+    const address = `127.0.0.1:${await listen(checkout)}`;
+    const replaced = ['10.0.0.11:8081', '10.0.0.12:8081'].map((from) => [from, address] as const);
+    const { url } = await runInFrontOf((_request, response) => response.end('gateway'), replaced);
+    expect(await (await fetch(url)).text()).toBe('gateway');
+    const headers = { host: 'checkout.example.com', 'x-forwarded-for': '198.51.100.1' };
+    const get = async () => String((await sendRequest(`${url}/pay/x`, { headers, localAddress })).body);
+    await expect.poll(get).toBe(`checkout for checkout.example.com and ${localAddress}`);
+  });
+
   test.skipIf(isSkipped)(
     `${program} as in deploy/ responds with a problem document when no gateway is running`,
     async () => {

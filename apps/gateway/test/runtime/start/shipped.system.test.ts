@@ -23,15 +23,23 @@ const read = (path: string) => readFile(join(root, path), 'utf8');
 
 const containerfile = (await read('Containerfile')).replaceAll('\\\n', ' ');
 const compose = parse(await read('compose.yaml'), { merge: true });
-const kustomization = parse(await read('deploy/kubernetes/kustomization.yaml'));
-const manifests = await Promise.all(
-  [...kustomization.resources, 'migrate.yaml', 'operator.yaml'].map(async (name) =>
-    parseAllDocuments(await read(`deploy/kubernetes/${name}`)),
-  ),
-);
-const resources = manifests.flat().map((document) => document.toJS());
-const podSpecs = resources.flatMap(({ spec }) => spec.template?.spec ?? (spec.containers ? spec : []));
+
+/** Reads the manifests of a folder. `others` are those that the kustomization does not apply. */
+async function readManifests(folder: string, others: readonly string[]) {
+  const kustomization = parse(await read(`${folder}/kustomization.yaml`));
+  const names: string[] = [...kustomization.resources, ...others];
+  const documents = await Promise.all(names.map(async (name) => parseAllDocuments(await read(`${folder}/${name}`))));
+  const resources = documents.flat().map((document) => document.toJS());
+  const podSpecs = resources.flatMap(({ spec }) => spec.template?.spec ?? (spec.containers ? spec : []));
+  return { folder, image: kustomization.images[0].name, resources, podSpecs };
+}
+
+const manifests = [
+  await readManifests('deploy/kubernetes', ['migrate.yaml', 'operator.yaml']),
+  await readManifests('deploy/kubernetes/checkout', ['migrate.yaml']),
+] as const;
 const unit = await read('deploy/systemd/order-gateway.service');
+const checkoutUnit = await read('deploy/systemd/order-gateway-checkout.service');
 
 /** The command that installs the packages in the image. */
 const [, installCommand = ''] = /^RUN --mount=\S+ (.+)$/m.exec(containerfile) ?? [];
@@ -41,6 +49,8 @@ const jsonOf = (instruction: RegExp): string[] => JSON.parse(instruction.exec(co
 const command = jsonOf(/^CMD (\[.+\])$/m);
 const healthCheck = jsonOf(/^HEALTHCHECK .+ CMD (\[.+\])$/m);
 const migrateCommand: string[] = compose.services.migrate.command;
+const checkoutCommand: string[] = compose.services.checkout.command;
+const checkoutMigrateCommand: string[] = compose.services['checkout-migrate'].command;
 
 afterAll(endProcesses);
 
@@ -102,6 +112,23 @@ test('the image has only production dependencies, and its programs migrate, serv
     await run(probe, probeArguments, probeOptions(new URL(metricsUrl).port));
     await expect(run(probe, probeArguments, probeOptions('1'))).rejects.toMatchObject({ code: 1 });
     await stopGracefully(child, skip);
+    const [migrateCheckout = '', ...migrateCheckoutArguments] = checkoutMigrateCommand;
+    await run(migrateCheckout, migrateCheckoutArguments, options);
+    const [checkoutProgram = '', ...checkoutArguments] = checkoutCommand;
+    const account = { CHECKOUT_CLIENT_ID: `chk_${'a'.repeat(24)}`, CHECKOUT_CLIENT_SECRET: 'sk_' };
+    const checkout = spawn(checkoutProgram, checkoutArguments, {
+      cwd: image,
+      env: { ...options.env, ...account, MIGRATE: 'off', CHECKOUT_PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    endLater(checkout);
+    for await (const line of createInterface({ input: checkout.stdout })) {
+      const { msg, base_url } = JSON.parse(line);
+      if (msg !== 'checkout ready') continue;
+      expect((await fetch(`${base_url}/health/ready`)).status).toBe(200);
+      break;
+    }
+    await stopGracefully(checkout, skip);
     expect(await filesIn(image)).toEqual(files);
   } finally {
     await drop();
@@ -123,46 +150,71 @@ test('the Containerfile is valid, and uses the versions and the start command of
   expect(containerfile).toMatch(/^USER 1000:1000$/m);
 });
 
+const variablesOf = ({ podSpecs }: (typeof manifests)[number]): string[] =>
+  podSpecs.flatMap(({ containers }) => containers[0].env.map(({ name }: { name: string }) => name));
+
 test('every variable in the deployment files is listed in .env.example', async () => {
   const exampleNames = [...(await read('.env.example')).matchAll(/^# ([A-Z_]+)=/gm)].map(([, name]) => name);
   const used = [
     ...Object.keys(compose.services.gateway.environment),
-    ...podSpecs.flatMap(({ containers }) => containers[0].env.map(({ name }: { name: string }) => name)),
+    ...variablesOf(manifests[0]),
     ...[...unit.matchAll(/[ =]([A-Z_]{4,})=/g)].map(([, name]) => name),
     ...[...(/^ENV (.+)$/m.exec(containerfile)?.[1]?.matchAll(/([A-Z_]+)=/g) ?? [])].map(([, name]) => name),
   ];
   expect(used.length).toBeGreaterThan(12);
-  expect(used.filter((name) => !name.startsWith('NODE_') && !exampleNames.includes(name))).toEqual([]);
+  expect(used.filter((name = '') => !name.startsWith('NODE_') && !exampleNames.includes(name))).toEqual([]);
+});
+
+test('every variable of the checkout in the deployment files is listed in its help', async () => {
+  const { stdout } = await run(process.execPath, ['apps/checkout/src/main.ts', '--help'], { cwd: root });
+  const used = [
+    ...Object.keys(compose.services.checkout.environment),
+    ...variablesOf(manifests[1]),
+    ...[...checkoutUnit.matchAll(/[ =]([A-Z_]{4,})=/g)].map(([, name = '']) => name),
+  ];
+  expect(used.length).toBeGreaterThan(12);
+  expect(used.filter((name) => name !== 'NODE_ENV' && !stdout.includes(name))).toEqual([]);
 });
 
 test('every path and command in compose.yaml exists, and its PostgreSQL has the tested version', async () => {
-  const { gateway, migrate, postgres, prometheus, grafana } = compose.services;
-  const { DATABASE_URL: ownerUrl, ...migrateEnvironment } = migrate.environment;
-  const { DATABASE_URL: url, ...environment } = gateway.environment;
-  expect(migrateEnvironment).toEqual(environment);
-  expect([ownerUrl, url].map((text) => text.split(':')[1])).toEqual(['//order_gateway_owner', '//order_gateway']);
+  const { gateway, postgres, prometheus, grafana, ...others } = compose.services;
+  for (const [service, migrate, role] of [
+    [gateway, others.migrate, 'order_gateway'],
+    [others.checkout, others['checkout-migrate'], 'order_gateway_checkout'],
+  ]) {
+    const { DATABASE_URL: ownerUrl, ...migrateEnvironment } = migrate.environment;
+    const { DATABASE_URL: url, ...environment } = service.environment;
+    expect(migrateEnvironment).toEqual(environment);
+    expect([ownerUrl, url].map((text) => text.split(':')[1])).toEqual([`//${role}_owner`, `//${role}`]);
+  }
   expect(gateway.healthcheck.test).toEqual(['CMD', ...healthCheck]);
   const mounts = [...postgres.volumes, ...prometheus.volumes, ...grafana.volumes];
   for (const mount of mounts.filter((text) => text.startsWith('./'))) await access(join(root, mount.split(':')[0]));
-  await access(join(root, migrateCommand[1] ?? ''));
+  for (const path of [migrateCommand[1], checkoutCommand.at(-1), checkoutMigrateCommand[1]])
+    await access(join(root, path ?? ''));
   const { optionalDependencies } = JSON.parse(await read('packages/dev-postgres/package.json'));
   const [version] = parse(await read('pnpm-workspace.yaml')).catalog[Object.keys(optionalDependencies)[0] ?? ''].split(
     '.0-',
   );
   expect(postgres.image).toBe(`postgres:${version}-trixie`);
   expect(gateway.ports.map((port: string) => port.split(':')[2])).toEqual(['8080', '9090']);
-  expect(/^EXPOSE (.+)$/m.exec(containerfile)?.[1]).toBe('8080 9090 9464');
+  expect(/^EXPOSE (.+)$/m.exec(containerfile)?.[1]).toBe('8080 8081 9090 9464 9465');
   const { datasources } = parse(await read('deploy/monitoring/grafana/datasource.yml'));
   expect(prometheus.command.at(-1)).toBe(`--web.listen-address=:${new URL(datasources[0].url).port}`);
 });
 
 test.skipIf(mustSkip('the roles of compose.yaml', missing('psql')))(
-  'the PostgreSQL of compose.yaml has the roles and passwords of its URLs, and the gateway may not create merchants',
+  'the PostgreSQL of compose.yaml has the roles and passwords of its URLs, which may not do what their owners may',
   async () => {
     const server = await startTestServer();
     onTestFinished(server.stop);
-    const { gateway, migrate, postgres } = compose.services;
-    const passwords: Record<string, string> = { OWNER_PASSWORD: "o'1", GATEWAY_PASSWORD: 'g1' };
+    const { gateway, migrate, postgres, checkout, 'checkout-migrate': migrateCheckout } = compose.services;
+    const passwords: Record<string, string> = {
+      OWNER_PASSWORD: "o'1",
+      GATEWAY_PASSWORD: 'g1',
+      CHECKOUT_OWNER_PASSWORD: "c'o",
+      CHECKOUT_PASSWORD: 'c1',
+    };
     for (const mount of postgres.volumes.filter((text: string) => text.endsWith('.sql:ro')))
       await run('psql', ['--set=ON_ERROR_STOP=1', `--file=${join(root, mount.split(':')[0])}`, server.url], {
         env: { PATH: process.env.PATH, ...passwords },
@@ -180,58 +232,84 @@ test.skipIf(mustSkip('the roles of compose.yaml', missing('psql')))(
       MIGRATE: 'off',
     });
     expect([code, stderr]).toEqual([1, expect.stringContaining('order_gateway_owner')]);
+    const payments = (service: object, ...args: string[]) =>
+      run(process.execPath, [join(root, checkoutMigrateCommand[1] ?? ''), ...args], {
+        env: { PATH: process.env.PATH, DATABASE_URL: urlOf(Object(service)), MIGRATE: 'off' },
+      });
+    await expect(payments(checkout, 'list')).rejects.toMatchObject({ stderr: expect.stringContaining('no schema') });
+    await payments(migrateCheckout, 'migrate');
+    expect((await payments(checkout, 'list')).stdout).toContain('No account is connected.');
+    await expect(payments(checkout, 'migrate')).rejects.toMatchObject({ code: 1 });
+    await expect(payments(checkout, 'log')).rejects.toMatchObject({ stderr: expect.stringContaining('denied') });
+    const crossed = Object.assign(new URL(urlOf(gateway)), { pathname: '/checkout' }).href;
+    await expect(run('psql', ['--command=select 1', crossed])).rejects.toMatchObject({
+      stderr: expect.stringContaining('permission denied for database'),
+    });
   },
 );
 
-test('the Kubernetes manifests select the pods, name their ports and run programs of the image', async () => {
-  const kinds = Object.fromEntries(resources.map((resource) => [resource.kind, resource]));
-  const { Deployment: deployment, PodMonitor: monitor, NetworkPolicy: policy } = kinds;
-  const services = resources.filter(({ kind }) => kind === 'Service');
-  const { labels } = deployment.spec.template.metadata;
-  const selectors = [deployment, monitor, kinds.PodDisruptionBudget].map(({ spec }) => spec.selector.matchLabels);
-  for (const selector of [
-    ...selectors,
-    policy.spec.podSelector.matchLabels,
-    ...services.map(({ spec }) => spec.selector),
-  ])
-    expect(selector).toEqual(labels);
-  expect(kinds.HorizontalPodAutoscaler.spec.scaleTargetRef).toEqual({
-    apiVersion: deployment.apiVersion,
-    kind: deployment.kind,
-    name: deployment.metadata.name,
-  });
-  const [gateway] = deployment.spec.template.spec.containers;
-  const ports = new Map(
-    gateway.ports.map((port: { name: string; containerPort: number }) => [port.name, port.containerPort]),
-  );
-  expect([...ports.values()]).toEqual([8080, 9090, 9464]);
-  const named = [
-    ...services.flatMap(({ spec }) => spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort)),
-    ...policy.spec.ingress.flatMap(({ ports: allowed }: { ports: { port: string }[] }) =>
+test.each(manifests)(
+  'the Kubernetes manifests in $folder select the pods, name their ports and run programs of the image',
+  async ({ image: imageName, resources, podSpecs }) => {
+    const kinds = Object.fromEntries(resources.map((resource) => [resource.kind, resource]));
+    const { Deployment: deployment, PodMonitor: monitor, NetworkPolicy: policy } = kinds;
+    const services = resources.filter(({ kind }) => kind === 'Service');
+    const { labels } = deployment.spec.template.metadata;
+    const selectors = [deployment, monitor, kinds.PodDisruptionBudget].map(({ spec }) => spec.selector.matchLabels);
+    for (const selector of [
+      ...selectors,
+      policy.spec.podSelector.matchLabels,
+      ...services.map(({ spec }) => spec.selector),
+    ])
+      expect(selector).toEqual(labels);
+    const [main] = deployment.spec.template.spec.containers;
+    const ports = new Map(
+      main.ports.map((port: { name: string; containerPort: number }) => [port.name, port.containerPort]),
+    );
+    const exposed = /^EXPOSE (.+)$/m.exec(containerfile)?.[1]?.split(' ').map(Number);
+    expect(exposed).toEqual(expect.arrayContaining([...ports.values()]));
+    const ingress: string[] = policy.spec.ingress.flatMap(({ ports: allowed }: { ports: { port: string }[] }) =>
       allowed.map(({ port }) => port),
-    ),
-  ];
-  expect(new Set(named)).toEqual(new Set(ports.keys()));
-  const { jobLabel, podMetricsEndpoints } = monitor.spec;
-  const { scrape_configs } = parse(await read('deploy/monitoring/prometheus.yml'));
-  expect([labels[jobLabel], podMetricsEndpoints[0].port]).toEqual([scrape_configs[0].job_name, 'metrics']);
-  expect(gateway.livenessProbe.httpGet).toEqual({ path: '/health/live', port: 'http' });
-  expect(gateway.readinessProbe.httpGet).toEqual({ path: '/health/ready', port: 'http' });
-  expect(gateway.startupProbe.grpc.port).toBe(ports.get('grpc'));
-  for (const { containers, volumes } of podSpecs) {
-    const [{ command: podCommand = command, image, env, volumeMounts, securityContext }] = containers;
-    expect([command, migrateCommand, ['sleep', 'infinity']]).toContainEqual(podCommand);
-    expect(image.split(':')[0]).toBe(kustomization.images[0].name);
-    expect(volumeMounts[0].name).toBe(volumes[0].name);
-    for (const { name, value } of env)
-      if (name.endsWith('_FILE')) expect(value.startsWith(`${volumeMounts[0].mountPath}/`), name).toBe(true);
-    expect(securityContext.readOnlyRootFilesystem).toBe(true);
-  }
+    );
+    expect(new Set(ingress)).toEqual(new Set(ports.keys()));
+    const targets = services.flatMap(({ spec }) =>
+      spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort),
+    );
+    expect(targets.filter((port) => !ports.has(port))).toEqual([]);
+    const { jobLabel, podMetricsEndpoints } = monitor.spec;
+    // The checkout is commented out there, because it is optional.
+    const jobs = [...(await read('deploy/monitoring/prometheus.yml')).matchAll(/job_name: (\S+)/g)].map(
+      ([, job]) => job,
+    );
+    expect(jobs).toContain(labels[jobLabel]);
+    expect(podMetricsEndpoints[0].port).toBe('metrics');
+    expect(main.livenessProbe.httpGet).toEqual({ path: '/health/live', port: 'http' });
+    expect(main.readinessProbe.httpGet).toEqual({ path: '/health/ready', port: 'http' });
+    for (const { containers, volumes } of podSpecs) {
+      const [{ command: podCommand = command, image, env, volumeMounts, securityContext }] = containers;
+      const commands = [command, migrateCommand, checkoutCommand, checkoutMigrateCommand, ['sleep', 'infinity']];
+      expect(commands).toContainEqual(podCommand);
+      expect(image.split(':')[0]).toBe(imageName);
+      expect(volumeMounts[0].name).toBe(volumes[0].name);
+      for (const { name, value } of env)
+        if (name.endsWith('_FILE')) expect(value.startsWith(`${volumeMounts[0].mountPath}/`), name).toBe(true);
+      expect(securityContext.readOnlyRootFilesystem).toBe(true);
+    }
+  },
+);
+
+test('the gateways scale by the CPU of their deployment, and start once gRPC responds', () => {
+  const kinds = Object.fromEntries(manifests[0].resources.map((resource) => [resource.kind, resource]));
+  const { Deployment: deployment, HorizontalPodAutoscaler: autoscaler } = kinds;
+  const { apiVersion, kind, metadata } = deployment;
+  expect(autoscaler.spec.scaleTargetRef).toEqual({ apiVersion, kind, name: metadata.name });
+  expect(deployment.spec.template.spec.containers[0].startupProbe.grpc.port).toBe(9090);
 });
 
 test('the Kubernetes manifests have only fields and types of the Kubernetes API', async () => {
   // The types do not include the PodMonitor of the Prometheus operator, and they do not restrict the values of strings.
-  const declarations = resources
+  const declarations = manifests
+    .flatMap(({ resources }) => resources)
     .filter(({ apiVersion }) => apiVersion !== 'monitoring.coreos.com/v1')
     .map((resource, index) => {
       const [version, group = 'core'] = resource.apiVersion.split('/').reverse();
@@ -247,26 +325,33 @@ test('the Kubernetes manifests have only fields and types of the Kubernetes API'
   expect(stdout).toBe('');
 });
 
-test.skipIf(mustSkip('the kustomization', missing('kubectl')))('kubectl builds the kustomization', async () => {
-  const { stdout } = await run('kubectl', ['kustomize', join(root, 'deploy/kubernetes')]);
-  const built = parseAllDocuments(stdout).map((document) => document.toJS());
-  const names = (all: { kind: string; metadata: { name: string } }[]) =>
-    all.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted();
-  expect(names(built)).toEqual(names(resources.filter(({ kind }) => !['Job', 'Pod'].includes(kind))));
+test.skipIf(mustSkip('the kustomization', missing('kubectl')))('kubectl builds the kustomizations', async () => {
+  for (const { folder, resources } of manifests) {
+    const { stdout } = await run('kubectl', ['kustomize', join(root, folder)]);
+    const built = parseAllDocuments(stdout).map((document) => document.toJS());
+    const names = (all: { kind: string; metadata: { name: string } }[]) =>
+      all.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted();
+    expect(names(built)).toEqual(names(resources.filter(({ kind }) => !['Job', 'Pod'].includes(kind))));
+  }
 });
 
-test.skipIf(mustSkip('the systemd unit', missing('systemd-analyze')))(
-  'the systemd unit is valid, hardened, and starts the gateway as pnpm start does',
+test.skipIf(mustSkip('the systemd units', missing('systemd-analyze')))(
+  'the systemd units are valid, hardened, and start the programs as the image does',
   async () => {
-    const [, node = '', rest = ''] = /^ExecStart=(\S+) (.+)$/m.exec(unit) ?? [];
-    expect(`node ${rest}`).toBe(manifest.scripts.start);
-    expect(unit).toContain(installCommand);
-    const file = join(await temporaryFolder(), 'order-gateway.service');
-    // The path of the Node.js executable may contain a space.
-    await writeFile(file, unit.replaceAll(node, JSON.stringify(process.execPath)));
-    const { stderr } = await run('systemd-analyze', ['verify', file]);
-    expect(stderr).toBe('');
-    // The exposure level ranges from 0.0 to 10.0. `--threshold` is in tenths: 20 fails above 2.0.
-    await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', file]);
+    for (const [text, started, filters] of [
+      [unit, manifest.scripts.start, installCommand.replace(' --filter checkout...', '')],
+      [checkoutUnit, checkoutCommand.join(' '), installCommand],
+    ] as const) {
+      const [, node = '', rest = ''] = /^ExecStart=(\S+) (.+)$/m.exec(text) ?? [];
+      expect(`node ${rest}`).toBe(started);
+      expect(text).toContain(filters);
+      const file = join(await temporaryFolder(), 'order-gateway.service');
+      // The path of the Node.js executable may contain a space.
+      await writeFile(file, text.replaceAll(node, JSON.stringify(process.execPath)));
+      const { stderr } = await run('systemd-analyze', ['verify', file]);
+      expect(stderr).toBe('');
+      // The exposure level ranges from 0.0 to 10.0. `--threshold` is in tenths: 20 fails above 2.0.
+      await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', file]);
+    }
   },
 );

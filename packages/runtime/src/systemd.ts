@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Logger } from '@order-gateway/runtime/logger';
-import { messageOf } from '@order-gateway/runtime/process';
+import type { Logger } from './logger.ts';
+import { messageOf } from './process.ts';
 
 /** Whether systemd started this process from a unit with `Type=notify`. */
 export const isUnderSystemd = process.env.NOTIFY_SOCKET !== undefined;
