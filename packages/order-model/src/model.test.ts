@@ -12,6 +12,7 @@ const expiresAtMs = createdAtMs + 30 * minuteMs;
 
 const unpaid: StoredOrder = {
   identity: '7 token',
+  merchant: '1',
   content: 'order',
   amount: '10.00',
   currency: 'EUR',
@@ -21,6 +22,7 @@ const unpaid: StoredOrder = {
   payment: null,
   lease: null,
   refused: [],
+  reversals: [],
   events: [],
 };
 

@@ -1,5 +1,15 @@
 import type { EventType } from '@order-gateway/domain/events';
 import type { OrderStatus, RefusalCode } from '@order-gateway/domain/orders';
+import {
+  areStored,
+  mayBecome,
+  type Reversal,
+  type ReversalRequest,
+  reversalEventsOf,
+  reversalText,
+  reversed,
+  type StoredReversal,
+} from './reversals.ts';
 
 /**
  * What the gateway promises about one order, as a sequential specification: the effect and the response of each call if
@@ -35,7 +45,8 @@ export type Request =
   | { readonly kind: 'start'; readonly attempt: string; readonly leaseMs: number }
   | { readonly kind: 'end'; readonly attempt: string }
   /** Makes a test order expire early. */
-  | { readonly kind: 'expire' };
+  | { readonly kind: 'expire' }
+  | ReversalRequest;
 
 /** The report of a payment. The merchant reports a manual one itself. `lateDays` is 1 by default. */
 export interface PayRequest {
@@ -55,6 +66,8 @@ export interface Shown {
   /** The payment_id of the payment that paid the order, or `null` if there is none. */
   readonly paymentId?: string | null;
   readonly refusedIds?: readonly string[];
+  /** The refunds and disputes, as `reversalText` describes them, in alphabetical order. */
+  readonly reversals?: readonly string[];
 }
 
 /** A response. `outcome` is `created`, `replayed`, `ok`, or the code of an error. */
@@ -62,6 +75,8 @@ export interface Response {
   readonly outcome: string;
   readonly shown?: Shown | undefined;
   readonly leaseEndsAtMs?: number | undefined;
+  /** The refund or dispute that the call is about, as `reversalText` describes it. */
+  readonly reversal?: string | undefined;
 }
 
 /** A period on the store's clock. */
@@ -89,6 +104,8 @@ export interface Call {
 /** An order in the store after all calls, with its events in order. */
 export interface StoredOrder {
   readonly identity: string;
+  /** The merchant's account. */
+  readonly merchant: string;
   readonly content: string;
   readonly amount: string;
   readonly currency: string;
@@ -98,6 +115,7 @@ export interface StoredOrder {
   readonly payment: Omit<Payment, 'amount' | 'currency'> | null;
   readonly lease: { readonly attempt: string; readonly endsAtMs: number } | null;
   readonly refused: readonly RefusedPayment[];
+  readonly reversals: readonly StoredReversal[];
   readonly events: readonly { readonly type: EventType; readonly atMs: number }[];
 }
 
@@ -118,7 +136,8 @@ export interface State {
   /** The attempts that ended. They can't claim the order again. */
   readonly ended: readonly string[];
   readonly refused: readonly RefusedPayment[];
-  /** The events of state changes. Each refused payment also has an event, which is not listed here. */
+  readonly reversals: readonly Reversal[];
+  /** The events of state changes. Refused payments, refunds and disputes have events too, which are not listed here. */
   readonly events: readonly EventType[];
 }
 
@@ -131,6 +150,7 @@ export const noOrder: State = {
   lease: null,
   ended: [],
   refused: [],
+  reversals: [],
   events: [],
 };
 
@@ -150,6 +170,7 @@ interface Ending {
   readonly state: State;
   readonly outcome: string;
   readonly leaseEndsAt?: Period;
+  readonly reversal?: Reversal | undefined;
 }
 
 /**
@@ -198,16 +219,19 @@ const refusalCodes = new Set<string>([
 /** Whether the store contains exactly what this state can become as time passes. */
 export function isFinal(last: State, stored: StoredOrder | null): boolean {
   if (stored === null) return last.content === null;
-  const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
-  if (stored.events.length - changes.length !== stored.refused.length) return false;
+  const changes = changeEventsOf(stored);
+  const otherEvents = stored.events.filter((event) => !changes.includes(event)).map(({ type }) => type);
+  const refusals = stored.refused.map(() => 'order.payment_refused' as const);
+  if (String(otherEvents.sort()) !== String([...refusals, ...reversalEventsOf(last.reversals)].sort())) return false;
   return overTime(last, { fromMs: 0, toMs: Number.POSITIVE_INFINITY }, stored).some(
-    ({ content, status, payment, lease, refused, events }) =>
+    ({ content, status, payment, lease, refused, reversals, events }) =>
       content === stored.content &&
       status === stored.status &&
       payment?.checkout === stored.payment?.checkout &&
       payment?.paymentId === stored.payment?.paymentId &&
       payment?.paidAtMs === stored.payment?.paidAtMs &&
       refused.length === stored.refused.length &&
+      areStored(reversals, stored.reversals) &&
       events.length === changes.length &&
       lease?.attempt === stored.lease?.attempt &&
       (lease === null || contains(lease.endsAt, stored.lease?.endsAtMs)),
@@ -297,6 +321,12 @@ function endings(state: State, { request, during }: Call, stored: StoredOrder | 
       const expired = changed({ ...state, expiresAtMs: stored.expiresAtMs }, 'EXPIRED', 'order.expired');
       return [{ state: expired, outcome: 'ok' }];
     }
+    default: {
+      const { merchant, amount, currency } = stored;
+      const { reversals, outcome, shown } = reversed({ ...state, merchant, amount, currency }, request);
+      const after = reversals === state.reversals ? state : { ...state, reversals };
+      return [{ state: after, outcome, reversal: shown }];
+    }
   }
 }
 
@@ -357,28 +387,41 @@ function changed(state: State, status: OrderStatus, event: EventType): State {
 
 /** Returns the event of the next state change in the store. */
 function nextChangeEvent({ events }: State, stored: StoredOrder) {
-  return stored.events.filter(({ type }) => type !== 'order.payment_refused')[events.length];
+  return changeEventsOf(stored)[events.length];
 }
 
-/** Whether an ending matches the call's response, and the store has all of its events and refused payments. */
-function agrees({ state, outcome, leaseEndsAt }: Ending, call: Call, stored: StoredOrder | null): boolean {
+/** Returns the events of state changes in the store. */
+function changeEventsOf({ events }: StoredOrder): StoredOrder['events'] {
+  return events.filter(({ type }) => changeEvents.has(type));
+}
+
+const changeEvents = new Set<EventType>(['order.paid', 'order.expired', 'order.cancelled']);
+
+/**
+ * Whether an ending matches the call's response, and the store has all of its events, refused payments,
+ * refunds and disputes.
+ */
+function agrees({ state, outcome, leaseEndsAt, reversal }: Ending, call: Call, stored: StoredOrder | null): boolean {
   const { response } = call;
   if (stored !== null) {
-    const changes = stored.events.filter(({ type }) => type !== 'order.payment_refused');
+    const changes = changeEventsOf(stored);
+    if (!mayBecome(state.reversals, stored.reversals)) return false;
     if (state.events.some((type, index) => changes[index]?.type !== type)) return false;
     if (state.refused.some((refused, index) => !isSameRefusal(refused, stored.refused[index]))) return false;
   }
   if (response === undefined) return true;
   if (response.outcome !== outcome) return false;
-  const { shown, leaseEndsAtMs } = response;
+  const { shown, leaseEndsAtMs, reversal: shownReversal } = response;
+  if (shownReversal !== undefined && shownReversal !== (reversal && reversalText(reversal))) return false;
   if (leaseEndsAtMs !== undefined && !contains(leaseEndsAt, leaseEndsAtMs)) return false;
   if (shown === undefined) return true;
-  const { status, identity, paymentId, refusedIds } = shown;
+  const { status, identity, paymentId, refusedIds, reversals } = shown;
   return (
     status === state.status &&
     (identity === undefined || identity === stored?.identity) &&
     (paymentId === undefined || paymentId === (state.payment?.paymentId ?? null)) &&
-    (refusedIds === undefined || showsRefused(refusedIds, state, call, stored))
+    (refusedIds === undefined || showsRefused(refusedIds, state, call, stored)) &&
+    (reversals === undefined || String(reversals) === String(state.reversals.map(reversalText).sort()))
   );
 }
 

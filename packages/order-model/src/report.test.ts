@@ -10,6 +10,7 @@ function call(second: number, request: Request, response: Response): Call {
 const payment = { checkout: '2', paymentId: 'p-1', paidAtMs: 1_500, amount: '10.00', currency: 'EUR' };
 const stored: StoredOrder = {
   identity: '7 token',
+  merchant: '1',
   content: 'order',
   amount: '10.00',
   currency: 'EUR',
@@ -19,6 +20,7 @@ const stored: StoredOrder = {
   payment,
   lease: null,
   refused: [],
+  reversals: [],
   events: [{ type: 'order.paid', atMs: 2_100 }],
 };
 

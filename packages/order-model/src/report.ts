@@ -1,4 +1,5 @@
 import type { Call, History, Payment, Request, Response, State } from './model.ts';
+import { reversalText } from './reversals.ts';
 import { findUnexplained, smallest } from './search.ts';
 
 /** Formats rows as lines of aligned columns. All rows must have the same number of cells. */
@@ -48,33 +49,47 @@ function requestText(request: Request): string {
     case 'start':
     case 'end':
       return `${request.kind} ${request.attempt}`;
+    case 'refund':
+      return `refund ${request.refundId} ${request.amount ?? 'all'}`;
+    case 'record refund': {
+      const { refundId, providerId, amount, status } = request;
+      return [request.kind, refundId, providerId, 'of', idOf(request), amount, status].filter(Boolean).join(' ');
+    }
+    case 'record dispute': {
+      const { disputeId, amount, currency, status } = request;
+      return `${request.kind} ${disputeId} of ${idOf(request)} ${amount} ${currency} ${status}`;
+    }
     default:
       return request.kind;
   }
 }
 
-function responseText({ outcome, shown, leaseEndsAtMs }: Response): string {
+function responseText({ outcome, shown, leaseEndsAtMs, reversal }: Response): string {
   const parts = [outcome, shown?.status, shown?.paymentId, leaseEndsAtMs && `until ${timeText(leaseEndsAtMs)}`];
-  return [...parts, shown?.refusedIds?.map((id) => `refused ${id}`)].filter(Boolean).join(' ');
+  const lists = [...(shown?.refusedIds?.map((id) => `refused ${id}`) ?? []), ...(shown?.reversals ?? [])];
+  return [...parts, lists.join(', '), reversal].filter(Boolean).join(' ');
 }
 
 function storedText({ stored }: History): string {
   if (stored === null) return 'nothing';
-  const { status, payment, lease, refused, expiresAtMs, events } = stored;
+  const { status, payment, lease, refused, reversals, expiresAtMs, events } = stored;
   return [
     status,
     ...(payment ? [`paid by ${idOf(payment)}`] : []),
     ...(lease ? [`claimed by ${lease.attempt} until ${timeText(lease.endsAtMs)}`] : []),
     ...(expiresAtMs === null ? [] : [`expires at ${timeText(expiresAtMs)}`]),
     ...refused.map((payment) => `refused ${idOf(payment)} (${payment.code})`),
+    ...reversals.map((item) => reversalText({ ...item, statuses: item.statuses.map(({ status }) => status) })),
     `events: ${events.map(({ type, atMs }) => `${type} at ${timeText(atMs)}`).join(', ') || 'none'}`,
   ].join('; ');
 }
 
-function stateText({ content, status, payment, lease, refused }: State): string {
+function stateText({ content, status, payment, lease, refused, reversals }: State): string {
   if (content === null) return 'uncreated';
-  const leaseText = lease?.isLive === true ? `, claimed by ${lease.attempt}` : '';
-  return `${status}${payment ? ` by ${idOf(payment)}` : ''}${leaseText}${refused.map((refusal) => `, refused ${idOf(refusal)}`).join('')}`;
+  const leaseText = lease?.isLive === true ? [`claimed by ${lease.attempt}`] : [];
+  const refusals = refused.map((refusal) => `refused ${idOf(refusal)}`);
+  const paidBy = payment ? ` by ${idOf(payment)}` : '';
+  return [`${status}${paidBy}`, ...leaseText, ...refusals, ...reversals.map(reversalText)].join(', ');
 }
 
 function idOf({ checkout, paymentId }: Pick<Payment, 'checkout' | 'paymentId'>): string {

@@ -1,11 +1,24 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventType } from '@order-gateway/domain/events';
-import { formatAmount } from '@order-gateway/domain/money';
-import { decide, inProgress, type Order, startFailure } from '@order-gateway/domain/orders';
+import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
+import {
+  decide,
+  decideRefund,
+  decideReportedDispute,
+  decideReportedRefund,
+  disputeStatuses,
+  inProgress,
+  isHeldBy,
+  type Order,
+  type PaymentLookup,
+  refundStatuses,
+  startFailure,
+} from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type { Call, History, Payment, Request, Response, Shown } from '../src/model.ts';
 import { attemptIdOf, identityOf, storedOrderOf } from '../src/observed.ts';
+import { type ReversalRequest, reversalText, type StoredReversal } from '../src/reversals.ts';
 import { createRandom, type Random } from './random.ts';
 
 const merchantId = 1 as AccountId;
@@ -21,7 +34,12 @@ export async function goodHistory(seed: number): Promise<History> {
   const random = createRandom(seed);
   let nowMs = 1_795_300_000_000;
   const startMs = nowMs;
-  const store = createInMemoryOrderStore(undefined, () => nowMs);
+  const store = createInMemoryOrderStore(
+    undefined,
+    () => nowMs,
+    undefined,
+    (id) => id !== checkoutIds[1],
+  );
   const draft = { ...sampleOrder(merchantId), createdAtMs: nowMs };
   const order = { ...draft, expiresAtMs: random.below(2) === 0 ? null : nowMs + random.below(4_000) };
   const perform = createPerform(store, order, () => nowMs);
@@ -29,7 +47,9 @@ export async function goodHistory(seed: number): Promise<History> {
   const callCount = 2 + random.below(7);
   for (let index = 0; index < callCount; index += 1) {
     nowMs += random.pick([1, 20, 500, 3_000, ...(random.below(20) === 0 ? [61_000, 86_500_000] : [])]);
-    const request = index === 0 ? createRequest(order) : drawRequest(random, order, nowMs);
+    const isPaid = store.ordersOf(merchantId)[0]?.payment != null;
+    const draw = isPaid && random.below(4) > 0 ? drawReversal : drawRequest;
+    const request = index === 0 ? createRequest(order) : draw(random, order, nowMs);
     const isUnanswered = random.below(10) === 0;
     const response = isUnanswered && random.below(2) === 0 ? undefined : await perform(request);
     const [sentAt, receivedAt] = [nowMs - random.below(1_500), nowMs + random.below(1_500)];
@@ -76,6 +96,31 @@ function drawRequest(random: Random, order: Order, nowMs: number): Request {
   }
 }
 
+/** Draws a refund that the merchant requests, or a report of a refund or dispute. */
+function drawReversal(random: Random, { fields }: Order): ReversalRequest {
+  const payment = { checkout: String(random.pick(checkoutIds)), paymentId: `p-${random.below(2)}` };
+  const [refundId, providerId] = [`r-${random.below(2)}`, `re-${random.below(2)}`];
+  const amount = random.pick(['1.00', '1.00', formatAmount(fields.order_amount)]);
+  switch (random.pick(['refund', 'refund', 'record refund', 'record refund', 'record dispute'] as const)) {
+    case 'refund':
+      return { kind: 'refund', refundId, ...(random.below(3) > 0 && { amount }), refunders: ['2'] };
+    case 'record refund': {
+      const status = random.pick(refundStatuses);
+      const key = random.pick([
+        { refundId: null, providerId },
+        { refundId, providerId },
+        { refundId, providerId: status === 'FAILED' ? null : providerId },
+      ]);
+      return { kind: 'record refund', ...payment, ...key, amount, status };
+    }
+    case 'record dispute': {
+      const currency = random.pick([fields.order_currency, fields.order_currency, 'CHF']);
+      const status = random.pick(disputeStatuses);
+      return { kind: 'record dispute', ...payment, disputeId: 'd-0', amount, currency, status };
+    }
+  }
+}
+
 /** Returns a function that performs a request at one moment, as the domain decides it. */
 function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft: Order, now: () => number) {
   const shownOf = (order: Order): Shown => ({
@@ -87,6 +132,7 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
     }),
     paymentId: order.payment?.paymentId ?? null,
     refusedIds: order.refusedPayments.map(({ paymentId }) => paymentId),
+    reversals: storedOrderOf(order, [], '').reversals.map(storedText).sort(),
   });
   const find = async () => {
     const found = await store.findByOrderId(merchantId, draft.fields.order_id, timeoutMs);
@@ -119,7 +165,30 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
     await store.refusePayment(decided.value.refusal, timeoutMs);
     return { outcome: decided.value.refusal.payment.code };
   };
+  const reverse = async (request: ReversalRequest): Promise<Response> => {
+    const { payment } = (await find()) ?? {};
+    const { checkout, paymentId } =
+      request.kind === 'refund'
+        ? { checkout: payment?.checkoutId ?? merchantId, paymentId: payment?.paymentId ?? '' }
+        : request;
+    const key = { checkoutId: Number(checkout) as AccountId, paymentId };
+    const found = await store.findForPayment(draft.orderToken, key, timeoutMs);
+    if (found.kind !== 'found') return { outcome: 'not_found' };
+    const decided = decideReversal(found, request, key);
+    if (!decided.ok) return { outcome: decided.failure.kind };
+    if (decided.value.kind === 'reverse') await store.changeReversals(decided.value.change, timeoutMs);
+    const { reversals } = storedOrderOf((await find()) as Order, [], '');
+    const done = request.kind === 'refund' ? 'created' : 'ok';
+    const shownItem = reversals.find((item) => isAbout(item, request));
+    return {
+      outcome: decided.value.kind === 'reverse' ? done : 'replayed',
+      reversal: shownItem && storedText(shownItem),
+    };
+  };
   return async (request: Request): Promise<Response> => {
+    if (request.kind === 'refund' || request.kind === 'record refund' || request.kind === 'record dispute') {
+      return reverse(request);
+    }
     if (request.kind === 'create') {
       const existing = await find();
       if (existing !== undefined) {
@@ -155,8 +224,9 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
         return { ...(await shown('ok')), ...(outcome.kind === 'changed' && { leaseEndsAtMs: outcome.endsAtMs }) };
       }
       case 'end': {
-        const outcome = await store.endPayment(order, attemptOf(request.attempt), timeoutMs);
-        return shown(outcome.kind === 'changed' ? 'ok' : 'replayed');
+        const attempt = attemptOf(request.attempt);
+        const outcome = await store.endPayment(order, attempt, timeoutMs);
+        return shown(outcome.kind === 'changed' && isHeldBy(order.lease, attempt) ? 'ok' : 'replayed');
       }
       case 'expire': {
         if (order.orderStatus === 'EXPIRED') return shown('ok');
@@ -167,4 +237,42 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
       }
     }
   };
+}
+
+/** Decides a request about a refund or dispute as the domain does. */
+function decideReversal(
+  { order, makesRefunds, refused, nowMs }: Extract<PaymentLookup, { readonly kind: 'found' }>,
+  request: ReversalRequest,
+  { checkoutId, paymentId }: { readonly checkoutId: AccountId; readonly paymentId: string },
+) {
+  const amount = request.amount === undefined ? undefined : hundredths(request.amount);
+  if (request.kind === 'refund') {
+    return decideRefund(order, { refundId: request.refundId, amount, note: undefined }, makesRefunds, nowMs);
+  }
+  const report = { checkoutId, paymentId, amount: amount as AmountHundredths, reason: null };
+  if (request.kind === 'record refund') {
+    const { refundId, providerId, status } = request;
+    const refund = { ...report, refundId, providerRefundId: providerId, status, refundedAtMs: null };
+    return decideReportedRefund(order, refund, refused, nowMs);
+  }
+  const { disputeId, currency, status } = request;
+  return decideReportedDispute(order, { ...report, disputeId, currency, status }, refused, nowMs);
+}
+
+function hundredths(amount: string): AmountHundredths {
+  return BigInt(amount.replace('.', '')) as AmountHundredths;
+}
+
+/** Whether the response to a request shows this refund or dispute. */
+function isAbout(item: StoredReversal, request: ReversalRequest): boolean {
+  const isMerchants = item.reporter === String(merchantId);
+  if (request.kind === 'refund') return isMerchants && item.id === request.refundId;
+  if (item.checkout !== request.checkout || item.paymentId !== request.paymentId) return false;
+  if (request.kind === 'record dispute') return item.kind === 'dispute' && item.id === request.disputeId;
+  const { providerId, refundId } = request;
+  return providerId === null ? isMerchants && item.id === refundId : item.providerId === providerId;
+}
+
+function storedText({ statuses, ...item }: StoredReversal): string {
+  return reversalText({ ...item, statuses: statuses.map(({ status }) => status) });
 }

@@ -1,4 +1,7 @@
+import type { EventType } from '@order-gateway/domain/events';
+import type { DisputeStatus, RefundStatus } from '@order-gateway/domain/orders';
 import type { Call, History, Payment, Request, Response, StoredOrder } from '../src/model.ts';
+import type { StoredReversal } from '../src/reversals.ts';
 import type { Random } from './random.ts';
 
 type Stored = StoredOrder;
@@ -11,12 +14,19 @@ export type PlantFault = (history: History & { readonly stored: Stored }, random
 
 const gapMs = 10;
 
+type Exchange = readonly [Request, Response];
+
 /** Adds a call that is sent after all others have ended. Returns `undefined` if one of them may still take effect. */
-function append({ calls, stored }: History, request: Request, response: Response): History | undefined {
+function append(history: History, request: Request, response: Response): History | undefined {
+  return appendConcurrent(history, [[request, response]]);
+}
+
+/** Adds concurrent calls as {@link append} adds one. */
+function appendConcurrent({ calls, stored }: History, exchanges: readonly Exchange[]): History | undefined {
   if (calls.some(({ receivedAt }) => receivedAt === Infinity)) return undefined;
   const sentAt = Math.max(...calls.map(({ receivedAt }) => receivedAt)) + gapMs;
-  const during = clockOf(calls);
-  return { calls: [...calls, { request, sentAt, receivedAt: sentAt + 1, during, response }], stored };
+  const times = { sentAt, receivedAt: sentAt + 1, during: clockOf(calls) };
+  return { calls: [...calls, ...exchanges.map(([request, response]) => ({ ...times, request, response }))], stored };
 }
 
 /** Returns the period that covers all calls. */
@@ -41,7 +51,8 @@ const hasOutcome = (kind: Request['kind'], ...outcomes: string[]) => {
     request.kind === kind && response !== undefined && outcomes.includes(response.outcome);
 };
 
-const isChange = ({ type }: Stored['events'][number]) => type !== 'order.payment_refused';
+const isChange = ({ type }: Stored['events'][number]) => changeEvents.has(type);
+const changeEvents = new Set(['order.paid', 'order.expired', 'order.cancelled']);
 
 /** Returns a payment from a checkout system that has no other payment in the history. */
 function anotherPayment({ createdAtMs, amount, currency }: Stored): Payment {
@@ -139,10 +150,10 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     history.stored.status === 'PAID'
       ? append(history, { kind: 'pay', payment: anotherPayment(history.stored) }, { outcome: 'order_already_paid' })
       : undefined,
-  'a refused payment without its event': (history) =>
-    history.stored.events.every(isChange)
-      ? undefined
-      : withStored(history, { events: history.stored.events.filter(isChange) }),
+  'a refused payment without its event': (history) => {
+    const others = history.stored.events.filter(({ type }) => type !== 'order.payment_refused');
+    return others.length === history.stored.events.length ? undefined : withStored(history, { events: others });
+  },
   'a refused payment with a different reason': (history) => {
     const { refused } = history.stored;
     const [first, ...later] = refused;
@@ -203,6 +214,67 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     stored.status === 'PAID'
       ? { calls, stored: { ...stored, lease: { attempt: '2/attempt', endsAtMs: 0 } } }
       : undefined,
+  'a refund counted twice': onPaidOrder(({ rest, refund, requested }) => ({
+    calls: [[requested('r-1', '1.00', 'created')], [requested('r-2', rest, 'refund_exceeds_payment')]],
+    reversals: [refund('r-1', '1.00', ['PENDING'])],
+  })),
+  'two concurrent refunds above the payment': onPaidOrder(({ all, refund, requested }) => ({
+    calls: [[requested('r-1', all, 'created'), requested('r-2', '1.00', 'created')]],
+    reversals: [refund('r-1', all, ['PENDING']), refund('r-2', '1.00', ['PENDING'])],
+  })),
+  'a failed refund that succeeded': onPaidOrder(({ refund, requested, reported }) => ({
+    calls: [
+      [requested('r-1', '1.00', 'created')],
+      [reported('r-1', '1.00', 'FAILED', 'ok')],
+      [reported('r-1', '1.00', 'SUCCEEDED', 'ok')],
+    ],
+    reversals: [refund('r-1', '1.00', ['PENDING', 'FAILED', 'SUCCEEDED'])],
+    events: ['order.refund_failed', 'order.refunded'],
+  })),
+  'an event for a replay of a refund': onPaidOrder(({ refund, requested, reported }) => ({
+    calls: [
+      [requested('r-1', '1.00', 'created')],
+      [reported('r-1', '1.00', 'SUCCEEDED', 'ok')],
+      [reported('r-1', '1.00', 'SUCCEEDED', 'replayed')],
+    ],
+    reversals: [refund('r-1', '1.00', ['PENDING', 'SUCCEEDED'])],
+    events: ['order.refunded', 'order.refunded'],
+  })),
+  'a dispute lost in a race with a refund': onPaidOrder(({ refund, requested, disputed }) => ({
+    calls: [[requested('r-1', '1.00', 'created'), disputed('OPEN', 'ok')]],
+    reversals: [refund('r-1', '1.00', ['PENDING'])],
+  })),
+  'a failed refund that keeps its amount': onPaidOrder(({ all, refund, requested, reported }) => ({
+    calls: [
+      [requested('r-1', all, 'created')],
+      [reported('r-1', all, 'FAILED', 'ok')],
+      [requested('r-2', '1.00', 'refund_exceeds_payment')],
+    ],
+    reversals: [refund('r-1', all, ['PENDING', 'FAILED'])],
+    events: ['order.refund_failed'],
+  })),
+  'a refund that does not fit and stays pending': onPaidOrder(({ all, refund, requested, disputed, dispute }) => ({
+    calls: [[requested('r-1', all, 'created')], [disputed('LOST', 'ok')]],
+    reversals: [refund('r-1', all, ['PENDING']), dispute(['LOST'])],
+    events: ['order.dispute_closed'],
+  })),
+  'a dispute that opened again after its end': onPaidOrder(({ disputed, dispute }) => ({
+    calls: [[disputed('WON', 'ok')], [disputed('OPEN', 'ok')]],
+    reversals: [dispute(['WON', 'OPEN'])],
+    events: ['order.dispute_closed', 'order.disputed'],
+  })),
+  'a refund stored twice': onPaidOrder(({ refund, requested, reported }) => ({
+    calls: [[requested('r-1', '1.00', 'created')], [reported('r-1', '1.00', 'SUCCEEDED', 'ok')]],
+    reversals: [refund('r-1', '1.00', ['PENDING', 'SUCCEEDED']), refund('provider-r-1', '1.00', ['SUCCEEDED'])],
+    events: ['order.refunded', 'order.refunded'],
+  })),
+  'a read that misses a refund': onPaidOrder(({ refund, requested }) => ({
+    calls: [
+      [requested('r-1', '1.00', 'created')],
+      [[{ kind: 'read' }, { outcome: 'ok', shown: { status: 'PAID', reversals: [] } }]],
+    ],
+    reversals: [refund('r-1', '1.00', ['PENDING'])],
+  })),
 };
 
 /**
@@ -220,4 +292,63 @@ function withLease(history: History & { readonly stored: Stored }): History | un
   const response = { outcome: 'ok', leaseEndsAtMs: endsAtMs, shown: { status: 'UN_PAID' as const } };
   const leased = append(history, { kind: 'start', attempt: '2/attempt', leaseMs: 60_000 }, response);
   return leased && { ...leased, stored: { ...stored, lease: { attempt: '2/attempt', endsAtMs } } };
+}
+
+/** The calls about refunds and disputes of an order, and what is stored after them. Calls in one list are concurrent. */
+interface PlantedReversals {
+  readonly calls: readonly (readonly Exchange[])[];
+  readonly reversals: readonly StoredReversal[];
+  readonly events?: readonly EventType[];
+}
+
+/** Returns a fault of an order that checkout system 2 reported as paid, and that has no refunds and disputes. */
+function onPaidOrder(plant: (order: ReturnType<typeof reversalsOf>) => PlantedReversals): PlantFault {
+  return (history) => {
+    const { stored } = history;
+    if (stored.payment?.checkout !== '2' || stored.reversals.length > 0) return undefined;
+    const { calls, reversals, events = [] } = plant(reversalsOf(stored, stored.payment.paymentId));
+    const added = events.map((type) => ({ type, atMs: 0 }));
+    const planted = withStored(history, { reversals, events: [...stored.events, ...added] });
+    return calls.reduce<History | undefined>(
+      (earlier, exchanges) => earlier && appendConcurrent(earlier, exchanges),
+      planted,
+    );
+  };
+}
+
+/** Returns functions that make the calls about a paid order's refunds and disputes, and their stored form. */
+function reversalsOf({ merchant, amount, currency }: Stored, paymentId: string) {
+  const payment = { checkout: '2', paymentId };
+  let lastMs = 0;
+  const historyOf = (statuses: readonly StoredReversal['statuses'][number]['status'][]) =>
+    statuses.map((status) => {
+      lastMs += 1;
+      return { status, atMs: lastMs };
+    });
+  const dispute = { ...payment, amount, currency };
+  return {
+    all: amount,
+    rest: (Number(amount) - 1).toFixed(2),
+    refund: (id: string, amount: string, statuses: readonly RefundStatus[]): StoredReversal => {
+      const providerId = statuses.length > 1 ? `provider-${id}` : null;
+      const item = { ...payment, kind: 'refund', reporter: merchant, id, providerId, amount, currency } as const;
+      return { ...item, reason: null, statuses: historyOf(statuses) };
+    },
+    dispute: (statuses: readonly DisputeStatus[]): StoredReversal => {
+      const item = { ...dispute, kind: 'dispute', reporter: payment.checkout, id: 'd-1', providerId: null } as const;
+      return { ...item, reason: null, statuses: historyOf(statuses) };
+    },
+    requested: (refundId: string, amount: string, outcome: string): Exchange => [
+      { kind: 'refund', refundId, amount },
+      { outcome },
+    ],
+    reported: (refundId: string, amount: string, status: RefundStatus, outcome: string): Exchange => [
+      { kind: 'record refund', ...payment, refundId, providerId: `provider-${refundId}`, amount, status },
+      { outcome },
+    ],
+    disputed: (status: DisputeStatus, outcome: string): Exchange => [
+      { kind: 'record dispute', ...dispute, disputeId: 'd-1', status },
+      { outcome },
+    ],
+  };
 }

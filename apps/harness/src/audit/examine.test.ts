@@ -10,6 +10,7 @@ const idOf = (number: number) => `${orderIdPrefix(seed)}${number}`;
 
 const unpaid: StoredOrder = {
   identity: '1 token 2026-11-22T10:26:40.000+00:00',
+  merchant: '1',
   content: '',
   amount: '10.00',
   currency: 'EUR',
@@ -19,6 +20,7 @@ const unpaid: StoredOrder = {
   payment: null,
   lease: null,
   refused: [],
+  reversals: [],
   events: [],
 };
 const payment = { checkout: '2', paymentId: 'p', paidAtMs: createdAtMs, amount: '10.00', currency: 'EUR' };
