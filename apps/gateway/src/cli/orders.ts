@@ -85,9 +85,9 @@ program
 
 program
   .command('refused')
-  .description('Lists the latest refused payments of all orders, newest first. Checkout systems must refund them.')
+  .description('Lists refused payments of all orders, newest first. Checkout systems must refund them.')
   .addOption(new Option('--limit <NUMBER>', 'how many').argParser(parseCount).default(defaultRefusals))
-  .option('--open', 'only those whose refund was not recorded yet')
+  .option('--open', 'only those whose refund was not recorded yet, oldest first')
   .option('--json', jsonHelp)
   .action(({ limit, open, json }: { limit: number; open?: true; json?: true }) =>
     withDatabase(async (url) => {

@@ -5,7 +5,7 @@ import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { pageWatchLimits } from '../limits.ts';
-import { createPageWatch } from './page-watch.ts';
+import { createPageWatch, pageVersion } from './page-watch.ts';
 
 const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
 
@@ -45,6 +45,13 @@ test('one merchant can take half of the slots, and a second merchant half of the
   expect(settled).toEqual(['one too many', 'one too many of another']);
   close();
   await Promise.all(waits);
+});
+
+test('the page has another version after each refund or dispute', () => {
+  const link = linkTo('token', 1 as AccountId);
+  const versionOf = (version: number) =>
+    pageVersion({ ...link, order: { ...link.order, reversals: { version, refunds: [], disputes: [] } } });
+  expect(new Set([0, 1, 2].map(versionOf)).size).toBe(3);
 });
 
 function linkTo(token: string, merchantId: AccountId): LinkedOrder {

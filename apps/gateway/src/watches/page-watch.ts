@@ -10,12 +10,14 @@ export type PageWatch = ReturnType<typeof createPageWatch>;
 
 /**
  * Returns the version of an order's page as an entity tag (RFC 9110, 8.8.3). The version changes with the status of the
- * order, when a payment starts, is extended or ends, and when a payment is refused.
+ * order, when a payment starts, is extended or ends, when a payment is refused, and with each refund or dispute.
  */
 export function pageVersion({ order }: LinkedOrder): string {
   const inProgress = order.lease?.isLive ? `-in-progress-until-${order.lease.endsAtMs}` : '';
   const refusedAtMs = order.refusedPayments.at(-1)?.refusedAtMs;
-  return `W/"${order.orderStatus}${inProgress}${refusedAtMs === undefined ? '' : `-refused-${refusedAtMs}`}"`;
+  const refused = refusedAtMs === undefined ? '' : `-refused-${refusedAtMs}`;
+  const reversed = order.reversals.version === 0 ? '' : `-reversed-${order.reversals.version}`;
+  return `W/"${order.orderStatus}${inProgress}${refused}${reversed}"`;
 }
 
 interface Subject {

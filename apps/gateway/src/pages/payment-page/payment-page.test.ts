@@ -285,6 +285,25 @@ describe.each(pageLanguages)('the page in %s of an order with a refused payment'
     if (status === 'PAID') expect(page.indexOf(`>${texts.paid}<`)).toBeLessThan(page.indexOf(owed));
   });
 
+  test('no longer says so once all of the money was given back', async () => {
+    const { checkoutId, paymentId } = refused;
+    const refund = { checkoutId, paymentId, reporterId: checkoutId, currency: 'EUR', reason: null, note: null };
+    const history = [{ status: 'SUCCEEDED', atMs: paidAtMs }] as const;
+    const parts = [100_000n, 24949n].map((amount, index) => {
+      const refundId = `re_${index}`;
+      const ids = { refundId, providerRefundId: refundId };
+      return { ...refund, ...ids, amount: amount as AmountHundredths, history, refundedAtMs: paidAtMs };
+    });
+    const refundedLink = (refunds: typeof parts) => {
+      const link = refusedLink('EXPIRED');
+      return { ...link, order: { ...link.order, reversals: { version: refunds.length, refunds, disputes: [] } } };
+    };
+    expect(await paymentPage(withCheckout, refundedLink(parts.slice(1)), language)).toContain('class="owed"');
+    const page = await paymentPage(withCheckout, refundedLink(parts), language);
+    expect(page).not.toContain('class="owed"');
+    expect(page).toContain(texts.expiredText.replace('{merchant}', '<bdi>Shop</bdi>'));
+  });
+
   test('leaves an unpaid order payable below the notice', async () => {
     const page = await paymentPage(withCheckout, refusedLink('UN_PAID'), language);
     const button = page.indexOf('class="button main"');

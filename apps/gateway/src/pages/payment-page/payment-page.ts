@@ -8,6 +8,7 @@ import {
   mayChange,
   type Order,
   type OrderStatus,
+  refundedAtOf,
 } from '@order-gateway/domain/orders';
 import { hostOf } from '@order-gateway/domain/signing';
 import { brandStyle } from '@order-gateway/pages/brand-style';
@@ -157,7 +158,7 @@ export function paymentPage(
   const [timeLabel, timeMs] = order.lease?.isLive
     ? [texts.waitsUntil, order.lease.endsAtMs]
     : [texts[state.timeLabel], state.timeOf(order)];
-  const isOwed = order.refusedPayments.length > 0;
+  const isOwed = order.refusedPayments.some((payment) => refundedAtOf(order, payment) === null);
   // The sentence about an expired order asks for another payment.
   const isSentenceShown = !isOwed || order.orderStatus !== 'EXPIRED';
   const sentence = isSentenceShown ? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>` : '';

@@ -5,7 +5,7 @@ import { cookieOf, request } from '../../helpers/console-visitor.ts';
 import { endProcesses, runProgram, startOnNewDatabase } from '../../helpers/gateway-process.ts';
 import { exchange } from '../../helpers/raw-http.ts';
 import { runGateway, testSecretsKey, testSecretsKeyText, useGateway } from '../../helpers/running-gateway.ts';
-import { createOrder, postPayment } from '../../helpers/send-order.ts';
+import { createOrder, postJson, postPayment } from '../../helpers/send-order.ts';
 
 const gateway = useGateway({ hasOperatorView: true });
 afterEach(endProcesses);
@@ -151,11 +151,35 @@ test('refused payments are listed with their order, merchant and checkout system
   const order = await createOrder(gateway, `<b>${Math.random()}`);
   await postPayment(gateway.checkout, order.order_token, { payment_id: '<i>p1', order_amount: 1 });
   const { text } = await (await signIn()).get('/refused-payments');
-  const [, row = ''] = text.split('<tbody>');
-  expect(row).toContain('&lt;i&gt;p1');
-  expect(row).toContain(order.order_id.replace('<b>', '&lt;b&gt;'));
-  expect(row).toContain(gateway.credentials.clientId);
-  expect(row).toContain(gateway.checkout.credentials.clientId);
+  const [, ...lists] = text.split('<tbody>');
+  expect(lists).toHaveLength(2);
+  for (const list of lists) {
+    expect(list).toContain('&lt;i&gt;p1');
+    expect(list).toContain(order.order_id.replace('<b>', '&lt;b&gt;'));
+    expect(list).toContain(gateway.credentials.clientId);
+    expect(list).toContain(gateway.checkout.credentials.clientId);
+  }
+});
+
+test('the refused payments that are owed are listed with their age, oldest first, until the money was given back', async () => {
+  const shop = await runGateway({ hasOperatorView: true });
+  const { order_token } = await createOrder(shop, 'owed');
+  const refuse = (payment_id: string) => postPayment(shop.checkout, order_token, { payment_id, order_amount: 2 });
+  for (const payment_id of ['new', 'back', 'old']) await refuse(payment_id);
+  const demo = await createOrder(await shop.newMerchant('Test Shop', 'test'), 'simulated');
+  await request(`${demo.payment_link}/simulate`, { form: { outcome: 'pay_late' } });
+  await runQuery(
+    shop.databaseUrl,
+    "update refused_payments set refused_at = refused_at - interval '75 hours' where payment_id = 'old'",
+  );
+  const report = { order_token, payment_id: 'back', provider_refund_id: 're', status: 'SUCCEEDED', amount: 2 };
+  expect((await postJson(shop.checkout, '/gateway.v1.CheckoutService/RecordRefund', report)).status).toBe(200);
+  const { text } = await (await signIn(shop)).get('/refused-payments');
+  const [, owed = '', latest = ''] = text.split('<tbody>');
+  const paymentsIn = (list: string) => list.match(/<bdi>(new|back|old|late[^<]*|test_[^<]*)<\/bdi>/g)?.length;
+  expect(owed).toMatch(/Owed for 3 days.*<bdi>old<.*Owed for 0 hours.*<bdi>new</s);
+  expect([paymentsIn(owed), paymentsIn(latest)]).toEqual([2, 4]);
+  expect(latest.match(/>Given back</g)).toHaveLength(1);
 });
 
 test('the health page shows the gateway even if the endpoints can’t be read', async () => {

@@ -1,24 +1,26 @@
-import { desc, eq, isNull } from 'drizzle-orm';
+import { and, asc, desc, eq, isNotNull, isNull } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { type DatabaseOptions, withConnection } from '../../connections/client.ts';
 import { accounts, refusedPayments } from '../../schema.ts';
 
 /**
- * Lists the latest refused payments of all orders, newest first: all of them, or only those that are still owed.
- * Rejects with an error that contains no values.
+ * Lists refused payments of all orders: the latest ones, newest first, or those that are still owed, oldest first. A
+ * simulated payment is never owed. Rejects with an error that contains no values.
  */
 export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit: number, isOwed = false) {
   const options = { url, applicationName: 'order-gateway orders' };
   const checkouts = alias(accounts, 'checkouts');
+  const { refusedAt, paymentId, refundedAt, checkoutId } = refusedPayments;
   return withConnection(options, async ({ db }) => {
     return db
       .select({
-        refusedAt: refusedPayments.refusedAt,
+        refusedAt,
         code: refusedPayments.code,
         amount: refusedPayments.amount,
         currency: refusedPayments.currency,
         paidAt: refusedPayments.paidAt,
-        paymentId: refusedPayments.paymentId,
+        refundedAt,
+        paymentId,
         checkoutClientId: checkouts.clientId,
         clientId: accounts.clientId,
         mode: accounts.mode,
@@ -26,9 +28,9 @@ export function listRefusedPayments({ url }: Pick<DatabaseOptions, 'url'>, limit
       })
       .from(refusedPayments)
       .innerJoin(accounts, eq(accounts.id, refusedPayments.merchantId))
-      .leftJoin(checkouts, eq(checkouts.id, refusedPayments.checkoutId))
-      .where(isOwed ? isNull(refusedPayments.refundedAt) : undefined)
-      .orderBy(desc(refusedPayments.refusedAt), desc(refusedPayments.paymentId))
+      .leftJoin(checkouts, eq(checkouts.id, checkoutId))
+      .where(isOwed ? and(isNull(refundedAt), isNotNull(checkoutId)) : undefined)
+      .orderBy(...(isOwed ? [asc(refusedAt)] : [desc(refusedAt), desc(paymentId)]))
       .limit(limit);
   });
 }

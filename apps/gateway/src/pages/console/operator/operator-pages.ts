@@ -63,17 +63,36 @@ async function failingEndpoints(webhooks: OperatorReads['webhooks']): Promise<Ht
 ${found.length > failingMax ? html`<p>More endpoints fail. These are the ones that have failed for the longest time.</p>` : ''}`;
 }
 
-async function refusedPaymentsPage({ listRefusals }: OperatorReads): Promise<Html> {
-  const rows = (await listRefusals(pageLimit)).map((refused) => [
-    timeOf(refused.refusedAt.getTime(), 'en'),
+async function refusedPaymentsPage({ listOwed, listRefusals }: OperatorReads): Promise<Html> {
+  const columns = ['Refused', 'Amount and reason', 'Payment and checkout system', 'Order and merchant'];
+  const rowOf = (refused: Awaited<ReturnType<typeof listRefusals>>[number], note: Html | '') => [
+    html`${timeOf(refused.refusedAt.getTime(), 'en')} ${note}`,
     html`${twoLines(`${refused.amount} ${refused.currency}`, refused.code)} ${refused.mode === 'test' ? badge('Test', '') : ''}`,
     twoLines(refused.paymentId, refused.checkoutClientId ?? 'simulated'),
     twoLines(refused.orderId, refused.clientId),
-  ]);
-  return html`<div class="card"><p>The latest ${pageLimit}, newest first. Checkout systems have to refund them.
-<code>orders refused</code> lists more.</p>
-${table(['Refused', 'Amount and reason', 'Payment and checkout system', 'Order and merchant'], rows, 'No payment was refused.')}
+  ];
+  const owed = (await listOwed(pageLimit)).map((refused) =>
+    rowOf(refused, html`<br><span class="soft">Owed for ${ageOf(refused.refusedAt)}</span>`),
+  );
+  const latest = (await listRefusals(pageLimit)).map((refused) =>
+    rowOf(refused, refused.refundedAt === null ? '' : badge('Given back', 'paid')),
+  );
+  return html`<div class="card"><h2>Owed to customers</h2>
+<p>The oldest ${pageLimit}, oldest first. Checkout systems have to refund them, and report the refunds.
+<code>orders refused --open</code> lists more.</p>
+${table(columns, owed, 'No money is owed.')}
+</div>
+<div class="card"><h2>Latest</h2>
+<p>The latest ${pageLimit}, newest first. <code>orders refused</code> lists more.</p>
+${table(columns, latest, 'No payment was refused.')}
 </div>`;
+}
+
+/** Returns how long ago a time was, in days, or in hours if it was less than two days ago. */
+function ageOf(time: Date): string {
+  const hours = Math.floor((Date.now() - time.getTime()) / 3_600_000);
+  const [count, unit] = hours < 48 ? [hours, 'hour'] : [Math.floor(hours / 24), 'day'];
+  return new Intl.NumberFormat('en', { style: 'unit', unit, unitDisplay: 'long' }).format(count);
 }
 
 async function accountsPage({ accounts }: OperatorReads, query: URLSearchParams): Promise<Html> {
