@@ -32,24 +32,51 @@ test('after an order was exported, deleted and imported, sending it again return
   expect([replayed.status, await readOrder(replayed)]).toEqual([200, created]);
 });
 
-test('the documented statements delete old orders with their metadata, and keep newer orders', async () => {
-  const { databaseUrl } = gateway;
+test('the documented statements delete old orders with their metadata, unless money or a dispute is open', async () => {
+  const { databaseUrl, accounts, checkout } = gateway;
+  await accounts.setMakesRefunds(checkout.credentials.clientId, true);
+  const report = (method: string, body: object) => postJson(checkout, `/gateway.v1.CheckoutService/${method}`, body);
+  const create = (order_id: string) => createOrder(gateway, order_id, { metadata: { email: 'ada@example.com' } });
   for (const order_id of ['old', 'new']) {
-    await postOrder(gateway, validOrderInput({ order_id, metadata: { email: 'ada@example.com' } }));
+    await create(order_id);
     await callJson(gateway, 'POST', `/order/${order_id}/cancel`);
   }
-  await runQuery(databaseUrl, `delete from events where order_id = 'old'`);
+  const pay = async (order_id: string) => {
+    const payment = { order_token: (await create(order_id)).order_token, payment_id: `pays ${order_id}` };
+    await postPayment(checkout, payment.order_token, payment);
+    return payment;
+  };
+  const dispute = { dispute_id: 'd', amount: 1, currency: 'EUR' };
+  for (const status of ['INQUIRY', 'OPEN', 'LOST'])
+    await report('RecordDispute', { ...(await pay(`old ${status}`)), ...dispute, status });
+  for (const order_id of ['old pending', 'old refunded']) {
+    const paid = await pay(order_id);
+    const refund = { refund_id: 'r', refund_amount: 1 };
+    await callJson(gateway, 'POST', `/order/${encodeURIComponent(order_id)}/refunds`, refund);
+    const made = { ...paid, refund_id: 'r', provider_refund_id: `re ${order_id}`, amount: 1, status: 'SUCCEEDED' };
+    if (order_id === 'old refunded') await report('RecordRefund', made);
+  }
+  for (const order_id of ['old owed', 'old given back']) {
+    const paid = { ...(await pay(order_id)), payment_id: `${order_id} twice` };
+    await postPayment(checkout, paid.order_token, { payment_id: paid.payment_id });
+    const { order_amount: amount } = validOrderInput();
+    const back = { ...paid, provider_refund_id: order_id, amount, status: 'SUCCEEDED' };
+    if (order_id === 'old given back') await report('RecordRefund', back);
+  }
+  await runQuery(databaseUrl, `delete from events where order_id like 'old%'`);
   const threeYearsAgo = `created_at - interval '3 years'`;
-  const isOld = `service_order_id = (select service_order_id from orders where order_id = 'old')`;
+  const isOld = `service_order_id in (select service_order_id from orders where order_id like 'old%')`;
   await runQuery(databaseUrl, `update order_metadata set created_at = ${threeYearsAgo} where ${isOld}`);
-  await runQuery(databaseUrl, `update orders set created_at = ${threeYearsAgo} where order_id = 'old'`);
+  await runQuery(databaseUrl, `update orders set created_at = ${threeYearsAgo} where order_id like 'old%'`);
   const guide = await readFile(join(import.meta.dirname, '../../../../docs/scaling.md'), 'utf8');
   const [, statements = ''] = /```sql\n(delete from orders [^`]+)```/.exec(guide) ?? [];
   for (const statement of statements.split(';').filter((text) => text.trim() !== ''))
     await runQuery(databaseUrl, statement);
-  const remaining = `select count(*)::int as count from orders where order_id in ('old', 'new')
-    union all select count(*)::int from order_metadata`;
-  expect(await runQuery(databaseUrl, remaining)).toEqual([{ count: 1 }, { count: 1 }]);
+  const remaining = `select order_id from orders where order_id = 'new' or order_id like 'old%' order by order_id`;
+  const kept = ['new', 'old INQUIRY', 'old OPEN', 'old owed', 'old pending'];
+  expect((await runQuery(databaseUrl, remaining)).map(({ order_id }) => order_id).toSorted()).toEqual(kept);
+  const pairs = 'select count(*)::int as count from order_metadata';
+  expect(await runQuery(databaseUrl, pairs)).toEqual([{ count: kept.length }]);
 });
 
 test('show accepts each identifier of an order, and prints its history but no customer data', async () => {
