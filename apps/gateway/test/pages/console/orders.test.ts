@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { OrderRecord } from '../../../src/operations/orders.ts';
 import { auditLogOf, signIn } from '../../helpers/console-visitor.ts';
 import { runGateway, useGateway } from '../../helpers/running-gateway.ts';
-import { callJson, createOrder, postPayment } from '../../helpers/send-order.ts';
+import { callJson, createOrder, postJson, postPayment } from '../../helpers/send-order.ts';
 
 const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com' });
 
@@ -330,6 +330,28 @@ describe('the export', () => {
     expect(column('order_id')).toEqual(formulas.map((_, index) => `'=${index}`));
     const { body } = await callJson(shop, 'GET', `/order/${encodeURIComponent('=0')}`);
     expect(head).toEqual(expect.arrayContaining(Object.keys(body)));
+  });
+
+  test('has what was given back as a number, and the disputes with their status, after the columns of the order', async () => {
+    const shop = await gateway.newMerchant();
+    const { order_token } = await createOrder(shop, 'returned');
+    await gateway.accounts.setMakesRefunds(gateway.checkout.credentials.clientId, true);
+    await postPayment(gateway.checkout, order_token, { payment_id: `pays ${order_token}` });
+    const report = (method: string, body: object) =>
+      postJson(gateway.checkout, `/gateway.v1.CheckoutService/${method}`, {
+        ...{ order_token, payment_id: `pays ${order_token}` },
+        ...body,
+      });
+    await report('RecordRefund', { provider_refund_id: `re ${order_token}`, amount: 4.5, status: 'SUCCEEDED' });
+    const dispute = { dispute_id: 'dp_1', amount: 20, currency: 'EUR', status: 'LOST' };
+    await report('RecordDispute', dispute);
+    const { text } = await (await signIn(shop, { role: 'read' })).get('/orders.csv');
+    const [head = [], row = []] = rowsIn(text);
+    const names = ['payment_method', 'refunds', 'refunded_amount', 'disputes'];
+    expect(head.filter((name) => names.includes(name))).toEqual(names);
+    expect(row[head.indexOf('refunded_amount')]).toBe('4.5');
+    expect(text).toContain(',4.5,');
+    expect(JSON.parse(row[head.indexOf('disputes')] ?? '')).toMatchObject([dispute]);
   });
 
   test('quotes every text, but no number', async () => {
