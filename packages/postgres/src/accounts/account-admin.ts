@@ -25,21 +25,6 @@ import { recordConsoleLink } from './console-sessions.ts';
  */
 export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOptions) {
   const { run, ...client } = openOperatorClient(options, 'accounts');
-  /**
-   * Changes settings of an account. `isOfKind` restricts the change to accounts that have these settings, and `also` are
-   * further statements to run with it.
-   */
-  const changeSettings = (
-    action: Action & { readonly clientId: string },
-    settings: PgUpdateSetSource<typeof accounts>,
-    { isOfKind, also = [] }: { readonly isOfKind?: SQL; readonly also?: readonly SQL[] } = {},
-  ) =>
-    run(async (db) => {
-      const isTarget = and(eq(accounts.clientId, action.clientId), isOfKind);
-      const statement = db.update(accounts).set(settings).where(isTarget).returning({ id: accounts.id });
-      const changed = await runRecorded(db, statement, { ...action, actor }, { also });
-      return changed.length === 1 ? 'done' : 'unknown_account';
-    });
   return {
     /**
      * Creates a live or test merchant, or a checkout system, with one secret that never expires. Only checkout systems
@@ -102,6 +87,52 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
           .limit(page.limit);
       }),
 
+    ...accountSettingsOn(run, actor),
+
+    /**
+     * Creates a one-time link to the console of a merchant, valid for {@link consoleLimits.linkMs}. Returns its token;
+     * `undefined` if there is no such merchant or it is disabled.
+     */
+    createConsoleLink: (clientId: string, { name, role }: ConsoleUser): Promise<string | undefined> =>
+      run(async (db) => {
+        const token = createConsoleToken(randomBytes);
+        const isEnabled = and(eq(accounts.clientId, clientId), isMerchant, isNull(accounts.disabledAt));
+        const created = await recordConsoleLink(
+          db,
+          { tokenDigest: hashSecret(token), name, role },
+          sql`select ${accounts.id}, null::bigint as session_id from ${accounts} where ${isEnabled}`,
+          { actor, clientId },
+        );
+        return created.length === 1 ? token : undefined;
+      }),
+
+    /** Lists entries of the audit log: see {@link listActions}. */
+    log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),
+
+    ...clientSecretsOn(run, actor),
+
+    ...client,
+  };
+}
+
+/** Returns the changes of an account's settings. The statement that makes a change also records it in the audit log. */
+function accountSettingsOn(run: Run, actor: Actor) {
+  /**
+   * Changes settings of an account. `isOfKind` restricts the change to accounts that have these settings, and `also` are
+   * further statements to run with it.
+   */
+  const changeSettings = (
+    action: Action & { readonly clientId: string },
+    settings: PgUpdateSetSource<typeof accounts>,
+    { isOfKind, also = [] }: { readonly isOfKind?: SQL; readonly also?: readonly SQL[] } = {},
+  ) =>
+    run(async (db) => {
+      const isTarget = and(eq(accounts.clientId, action.clientId), isOfKind);
+      const statement = db.update(accounts).set(settings).where(isTarget).returning({ id: accounts.id });
+      const changed = await runRecorded(db, statement, { ...action, actor }, { also });
+      return changed.length === 1 ? 'done' : 'unknown_account';
+    });
+  return {
     /** Takes effect within a second, when a process next reads the merchant. */
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
       changeSettings(
@@ -168,30 +199,6 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
       ),
 
     enable: (clientId: string) => changeSettings({ name: 'enable', clientId }, { disabledAt: null }),
-
-    /**
-     * Creates a one-time link to the console of a merchant, valid for {@link consoleLimits.linkMs}. Returns its token;
-     * `undefined` if there is no such merchant or it is disabled.
-     */
-    createConsoleLink: (clientId: string, { name, role }: ConsoleUser): Promise<string | undefined> =>
-      run(async (db) => {
-        const token = createConsoleToken(randomBytes);
-        const isEnabled = and(eq(accounts.clientId, clientId), isMerchant, isNull(accounts.disabledAt));
-        const created = await recordConsoleLink(
-          db,
-          { tokenDigest: hashSecret(token), name, role },
-          sql`select ${accounts.id}, null::bigint as session_id from ${accounts} where ${isEnabled}`,
-          { actor, clientId },
-        );
-        return created.length === 1 ? token : undefined;
-      }),
-
-    /** Lists entries of the audit log: see {@link listActions}. */
-    log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),
-
-    ...clientSecretsOn(run, actor),
-
-    ...client,
   };
 }
 

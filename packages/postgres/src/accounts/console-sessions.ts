@@ -60,39 +60,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
     queue.add(async (run) => ({ kind: 'done', value: await run(work) }), timeoutMs) as Promise<FoundOutcome<Found>>;
   return {
     signIn: (by, sessionDigest, replacedDigest, timeoutMs) =>
-      perform(timeoutMs, async (db) => {
-        const { user, actor } = by instanceof Uint8Array ? userOfLink(by) : userOfPerson(by);
-        const [signedIn] = await runRecorded<{ account_id: string }>(
-          db,
-          user,
-          { actor, name: 'console.sign_in', clientId: sql`client_id` },
-          {
-            also: [
-              sql`
-                insert into ${consoleSessions} (account_id, token_digest, name, role)
-                select account_id, ${sessionDigest}::bytea, name, role from acted`,
-              sql`
-                delete from ${consoleSessions}
-                where ${consoleSessions.tokenDigest} = ${replacedDigest ?? null}::bytea and exists (select from acted)`,
-            ],
-          },
-        );
-        if (signedIn === undefined) return undefined;
-        const isOfAccount = eq(consoleSessions.accountId, Number(signedIn.account_id));
-        // The latest session of each person comes first, so that nobody can end the sessions of all others.
-        const kept = db
-          .select({ id: consoleSessions.id })
-          .from(consoleSessions)
-          .where(and(isOfAccount, isLive))
-          .orderBy(
-            sql`row_number() over (
-              partition by ${consoleSessions.name}, ${consoleSessions.role} order by ${latestFirst})`,
-            latestFirst,
-          )
-          .limit(consoleLimits.sessionsMax);
-        await db.delete(consoleSessions).where(and(isOfAccount, sql`${consoleSessions.id} not in ${kept}`));
-        return true;
-      }),
+      perform(timeoutMs, (db) => signIn(db, by, sessionDigest, replacedDigest)),
 
     find: lookups.add,
 
@@ -137,24 +105,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
       }),
 
     end: (sessionDigest, which, timeoutMs) =>
-      perform(timeoutMs, async (db) => {
-        const isOwn = eq(consoleSessions.tokenDigest, sessionDigest);
-        const merchant = managerOf(sessionDigest, accounts.id);
-        const isOther = typeof which === 'object' ? eq(consoleSessions.id, which.other) : undefined;
-        const isEnded = which === 'own' ? isOwn : and(sql`${consoleSessions.accountId} in (${merchant})`, isOther);
-        const ownActor = sql`select ${actorName}, role from ${consoleSessions} where ${isOwn}`;
-        const ended = await runRecorded(
-          db,
-          sql`delete from ${consoleSessions} where ${isEnded} returning account_id`,
-          {
-            actor: which === 'own' ? ownActor : consoleActor(sessionDigest),
-            name: which === 'all' ? 'console.sign_out_all' : 'console.sign_out',
-            clientId: sql`(select client_id from ${accounts} where id = account_id)`,
-          },
-          { also: which === 'all' ? [sql`delete from ${consoleLinks} where account_id in (${merchant})`] : [] },
-        );
-        return ended.length > 0 || undefined;
-      }),
+      perform(timeoutMs, async (db) => (await endSessions(db, sessionDigest, which)).length > 0 || undefined),
 
     record: (sessionDigest, { name, details }, timeoutMs) =>
       perform(timeoutMs, async (db) => {
@@ -168,6 +119,72 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
       await queue.close();
     },
   };
+}
+
+/**
+ * Creates a session of the user of a link or of a person, and ends the session that it replaces and those beyond the
+ * maximum. Returns `undefined` if neither may sign in.
+ */
+async function signIn(
+  db: PostgresJsDatabase,
+  by: Parameters<ConsoleSessionStore['signIn']>[0],
+  sessionDigest: Uint8Array,
+  replacedDigest: Uint8Array | undefined,
+): Promise<true | undefined> {
+  const { user, actor } = by instanceof Uint8Array ? userOfLink(by) : userOfPerson(by);
+  const [signedIn] = await runRecorded<{ account_id: string }>(
+    db,
+    user,
+    { actor, name: 'console.sign_in', clientId: sql`client_id` },
+    {
+      also: [
+        sql`
+          insert into ${consoleSessions} (account_id, token_digest, name, role)
+          select account_id, ${sessionDigest}::bytea, name, role from acted`,
+        sql`
+          delete from ${consoleSessions}
+          where ${consoleSessions.tokenDigest} = ${replacedDigest ?? null}::bytea and exists (select from acted)`,
+      ],
+    },
+  );
+  if (signedIn === undefined) return undefined;
+  const isOfAccount = eq(consoleSessions.accountId, Number(signedIn.account_id));
+  // The latest session of each person comes first, so that nobody can end the sessions of all others.
+  const kept = db
+    .select({ id: consoleSessions.id })
+    .from(consoleSessions)
+    .where(and(isOfAccount, isLive))
+    .orderBy(
+      sql`row_number() over (
+        partition by ${consoleSessions.name}, ${consoleSessions.role} order by ${latestFirst})`,
+      latestFirst,
+    )
+    .limit(consoleLimits.sessionsMax);
+  await db.delete(consoleSessions).where(and(isOfAccount, sql`${consoleSessions.id} not in ${kept}`));
+  return true;
+}
+
+/** Ends the caller's own session, another one of the merchant, or all of them. Returns one row per ended session. */
+function endSessions(
+  db: PostgresJsDatabase,
+  sessionDigest: Uint8Array,
+  which: Parameters<ConsoleSessionStore['end']>[1],
+): Promise<unknown[]> {
+  const isOwn = eq(consoleSessions.tokenDigest, sessionDigest);
+  const merchant = managerOf(sessionDigest, accounts.id);
+  const isOther = typeof which === 'object' ? eq(consoleSessions.id, which.other) : undefined;
+  const isEnded = which === 'own' ? isOwn : and(sql`${consoleSessions.accountId} in (${merchant})`, isOther);
+  const ownActor = sql`select ${actorName}, role from ${consoleSessions} where ${isOwn}`;
+  return runRecorded(
+    db,
+    sql`delete from ${consoleSessions} where ${isEnded} returning account_id`,
+    {
+      actor: which === 'own' ? ownActor : consoleActor(sessionDigest),
+      name: which === 'all' ? 'console.sign_out_all' : 'console.sign_out',
+      clientId: sql`(select client_id from ${accounts} where id = account_id)`,
+    },
+    { also: which === 'all' ? [sql`delete from ${consoleLinks} where account_id in (${merchant})`] : [] },
+  );
 }
 
 /** Finds the live sessions with these digests, and records that they are used. Returns one outcome per digest. */
