@@ -142,24 +142,7 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
 
 /** Returns the store of webhook endpoints. The statement that makes a change also records it in the audit log. */
 export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
-  /** Makes and records a change of a merchant's endpoints. Returns the rows of the statement. */
-  const change = <Row extends Record<string, unknown>>(
-    merchantId: AccountId,
-    action: Omit<Action, 'clientId'>,
-    statement: (db: PostgresJsDatabase) => SQLWrapper,
-    { details, also = [] }: { readonly details?: SQL; readonly also?: readonly SQL[] } = {},
-  ) =>
-    run((db) => {
-      const clientId = sql`(select client_id from ${accounts} where id = ${merchantId})`;
-      return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, { ...(details && { details }), also });
-    });
-
-  /** Makes and records a change of one row. Returns whether a row was changed. */
-  const changeRow = async (...args: Parameters<typeof change>) => (await change(...args)).length === 1;
-
-  const isEndpoint = (merchantId: AccountId, endpointId: string) =>
-    and(eq(webhookEndpoints.merchantId, merchantId), eq(webhookEndpoints.endpointId, endpointId));
-
+  const { change, changeRow } = recordedChangesOn(run, actor);
   return {
     list: (merchantId) =>
       run((db) =>
@@ -244,6 +227,17 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
         { also: [handOverReturns(merchantId, endpointId)] },
       ),
 
+    ...endpointDeliveriesOn(run, actor),
+  };
+}
+
+/** Returns the part of the store that lists and repeats deliveries. */
+function endpointDeliveriesOn(
+  run: Run,
+  actor: Actor,
+): Pick<WebhookStore, 'pageOfDeliveries' | 'redeliver' | 'redeliverFailed'> {
+  const { change, changeRow } = recordedChangesOn(run, actor);
+  return {
     pageOfDeliveries: (merchantId, endpointId, { status, orderId, after, limit }) =>
       run((db) => {
         const ofOrder = db
@@ -310,6 +304,29 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
       return rows.length;
     },
   };
+}
+
+function recordedChangesOn(run: Run, actor: Actor) {
+  /** Makes and records a change of a merchant's endpoints. Returns the rows of the statement. */
+  const change = <Row extends Record<string, unknown>>(
+    merchantId: AccountId,
+    action: Omit<Action, 'clientId'>,
+    statement: (db: PostgresJsDatabase) => SQLWrapper,
+    { details, also = [] }: { readonly details?: SQL; readonly also?: readonly SQL[] } = {},
+  ) =>
+    run((db) => {
+      const clientId = sql`(select client_id from ${accounts} where id = ${merchantId})`;
+      return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, { ...(details && { details }), also });
+    });
+
+  /** Makes and records a change of one row. Returns whether a row was changed. */
+  const changeRow = async (...args: Parameters<typeof change>) => (await change(...args)).length === 1;
+
+  return { change, changeRow };
+}
+
+function isEndpoint(merchantId: AccountId, endpointId: string): SQL | undefined {
+  return and(eq(webhookEndpoints.merchantId, merchantId), eq(webhookEndpoints.endpointId, endpointId));
 }
 
 /**
