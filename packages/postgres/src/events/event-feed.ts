@@ -106,16 +106,33 @@ async function assignPositions(client: FeedClient, merchantId: AccountId): Promi
   await client.run(({ assign }) => assign.execute({ merchantId }));
 }
 
+const merchantParameter = sql`${sql.placeholder('merchantId')}::bigint`;
+const isOfMerchant = eq(events.merchantId, merchantParameter);
+
 /**
  * The statements of the feeds. A statement that reads orders reads nothing else, so that it runs on one shard of a
  * distributed table.
  */
 function prepareEvents(db: PostgresJsDatabase) {
-  const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
+  return {
+    list: preparePage(db),
+    find: db
+      .select(storedColumns)
+      .from(orders)
+      .where(
+        sql`${orders.merchantId} = ${merchantParameter} and ${orders.order_id} = any(${sql.placeholder('orderIds')}::text[])`,
+      )
+      .prepare('find_orders_of_events'),
+    ...preparePositions(db),
+    findNew: prepareNewEvents(db),
+  };
+}
+
+/** Lists one page of a feed, with its state. */
+function preparePage(db: PostgresJsDatabase) {
   const [position, eventId] = [sql`${sql.placeholder('position')}::bigint`, sql`${sql.placeholder('eventId')}::text`];
   const [types, orderId] = [sql`${sql.placeholder('types')}::text[]`, sql`${sql.placeholder('orderId')}::text`];
   const scannedMax = sql.placeholder('scannedMax');
-  const isOfMerchant = eq(events.merchantId, merchantId);
   const scanned = db.$with('scanned').as(
     db
       .select()
@@ -155,6 +172,32 @@ function prepareEvents(db: PostgresJsDatabase) {
     ) as is_known, ${lacksPositions} as lacks_positions,
       not ${isFull} and ${isCut} as is_cut, ${last(sql`position`)} as last_position, ${last(sql`event_id`)} as last_event_id
   ) as feed`;
+  return db
+    .with(scanned, page)
+    .select({
+      feed: {
+        isKnown: sql<boolean>`feed.is_known`,
+        lacksPositions: sql<boolean>`feed.lacks_positions`,
+        isCut: sql<boolean>`feed.is_cut`,
+        position: sql<string | null>`feed.last_position`,
+        eventId: sql<string | null>`feed.last_event_id`,
+      },
+      event: {
+        position: sql<number>`${page.position}`.mapWith(Number),
+        eventId: page.eventId,
+        type: page.type,
+        createdAt: page.createdAt,
+        orderId: page.order_id,
+      },
+    })
+    .from(feed)
+    .leftJoin(page, sql`true`)
+    .orderBy(asc(page.position))
+    .prepare('list_events');
+}
+
+/** Assigns positions to events of a merchant, and creates a merchant's feed. */
+function preparePositions(db: PostgresJsDatabase) {
   // The ids are an array, because PostgreSQL then looks them up in the index of the events, regardless of the table's
   // statistics.
   const waiting = sql`array(
@@ -166,43 +209,13 @@ function prepareEvents(db: PostgresJsDatabase) {
       .update(eventFeeds)
       .set({ lastPosition: sql`${eventFeeds.lastPosition} + cardinality(waiting.ids)` })
       .from(sql`(select ${waiting} as ids) as waiting`)
-      .where(eq(eventFeeds.merchantId, merchantId))
+      .where(eq(eventFeeds.merchantId, merchantParameter))
       .returning({
         before: sql<string>`${eventFeeds.lastPosition} - cardinality(waiting.ids)`.as('before'),
         ids: sql<string[]>`waiting.ids`.as('ids'),
       }),
   );
-  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('positions')}::bigint[]) as wanted (merchant_id, position)`;
   return {
-    list: db
-      .with(scanned, page)
-      .select({
-        feed: {
-          isKnown: sql<boolean>`feed.is_known`,
-          lacksPositions: sql<boolean>`feed.lacks_positions`,
-          isCut: sql<boolean>`feed.is_cut`,
-          position: sql<string | null>`feed.last_position`,
-          eventId: sql<string | null>`feed.last_event_id`,
-        },
-        event: {
-          position: sql<number>`${page.position}`.mapWith(Number),
-          eventId: page.eventId,
-          type: page.type,
-          createdAt: page.createdAt,
-          orderId: page.order_id,
-        },
-      })
-      .from(feed)
-      .leftJoin(page, sql`true`)
-      .orderBy(asc(page.position))
-      .prepare('list_events'),
-    find: db
-      .select(storedColumns)
-      .from(orders)
-      .where(
-        sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = any(${sql.placeholder('orderIds')}::text[])`,
-      )
-      .prepare('find_orders_of_events'),
     assign: db
       .with(locked)
       .update(events)
@@ -218,16 +231,21 @@ function prepareEvents(db: PostgresJsDatabase) {
       .values({ merchantId: sql`${sql.placeholder('merchantId')}`, lastPosition: 0 })
       .onConflictDoNothing()
       .prepare('create_feed'),
-    findNew: db
-      .select({ merchantId: sql<string>`merchant_id` })
-      .from(
-        sql`(
-          select ${events.merchantId} from ${events} join ${wanted} on ${events.merchantId} = wanted.merchant_id and ${events.position} > wanted.position
-          union all
-          select ${events.merchantId} from ${events} where ${events.merchantId} = any(${sql.placeholder('merchantIds')}::bigint[]) and ${isNull(events.position)}
-        ) as found`,
-      )
-      .groupBy(sql`merchant_id`)
-      .prepare('find_new_events'),
   };
+}
+
+/** Finds the merchants that have events after their positions, or events without a position. */
+function prepareNewEvents(db: PostgresJsDatabase) {
+  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('positions')}::bigint[]) as wanted (merchant_id, position)`;
+  return db
+    .select({ merchantId: sql<string>`merchant_id` })
+    .from(
+      sql`(
+        select ${events.merchantId} from ${events} join ${wanted} on ${events.merchantId} = wanted.merchant_id and ${events.position} > wanted.position
+        union all
+        select ${events.merchantId} from ${events} where ${events.merchantId} = any(${sql.placeholder('merchantIds')}::bigint[]) and ${isNull(events.position)}
+      ) as found`,
+    )
+    .groupBy(sql`merchant_id`)
+    .prepare('find_new_events');
 }
