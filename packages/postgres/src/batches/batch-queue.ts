@@ -102,7 +102,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     const items = batch.map(({ item }) => item);
     running.add(batch);
     const calls = batch.flatMap(({ spanOfCall }) => spanOfCall ?? []);
-    const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(client, items), hasFailed);
+    const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(run, client, items), hasFailed);
     running.delete(batch);
     batch.forEach(({ resolve, reject, deadline }, index) => {
       clearTimeout(deadline);
@@ -112,25 +112,6 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     });
     free.push(client);
     flush();
-  };
-
-  /**
-   * If the database rejects a batch, its halves run one after the other, so that one item does not make the other
-   * items fail.
-   */
-  const runItems = async (
-    client: Client,
-    items: readonly Item[],
-  ): Promise<readonly (Outcome | StoreFailure | Error)[]> => {
-    try {
-      return await run(client, items);
-    } catch (error) {
-      const kind = statementFailure(error);
-      if (kind !== undefined) return items.map(() => ({ kind }));
-      if (items.length === 1 || failsWithAnyValues(error)) return items.map(() => redact(error));
-      const half = Math.ceil(items.length / 2);
-      return [...(await runItems(client, items.slice(0, half))), ...(await runItems(client, items.slice(half)))];
-    }
   };
 
   const ageOf = (entry: Entry<Item, Outcome> | undefined) =>
@@ -181,6 +162,29 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
       await Promise.all(connections.map((client) => client.close()));
     },
   };
+}
+
+/**
+ * Runs the items in one statement. If the database rejects it, its halves run one after the other, so that one item does
+ * not make the other items fail.
+ */
+async function runItems<Client, Item, Outcome>(
+  run: BatchQueueOptions<Client, Item, Outcome>['run'],
+  client: Client,
+  items: readonly Item[],
+): Promise<readonly (Outcome | StoreFailure | Error)[]> {
+  try {
+    return await run(client, items);
+  } catch (error) {
+    const kind = statementFailure(error);
+    if (kind !== undefined) return items.map(() => ({ kind }));
+    if (items.length === 1 || failsWithAnyValues(error)) return items.map(() => redact(error));
+    const half = Math.ceil(items.length / 2);
+    return [
+      ...(await runItems(run, client, items.slice(0, half))),
+      ...(await runItems(run, client, items.slice(half))),
+    ];
+  }
 }
 
 /** Whether the database failed for an item: its outcome is an error, `unavailable` or `overloaded`. */

@@ -122,43 +122,10 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   return {
     change: ({ transition, order, ...details }, timeoutMs) =>
       changes.add(stateChange(transition, order, details), timeoutMs),
-    refusePayment({ order, payment }, timeoutMs) {
-      const { amount, currency, code } = payment;
-      const values = {
-        ...keyOf(order),
-        from_status: order.orderStatus,
-        ...paymentValues(payment, payment),
-        amount: formatAmount(amount),
-        currency,
-        code,
-      };
-      return changes.add(withPayment('refuse', payment, values), timeoutMs);
-    },
-    changeReversals({ order, events, refused }, timeoutMs) {
-      const { merchantId, serviceOrderId, reversals } = order;
-      const pending = pendingRefundsOf(order).map((refund) => ({
-        merchant_id: merchantId,
-        service_order_id: serviceOrderId,
-        created_at: timeText(refund.createdAtMs),
-        order_id: refund.orderId,
-        order_token: refund.orderToken,
-        checkout_id: refund.checkoutId,
-        payment_id: refund.paymentId,
-        refund_id: refund.refundId,
-        provider_refund_id: refund.providerRefundId,
-        amount: formatAmount(refund.amount),
-        currency: refund.currency,
-      }));
-      const values = {
-        ...keyOf(order),
-        service_order_id: serviceOrderId,
-        reversals: reversalsAsJson(reversals),
-        new_events: JSON.stringify(events.map(({ type, atMs }) => ({ type, at: timeText(atMs) }))),
-        pending: JSON.stringify(pending),
-        refused_checkout_id: refused?.checkoutId ?? null,
-        refused_payment_id: refused?.paymentId ?? null,
-        refunded_at: refused?.refundedAtMs ? timeText(refused.refundedAtMs) : null,
-      };
+    refusePayment: (refusal, timeoutMs) =>
+      changes.add(withPayment('refuse', refusal.payment, refusalValues(refusal)), timeoutMs),
+    changeReversals(change, timeoutMs) {
+      const values = reversalValues(change);
       return changes.add(async (statements) => rowsOf(await statements.changeReversals.execute(values)), timeoutMs);
     },
     async startPayment(order, attempt, leaseSeconds, timeoutMs) {
@@ -196,6 +163,47 @@ function paymentValues(payment: OrderPayment | null, { paidOn, note }: Pick<Orde
     paid_at: payment === null ? null : timeText(payment.paidAtMs),
     paid_on: paidOn ?? null,
     note: note ?? null,
+  };
+}
+
+/** The parameters of {@link refusePayment}. */
+function refusalValues({ order, payment }: Parameters<OrderStore['refusePayment']>[0]): Values {
+  const { amount, currency, code } = payment;
+  return {
+    ...keyOf(order),
+    from_status: order.orderStatus,
+    ...paymentValues(payment, payment),
+    amount: formatAmount(amount),
+    currency,
+    code,
+  };
+}
+
+/** The parameters of {@link changeReversals}. */
+function reversalValues({ order, events, refused }: Parameters<OrderStore['changeReversals']>[0]): Values {
+  const { merchantId, serviceOrderId, reversals } = order;
+  const pending = pendingRefundsOf(order).map((refund) => ({
+    merchant_id: merchantId,
+    service_order_id: serviceOrderId,
+    created_at: timeText(refund.createdAtMs),
+    order_id: refund.orderId,
+    order_token: refund.orderToken,
+    checkout_id: refund.checkoutId,
+    payment_id: refund.paymentId,
+    refund_id: refund.refundId,
+    provider_refund_id: refund.providerRefundId,
+    amount: formatAmount(refund.amount),
+    currency: refund.currency,
+  }));
+  return {
+    ...keyOf(order),
+    service_order_id: serviceOrderId,
+    reversals: reversalsAsJson(reversals),
+    new_events: JSON.stringify(events.map(({ type, atMs }) => ({ type, at: timeText(atMs) }))),
+    pending: JSON.stringify(pending),
+    refused_checkout_id: refused?.checkoutId ?? null,
+    refused_payment_id: refused?.paymentId ?? null,
+    refunded_at: refused?.refundedAtMs ? timeText(refused.refundedAtMs) : null,
   };
 }
 
