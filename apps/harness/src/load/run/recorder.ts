@@ -36,10 +36,7 @@ export interface RecorderOptions {
  */
 export function createRecorder(options: RecorderOptions) {
   const { plannedSeconds, journal, numberOf = () => undefined, onFailure = () => {} } = options;
-  // No call is scheduled after the planned end, so a separate second for the last responses would look like an outage.
-  const lastSecond = Math.max(0, Math.ceil(plannedSeconds) - 1);
-  const seconds: SecondCounts[] = [];
-  let current = createLatencies();
+  const seconds = createSeconds(plannedSeconds);
   let waiting: EndedCall[] = [];
   /** The calls that have no response yet, with their numbers in the journal. */
   const journalNumbers = new Map<LoadCall, number>();
@@ -48,22 +45,8 @@ export function createRecorder(options: RecorderOptions) {
   const byProtocol = new Map<Protocol, Latencies>();
   const slowest = createSlowestCalls();
 
-  /**
-   * Returns the counts of the second in which a time lies. When a second begins, the percentiles of the previous one
-   * are final, because times ascend.
-   */
-  const secondAt = (atMs: number) => {
-    const index = Math.min(lastSecond, Math.max(0, seconds.length - 1, Math.floor(atMs / 1_000)));
-    while (seconds.length <= index) {
-      summarize();
-      current = createLatencies();
-      seconds.push({ second: seconds.length, sent: 0, done: 0, wrong: 0, dropped: 0, ...percentilesOf(current) });
-    }
-    return seconds[index] as SecondCounts;
-  };
-  const summarize = () => Object.assign(seconds.at(-1) ?? {}, percentilesOf(current));
   const count = ({ call, reply: { outcome, requestId }, atMs, latencyMs }: EndedCall) => {
-    const second = secondAt(atMs);
+    const second = seconds.at(atMs);
     const isRight = call.expected.includes(outcome);
     const counts = outcomes.get(outcome) ?? { count: 0, wrong: 0 };
     outcomes.set(outcome, { count: counts.count + 1, wrong: counts.wrong + (isRight ? 0 : 1) });
@@ -80,7 +63,7 @@ export function createRecorder(options: RecorderOptions) {
     if (!isResponse(outcome) && outcome !== timedOut) return;
     const ofProtocol = byProtocol.get(call.protocol) ?? createLatencies();
     byProtocol.set(call.protocol, ofProtocol);
-    for (const latencies of [recorder.latencies, ofProtocol, current]) latencies.record(latencyMs);
+    for (const latencies of [recorder.latencies, ofProtocol, seconds]) latencies.record(latencyMs);
     const { operation, protocol } = call;
     slowest.record({
       latency_ms: latencyMs,
@@ -138,11 +121,11 @@ export function createRecorder(options: RecorderOptions) {
       recorder.pending += 1;
       recorder.sent += 1;
       recorder.lateness.record(lateMs);
-      secondAt(atMs).sent += 1;
+      seconds.at(atMs).sent += 1;
     },
     recordDropped(atMs: number) {
       recorder.dropped += 1;
-      secondAt(atMs).dropped += 1;
+      seconds.at(atMs).dropped += 1;
     },
     /** Records the end of a call. The call is counted once its acknowledgement, if it has one, is in the journal. */
     recordReply(call: LoadCall, reply: Reply, atMs: number, latencyMs: number) {
@@ -156,16 +139,47 @@ export function createRecorder(options: RecorderOptions) {
       flush();
       recorder.unanswered += recorder.pending;
       recorder.errors += recorder.pending;
-      const last = seconds.at(-1);
-      if (last !== undefined) last.wrong += recorder.pending;
+      seconds.countUnanswered(recorder.pending);
       recorder.pending = 0;
     },
-    seconds() {
-      summarize();
-      return seconds;
-    },
+    seconds: seconds.summarize,
   };
   return recorder;
+}
+
+/** Counts the calls of each second of a run. */
+function createSeconds(plannedSeconds: number) {
+  // No call is scheduled after the planned end, so a separate second for the last responses would look like an outage.
+  const lastSecond = Math.max(0, Math.ceil(plannedSeconds) - 1);
+  const seconds: SecondCounts[] = [];
+  let current = createLatencies();
+  const summarize = () => {
+    Object.assign(seconds.at(-1) ?? {}, percentilesOf(current));
+    return seconds;
+  };
+  return {
+    /**
+     * Returns the counts of the second in which a time lies. When a second begins, the percentiles of the previous one
+     * are final, because times ascend.
+     */
+    at(atMs: number) {
+      const index = Math.min(lastSecond, Math.max(0, seconds.length - 1, Math.floor(atMs / 1_000)));
+      while (seconds.length <= index) {
+        summarize();
+        current = createLatencies();
+        seconds.push({ second: seconds.length, sent: 0, done: 0, wrong: 0, dropped: 0, ...percentilesOf(current) });
+      }
+      return seconds[index] as SecondCounts;
+    },
+    /** Records a latency in the latest second. */
+    record: (latencyMs: number) => current.record(latencyMs),
+    /** Counts calls without a response as wrong in the latest second. */
+    countUnanswered(calls: number) {
+      const last = seconds.at(-1);
+      if (last !== undefined) last.wrong += calls;
+    },
+    summarize,
+  };
 }
 
 function percentilesOf(latencies: Latencies) {
