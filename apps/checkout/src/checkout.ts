@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { createEncryption, type SecretsKeys } from '@order-gateway/runtime/encryption';
 import type { Logger } from '@order-gateway/runtime/logger';
+import { parseTrustProxy } from '@order-gateway/runtime/remote-address';
 import { type FastifyRequest, fastify } from 'fastify';
 import { type AdvanceDeps, createAdvance } from './attempts/advance.ts';
 import { startSweep } from './attempts/sweep.ts';
@@ -10,6 +11,7 @@ import { openGateway } from './gateway/gateway.ts';
 import { sendMessage } from './html/layout.ts';
 import { createMetrics } from './metrics.ts';
 import { hookRoutes } from './pages/hooks.ts';
+import { limitRequests } from './pages/limit-requests.ts';
 import { payRoutes } from './pages/pay.ts';
 import { transferRoutes } from './pages/transfer.ts';
 import { accountReader } from './providers/accounts.ts';
@@ -33,6 +35,8 @@ export interface CheckoutOptions {
   /** The checkout's account at the gateway. */
   readonly credentials: Credentials;
   readonly secretsKeys: SecretsKeys | undefined;
+  /** The proxies whose X-Forwarded-For is used; absent: none. */
+  readonly trustProxy?: string | undefined;
   /** The port for Prometheus; absent without one. */
   readonly adminPort?: number | undefined;
   /** Replaces the network in tests. */
@@ -60,6 +64,7 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   };
   const advance = createAdvance(deps);
   const app = fastify({ bodyLimit: bodyBytesMax });
+  limitRequests(app, options.trustProxy === undefined ? undefined : parseTrustProxy(options.trustProxy));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',

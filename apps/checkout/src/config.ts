@@ -4,6 +4,7 @@ import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl } from '@order-gateway/domain/links';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { StartError } from '@order-gateway/runtime/process';
+import { parseTrustProxy } from '@order-gateway/runtime/remote-address';
 import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import {
   anyText,
@@ -96,6 +97,13 @@ const variables = {
     defaultText: 'a file in DATA_DIR; with DATABASE_URL none',
     rule: 'must be 32 bytes in base64, or several such keys separated by commas',
     parse: parseSecretsKeys,
+  }),
+  trustProxy: optional({
+    name: 'TRUST_PROXY',
+    help: 'the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies',
+    defaultText: 'none',
+    rule: 'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
+    parse: (text) => parseTrustProxy(text) && text,
   }),
   logLevel: withDefault({
     name: 'LOG_LEVEL',

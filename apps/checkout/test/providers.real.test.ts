@@ -2,13 +2,14 @@
 // STRIPE_TEST_KEY, and `test:mollie` with MOLLIE_TEST_KEY. They move no money. No other run includes this file.
 import { expect, test } from 'vitest';
 import { createMollieProvider } from '../src/providers/mollie/mollie.ts';
+import { network } from '../src/providers/paced.ts';
 import type { Account } from '../src/providers/provider.ts';
 import { createStripeProvider } from '../src/providers/stripe/stripe.ts';
 import type { Attempt } from '../src/store/store.ts';
 import { newId } from '../src/store/store.ts';
 
-const stripe = { provider: createStripeProvider(), key: process.env.STRIPE_TEST_KEY ?? '', isClosable: true };
-const mollie = { provider: createMollieProvider(), key: process.env.MOLLIE_TEST_KEY ?? '', isClosable: false };
+const stripe = { provider: createStripeProvider(network), key: process.env.STRIPE_TEST_KEY ?? '', isClosable: true };
+const mollie = { provider: createMollieProvider(network), key: process.env.MOLLIE_TEST_KEY ?? '', isClosable: false };
 
 test.each([
   ['stripe', stripe],

@@ -1,6 +1,6 @@
+import { isLoopbackUrl } from '@order-gateway/runtime/ip-address';
 import ipaddr from 'ipaddr.js';
 import type { Config } from './config.ts';
-import { isLoopbackUrl } from './runtime/network/ip-address.ts';
 
 /** The configuration of a gateway that has opened its ports. */
 interface OpenedConfig extends Pick<Config, 'tls' | 'trustProxy' | 'console'> {

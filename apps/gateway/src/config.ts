@@ -4,7 +4,9 @@ import { nameAndMeaning } from '@order-gateway/command/columns';
 import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
+import { type AllowedAddresses, isLoopbackUrl } from '@order-gateway/runtime/ip-address';
 import { StartError } from '@order-gateway/runtime/process';
+import { parseTrustProxy } from '@order-gateway/runtime/remote-address';
 import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import {
   anyText,
@@ -19,8 +21,6 @@ import {
   withDefault,
 } from '@order-gateway/runtime/variables';
 import { distance } from 'fastest-levenshtein';
-import { type AllowedAddresses, isLoopbackUrl } from './runtime/network/ip-address.ts';
-import { parseTrustProxy } from './runtime/network/remote-address.ts';
 import type { TlsFiles } from './runtime/network/tls.ts';
 
 /** The values of `OTEL_TRACES_SAMPLER` that the gateway supports. Their names are those of OpenTelemetry. */

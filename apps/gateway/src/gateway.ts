@@ -11,6 +11,7 @@ import { queueLimits } from '@order-gateway/postgres/queue-limits';
 import { openWebhookDeliveries } from '@order-gateway/postgres/webhooks';
 import type { SecretsKeys } from '@order-gateway/runtime/encryption';
 import type { Logger } from '@order-gateway/runtime/logger';
+import { parseTrustProxy } from '@order-gateway/runtime/remote-address';
 import { startWebhookDelivery, type WebhookDelivery } from './background/deliver.ts';
 import { startBackgroundJobs } from './background/jobs.ts';
 import { createPing, createSender } from './background/send.ts';
@@ -49,7 +50,6 @@ import { type PaymentRoutesDeps, paymentRoutes, unroutablePaymentPage } from './
 import { referenceRoutes } from './pages/reference/reference-routes.ts';
 import { createGrpcServer, type GrpcServerDeps } from './rpc/server.ts';
 import { defaultBaseUrl, hostInUrl, listenOn } from './runtime/network/listen.ts';
-import { parseTrustProxy } from './runtime/network/remote-address.ts';
 import { openTls } from './runtime/network/tls.ts';
 import { createRandomBytes } from './runtime/secrets/random-bytes.ts';
 import { createSigningSecrets, erasureKeysOf } from './runtime/secrets/signing-secrets.ts';

@@ -132,9 +132,6 @@ export const credentialLimits = {
   hashedSecretsMax: 10_000,
 };
 
-/** The number of buckets of each rate limit. Above it, the least recently used bucket is dropped. */
-export const rateBucketsMax = 10_000;
-
 /**
  * Log lines per second for each code and account, where all unauthenticated callers count as one account. Logging every
  * call of a flood would cost more than responding to it.

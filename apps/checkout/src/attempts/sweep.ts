@@ -1,3 +1,4 @@
+import { inBackground } from '../providers/paced.ts';
 import type { Connection } from '../store/store.ts';
 import type { Advance, AdvanceDeps } from './advance.ts';
 import { comparePayments } from './compare.ts';
@@ -73,7 +74,7 @@ export function startSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
   let isStopped = false;
   const next = () => {
     if (isStopped) return;
-    running = sweep().then(() => {
+    running = inBackground(sweep).then(() => {
       if (!isStopped) timer = setTimeout(next, sweepEveryMs);
     });
   };

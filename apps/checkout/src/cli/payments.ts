@@ -11,6 +11,7 @@ import { type Config, credentialsOf, readConfig } from '../config.ts';
 import { openGateway } from '../gateway/gateway.ts';
 import { accountReader } from '../providers/accounts.ts';
 import { createProviders, offeringsOf } from '../providers/all.ts';
+import { inBackground } from '../providers/paced.ts';
 import { openDatabase } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { addCheckCommand, type WithCheck } from './check.ts';
@@ -48,7 +49,8 @@ const withCheck: WithCheck = (work) =>
     const keys = await findSecretsKeys(config);
     const accountOf = accountReader(store, keys && createEncryption<string>(keys));
     const providers = createProviders(store, { baseUrl: () => config.baseUrl ?? '' });
-    await work({ store, gateway: openGateway(config.gatewayGrpcUrl, credentialsOf(config)), providers, accountOf });
+    const gateway = openGateway(config.gatewayGrpcUrl, credentialsOf(config));
+    await inBackground(() => work({ store, gateway, providers, accountOf }));
   });
 
 const readSecrets: ReadSecrets = async (names, file) => {

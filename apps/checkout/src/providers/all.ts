@@ -1,6 +1,7 @@
 import type { Store } from '../store/store.ts';
 import { createDemoProvider } from './demo/demo.ts';
 import { createMollieProvider } from './mollie/mollie.ts';
+import { network, paced } from './paced.ts';
 import type { Fetch, Offering, Provider } from './provider.ts';
 import { createStripeProvider } from './stripe/stripe.ts';
 import { transfer } from './transfer/transfer.ts';
@@ -8,9 +9,14 @@ import { transfer } from './transfer/transfer.ts';
 /** Creates all providers, in the order in which pages offer them. `send` replaces the network. */
 export function createProviders(
   store: Store,
-  { baseUrl, send }: { readonly baseUrl: () => string; readonly send?: Fetch | undefined },
+  { baseUrl, send = network }: { readonly baseUrl: () => string; readonly send?: Fetch | undefined },
 ): ReadonlyMap<string, Provider> {
-  const providers = [createStripeProvider(send), createMollieProvider(send), createDemoProvider(store, baseUrl)];
+  const pacedSend = paced(send);
+  const providers = [
+    createStripeProvider(pacedSend),
+    createMollieProvider(pacedSend),
+    createDemoProvider(store, baseUrl),
+  ];
   return new Map(providers.map((provider) => [provider.name, provider]));
 }
 

@@ -29,9 +29,6 @@ export interface SeenPayment {
 /** Sends requests to providers. Tests replace it. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** The pause after each page of a provider's list, so that a list takes at most ten calls a second. */
-export const pagePauseMs = 100;
-
 /** All refunds and disputes of a payment. */
 export interface SeenReversals {
   readonly refunds: readonly SeenRefund[];

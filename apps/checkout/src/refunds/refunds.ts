@@ -2,6 +2,7 @@ import { type AdvanceDeps, errorCode, providerOf, sendCall } from '../attempts/a
 import { unlessRefused } from '../attempts/life.ts';
 import { overlapMs } from '../attempts/sweep.ts';
 import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
+import { inBackground } from '../providers/paced.ts';
 import type { SeenReversals } from '../providers/provider.ts';
 import type { Attempt } from '../store/store.ts';
 
@@ -117,7 +118,7 @@ export function startRefunds(deps: RefundDeps) {
     await reportListed();
   };
   const next = () => {
-    running = run()
+    running = inBackground(run)
       .catch((error: unknown) => logger.warn({ error: errorCode(error) }, 'refunds wait'))
       .then(() => {
         if (!isStopped) timer = setTimeout(next, everyMs);

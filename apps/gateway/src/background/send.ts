@@ -10,14 +10,14 @@ import type { AccountId } from '@order-gateway/domain/accounts';
 import { formatTime } from '@order-gateway/domain/orders';
 import { failed, success } from '@order-gateway/domain/result';
 import { webhookSignature } from '@order-gateway/domain/webhooks';
-import { webhookLimits } from '../limits.ts';
-import type { Ping } from '../operations/service.ts';
 import {
   type AllowedAddresses,
   isLoopbackAddress,
   isPublicAddress,
   urlProblem,
-} from '../runtime/network/ip-address.ts';
+} from '@order-gateway/runtime/ip-address';
+import { webhookLimits } from '../limits.ts';
+import type { Ping } from '../operations/service.ts';
 
 /** Builds the headers and body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
 export function webhookRequest(event: { readonly id: string }, secrets: readonly Uint8Array[], nowMs: number) {

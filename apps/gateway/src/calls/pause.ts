@@ -1,6 +1,6 @@
+import { createTokenBuckets } from '@order-gateway/runtime/token-buckets';
 import type { rejectionLimits } from '../limits.ts';
 import type { Peer } from './peers/connection-limit.ts';
-import { createTokenBuckets } from './rate-limit.ts';
 
 /** Resolves when a rejection may be sent. */
 export type Pause = (peer: Peer) => Promise<void>;

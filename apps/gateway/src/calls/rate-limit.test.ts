@@ -1,8 +1,8 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
+import { bucketsMax, createTokenBuckets } from '@order-gateway/runtime/token-buckets';
 import { expect, test } from 'vitest';
 import { merchant as shop } from '../../test/helpers/fixed-deps.ts';
-import { rateBucketsMax } from '../limits.ts';
-import { createRateLimit, createTokenBuckets } from './rate-limit.ts';
+import { createRateLimit } from './rate-limit.ts';
 
 const otherShop = { ...shop, id: 2 as AccountId };
 
@@ -50,9 +50,9 @@ test("an account's separate limit applies with or without a general limit, and c
 
 test('above the maximum number of buckets, the least recently used one is dropped', () => {
   const take = createTokenBuckets<number>(() => 0);
-  for (let key = 0; key < rateBucketsMax; key += 1) take(key, 1);
+  for (let key = 0; key < bucketsMax; key += 1) take(key, 1);
   expect(take(0, 1)).toBe(1_000);
-  take(rateBucketsMax, 1);
+  take(bucketsMax, 1);
   expect(take(0, 1)).toBe(1_000);
   expect(take(1, 1)).toBeUndefined();
 });

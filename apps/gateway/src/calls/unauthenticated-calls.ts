@@ -1,10 +1,10 @@
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
+import { createNetworkLimit } from '@order-gateway/runtime/network-limit';
+import { createTokenBuckets } from '@order-gateway/runtime/token-buckets';
 import type { unauthenticatedLimits } from '../limits.ts';
-import { isPublicAddress, networkOf } from '../runtime/network/ip-address.ts';
 import { createPause } from './pause.ts';
 import type { Peer } from './peers/connection-limit.ts';
-import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
 import { retryAfter } from './store-failure.ts';
 
 export type UnauthenticatedCalls = ReturnType<typeof createUnauthenticatedCalls>;
@@ -22,16 +22,12 @@ const allNetworks = '';
  * returns the milliseconds of a monotonic clock.
  */
 export function createUnauthenticatedCalls(limits: typeof unauthenticatedLimits, monotonicNow: () => number) {
-  const admitted = createTokenBuckets<string>(monotonicNow);
-  const rejected = createTokenBuckets<string>(monotonicNow);
+  const admitsTooMuch = createNetworkLimit(limits.perNetwork, monotonicNow);
+  const rejectsTooMuch = createNetworkLimit(limits.perNetwork, monotonicNow);
   const allRejected = createTokenBuckets<string>(monotonicNow);
   const waiting = new Set<() => void>();
   const pause = createPause(limits);
   let inFlight = 0;
-
-  /** A private address may belong to a proxy for many clients, so only the limits for all networks apply to it. */
-  const isOverLimit = (buckets: TokenBuckets<string>, { address }: Peer) =>
-    (address === undefined || isPublicAddress(address)) && buckets(networkOf(address), limits.perNetwork) !== undefined;
 
   const rejectLate = async (peer: Peer): Promise<Failure> => {
     await pause(peer);
@@ -70,7 +66,7 @@ export function createUnauthenticatedCalls(limits: typeof unauthenticatedLimits,
      * `rate_limited`. Calling the function again does nothing.
      */
     async admit(peer: Peer): Promise<Result<() => void, Failure>> {
-      if (isOverLimit(admitted, peer)) return failed(await rejectLate(peer));
+      if (admitsTooMuch(peer.address)) return failed(await rejectLate(peer));
       if (inFlight < limits.inFlightMax) inFlight += 1;
       else if (waiting.size >= limits.waitingMax) return failed(await rejectLate(peer));
       else if (!(await waitForSlot(peer))) return failed(rateLimited());
@@ -82,7 +78,7 @@ export function createUnauthenticatedCalls(limits: typeof unauthenticatedLimits,
     },
     /** Counts a call without valid credentials. Returns its failure: `unauthenticated` or `rate_limited`. */
     async reject(peer: Peer): Promise<Failure> {
-      const isAbove = isOverLimit(rejected, peer) || allRejected(allNetworks, limits.rejectedPerSecond) !== undefined;
+      const isAbove = rejectsTooMuch(peer.address) || allRejected(allNetworks, limits.rejectedPerSecond) !== undefined;
       return isAbove ? rejectLate(peer) : { kind: 'unauthenticated' };
     },
   };

@@ -8,9 +8,9 @@ import {
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@order-gateway/domain/failure';
+import { remoteAddressOf, type TrustProxy } from '@order-gateway/runtime/remote-address';
 import { createConnectionLimit, noPeer, type Peer } from '../calls/peers/connection-limit.ts';
 import * as limits from '../limits.ts';
-import { remoteAddressOf, type TrustProxy } from '../runtime/network/remote-address.ts';
 import { problemOf } from './problem.ts';
 import type { HttpDeps } from './requests.ts';
 

@@ -17,8 +17,8 @@ import {
   type WebhookDelivery,
   type WebhookEndpoint,
 } from '@order-gateway/domain/webhooks';
+import { type AllowedAddresses, urlProblem } from '@order-gateway/runtime/ip-address';
 import type { Members, Operation, Reply, Success } from '../calls/operation.ts';
-import { type AllowedAddresses, urlProblem } from '../runtime/network/ip-address.ts';
 import { newSigningSecret } from '../runtime/secrets/signing-secrets.ts';
 import { type Manager, managementOperations, notFound, readId } from './management.ts';
 import type { OperationDeps } from './service.ts';

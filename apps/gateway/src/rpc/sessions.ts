@@ -5,10 +5,10 @@ import {
   type Http2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
+import type { TrustProxy } from '@order-gateway/runtime/remote-address';
 import { createConnectionLimit, type Peer, trackSockets } from '../calls/peers/connection-limit.ts';
 import { createPenalties } from '../calls/peers/penalties.ts';
 import { type http2Limits, penaltyLimits } from '../limits.ts';
-import type { TrustProxy } from '../runtime/network/remote-address.ts';
 import { shareStreams } from './stream-limit.ts';
 
 /** A stream whose request or response is not complete. `beganAt` is a time of `performance.now()`. */

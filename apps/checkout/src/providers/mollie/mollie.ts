@@ -1,16 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type AmountHundredths, formatAmount, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
 import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
 import type { Attempt } from '../../store/store.ts';
-import {
-  type Account,
-  type Fetch,
-  type Method,
-  type Provider,
-  ProviderError,
-  pagePauseMs,
-  type Seen,
-} from '../provider.ts';
+import { type Account, type Fetch, type Method, type Provider, ProviderError, type Seen } from '../provider.ts';
 
 // The API is described at docs.mollie.com/reference. Compared with it in November 2026, but never with the real Mollie.
 
@@ -92,10 +83,9 @@ interface Chargeback {
 
 /**
  * Creates the provider Mollie, which takes cards, iDEAL and Bancontact on Mollie's own page. Cards are authorised first.
- * Redirects of Mollie's API are not followed. Mollie's webhooks are not signed, and its open payments can't be closed
- * unless it says so.
+ * Mollie's webhooks are not signed, and its open payments can't be closed unless it says so.
  */
-export function createMollieProvider(send: Fetch = (url, init) => fetch(url, init)): Provider {
+export function createMollieProvider(send: Fetch): Provider {
   const call = async (
     account: Pick<Account, 'secrets'> | undefined,
     method: 'GET' | 'POST' | 'DELETE',
@@ -104,7 +94,6 @@ export function createMollieProvider(send: Fetch = (url, init) => fetch(url, ini
   ) => {
     const response = await send(`${apiUrl}${path}`, {
       method,
-      redirect: 'error',
       signal: AbortSignal.timeout(timeoutMs),
       headers: {
         authorization: `Bearer ${account?.secrets.key ?? ''}`,
@@ -136,7 +125,6 @@ export function createMollieProvider(send: Fetch = (url, init) => fetch(url, ini
       const next = page._links?.next?.href;
       if (!next) return;
       from = `&from=${new URL(next).searchParams.get('from')}`;
-      await sleep(pagePauseMs);
     }
   }
 

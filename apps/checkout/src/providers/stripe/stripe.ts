@@ -1,15 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
 import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
-import {
-  type Account,
-  type Fetch,
-  type Provider,
-  ProviderError,
-  pagePauseMs,
-  type RefundInput,
-  type Seen,
-} from '../provider.ts';
+import { type Account, type Fetch, type Provider, ProviderError, type RefundInput, type Seen } from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
 
 const timeoutMs = 20_000;
@@ -48,11 +39,9 @@ type SessionParams = Stripe.Checkout.SessionCreateParams;
 
 /**
  * Creates the provider Stripe, which takes cards on Stripe's own page. Cards are authorised first and captured under a
- * claim, so that a refused payment is never charged. Redirects of Stripe's API are not followed.
+ * claim, so that a refused payment is never charged.
  */
-export function createStripeProvider(
-  send: Fetch = (url, init) => fetch(url, { ...init, redirect: 'error' }),
-): Provider {
+export function createStripeProvider(send: Fetch): Provider {
   const clients = new Map<string, Stripe>();
   const clientOf = (account: Pick<Account, 'secrets'> | undefined): Stripe => {
     const key = account?.secrets.key ?? '';
@@ -163,7 +152,7 @@ export function createStripeProvider(
     async reversals(account, { paymentId }) {
       const { refunds, disputes } = clientOf(account);
       const ofPayment = { payment_intent: paymentId ?? '', limit: pageLength };
-      const read = <Item>(items: AsyncIterable<Item>) => answered(Array.fromAsync(paced(items)));
+      const read = <Item>(items: AsyncIterable<Item>) => answered(Array.fromAsync(items));
       return {
         refunds: (await read(refunds.list(ofPayment))).map(seenRefund),
         disputes: (await read(disputes.list(ofPayment))).map(seenDispute),
@@ -172,7 +161,7 @@ export function createStripeProvider(
     async *reversed(account, since) {
       const created = { gte: Math.floor(since.getTime() / 1_000) };
       const events = clientOf(account).events.list({ created, types: [...reversalEventTypes], limit: pageLength });
-      for await (const { data } of paced(events)) {
+      for await (const { data } of events) {
         const { payment_intent: intent } = Object(data.object);
         if (typeof intent === 'string') yield intent;
       }
@@ -196,28 +185,18 @@ export function createStripeProvider(
     async *recent(account, since) {
       const created = { gte: Math.floor(since.getTime() / 1_000) };
       const events = clientOf(account).events.list({ created, types: [...eventTypes], limit: pageLength });
-      for await (const event of paced(events)) yield* idsOf(event);
+      for await (const event of events) yield* idsOf(event);
     },
     async *history(account, since) {
       const created = { gte: Math.floor(since.getTime() / 1_000) };
       const expand = ['data.payment_intent.latest_charge'];
       const sessions = clientOf(account).checkout.sessions.list({ created, expand, limit: pageLength });
-      for await (const session of paced(sessions)) {
+      for await (const session of sessions) {
         const attemptId = session.metadata?.attempt_id;
         if (attemptId !== undefined) yield { attemptId, seen: seenOf(session) };
       }
     },
   };
-}
-
-/** Reads a list with at most ten calls a second. */
-async function* paced<Item>(items: AsyncIterable<Item>): AsyncIterable<Item> {
-  let count = 0;
-  for await (const item of items) {
-    yield item;
-    count += 1;
-    if (count % pageLength === 0) await sleep(pagePauseMs);
-  }
 }
 
 const paymentIdOf = (request: object) => `${(request as { readonly paymentId: string }).paymentId}`;

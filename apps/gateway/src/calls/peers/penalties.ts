@@ -1,9 +1,9 @@
 import type { Http2Session } from 'node:http2';
 import type { Server, Socket } from 'node:net';
+import { networkOf } from '@order-gateway/runtime/ip-address';
+import type { TrustProxy } from '@order-gateway/runtime/remote-address';
+import { createTokenBuckets } from '@order-gateway/runtime/token-buckets';
 import type { penaltyLimits } from '../../limits.ts';
-import { networkOf } from '../../runtime/network/ip-address.ts';
-import type { TrustProxy } from '../../runtime/network/remote-address.ts';
-import { createTokenBuckets } from '../rate-limit.ts';
 
 /** The restriction of a network that exceeded its limit. */
 interface Restriction {

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { consoleLimits, consoleTokenForm, hashSecret } from '@order-gateway/domain/accounts';
 import type { BaseUrl } from '@order-gateway/domain/links';
+import { isLoopbackUrl } from '@order-gateway/runtime/ip-address';
 import { type CookieOptions, parse, serialize } from 'hono/utils/cookie';
-import { isLoopbackUrl } from '../../runtime/network/ip-address.ts';
 import type { OpenIdSecrets } from './openid.ts';
 
 const sessionName = 'order-gateway';

@@ -32,12 +32,12 @@ import {
   supportContacts,
 } from '@order-gateway/pages/merchant-page';
 import { paymentPageStyle } from '@order-gateway/pages/styles';
+import { isLoopbackUrl } from '@order-gateway/runtime/ip-address';
 import { html } from 'hono/html';
 import { brandResponse, logoPath } from '../../operations/brands.ts';
 import { orderRecord, type RecordDeps } from '../../operations/orders.ts';
 import { returnLink } from '../../operations/payments.ts';
 import type { OperationDeps } from '../../operations/service.ts';
-import { isLoopbackUrl } from '../../runtime/network/ip-address.ts';
 import { pageVersion } from '../../watches/page-watch.ts';
 
 /** The script of every page of an order. */
