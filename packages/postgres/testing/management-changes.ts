@@ -6,6 +6,7 @@ import { openAccountAdmin } from '../src/accounts/account-admin.ts';
 import { openOrderStore } from '../src/order-store.ts';
 import { openWebhookEndpoints } from '../src/webhooks/webhook-endpoints.ts';
 import { createOrder } from './contract-store.ts';
+import { testPatience } from './patience.ts';
 import { storeEvents } from './webhook-events.ts';
 
 /** A merchant with its credentials, and the objects to which the changes apply. */
@@ -46,7 +47,7 @@ export async function createManagedTarget(
   isDistributed: boolean,
 ): Promise<ManagedTarget> {
   const [accounts, endpoints] = [openAccountAdmin({ url }), openWebhookEndpoints({ url })];
-  const store = openOrderStore({ url, isDistributed });
+  const store = openOrderStore({ url, isDistributed, patience: testPatience });
   try {
     const credentials = await accounts.create('Managing Shop');
     const merchantId = (await endpoints.find(credentials.clientId))?.merchantId ?? (0 as AccountId);

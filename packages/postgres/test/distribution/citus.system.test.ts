@@ -15,6 +15,7 @@ import { createMerchantId, createOrder, openContractStore } from '../../testing/
 import { distributedTables, startDistributedCluster } from '../../testing/distributed-database.ts';
 import { createManagedTarget, managementChanges } from '../../testing/management-changes.ts';
 import { doMerchantOperations, isOfMerchant, merchantRuns } from '../../testing/merchant-operations.ts';
+import { testPatience } from '../../testing/patience.ts';
 import { type RecordedRun, startRecordingProxy } from '../../testing/recording-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
@@ -108,24 +109,24 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
   });
 
   test('a merchant manages endpoints, secrets and a brand, but nothing with a revoked secret', async () => {
-    const management = openMerchantManagement({ url: database.url });
+    const management = openMerchantManagement({ url: database.url, patience: testPatience });
     onTestFinished(management.close);
     for (const [name, change] of Object.entries(managementChanges)) {
       const target = await createManagedTarget(database.url, database.sql, true);
       const done = await management.perform(target, (managed) => change(managed, target), enoughMs);
+      const url = 'https://shop.example.com/revoked';
       const revoked = await management.perform(
         target,
         async (managed) => {
           await database.sql`update client_secrets set ends_at = now() where account_id = ${target.merchantId}
             and id = (select min(id) from client_secrets where account_id = ${target.merchantId})`;
-          return managed.create(target.merchantId, {
-            url: 'https://shop.example.com',
-            signingSecret: Uint8Array.of(1),
-          });
+          return managed.create(target.merchantId, { url, signingSecret: Uint8Array.of(1) });
         },
         enoughMs,
       );
-      expect([name, done.kind, revoked.kind]).toEqual([name, 'done', 'unauthenticated']);
+      const stored =
+        await database.sql`select from webhook_endpoints where merchant_id = ${target.merchantId} and url = ${url}`;
+      expect([name, done.kind, revoked.kind, stored.length]).toEqual([name, 'done', 'unauthenticated', 0]);
     }
   });
 
