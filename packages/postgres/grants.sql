@@ -1,5 +1,5 @@
--- The privileges of the roles in roles.sql. Every migration run ends with this script, which does nothing if the roles
--- do not exist.
+-- The privileges of the roles in roles.sql. Every migration run ends with this script, unless it would change nothing.
+-- It does nothing if the roles do not exist.
 
 do $$
 begin

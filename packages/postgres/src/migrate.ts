@@ -47,8 +47,9 @@ const retryPauseMs = 500;
 /**
  * Migrates the database to the schema that this code needs, once, even if many processes start at the same time: they
  * wait for each other on an advisory lock. Statements have no time limit, because building an index may take long; only
- * waiting for a lock has one. Each migration is applied completely or not at all. Then the roles of `roles.sql` get
- * their privileges. Rejects with an error that contains no values.
+ * waiting for a lock has one. Each migration is applied completely or not at all. Then the roles of `roles.sql` get the
+ * privileges that they lack. If there is nothing to do, only one server of a cluster is needed. Rejects with an error
+ * that contains no values.
  */
 export async function migrateDatabase(
   url: string,
@@ -62,7 +63,8 @@ export async function migrateDatabase(
     await execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`));
     await lockMigrations(execute, lockTimeoutMs);
     const migrations = readMigrationFiles({ migrationsFolder });
-    const applied = (await appliedMigrations(execute, table)) ?? [];
+    const recorded = await appliedMigrations(execute, table);
+    const applied = recorded ?? [];
     const latest = Math.max(...applied);
     const knownMillis = migrations.map(({ folderMillis }) => folderMillis);
     // Before the first release, each schema change regenerated the only migration. Applied migrations that are later
@@ -71,13 +73,35 @@ export async function migrateDatabase(
       throw new DatabaseError(
         "its schema is from an earlier checkout and can't be migrated: use a new database or DATA_DIR",
       );
-    await createRecord(execute, table);
-    for (const migration of migrations) {
-      if (migration.folderMillis > latest) await applyMigration(execute, migration, lockTimeoutMs, table);
-    }
-    if (grantsFile !== undefined) await execute(sql.raw(await readFile(grantsFile, 'utf8')));
+    if (recorded === undefined) await createRecord(execute, table);
+    const pending = migrations.filter(({ folderMillis }) => folderMillis > latest);
+    for (const migration of pending) await applyMigration(execute, migration, lockTimeoutMs, table);
+    // A role that may not migrate is reported even if there is nothing to do.
+    await execute(sql`insert into drizzle.${sql.identifier(table)} (hash) select '' where false`);
+    if (grantsFile === undefined) return;
+    const grants = sql.raw(await readFile(grantsFile, 'utf8'));
+    if (pending.length > 0 || (await changesPrivileges(execute, grants))) await execute(grants);
   });
 }
+
+/** Whether a script of grants would change any privilege. On Citus, a grant needs all servers, and this does not. */
+async function changesPrivileges(execute: Execute, grants: SQL): Promise<boolean> {
+  await execute(sql`begin`);
+  // Without Citus, this setting has no effect.
+  await execute(sql`set local citus.enable_ddl_propagation = off`);
+  const [before] = await execute(readPrivileges);
+  await execute(grants);
+  const [after] = await execute(readPrivileges);
+  await execute(sql`rollback`);
+  return after?.privileges !== before?.privileges;
+}
+
+const readPrivileges = sql`
+  select json_agg(granted order by class, id, part)::text as privileges from (
+    select 'schema' as class, oid as id, 0 as part, nspacl as granted from pg_namespace
+    union all select 'table', oid, 0, relacl from pg_class
+    union all select 'table', attrelid, attnum, attacl from pg_attribute where attacl is not null
+  ) as privileges`;
 
 /**
  * Takes the migration lock, which is released with the connection. It polls, because a session that waits in a

@@ -35,6 +35,21 @@ afterAll(() => database?.stop());
 
 const as = (role: Parameters<ProductionDatabase['urlAs']>[0], text: string) => runQuery(database.urlAs(role), text);
 
+test('a migration that has nothing to do changes no table and no schema, and one that finds a privilege missing grants it', async () => {
+  const owner = database.urlAs('order_gateway_owner');
+  const versions = () =>
+    runQuery(
+      owner,
+      'select oid, xmin::text from pg_class union all select oid, xmin::text from pg_namespace order by 1',
+    );
+  const before = await versions();
+  await migrateDatabase(owner);
+  expect(await versions()).toEqual(before);
+  await runQuery(owner, 'revoke select on brands from order_gateway');
+  await migrateDatabase(owner);
+  await as('order_gateway', 'select from brands');
+});
+
 test('the role of the gateway can do what the gateway does', async () => {
   const url = database.urlAs('order_gateway');
   await requireSchema(url);
