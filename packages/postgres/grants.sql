@@ -30,6 +30,8 @@ begin
     grant update (last_position) on event_feeds to order_gateway;
     grant delete on order_metadata to order_gateway;
     grant insert on audit_log to order_gateway;
+    -- Citus needs this privilege for an insert within another statement.
+    grant usage on sequence audit_log_id_seq to order_gateway;
     -- The console shows merchants who changed their payment instructions.
     grant select on instruction_changes to order_gateway;
     grant update (attempts, next_attempt_at, last_attempt_at, delivered_at, last_result) on webhook_deliveries

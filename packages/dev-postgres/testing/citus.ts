@@ -15,6 +15,10 @@ export interface CitusOptions {
   readonly workers?: number | undefined;
   /** The port of the coordinator. The workers use the ports that follow it. Free ports by default. */
   readonly port?: number | undefined;
+  /** Prepares the coordinator while it is the only server, given the URL for a superuser. */
+  readonly prepare?: ((url: string) => Promise<void>) | undefined;
+  /** The roles, besides the superuser, as which the servers connect to each other. Their names are their passwords. */
+  readonly roles?: readonly string[] | undefined;
 }
 
 /** The `pg_config` of the PostgreSQL that Citus was built for: `PG_CONFIG`, or the one in the PATH. */
@@ -56,7 +60,7 @@ function findCitus(): Programs | string {
  * Starts the servers of a Citus cluster with an empty database, on 127.0.0.1. `close` removes them, and so does the end
  * of this process, however it ends. A server that exits is not restarted.
  */
-export async function startCitusCluster({ workers: count = 2, port }: CitusOptions = {}) {
+export async function startCitusCluster({ workers: count = 2, port, prepare, roles = [] }: CitusOptions = {}) {
   const programs = findCitus();
   if (typeof programs === 'string') throw new Error(programs);
   const password = randomBytes(24).toString('base64url');
@@ -96,10 +100,17 @@ export async function startCitusCluster({ workers: count = 2, port }: CitusOptio
       startNode(0),
       ...Array.from({ length: count }, (_, index) => startNode(index + 1)),
     ]);
+    await prepare?.(coordinator.url);
     await withSession(coordinator.url, async (session) => {
       await session`select citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`;
       for (const { port } of workers) await session`select citus_add_node('127.0.0.1', ${port})`;
     });
+    for (const { url } of nodes) {
+      await withSession(url, async (session) => {
+        for (const role of roles)
+          await session`insert into pg_dist_authinfo values (0, ${role}, ${`password=${role}`})`;
+      });
+    }
     return {
       coordinator,
       workers,

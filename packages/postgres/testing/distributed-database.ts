@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { withSession } from '@order-gateway/dev-postgres/testing';
 import { type CitusCluster, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
-import { migrateDatabase } from '../src/migrate.ts';
+import { readRoles, roles, setUpAsInProduction, urlAs } from './production-database.ts';
+import { runQuery } from './run-query.ts';
 
 /** Returns the tables that `distribute.sql` distributes by merchant_id. */
 export async function distributedTables(): Promise<string[]> {
@@ -11,13 +12,17 @@ export async function distributedTables(): Promise<string[]> {
     .toArray();
 }
 
-/** Starts a cluster whose database is migrated and distributed. */
+/**
+ * Turns a server that is set up as in production into a cluster, as docs/scaling.md says, and distributes its database.
+ * `url` is for the owner.
+ */
 export async function startDistributedCluster(): Promise<CitusCluster> {
-  const cluster = await startCitusCluster();
+  const cluster = await startCitusCluster({ prepare: setUpAsInProduction, roles });
   try {
-    await migrateDatabase(cluster.url);
-    await distribute(cluster.url);
-    return cluster;
+    await runQuery(cluster.coordinator.url, await readRoles());
+    const url = urlAs(cluster.url, 'order_gateway_owner');
+    await distribute(url);
+    return { ...cluster, url };
   } catch (error) {
     await cluster.close();
     throw error;

@@ -7,7 +7,9 @@ import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { inspectServer } from '../../src/connections/inspect-server.ts';
 import { openMerchantManagement } from '../../src/merchant-management.ts';
+import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore } from '../../src/order-store.ts';
 import { createOrderIds } from '../../src/orders/writes/order-ids.ts';
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
@@ -16,6 +18,7 @@ import { distributedTables, startDistributedCluster } from '../../testing/distri
 import { createManagedTarget, managementChanges } from '../../testing/management-changes.ts';
 import { doMerchantOperations, isOfMerchant, merchantRuns } from '../../testing/merchant-operations.ts';
 import { testPatience } from '../../testing/patience.ts';
+import { urlAs } from '../../testing/production-database.ts';
 import { type RecordedRun, startRecordingProxy } from '../../testing/recording-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
@@ -27,16 +30,34 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     cluster = await startDistributedCluster();
     return { url: cluster.url, drop: cluster.close };
   });
+  const gatewayUrl = () => urlAs(database.url, 'order_gateway');
 
   describeOrderStore('the PostgreSQL order store', async () =>
-    openContractStore({ url: database.url, sql: database.sql, isDistributed: true }),
+    openContractStore({ url: gatewayUrl(), sql: database.sql, isDistributed: true }),
   );
 
   const openStore = () => {
-    const store = openOrderStore({ url: database.url, isDistributed: true });
+    const store = openOrderStore({ url: gatewayUrl(), isDistributed: true });
     onTestFinished(store.close);
     return store;
   };
+
+  test('the owner migrates, and the gateway starts, while a worker is down', async () => {
+    const [worker] = cluster.workers;
+    worker?.kill();
+    onTestFinished(() => worker?.start());
+    await migrateDatabase(database.url);
+    await requireSchema(gatewayUrl());
+    expect(await inspectServer(gatewayUrl())).toMatchObject({ hasCitus: true });
+  });
+
+  test('the owner creates a schema, and migrates the tables, on all servers', async () => {
+    await database.sql`create schema created`;
+    await database.sql`drop schema created`;
+    await database.sql`delete from drizzle.__drizzle_migrations where id = (select max(id) from drizzle.__drizzle_migrations)`;
+    await migrateDatabase(database.url);
+    await requireSchema(gatewayUrl());
+  });
 
   test('if a process dies before a payment changes its order, the payment is recorded when it is reported again, but only for that order', async () => {
     const store = openStore();
@@ -78,7 +99,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
 
   test('deliveries of several merchants are claimed, and their results are stored', async () => {
     const store = openStore();
-    const deliveries = openWebhookDeliveries({ url: database.url, isDistributed: true });
+    const deliveries = openWebhookDeliveries({ url: gatewayUrl(), isDistributed: true });
     onTestFinished(deliveries.close);
     const merchantIds = [
       await createMerchantId(database.sql),
@@ -109,7 +130,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
   });
 
   test('a merchant manages endpoints, secrets and a brand, but nothing with a revoked secret', async () => {
-    const management = openMerchantManagement({ url: database.url, patience: testPatience });
+    const management = openMerchantManagement({ url: gatewayUrl(), patience: testPatience });
     onTestFinished(management.close);
     for (const [name, change] of Object.entries(managementChanges)) {
       const target = await createManagedTarget(database.url, database.sql, true);
