@@ -19,5 +19,8 @@ begin
     grant update (state, authorised_at) on checkout.demo_payments to order_gateway_checkout;
     -- Credits that waited for the end of another payment are reported.
     grant update (state, reason, order_token) on checkout.credits to order_gateway_checkout;
+    -- RETENTION_DAYS erases these.
+    grant update (payer_digest) on checkout.credits to order_gateway_checkout;
+    grant delete on checkout.calls to order_gateway_checkout;
   end if;
 end $$;

@@ -19,6 +19,7 @@ import { createProviders } from './providers/all.ts';
 import type { Fetch } from './providers/provider.ts';
 import { startRefunds } from './refunds/refunds.ts';
 import { openImport } from './statements/import.ts';
+import { openErasure } from './store/erasure.ts';
 import { openStore } from './store/store.ts';
 
 /** What a checkout needs. */
@@ -37,6 +38,8 @@ export interface CheckoutOptions {
   readonly secretsKeys: SecretsKeys | undefined;
   /** The proxies whose X-Forwarded-For is used; absent: none. */
   readonly trustProxy?: string | undefined;
+  /** The age at which personal data is erased; absent: never. */
+  readonly retentionDays?: number | undefined;
   /** The port for Prometheus; absent without one. */
   readonly adminPort?: number | undefined;
   /** Replaces the network in tests. */
@@ -95,11 +98,13 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   const refunds = startRefunds(deps);
   const stopping = new AbortController();
   const reporting = openImport(deps).reportUntil(stopping.signal, logger);
+  const erasing =
+    options.retentionDays && openErasure(store).eraseUntil(stopping.signal, options.retentionDays, logger);
   const close = async () => {
     stopping.abort();
     admin.close();
     admin.closeAllConnections();
-    await Promise.all([app.close(), sweep.stop(), refunds.stop(), reporting]);
+    await Promise.all([app.close(), sweep.stop(), refunds.stop(), reporting, erasing]);
     await store.close();
   };
   try {

@@ -10,6 +10,7 @@ import {
   anyText,
   choice,
   type Environment,
+  numberFrom,
   onOrOff,
   optional,
   port,
@@ -97,6 +98,12 @@ const variables = {
     defaultText: 'a file in DATA_DIR; with DATABASE_URL none',
     rule: 'must be 32 bytes in base64, or several such keys separated by commas',
     parse: parseSecretsKeys,
+  }),
+  retentionDays: optional({
+    name: 'RETENTION_DAYS',
+    help: 'erases digests of payers and requests to providers that are older, as the gateway erases orders',
+    defaultText: 'never',
+    ...numberFrom([1, 36_500], 'a whole number of days'),
   }),
   trustProxy: optional({
     name: 'TRUST_PROXY',

@@ -2,9 +2,10 @@ import { Writable } from 'node:stream';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import pino from 'pino';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openCheckout } from '../src/checkout.ts';
-import { newId } from '../src/store/store.ts';
+import { openErasure } from '../src/store/erasure.ts';
+import { newId, openStore } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 
@@ -68,6 +69,12 @@ test.each([
   for (const query of ['left=https://attacker.example', 'n=1&left=//attacker.example'])
     if (attemptId !== undefined)
       expect((await world.get(`/back/${attemptId}?${query}`)).headers.get('location')).not.toContain('attacker');
+});
+
+test('the role of the checkout erases what RETENTION_DAYS names', async () => {
+  const store = openStore({ url: world.options.databaseUrl });
+  onTestFinished(store.close);
+  expect(await openErasure(store).eraseOlderThan(1)).toBe(0);
 });
 
 test.each([

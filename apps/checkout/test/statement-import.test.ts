@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { and, eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { CheckoutOrder, Payment } from '../src/gateway/gateway.ts';
 import { creditorReferenceOf } from '../src/providers/transfer/creditor-reference.ts';
 import { openTransfers } from '../src/providers/transfer/transfers.ts';
 import { type ImportDeps, openImport } from '../src/statements/import.ts';
+import { openErasure } from '../src/store/erasure.ts';
 import { checkoutMigrations } from '../src/store/migrate.ts';
+import { attempts, calls, credits } from '../src/store/schema.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { statementXml, type TestEntry, transaction } from '../testing/statements.ts';
 
@@ -125,6 +128,57 @@ test('files that overlap record each payment once, without references of the ban
     'KNOWN',
   ]);
   expect(recorded).toHaveLength(1);
+});
+
+test('digests of payers are erased by age or order, and a statement that is read again changes nothing', async () => {
+  const references = [await createOrder(), 'Rent', await createOrder(), await createOrder()];
+  const lastToken = `token${number}`;
+  const entries = references.map((text, index) => payBy(text, { reference: `E${index}` }));
+  answers = { record: 'order_already_paid' };
+  await importEntries(entries.slice(0, 3));
+  answers = { start: 'payment_in_progress' };
+  await importEntries(entries.slice(3));
+  const ofAccount = eq(credits.account, account);
+  const change = (changed: object, paymentId: string) =>
+    store.run((db) =>
+      db
+        .update(credits)
+        .set(changed)
+        .where(and(ofAccount, eq(credits.paymentId, `${account}/${paymentId}`))),
+    );
+  const erased = async () => {
+    const rows = await store.run((db) => db.select().from(credits).where(ofAccount).orderBy(credits.creditId));
+    return rows.flatMap(({ paymentId, payerDigest }) => (payerDigest === '' ? paymentId.split('/')[1] : []));
+  };
+  const { eraseOlderThan, eraseOrder } = openErasure(store);
+  const createdAt = new Date(Date.now() - 31 * 86_400_000);
+  for (const paymentId of ['E0/1', 'E1/1', 'E3/1']) await change({ createdAt }, paymentId);
+  expect(await eraseOlderThan(32)).toBe(0);
+  expect(await eraseOlderThan(30)).toBe(2);
+  expect(await erased()).toEqual(['E0', 'E1']);
+  expect(await eraseOrder(lastToken, 'tester')).toBe(0);
+  expect(await eraseOrder(`token${number - 1}`, 'tester')).toBe(1);
+  expect(await erased()).toEqual(['E0', 'E1', 'E2']);
+  expect((await store.actions()).at(-1)).toMatchObject({ actor: 'tester', action: 'erase', details: { payers: '1' } });
+  const states = ['KNOWN', 'LISTED no_reference', 'KNOWN', 'WAITING payment_in_progress'];
+  expect(await importEntries(entries)).toEqual(states);
+  answers = {};
+  await openImport({ store, gateway }).reportWaiting();
+});
+
+test('requests to providers are erased by age, except for those of a payment that is not finished', async () => {
+  const attempt = { merchantId, orderId: 'o', provider: 'demo', method: 'card', currency: 'EUR', locale: 'en' };
+  const started = await Promise.all(
+    ['finished', 'unfinished'].map((orderToken) =>
+      store.start({ ...attempt, orderToken, serviceOrderId: 1, amountHundredths: 1n, sessionEndsAt: new Date() }),
+    ),
+  );
+  for (const row of started) if (row !== undefined) await store.prepareCall(row, 'open', { order_id: 'o' });
+  await store.run((db) => db.update(calls).set({ createdAt: new Date(Date.now() - 31 * 86_400_000) }));
+  await store.run((db) => db.update(attempts).set({ dueAt: null }).where(eq(attempts.orderToken, 'finished')));
+  await openErasure(store).eraseOlderThan(30);
+  const left = await store.run((db) => db.select().from(calls));
+  expect(left.map(({ attemptId }) => attemptId)).toEqual([started[1]?.attemptId]);
 });
 
 test('everything else is listed with a reason, and nothing is reported', async () => {

@@ -102,8 +102,8 @@ export function openImport({ store, gateway }: ImportDeps) {
     const stored = isDryRun ? ((await credits.findPayment(paymentId)) ?? dry) : await credits.add(fields);
     if (stored === undefined) throw new Error('a stored credit disappeared');
     const outcome = { is: 'outcome', credit, creditId: stored.creditId || undefined } as const;
-    const isSame =
-      stored.amountHundredths === amount && stored.currency === currency && stored.payerDigest === payerDigest;
+    const isSamePayer = stored.payerDigest === payerDigest || stored.payerDigest === '';
+    const isSame = stored.amountHundredths === amount && stored.currency === currency && isSamePayer;
     if (!isSame) return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
     if (stored.state === 'RECORDED' || stored.state === 'OWED') return { ...outcome, state: 'KNOWN' };
     if (transfer === undefined || found.length > 1) return { ...outcome, state: 'LISTED', reason };

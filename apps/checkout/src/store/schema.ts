@@ -196,6 +196,7 @@ export const credits = checkout.table(
     paymentId: text('payment_id').notNull().unique(),
     amountHundredths: bigint('amount_hundredths', { mode: 'bigint' }).notNull(),
     currency: text('currency').notNull(),
+    /** Empty once it was erased. */
     payerDigest: text('payer_digest').notNull(),
     /** The only creditor reference in the texts. */
     reference: text('reference'),

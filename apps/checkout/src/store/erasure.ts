@@ -1,0 +1,70 @@
+import { setInterval } from 'node:timers/promises';
+import type { Logger } from '@order-gateway/runtime/logger';
+import { sql } from 'drizzle-orm';
+import { attempts, auditLog, calls, credits } from './schema.ts';
+import type { Store } from './store.ts';
+
+/** How often old data is looked for. */
+const eraseEveryMs = 3_600_000;
+
+/** A statement erases at most this many rows, so that it locks none for long. */
+const rowsMax = 10_000;
+
+/** Opens the erasure of what can concern a customer: the digests of payers, and the requests to providers. */
+export function openErasure({ run }: Pick<Store, 'run'>) {
+  const erase = async (days: number): Promise<number> => {
+    const isOld = sql`created_at < now() - make_interval(days => ${days})`;
+    const [erased] = await run((db) =>
+      db.execute<{ count: number }>(sql`
+        with payers as (
+          update ${credits} set payer_digest = '' where credit_id in (
+            select credit_id from ${credits} where ${isOld} and payer_digest <> '' and state <> 'WAITING' limit ${rowsMax}
+          ) returning 1
+        ), requests as (
+          delete from ${calls} where call_id in (
+            select call_id from ${calls} where ${isOld} and not exists (
+              select from ${attempts} where ${attempts.attemptId} = ${calls.attemptId} and due_at is not null
+            ) limit ${rowsMax}
+          ) returning 1
+        )
+        select (select count(*) from payers)::int + (select count(*) from requests)::int as count`),
+    );
+    const count = erased?.count ?? 0;
+    return count < rowsMax ? count : count + (await erase(days));
+  };
+  return {
+    /** Erases what is older than a number of days, except for payments that are not finished. Returns how many rows. */
+    eraseOlderThan: erase,
+
+    /** Erases the digests of the payers whose transfers were assigned to an order. Returns how many. */
+    async eraseOrder(orderToken: string, actor: string): Promise<number> {
+      const [erased] = await run((db) =>
+        db.execute<{ count: number }>(sql`
+          with payers as (
+            update ${credits} set payer_digest = ''
+            where order_token = ${orderToken} and payer_digest <> '' and state <> 'WAITING' returning 1
+          ), logged as (
+            insert into ${auditLog} (actor, action, details)
+            values (${actor}, 'erase', jsonb_build_object('payers', (select count(*) from payers)::text))
+          )
+          select count(*)::int as count from payers`),
+      );
+      return erased?.count ?? 0;
+    },
+
+    /** Erases what is older than a number of days, once an hour until the signal. */
+    async eraseUntil(signal: AbortSignal, days: number, logger: Logger): Promise<void> {
+      const eraseAndLog = async () => {
+        const count = await erase(days);
+        if (count > 0) logger.info({ count, days }, 'erased old data');
+      };
+      const report = (err: unknown) => logger.error({ err }, 'old data could not be erased');
+      try {
+        await eraseAndLog().catch(report);
+        for await (const _ of setInterval(eraseEveryMs, undefined, { signal })) await eraseAndLog().catch(report);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+    },
+  };
+}
