@@ -119,7 +119,8 @@ async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: bool
   }
   const credentials = givenCredentials(flags.credentials, settings.merchants);
   const checkout = credentialsFromEnvironment('CHECKOUT_');
-  if (settings.pay_share + settings.start_share + settings.end_share > 0 && checkout === undefined) {
+  const { pay_share, start_share, end_share, report_share } = settings;
+  if (pay_share + start_share + end_share + report_share > 0 && checkout === undefined) {
     throw new Error('set CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET to record payments');
   }
   const database = audit ? await openGatewayDatabase() : undefined;
@@ -129,7 +130,10 @@ async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: bool
 
 async function startTarget({ merchants, pay_share, cancel_share }: LoadSettings): Promise<Target> {
   const setups = Array.from({ length: merchants }, (_, index) => ({ name: `Load ${index + 1}` }));
-  const starting = startOwnGateway([...setups, { name: 'Load checkout', kind: 'checkout' }], interrupted.signal);
+  const starting = startOwnGateway(
+    [...setups, { name: 'Load checkout', kind: 'checkout', makesRefunds: true }],
+    interrupted.signal,
+  );
   // A gateway that failed to start has stopped itself.
   started.defer(() => starting.then((gateway) => gateway.stop()).catch(() => {}));
   const gateway = await starting;

@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import type { AccountId } from '@order-gateway/domain/accounts';
 import { createOrderToken } from '@order-gateway/domain/links';
 import { formatAmount } from '@order-gateway/domain/money';
-import { decide, formatTime, newOrder, type Order, type OrderStatus, parseOrder } from '@order-gateway/domain/orders';
+import {
+  decide,
+  decideRefund,
+  formatTime,
+  newOrder,
+  type Order,
+  type OrderStatus,
+  parseOrder,
+} from '@order-gateway/domain/orders';
 import { loadFixtures } from '@order-gateway/fixtures';
 import { createMerchant, openAccountDirectory } from '@order-gateway/postgres/accounts';
 import { openOrderStore, type PostgresOrderStore } from '@order-gateway/postgres/order-store';
@@ -201,6 +209,32 @@ test('the audit shows lost and unexplained orders and the first invalid line of 
     expect.stringMatching(/^load-\d+-0: unexplained\ncall +sent/),
     'line 8 of the journal is invalid',
   ]);
+});
+
+test('the audit finds a refund that was lost, and one that was made twice', async () => {
+  const { file, record, created, pay } = await startRun();
+  const checkout = checkouts[0];
+  const refund = async (order: Order, refundId: string) => {
+    const key = { checkoutId: checkout.id, paymentId: `p-${order.fields.order_id}` };
+    const found = await store.findForPayment(order.orderToken, key, waitLimitMs);
+    if (found.kind !== 'found') throw new Error(found.kind);
+    const requested = { refundId, amount: 1n as Order['fields']['order_amount'], note: undefined };
+    const decided = decideRefund(found.order, requested, true, found.nowMs);
+    if (!decided.ok || decided.value.kind !== 'reverse') throw new Error('the refund cannot be made');
+    await store.changeReversals(decided.value.change, waitLimitMs);
+  };
+  const [right, lost, doubled] = [await created(0), await created(1), await created(2)];
+  for (const [number, order] of [right, lost, doubled].entries()) {
+    const paymentId = `p-${order.fields.order_id}`;
+    const paid = [{ ...shownOf(number, order, 'PAID'), paymentId }];
+    record(number, await pay(order, checkout, paymentId), 'ok', paid);
+    record(number, { kind: 'refund', refundId: 'r', amount: '0.01' }, 'created');
+  }
+  await refund(right, 'r');
+  await refund(doubled, 'r');
+  await refund(doubled, 'r-again');
+  const { unexplained, examples } = await auditJournal(file, url);
+  expect([unexplained, examples.length]).toEqual([2, 1]);
 });
 
 test('the audit counts webhooks that were rejected, delivered again or not delivered', async () => {

@@ -183,6 +183,7 @@ async function readAccounts(databaseUrl: string, calls: readonly JournaledCall[]
   for (const { request } of calls) {
     if (request.kind === 'pay') clientIds.add(request.payment.checkout);
     if (request.kind === 'start' || request.kind === 'end') clientIds.add(request.attempt.checkout);
+    if (request.kind === 'record refund' || request.kind === 'record dispute') clientIds.add(request.checkout);
   }
   const directory = openAccountDirectory({ url: databaseUrl });
   const ids = new Map<string, string>();

@@ -48,6 +48,7 @@ test.each<[string, JournaledCall]>([
 test.each([
   ...['created', 'replayed', 'ok', 'not_found', 'order_id_conflict', 'payment_id_conflict', 'payment_in_progress'],
   ...['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch', 'invalid_request'],
+  ...['order_not_paid', 'refund_id_conflict', 'refund_exceeds_payment', 'refunds_not_supported'],
 ])('the effect of a call with the outcome %s is known', (outcome) => {
   expect(responseOf(callOf({ kind: 'cancel' }, [], outcome))).toMatchObject({ outcome });
 });
@@ -63,6 +64,19 @@ test('payments and attempts have the account of their checkout system', () => {
   expect(firstOf(callOf(start))?.request).toEqual({ ...start, attempt: 'account of pos_1/a' });
   expect(firstOf(callOf({ kind: 'end', attempt }))?.request).toEqual({ kind: 'end', attempt: 'account of pos_1/a' });
   expect(firstOf(callOf({ kind: 'read' }))?.request).toEqual({ kind: 'read' });
+});
+
+test('a report of a refund has the account of its checkout system, and only a read shows all refunds and disputes', () => {
+  const key = { kind: 'record refund', paymentId: 'p', refundId: 'r', providerId: null } as const;
+  const report = { ...key, checkout: 'pos_1', amount: '1.00', status: 'FAILED' } as const;
+  const call = callOf(report);
+  const response = { ...(call.response as NonNullable<typeof call.response>), reversal: 'refund r' };
+  expect(firstOf({ ...call, response })).toMatchObject({
+    ...{ request: { ...report, checkout: 'account of pos_1' }, response: { outcome: 'ok', reversal: 'refund r' } },
+  });
+  const refunded = shown({ status: 'PAID', reversals: ['refund r'] });
+  expect(responseOf(callOf({ kind: 'read' }, [refunded]))?.shown?.reversals).toEqual(['refund r']);
+  expect(responseOf(callOf({ kind: 'cancel' }, [refunded]))?.shown?.reversals).toBeUndefined();
 });
 
 test('a merchant’s response shows the whole order, the response to a payment its status and payment, and others its status', () => {

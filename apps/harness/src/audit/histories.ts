@@ -11,6 +11,7 @@ const clockDifferenceMaxMs = 5_000;
 const knownOutcomes = new Set([
   ...['created', 'replayed', 'ok', 'not_found', 'order_id_conflict', 'payment_id_conflict', 'payment_in_progress'],
   ...['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch', 'invalid_request'],
+  ...['order_not_paid', 'refund_id_conflict', 'refund_exceeds_payment', 'refunds_not_supported'],
 ]);
 
 /**
@@ -40,9 +41,13 @@ export function callsByOrder(
     };
     if (number !== undefined) {
       const [shown] = response?.shown ?? [];
-      const leaseEndsAtMs = response?.leaseEndsAtMs;
       const seen = isKnown
-        ? { outcome: response.outcome, shown: shown && shownBy(request, shown), leaseEndsAtMs }
+        ? {
+            outcome: response.outcome,
+            shown: shown && shownBy(request, shown),
+            leaseEndsAtMs: response.leaseEndsAtMs,
+            reversal: response.reversal,
+          }
         : undefined;
       add(number, { request: requestOf(request, accountOf), response: seen });
     } else if (isKnown) {
@@ -68,17 +73,20 @@ function requestOf(request: JournalRequest, accountOf: (clientId: string) => str
     case 'start':
     case 'end':
       return { ...request, attempt: attemptOf(request.attempt) };
+    case 'record refund':
+    case 'record dispute':
+      return { ...request, checkout: accountOf(request.checkout) };
     default:
       return request;
   }
 }
 
 /**
- * Returns what the response to a call shows of an order. Checkout systems see neither the token nor refused payments.
- * `compareOrders` checks the identity in the response to a creation.
+ * Returns what the response to a call shows of an order. Checkout systems see neither the token nor refused payments. A
+ * cancellation shows refunds of refused payments as they were before it. `compareOrders` checks the identity in the response to a creation.
  */
 function shownBy({ kind }: JournalRequest, shown: ShownOrder): Response['shown'] {
-  const { status, service_order_id, order_token, created_at, paymentId = null, refusedIds } = shown;
+  const { status, service_order_id, order_token, created_at, paymentId = null, refusedIds, reversals } = shown;
   const isWhole = kind === 'read' || kind === 'cancel';
   if (!isWhole || order_token === undefined || created_at === undefined) {
     return kind === 'pay' ? { status, paymentId } : { status };
@@ -88,5 +96,6 @@ function shownBy({ kind }: JournalRequest, shown: ShownOrder): Response['shown']
     paymentId,
     identity: identityOf({ service_order_id, order_token, created_at }),
     ...(refusedIds && { refusedIds }),
+    ...(reversals && kind === 'read' && { reversals }),
   };
 }

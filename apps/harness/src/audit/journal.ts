@@ -1,6 +1,6 @@
 import { closeSync, createReadStream, fsyncSync, openSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { orderStatuses } from '@order-gateway/domain/orders';
+import { disputeStatuses, orderStatuses, refundStatuses } from '@order-gateway/domain/orders';
 import { z } from 'zod';
 
 const headSchema = z.strictObject({
@@ -29,6 +29,15 @@ const requestSchema = z.discriminatedUnion('kind', [
     payment: z.strictObject({ checkout: text, paymentId: text, paidAtMs: z.int(), amount: text, currency: text }),
     attempt: attempt.optional(),
   }),
+  z.strictObject({ kind: z.literal('refund'), refundId: text, amount: text.optional() }),
+  z.strictObject({
+    ...{ kind: z.literal('record refund'), checkout: text, paymentId: text },
+    ...{ refundId: text.nullable(), providerId: text.nullable(), amount: text, status: z.enum(refundStatuses) },
+  }),
+  z.strictObject({
+    ...{ kind: z.literal('record dispute'), checkout: text, paymentId: text },
+    ...{ disputeId: text, amount: text, currency: text, status: z.enum(disputeStatuses) },
+  }),
 ]);
 
 /** The request of a call about orders of the run. */
@@ -52,6 +61,8 @@ const shownSchema = z.strictObject({
   paymentId: text.optional(),
   /** Absent if the response does not show refused payments. */
   refusedIds: z.array(text).optional(),
+  /** The refunds and disputes; absent if the response does not show them. */
+  reversals: z.array(text).optional(),
 });
 
 /** The response to a call of an earlier line. */
@@ -62,6 +73,8 @@ const responseSchema = z.strictObject({
   /** The run's orders as the response showed them. */
   shown: z.array(shownSchema).default([]),
   leaseEndsAtMs: z.int().optional(),
+  /** The refund or dispute as the response showed it. */
+  reversal: text.optional(),
 });
 
 /** An order as a response showed it. */

@@ -12,7 +12,7 @@ export async function startComparedGateways(merchants: number): Promise<Record<'
   const { url: plainUrl } = await cluster.startWithoutCitus();
   const setups = [
     ...Array.from({ length: merchants }, (_, index) => ({ name: `Merchant ${index}` })),
-    { name: 'Checkout', kind: 'checkout' as const },
+    { name: 'Checkout', kind: 'checkout' as const, makesRefunds: true as const },
   ];
   const start = async (url: string) => {
     const database = async () => ({ url, stop: async () => {} });

@@ -130,7 +130,7 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
     ...usualMerchants,
     ...Array.from({ length: extraMerchants }, (_, index) => ({ name: `Extra ${index}` })),
   ];
-  const setups = [...merchants, { name: 'Checkout', kind: 'checkout' as const }];
+  const setups = [...merchants, { name: 'Checkout', kind: 'checkout' as const, makesRefunds: true as const }];
   const first: OwnGateway = await startOwnGateway(setups, ended.signal, async () => ({ url, stop: async () => {} }));
   started.defer(first.stop);
   await first.sendWebhooks(merchants.length, receiver);

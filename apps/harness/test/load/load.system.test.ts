@@ -40,14 +40,25 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   expect(readFileSync(htmlFile, 'utf8')).toContain('(B)</title>');
 });
 
-test('orders that are paid and cancelled during a run are audited with their events and webhooks', async () => {
+test('orders that are paid, refunded, disputed and cancelled during a run are audited with their events and webhooks', async () => {
   const json = join(folder, 'run.json');
   const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
   const attemptShares = ['--start-share', '0.1', '--end-share', '0.05', '--metadata-share', '0.5'];
+  const refundShares = ['--refund-share', '0.1', '--report-share', '0.1'];
   // In a closed loop, later calls concern orders whose responses have arrived, however slow the machine is.
   const closed = '--protocol mixed --mode closed --connections 2 --merchants 2'.split(' ');
   const run = async (seconds: number) => {
-    const args = [...closed, '--duration', `${seconds}s`, ...shares, ...attemptShares, '--audit', '--json', json];
+    const args = [
+      ...closed,
+      '--duration',
+      `${seconds}s`,
+      ...shares,
+      ...attemptShares,
+      ...refundShares,
+      '--audit',
+      '--json',
+      json,
+    ];
     const { code, stdout, stderr } = await load(args);
     expect(`${stdout}${stderr}`).toContain('passed');
     expect(code).toBe(0);

@@ -135,7 +135,9 @@ export async function runUpgrade({
   await expect.poll(isReady).toBe(true);
 
   const limits = { connections: 8, max_pending: pendingMax, merchants: credentials.length };
-  const profile = { ...loadProfile('lifecycle'), ...limits, phases: constantRate(rate, longestSeconds) };
+  // Version 1.0.0 has neither refunds nor disputes.
+  const shares = { refund_share: 0, report_share: 0 };
+  const profile = { ...loadProfile('lifecycle'), ...shares, ...limits, phases: constantRate(rate, longestSeconds) };
   const journals: string[] = [];
   const steps = Array.from({ length: 2 * upgrades - 1 }, (_, step) => (step % 2 === 0 ? 'upgrade' : 'rollback'));
   for (const [step, direction] of steps.entries()) {

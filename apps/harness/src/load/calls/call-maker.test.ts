@@ -2,7 +2,7 @@ import { parseOrder } from '@order-gateway/domain/orders';
 import { loadFixtures, protocols } from '@order-gateway/fixtures';
 import { expect, test } from 'vitest';
 import { parseProfile } from '../profile/profile.ts';
-import { createCallMaker, kindOf, orderNumberOf } from './call-maker.ts';
+import { createCallMaker, kindOf, orderNumberOf, requestOf } from './call-maker.ts';
 
 const set = await loadFixtures();
 const credentials = [1, 2, 3].map((number) => ({ clientId: `app_${number}`, clientSecret: `sk_${number}` }));
@@ -88,6 +88,24 @@ test('calls about earlier orders have the requested shares, and concern only ack
   expect(byOperation.get('RecordPayment')?.some(({ request }) => 'attempt_id' in Object(request))).toBe(false);
   const unknown = numbers.map(createCallMaker(lifecycle, set, credentials, { checkout, known: () => undefined }));
   expect(new Set(unknown.map(({ operation }) => operation))).toEqual(new Set(['CreateOrder', 'ListOrders']));
+});
+
+test('refunds and reports have the requested shares, and name the merchant’s refunds, the provider’s and disputes', () => {
+  const [known, checkout] = [{ order_token: 't', created_at: '2026-11-20T21:01:42.172+00:00' }, credentials[2]];
+  const refunds = { ...settings, refund_share: 0.2, report_share: 0.2 };
+  const calls = numbers.map(createCallMaker(refunds, set, credentials, { checkout, known: () => known }));
+  const requests = (operation: string) => calls.filter((call) => call.operation === operation).map(requestOf);
+  expect(requests('CreateRefund').length).toBeGreaterThan(330);
+  expect(requests('RecordRefund').length).toBeGreaterThan(200);
+  expect(requests('RecordDispute').length).toBeGreaterThan(70);
+  const isOwn = (request: ReturnType<typeof requestOf>) => Object(request).refundId === null;
+  const [own, named] = [requests('RecordRefund').filter(isOwn), requests('RecordRefund').filter((r) => !isOwn(r))];
+  expect(own.length).toBeGreaterThan(50);
+  // A report names a refund with the amount that the merchant requested.
+  const requested = new Set(requests('CreateRefund').map((r) => `${Object(r).refundId} ${Object(r).amount}`));
+  expect(named.filter((r) => requested.has(`${Object(r).refundId} ${Object(r).amount}`)).length).toBeGreaterThan(20);
+  const unknown = numbers.map(createCallMaker(refunds, set, credentials, { checkout, known: () => undefined }));
+  expect(new Set(unknown.map(({ operation }) => operation))).toEqual(new Set(['CreateOrder']));
 });
 
 test('payment attempts and metadata have the requested shares, and a payment names its attempt', () => {

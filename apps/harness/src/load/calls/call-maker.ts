@@ -1,4 +1,5 @@
 import type { Credentials } from '@order-gateway/domain/accounts';
+import { disputeStatuses, refundStatuses } from '@order-gateway/domain/orders';
 import {
   carrierOf,
   type FixtureCall,
@@ -14,8 +15,8 @@ import {
 import { fillCall } from '@order-gateway/fixtures/replay';
 import type { OutgoingCall } from '@order-gateway/fixtures/wire';
 import type { JournalRequest } from '../../audit/journal.ts';
-import { createOrders, metadataOf, orderIdPrefix } from '../../workload/orders.ts';
-import { seededAt } from '../../workload/seeded.ts';
+import { createOrders, metadataOf, orderIdPrefix, type SentOrder } from '../../workload/orders.ts';
+import { type Seeded, seededAt } from '../../workload/seeded.ts';
 import { type LoadSettings, shares } from '../profile/profile.ts';
 
 /** One call of a run. */
@@ -74,6 +75,9 @@ const successes = {
   StartPayment: ['ok', 'payment_in_progress', 'order_already_paid', 'order_cancelled', 'order_expired'],
   EndPayment: ['ok', 'replayed'],
   ListOrders: ['ok'],
+  CreateRefund: ['created', 'replayed', 'order_not_paid', 'refund_exceeds_payment', 'refund_id_conflict'],
+  RecordRefund: ['ok', 'replayed', 'not_found', 'refund_id_conflict'],
+  RecordDispute: ['ok', 'replayed', 'not_found'],
 } as const;
 
 /** Returns the kind of the call with this number. */
@@ -155,6 +159,15 @@ export function createCallMaker(
       };
       return operationCall('RecordPayment', payment, callContext);
     }
+    if (known !== undefined && kind === 'refund') {
+      const refund = refundsOf(order.orderId, fields.order_amount ?? '')[random.below(3)];
+      return operationCall('CreateRefund', { order_id: order.orderId, ...refund }, { protocol, account, order });
+    }
+    if (known !== undefined && kind === 'report') {
+      const { operation, request } = reportOf(order.orderId, fields, random);
+      const { order_token } = known;
+      return operationCall(operation, { order_token, ...request }, { protocol, account: given(life.checkout), order });
+    }
     if (known !== undefined && (kind === 'get' || kind === 'cancel')) {
       const operation = kind === 'get' ? 'GetOrder' : 'CancelOrder';
       return operationCall(operation, { order_id: order.orderId }, { protocol, account, order });
@@ -162,6 +175,40 @@ export function createCallMaker(
     const request = { ...fields, order_amount: amount, ...(metadata && { metadata }) };
     return operationCall('CreateOrder', request, { protocol, account, order });
   };
+}
+
+/** Returns the refunds that the merchant can request: two parts of the payment, and what is left of it. */
+function refundsOf(orderId: string, orderAmount: string) {
+  const parts = [0.4, 0.5].map((share) => partOf(orderAmount, share));
+  return [...parts, undefined].map((refund_amount, index) => ({
+    refund_id: `refund-${index}-of-${orderId}`,
+    ...(refund_amount && { refund_amount }),
+  }));
+}
+
+/** Draws the report of one of the merchant's refunds, of a refund that was made at the provider, or of a dispute. */
+function reportOf(orderId: string, { order_amount = '', order_currency }: SentOrder['fields'], random: Seeded) {
+  const payment = { payment_id: `payment-${random.below(2)}-of-${orderId}` };
+  if (random.below(4) === 0) {
+    const dispute = { ...payment, dispute_id: `dispute-of-${orderId}`, amount: partOf(order_amount, 0.3) };
+    const request = { ...dispute, currency: order_currency, status: random.pick(disputeStatuses) };
+    return { operation: 'RecordDispute', request } as const;
+  }
+  const isMerchants = random.below(3) > 0;
+  const { refund_id, refund_amount } = refundsOf(orderId, order_amount)[random.below(2)] ?? {};
+  const request = {
+    ...payment,
+    ...(isMerchants && { refund_id }),
+    provider_refund_id: `${isMerchants ? 'of' : 'own'}-${refund_id}`,
+    amount: refund_amount,
+    status: random.pick(refundStatuses),
+  };
+  return { operation: 'RecordRefund', request } as const;
+}
+
+/** Returns a share of an amount, with two decimals. */
+function partOf(amount: string, share: number): JsonNumber {
+  return new JsonNumber(Math.max(0.01, Number(amount) * share).toFixed(2));
 }
 
 /** The account, order and protocol of a call. If the protocol does not support the operation, gRPC is used. */
@@ -218,6 +265,23 @@ export function requestOf({ operation, request = {}, order, headers }: LoadCall)
       const money = { amount: text('order_amount'), currency: text('order_currency') };
       const ofAttempt = request.attempt_id === undefined ? {} : { attempt };
       return { kind: 'pay', payment: { checkout, ...paid, ...money }, ...ofAttempt };
+    }
+    case 'CreateRefund': {
+      const amount = request.refund_amount === undefined ? {} : { amount: text('refund_amount') };
+      return { kind: 'refund', refundId: text('refund_id'), ...amount };
+    }
+    case 'RecordRefund': {
+      const refundId = request.refund_id === undefined ? null : text('refund_id');
+      const providerId = request.provider_refund_id === undefined ? null : text('provider_refund_id');
+      const status = text('status') as (typeof refundStatuses)[number];
+      const paymentId = text('payment_id');
+      return { kind: 'record refund', checkout, paymentId, refundId, providerId, amount: text('amount'), status };
+    }
+    case 'RecordDispute': {
+      const status = text('status') as (typeof disputeStatuses)[number];
+      const [paymentId, disputeId] = [text('payment_id'), text('dispute_id')];
+      const money = { amount: text('amount'), currency: text('currency') };
+      return { kind: 'record dispute', checkout, paymentId, disputeId, ...money, status };
     }
     default:
       return undefined;

@@ -1,4 +1,4 @@
-import { orderStatuses } from '@order-gateway/domain/orders';
+import { disputeStatuses, orderStatuses, refundStatuses } from '@order-gateway/domain/orders';
 import type { OperationName } from '@order-gateway/fixtures';
 import {
   type CallResponse,
@@ -7,10 +7,20 @@ import {
   openClients,
   type RpcResponse,
 } from '@order-gateway/fixtures/wire';
+import { shownReversalText } from '@order-gateway/order-model/observed';
 import { z } from 'zod';
 import type { LoadCall } from './call-maker.ts';
 
-/** The six members that every order has in the API contract, and the payments. */
+const reversalSchema = z.object({
+  payment_id: z.string(),
+  amount: z.number(),
+  currency: z.string(),
+  reason: z.string().optional(),
+});
+const refundSchema = reversalSchema.extend({ refund_id: z.string(), status: z.enum(refundStatuses) });
+const disputeSchema = reversalSchema.extend({ dispute_id: z.string(), status: z.enum(disputeStatuses) });
+
+/** The six members that every order has in the API contract, the payments, the refunds and the disputes. */
 const orderSchema = z.object({
   order_id: z.string(),
   service_order_id: z.int(),
@@ -20,6 +30,8 @@ const orderSchema = z.object({
   payment_link: z.string(),
   payment_id: z.string().optional(),
   refused_payments: z.array(z.object({ payment_id: z.string() })).optional(),
+  refunds: z.array(refundSchema).optional(),
+  disputes: z.array(disputeSchema).optional(),
 });
 
 /** An order as a response shows it; responses to checkout systems have neither token nor link. */
@@ -42,12 +54,21 @@ const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>
   ListOrders: z.object({ orders: z.array(orderSchema) }).transform(({ orders }) => orders),
 };
 
+/** The responses that show a refund or a dispute instead of orders. */
+const reversalSchemas: Readonly<Partial<Record<OperationName, z.ZodType<string>>>> = {
+  CreateRefund: refundSchema.transform(shownReversalText),
+  RecordRefund: z.object({ refund: refundSchema }).transform(({ refund }) => shownReversalText(refund)),
+  RecordDispute: z.object({ dispute: disputeSchema }).transform(({ dispute }) => shownReversalText(dispute)),
+};
+
 export interface Reply {
   /**
    * `created`, `replayed`, `ok`, an error code of the gateway, or a description of an unexpected or missing response.
    */
   readonly outcome: string;
-  readonly orders?: readonly SeenOrder[];
+  readonly orders?: readonly SeenOrder[] | undefined;
+  /** The refund or dispute, as the order model describes it. */
+  readonly reversal?: string | undefined;
   /** The gateway's id of the request. */
   readonly requestId?: string | undefined;
   /** The end of a payment attempt's lease. */
@@ -92,10 +113,12 @@ function replyOf(operation: OperationName, response: CallResponse): Reply {
   const requestId = headers['x-request-id'];
   if (error !== undefined) return { outcome: error, requestId };
   const orders = bodySchemas[operation]?.safeParse(response.body).data;
-  if (orders === undefined) return { outcome: 'an unreadable response', requestId };
-  const success = operation === 'CreateOrder' ? 'created' : 'ok';
+  const reversal = reversalSchemas[operation]?.safeParse(response.body).data;
+  if (orders === undefined && reversal === undefined) return { outcome: 'an unreadable response', requestId };
+  const success = operation === 'CreateOrder' || operation === 'CreateRefund' ? 'created' : 'ok';
+  const outcome = headers['idempotent-replayed'] === 'true' ? 'replayed' : success;
   const { lease_ends_at: leaseEndsAt } = Object(response.body);
-  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : success, orders, leaseEndsAt, requestId };
+  return { outcome, orders, reversal, leaseEndsAt, requestId };
 }
 
 function httpError({ status, body }: HttpResponse): string | undefined {

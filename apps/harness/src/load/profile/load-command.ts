@@ -92,7 +92,8 @@ ${listProfiles()}
 
 Options override the profile. Calls to a running gateway carry the credentials
 of --credentials, or of CLIENT_ID and CLIENT_SECRET. Payments carry those of a
-checkout system in CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
+checkout system in CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET, which must
+make refunds if orders are refunded.
 Exit codes: 0 all thresholds met; 1 a threshold missed, or the run failed; 2
 nothing was sent; 130 interrupted.`,
     );

@@ -30,6 +30,8 @@ export const shares = [
   ['list', 'list_share', 'list orders'],
   ['start', 'start_share', 'start a payment of an earlier order'],
   ['end', 'end_share', 'end a payment attempt'],
+  ['refund', 'refund_share', 'refund an earlier order'],
+  ['report', 'report_share', 'report a refund or dispute of an earlier order'],
 ] as const;
 
 const share = z.number().min(0).max(1);

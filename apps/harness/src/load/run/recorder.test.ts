@@ -150,7 +150,15 @@ test('the journal gets each call about orders, and what its response shows', () 
   recorder.recordSent(call(1), 9, 0);
   const attempt = { checkout: 'chk_1', attemptId: 'a' };
   const payment = { checkout: 'chk_1', paymentId: 'p', paidAtMs: 1_000, amount: '1.50', currency: 'EUR' };
-  const seen = { number: 1, status: 'UN_PAID', service_order_id: 1, order_token: 't1', created_at: '', refusedIds: [] };
+  const seen = {
+    number: 1,
+    status: 'UN_PAID',
+    service_order_id: 1,
+    order_token: 't1',
+    created_at: '',
+    refusedIds: [],
+    reversals: [],
+  };
   expect(lines).toEqual([
     { call: 1, sentMs: 3, number: 1, request: { kind: 'pay', payment, attempt } },
     {

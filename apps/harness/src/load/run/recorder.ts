@@ -1,4 +1,5 @@
 import type { Protocol } from '@order-gateway/fixtures';
+import { shownReversals } from '@order-gateway/order-model/observed';
 import type { Journal, JournalResponse } from '../../audit/journal.ts';
 import { type LoadCall, requestOf } from '../calls/call-maker.ts';
 import { isResponse, type Reply, timedOut } from '../calls/sender.ts';
@@ -208,14 +209,15 @@ function responseOf(
   numberOf: NonNullable<RecorderOptions['numberOf']>,
 ): JournalResponse[] {
   if (journalNumber === undefined) return [];
-  const { outcome, orders = [], leaseEndsAt } = reply;
+  const { outcome, orders = [], reversal, leaseEndsAt } = reply;
   const shown = orders.flatMap((order) => {
     const number = call.order?.number ?? numberOf(order.order_id);
     if (number === undefined) return [];
     const { order_status: status, service_order_id, order_token, created_at, payment_id: paymentId } = order;
     const refusedIds = (order.refused_payments ?? []).map(({ payment_id }) => payment_id);
-    return [{ number, status, service_order_id, order_token, created_at, paymentId, refusedIds }];
+    const reversals = shownReversals(order);
+    return [{ number, status, service_order_id, order_token, created_at, paymentId, refusedIds, reversals }];
   });
   const leaseEndsAtMs = leaseEndsAt === undefined ? undefined : Date.parse(leaseEndsAt);
-  return [{ call: journalNumber, receivedMs: Math.ceil(atMs), outcome, shown, leaseEndsAtMs }];
+  return [{ call: journalNumber, receivedMs: Math.ceil(atMs), outcome, shown, reversal, leaseEndsAtMs }];
 }

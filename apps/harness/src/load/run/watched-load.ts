@@ -50,7 +50,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
       const ms = performance.now() - sentMs - (busyMs - busyBeforeMs);
       if (ms > latestMs) late += 1;
       onReply?.(call, reply, ms);
-      if (reply.outcome === 'created') {
+      if (call.operation === 'CreateOrder' && reply.outcome === 'created') {
         created += 1;
         createdAtMs[gateway] = Math.max(createdAtMs[gateway] ?? 0, sentMs);
       }
