@@ -111,7 +111,7 @@ export function watchSessions(
     peerOf: (stream: ServerHttp2Stream, address: string | undefined): Peer => ({
       address,
       markAuthenticated() {
-        if (stream.session === undefined) return;
+        if (stream.session === undefined || limit.isAuthenticated(stream.session)) return;
         limit.markAuthenticated(stream.session);
         promote(stream.session);
       },
