@@ -1,14 +1,12 @@
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createOperatorLink } from '../../../src/pages/console/operator/operator-access.ts';
 import { cookieOf, request } from '../../helpers/console-visitor.ts';
-import { endProcesses, runProgram, startOnNewDatabase } from '../../helpers/gateway-process.ts';
 import { exchange } from '../../helpers/raw-http.ts';
-import { runGateway, testSecretsKey, testSecretsKeyText, useGateway } from '../../helpers/running-gateway.ts';
+import { runGateway, testSecretsKey, useGateway } from '../../helpers/running-gateway.ts';
 import { createOrder, postJson, postPayment } from '../../helpers/send-order.ts';
 
 const gateway = useGateway({ hasOperatorView: true });
-afterEach(endProcesses);
 const pages = ['', '/refused-payments', '/accounts', '/audit-log'];
 const address = (path = '') => `http://localhost:${gateway.adminPort}/operator${path}`;
 
@@ -17,34 +15,6 @@ async function signIn({ adminPort }: { readonly adminPort: number } = gateway) {
   const cookie = cookieOf(await request(link, { form: {} }));
   return { cookie, get: (path = '') => request(new URL(`/operator${path}`, link).href, { headers: { cookie } }) };
 }
-
-test('the command prints a link: GET shows a button and does not use the link, and POST signs in once', async () => {
-  const variables = {
-    DATABASE_URL: gateway.databaseUrl,
-    SECRETS_KEY: testSecretsKeyText,
-    ADMIN_PORT: `${gateway.adminPort}`,
-  };
-  const { stdout } = await runProgram('src/cli/operator-console.ts', ['console', '--json'], variables);
-  const { url, expires_in_seconds } = JSON.parse(stdout);
-  expect([new URL(url).origin, expires_in_seconds]).toEqual([new URL(address()).origin, 900]);
-  for (const _preview of [1, 2]) expect((await request(url)).text).toContain('<form method="post">');
-  const signedIn = await request(url, { form: {} });
-  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/operator']);
-  const headers = { cookie: cookieOf(signedIn) };
-  expect((await request(address(), { headers })).status).toBe(200);
-  const secondUse = await request(url, { form: {} });
-  expect([secondUse.status, cookieOf(secondUse)]).toEqual([410, '']);
-  expect((await request(address(), { headers, form: {} })).status).toBe(303);
-  expect((await request(address(), { headers })).status).toBe(401);
-});
-
-test('the command fails if the gateway does not serve the view', async () => {
-  const { adminPort, databaseUrl } = await runGateway();
-  const variables = { DATABASE_URL: databaseUrl, SECRETS_KEY: testSecretsKeyText, ADMIN_PORT: `${adminPort}` };
-  const { code, stdout, stderr } = await runProgram('src/cli/operator-console.ts', ['console'], variables);
-  expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toContain("The operators' view is off. Start the gateway with OPERATOR_CONSOLE=on.");
-});
 
 test('every page is rejected without a session, or with an invalid cookie', async () => {
   for (const path of pages) {
@@ -188,15 +158,6 @@ test('the health page shows the gateway even if the endpoints can’t be read', 
   await runQuery(broken.databaseUrl, 'alter table webhook_endpoints rename to gone');
   const health = await get();
   expect([health.status, health.text]).toEqual([200, expect.stringContaining('can’t be read from the database')]);
-});
-
-test('a gateway with two workers shows the readiness of each, and logs the sign-in', async () => {
-  const variables = { OPERATOR_CONSOLE: 'on', SECRETS_KEY: testSecretsKeyText, WORKERS: '2' };
-  const { lines, metricsUrl } = await startOnNewDatabase(variables);
-  const { text } = await (await signIn({ adminPort: Number(new URL(metricsUrl).port) })).get();
-  for (const worker of ['Worker 1', 'Worker 2']) expect(text).toContain(`<dt>${worker}</dt>`);
-  expect(text.match(/>Ready</g)).toHaveLength(2);
-  await expect.poll(() => lines.filter((line) => line.includes('operator signed in'))).toHaveLength(1);
 });
 
 test("the admin port has no operators' view unless it is switched on", async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { unauthenticatedLimits } from '../../../src/limits.ts';
 import { cookieOf, newSignInLink, request, signIn } from '../../helpers/console-visitor.ts';
-import { runProgram } from '../../helpers/gateway-process.ts';
 import { runGateway, useGateway } from '../../helpers/running-gateway.ts';
 
 const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com/shop' });
@@ -221,24 +220,6 @@ test('guesses of links and sessions are limited like guesses of client secrets',
   const allowedMax = rejectedPerSecond * (1 + (performance.now() - startedAt) / 1_000);
   expect(200 - Number(statuses.get('429'))).toBeLessThanOrEqual(allowedMax);
   expect((await visitor.get('/sessions')).status).toBe(200);
-});
-
-test('merchant console prints a sign-in link, and rejects disabled and unknown merchants', async () => {
-  const { clientId } = gateway.credentials;
-  const environment = { DATABASE_URL: gateway.databaseUrl, BASE_URL: gateway.baseUrl };
-  const run = (...args: string[]) => runProgram('src/cli/merchant.ts', ['console', ...args], environment);
-  const printed = await run(clientId, '--name', 'Ada', '--role', 'read', '--json');
-  const { url, ...details } = JSON.parse(printed.stdout);
-  expect(details).toEqual({ name: 'Ada', role: 'read', expires_in_seconds: 900 });
-  const signedIn = await request(url.replace(gateway.baseUrl, gateway.url), { form: {} });
-  expect(signedIn.status).toBe(303);
-  expect((await run(clientId)).stdout).toContain('https://pay.example.com/shop/console/sign-in/');
-  const disabled = await gateway.newMerchant();
-  await gateway.accounts.disable(disabled.credentials.clientId);
-  for (const id of [disabled.credentials.clientId, 'app_000000000000000000000000']) {
-    const { code, stderr } = await run(id);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('is not an enabled merchant.')]);
-  }
 });
 
 test('an unknown path gets a 404 page with a link to the console, with and without a session', async () => {

@@ -6,6 +6,7 @@ import { endProcesses, runProgram, startProcess } from '../../helpers/gateway-pr
 import { testSecretsKeyText, useGateway } from '../../helpers/running-gateway.ts';
 import { callJson, postOrder, readOrder } from '../../helpers/send-order.ts';
 
+// The command erases, and a gateway process with RETENTION_DAYS, so these tests run programs.
 const gateway = useGateway();
 afterAll(endProcesses);
 
