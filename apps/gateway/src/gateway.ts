@@ -136,6 +136,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     isReady: readiness.isReady,
     clockOffsetMs: readiness.clockOffsetMs,
     webhookHealth: deliveries.readHealth,
+    refundHealth: stores.orders.readRefundHealth,
     certificateExpiry: tls?.expiry,
   });
   const ports = { calls, baseUrl, readiness, logger, responseTakenTimeoutMs: responseTakenTimeoutMs * patience };

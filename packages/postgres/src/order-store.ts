@@ -5,10 +5,12 @@ import { withExpiryStored } from './orders/reads/expired-orders.ts';
 import { openOrderCounts } from './orders/reads/order-counts.ts';
 import { openOrderLists } from './orders/reads/order-lists.ts';
 import { type OrderQueries, openOrderQueries } from './orders/reads/order-queries.ts';
-import { openRefundLists } from './orders/reads/refund-lists.ts';
+import { openRefundLists, type RefundLists } from './orders/reads/refund-lists.ts';
 import { openOrderChanges } from './orders/writes/order-changes.ts';
 import { type CreationOptions, openCreations, openDistributedCreations } from './orders/writes/order-creations.ts';
 import { openSweeps, type Sweeps } from './orders/writes/sweeps.ts';
+
+export type { RefundHealth } from './orders/reads/refund-lists.ts';
 
 /** An order store with its connections. */
 export interface PostgresOrderStore
@@ -16,6 +18,7 @@ export interface PostgresOrderStore
     Omit<PostgresEventFeed, 'close'>,
     Pick<Sweeps, 'expire' | 'deleteOldEvents'>,
     Pick<OrderQueries, 'findLogo'>,
+    Pick<RefundLists, 'readRefundHealth'>,
     Closable {
   /** Milliseconds since the oldest order that is not stored yet was received; 0 if there is none. */
   oldestOrderMs(): number;

@@ -16,6 +16,7 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts';
 import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders';
+import type { RefundHealth } from '@order-gateway/postgres/order-store';
 import type { WebhookHealth } from '@order-gateway/postgres/webhooks';
 import { openFilesMax, readinessCheckTimeoutMs } from '../../limits.ts';
 import { settledWithin } from '../settled-within.ts';
@@ -129,6 +130,8 @@ interface Health {
   clockOffsetMs(): Promise<number | undefined>;
   /** The state of all webhooks; `undefined` if the database does not respond. */
   webhookHealth(): Promise<WebhookHealth | undefined>;
+  /** How long money has waited to be given back; `undefined` if the database does not respond. */
+  refundHealth(): Promise<RefundHealth | undefined>;
   /** When the certificate of both ports expires; absent without TLS. */
   readonly certificateExpiry: (() => Date) | undefined;
 }
@@ -139,7 +142,7 @@ interface Health {
  */
 export function observeHealth(
   meter: Meter,
-  { isReady, clockOffsetMs, webhookHealth, certificateExpiry }: Health,
+  { isReady, clockOffsetMs, webhookHealth, refundHealth, certificateExpiry }: Health,
 ): void {
   const addGauge = (name: string, description: string, read: () => Promise<number | undefined>) =>
     meter.createObservableGauge(name, { description }).addCallback(async (result) => {
@@ -169,6 +172,19 @@ export function observeHealth(
     result.observe(endpoints, health.failing, { state: 'failing' });
   };
   meter.addBatchObservableCallback(observeWebhooks, [overdue, endpoints]);
+  const owed = meter.createObservableGauge('order_gateway.payments.owed.seconds', {
+    description: 'How long the oldest refused payment of a live order has been owed to a customer',
+  });
+  const pending = meter.createObservableGauge('order_gateway.refunds.pending.seconds', {
+    description: 'How long the oldest refund of a live order has been pending',
+  });
+  const observeRefunds = async (result: BatchObservableResult) => {
+    const health = await settledWithin(readinessCheckTimeoutMs, refundHealth());
+    if (health === undefined || health === 'deadline_exceeded') return;
+    result.observe(owed, health.owedSeconds);
+    result.observe(pending, health.pendingSeconds);
+  };
+  meter.addBatchObservableCallback(observeRefunds, [owed, pending]);
   if (certificateExpiry !== undefined) {
     // x509-certificate-exporter uses this name, so one alert also covers the certificates of proxies.
     addGauge(

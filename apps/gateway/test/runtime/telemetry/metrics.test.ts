@@ -1,10 +1,19 @@
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import manifest from '../../../../../package.json' with { type: 'json' };
 import { grpcClient } from '../../helpers/grpc/rpc-clients.ts';
-import { scrape, useGateway } from '../../helpers/running-gateway.ts';
-import { orderMessage, postOrder } from '../../helpers/send-order.ts';
+import { runGateway, scrape, useGateway } from '../../helpers/running-gateway.ts';
+import {
+  type Caller,
+  callJson,
+  createOrder,
+  orderMessage,
+  postJson,
+  postOrder,
+  postPayment,
+} from '../../helpers/send-order.ts';
 
 const gateway = useGateway();
 
@@ -37,12 +46,50 @@ test('exports metrics of readiness, overdue webhooks, database connections, back
   expect(value('order_gateway_webhook_overdue_seconds')).toBe(0);
   expect(value('order_gateway_webhook_endpoints{state="working"}')).toBe(0);
   expect(value('order_gateway_webhook_endpoints{state="failing"}')).toBe(0);
+  expect(value('order_gateway_payments_owed_seconds')).toBe(0);
+  expect(value('order_gateway_refunds_pending_seconds')).toBe(0);
   expect(value('order_gateway_webhook_attempts_total{result="not_sent"}')).toBe(0);
   expect(value('db_client_connections_usage{pool_name="orders",state="idle"}')).toBeGreaterThan(0);
   expect(value('order_gateway_background_job_failures_total{name="expire"}')).toBe(0);
   expect(Math.abs(value('process_start_time_seconds') - performance.timeOrigin / 1_000)).toBeLessThan(1);
   expect(value('process_max_fds')).toBeGreaterThan(0);
   if (process.platform === 'linux') expect(value('process_open_fds')).toBeGreaterThan(10);
+});
+
+test('exports the ages of the oldest debt and of the oldest pending refund of live orders', async () => {
+  const shop = await runGateway();
+  const { checkout, accounts, databaseUrl } = shop;
+  await accounts.setMakesRefunds(checkout.credentials.clientId, true);
+  const payTwice = async (merchant: Caller, order_id: string) => {
+    const { order_token } = await createOrder(merchant, order_id);
+    for (const payment_id of [`${order_id} first`, `${order_id} second`])
+      await postPayment(checkout, order_token, { payment_id });
+    await callJson(merchant, 'POST', `/order/${order_id}/refunds`, { refund_id: 'r' });
+    return order_token;
+  };
+  await payTwice(await shop.newMerchant('Test Shop', 'test'), 'of-test-shop');
+  const ages = async () => {
+    const scraped = await scrape(shop);
+    return ['payments_owed', 'refunds_pending'].map((name) =>
+      Math.floor(Number(scraped.match(new RegExp(`^order_gateway_${name}_seconds (\\S+)$`, 'm'))?.[1]) / 3_600),
+    );
+  };
+  expect(await ages()).toEqual([0, 0]);
+  const order_token = await payTwice(shop, 'live');
+  for (const [table, column, hours] of [
+    ['refused_payments', 'refused_at', 30],
+    ['pending_refunds', 'created_at', 50],
+  ])
+    await runQuery(databaseUrl, `update ${table} set ${column} = ${column} - interval '${hours} hours'`);
+  expect(await ages()).toEqual([30, 50]);
+  const { order_amount: amount } = validOrderInput();
+  const paid = { order_token, amount, status: 'SUCCEEDED' };
+  for (const report of [
+    { payment_id: 'live second', provider_refund_id: 're_2' },
+    { payment_id: 'live first', provider_refund_id: 're_1', refund_id: 'r' },
+  ])
+    await postJson(checkout, '/gateway.v1.CheckoutService/RecordRefund', { ...paid, ...report });
+  expect(await ages()).toEqual([0, 0]);
 });
 
 test('a scrape does not reset the event loop delays', async () => {

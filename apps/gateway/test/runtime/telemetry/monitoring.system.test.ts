@@ -23,7 +23,11 @@ beforeAll(async () => {
   await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId, receiver.url);
   await createOrder(gateway, 'seen');
   await callJson(gateway, 'POST', '/order/seen/cancel');
-  await vi.waitUntil(async () => (await scrape(gateway)).includes('order_gateway_webhook_attempts_total'), waitLimitMs);
+  // The series of an attempt that has not ended do not exist yet.
+  await vi.waitUntil(
+    async () => (await scrape(gateway)).includes('order_gateway_webhook_delay_seconds_bucket'),
+    waitLimitMs,
+  );
   metrics = labelsOf(await scrape(gateway));
   return receiver.close;
 });
