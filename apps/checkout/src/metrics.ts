@@ -28,14 +28,19 @@ export function createMetrics(store: Pick<Store, 'moneyOnItsWay'>) {
   const owed = meter.createObservableGauge('order_gateway.checkout.owed', {
     description: 'Payments that must be refunded',
   });
+  const authorisation = meter.createObservableGauge('order_gateway.checkout.authorisation.seconds', {
+    description:
+      'Time until the first authorisation ends that was neither captured nor released; absent if there is none',
+  });
   meter.addBatchObservableCallback(
     async (result) => {
       const money = await store.moneyOnItsWay().catch(() => undefined);
       if (money === undefined) return;
       result.observe(oldest, money.oldestSeconds);
       result.observe(owed, money.owed);
+      if (money.authorisationSeconds !== undefined) result.observe(authorisation, money.authorisationSeconds);
     },
-    [oldest, owed],
+    [oldest, owed, authorisation],
   );
   return {
     countState: (provider: string, state: AttemptState) => states.add(1, { provider, state }),

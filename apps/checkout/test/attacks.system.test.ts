@@ -2,7 +2,8 @@ import { Writable } from 'node:stream';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import pino from 'pino';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { waitLimitMs } from '../../../tools/test-limits.ts';
 import { openCheckout } from '../src/checkout.ts';
 import { openErasure } from '../src/store/erasure.ts';
 import { newId, openStore } from '../src/store/store.ts';
@@ -86,6 +87,22 @@ test.each([
   'create table checkout.more (id int)',
 ])('the role of the checkout is denied: %s', async (text) => {
   await expect(runQuery(world.options.databaseUrl, text)).rejects.toThrow(/permission denied/);
+});
+
+test('orders are created while the checkout is flooded', async () => {
+  const orderToken = await world.createOrder('before-the-flood');
+  let isOver = false;
+  const statuses: number[] = [];
+  const flood = async () => {
+    while (!isOver) statuses.push((await world.get(`/pay/${orderToken}`)).status);
+  };
+  const flooding = Array.from({ length: 50 }, flood);
+  await vi.waitUntil(() => statuses.length > 100, waitLimitMs);
+  for (let count = 0; count < 20; count += 1) await world.createOrder(`in-the-flood-${count}`);
+  isOver = true;
+  await Promise.all(flooding);
+  // 429 if the machine is fast enough.
+  expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
 });
 
 test('log lines and errors have no key, order token or data of the customer', async () => {

@@ -331,6 +331,37 @@ test('the daily comparison records money that was found too late for every look'
   await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });
 
+test('a rolling restart of two processes loses no attempt, and each customer gets one session', async () => {
+  const open = () => openCheckout(world.options, pino({ level: 'silent' }));
+  const processes = [await open(), await open()];
+  // A proxy sends a request to the other process if one does not listen.
+  const post = async (orderToken: string): Promise<Response> => {
+    for (const { port } of [...processes, ...processes])
+      try {
+        const headers = { 'sec-fetch-site': 'same-origin' };
+        const init = { method: 'POST', headers, redirect: 'manual' } as const;
+        return await fetch(`http://127.0.0.1:${port}/pay/${orderToken}`, init);
+      } catch {}
+    throw new Error('no process responded');
+  };
+  const customers = Array.from({ length: 12 }, async (_, index) => {
+    const orderToken = await world.createOrder(`rolling-${index}`);
+    const responses = [await post(orderToken), await post(orderToken)];
+    const [first, second] = responses.map(({ headers }) => headers.get('location') ?? '');
+    expect(first).toContain('https://checkout.stripe.example/');
+    expect(second).toBe(first);
+    stripe.pay(first?.split('/').at(-1) ?? '');
+    return (await world.store.newest(orderToken))?.attemptId ?? '';
+  });
+  for (const index of processes.keys()) {
+    const old = processes[index];
+    processes[index] = await open();
+    await old?.close();
+  }
+  for (const attemptId of await Promise.all(customers)) await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
+  await Promise.all(processes.map(({ close }) => close()));
+});
+
 test('metrics count attempts by provider and state, and show the age of money that is on its way', async () => {
   const other = await openCheckout({ ...world.options, adminPort: 0 }, pino({ level: 'silent' }));
   try {
@@ -348,6 +379,12 @@ test('metrics count attempts by provider and state, and show the age of money th
     await changeAttempt(attemptId, { state: 'OWED', dueAt: new Date(), paidAt, leasedUntil });
     expect(await metric('order_gateway_checkout_unfinished_seconds')).toBeGreaterThanOrEqual(7_200);
     expect(await metric('order_gateway_checkout_owed')).toBe(before.owed + 1);
+    expect(await scrape()).not.toContain('order_gateway_checkout_authorisation_seconds{');
+    const captureBefore = new Date(Date.now() + 3_600_000);
+    await changeAttempt(attemptId, { state: 'CLAIMED', captureBefore });
+    const untilEnd = await metric('order_gateway_checkout_authorisation_seconds');
+    expect(untilEnd).toBeGreaterThan(0);
+    expect(untilEnd).toBeLessThanOrEqual(3_600);
   } finally {
     await other.close();
   }

@@ -150,15 +150,23 @@ export function openStore({ url }: { readonly url: string }) {
           .limit(limit),
       ),
 
-    /** Returns the age of the oldest payment whose money is on its way, and how many payments must be refunded. */
+    /**
+     * Returns the age of the oldest payment whose money is on its way, how many payments must be refunded, and when the
+     * first authorisation ends that was neither captured nor released.
+     */
     async moneyOnItsWay() {
       const [row] = await run((db) =>
-        db.execute<{ oldest: string | null; owed: string }>(sql`
+        db.execute<{ oldest: string | null; owed: string; ends: string | null }>(sql`
           select extract(epoch from now() - min(coalesce(paid_at, created_at))) as oldest,
-            count(*) filter (where state = 'OWED') as owed
+            count(*) filter (where state = 'OWED') as owed,
+            extract(epoch from min(capture_before) filter (where state in ('CLAIMED', 'VOIDING')) - now()) as ends
           from ${attempts} where due_at is not null and state in ('CLAIMED', 'VOIDING', 'CAPTURED', 'OWED')`),
       );
-      return { oldestSeconds: Math.max(0, Number(row?.oldest ?? 0)), owed: Number(row?.owed ?? 0) };
+      return {
+        oldestSeconds: Math.max(0, Number(row?.oldest ?? 0)),
+        owed: Number(row?.owed ?? 0),
+        authorisationSeconds: row?.ends == null ? undefined : Number(row.ends),
+      };
     },
 
     /** Takes the lease of an attempt, and returns it with the database's time; `undefined` if another process has it. */

@@ -14,6 +14,10 @@ import { and, gt, notInArray, sql } from 'drizzle-orm';
 import { vi } from 'vitest';
 import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { listen } from '../../../../tools/test-resources.ts';
+import { comparePayments } from '../../src/attempts/compare.ts';
+import { openGateway } from '../../src/gateway/gateway.ts';
+import { accountReader } from '../../src/providers/accounts.ts';
+import { createProviders } from '../../src/providers/all.ts';
 import { checkoutMigrations } from '../../src/store/migrate.ts';
 import { attempts, connections } from '../../src/store/schema.ts';
 import { newId, openStore } from '../../src/store/store.ts';
@@ -224,8 +228,31 @@ export async function runKills({ payments, customersAtOnce, paymentsPerKill }: R
       else faults.push(`${orderId}: ${intent.id} is ${status}, the order is ${order.order_status}`);
     }
     for (const [orderId, ids] of paid) if (ids.length > 1) faults.push(`${orderId} was paid by ${ids.join(' and ')}`);
+    const connection = { connectionId, provider: account.provider };
+    const differences = await Array.fromAsync(
+      comparePayments(
+        {
+          store,
+          gateway: openGateway(gateway.grpcUrl, credentials),
+          providers: createProviders(store, { baseUrl: () => checkoutUrl, send: stripe.send }),
+          accountOf: accountReader(store, encryption),
+        },
+        connection,
+        new Date(Date.now() - 86_400_000),
+      ),
+    );
+    // No call is repeated here: orders are created whatever happens to the checkout.
+    const order = async (order_id: string) => {
+      const body = JSON.stringify(validOrderInput({ order_id }));
+      const headers = { ...merchantHeaders, 'content-type': 'application/json' };
+      return (await fetch(`${gateway.url}/order`, { method: 'POST', headers, body })).status;
+    };
+    checkout.pause();
+    const created = { whileHung: await order('while-hung'), whileDead: 0 };
+    await checkout.kill();
+    created.whileDead = await order('while-dead');
     const captures = stripe.requests.filter(({ route }) => route === captureRoute).length;
-    return { outcomes, faults, killed, captures };
+    return { outcomes, faults, killed, captures, differences, created };
   } finally {
     for (const close of closing.toReversed()) await close();
   }
@@ -254,6 +281,8 @@ async function startCheckout(options: KillableOptions) {
   const [port] = await Promise.race([line, exited.then(() => Promise.reject(new Error('the checkout ended')))]);
   return {
     port: Number(port),
+    /** Lets the process hang until it is killed. */
+    pause: () => void child.kill('SIGSTOP'),
     async kill() {
       child.kill('SIGKILL');
       await exited;

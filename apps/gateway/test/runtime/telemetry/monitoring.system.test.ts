@@ -48,6 +48,7 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
     ['x509_cert_not_after', new Set(['job', 'instance'])],
     // The checkout's, whose own test scrapes them.
     ['order_gateway_checkout_unfinished_seconds', new Set(['job', 'instance'])],
+    ['order_gateway_checkout_authorisation_seconds', new Set(['job', 'instance'])],
     ['order_gateway_checkout_differences_total', new Set(['job', 'instance'])],
     // The metrics of blackbox_exporter, postgres_exporter and node_exporter.
     ['probe_success', new Set(['job', 'instance'])],
