@@ -27,7 +27,7 @@ test('packages export named entry points, and only generated code is exported by
 test('a file that is not an entry point does not resolve', () => {
   const { resolve } = createRequire(join(process.cwd(), 'apps/gateway/package.json'));
   expect(resolve('@order-gateway/domain/orders')).toMatch(/packages\/domain\/src\/orders\/index\.ts$/);
-  for (const path of ['domain/orders/order', 'domain/base62', 'postgres/schema', 'postgres/orders/reads/order-lists']) {
+  for (const path of ['domain/orders/order', 'domain/base62', 'postgres/schema', 'postgres/orders/find/order-lists']) {
     expect(() => resolve(`@order-gateway/${path}`), path).toThrow(/not defined by "exports"/);
   }
 });

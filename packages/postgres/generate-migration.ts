@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
-import { orderFunctions } from './src/orders/writes/plpgsql-functions.ts';
+import { orderFunctions } from './src/orders/plpgsql-functions.ts';
 
 // Generates the migration that takes the schema from the existing migrations to that of the code. Usage: pnpm run
 // generate NAME

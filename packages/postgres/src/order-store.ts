@@ -1,16 +1,16 @@
 import type { OrderStore } from '@order-gateway/domain/orders';
 import type { Closable } from './connections/client.ts';
 import { openEventFeed, type PostgresEventFeed } from './events/event-feed.ts';
-import { withExpiryStored } from './orders/reads/expired-orders.ts';
-import { openOrderCounts } from './orders/reads/order-counts.ts';
-import { openOrderLists } from './orders/reads/order-lists.ts';
-import { type OrderQueries, openOrderQueries } from './orders/reads/order-queries.ts';
-import { openRefundLists, type RefundLists } from './orders/reads/refund-lists.ts';
-import { openOrderChanges } from './orders/writes/order-changes.ts';
-import { type CreationOptions, openCreations, openDistributedCreations } from './orders/writes/order-creations.ts';
-import { openSweeps, type Sweeps } from './orders/writes/sweeps.ts';
+import { openOrderChanges } from './orders/change/order-changes.ts';
+import { openSweeps, type Sweeps } from './orders/change/sweeps.ts';
+import { type CreationOptions, openCreations, openDistributedCreations } from './orders/create/order-creations.ts';
+import { withExpiryStored } from './orders/find/expired-orders.ts';
+import { openOrderCounts } from './orders/find/order-counts.ts';
+import { openOrderLists } from './orders/find/order-lists.ts';
+import { type OrderQueries, openOrderQueries } from './orders/find/order-queries.ts';
+import { openRefundLists, type RefundLists } from './orders/find/refund-lists.ts';
 
-export type { RefundHealth } from './orders/reads/refund-lists.ts';
+export type { RefundHealth } from './orders/find/refund-lists.ts';
 
 /** An order store with its connections. */
 export interface PostgresOrderStore

@@ -11,7 +11,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { waitLimitMs } from '../../../tools/test-limits.ts';
 import { DatabaseError } from '../src/connections/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
-import { orderFunctions } from '../src/orders/writes/plpgsql-functions.ts';
+import { orderFunctions } from '../src/orders/plpgsql-functions.ts';
 import { partition } from '../testing/partitioned-database.ts';
 import { startRecordingProxy } from '../testing/recording-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';

@@ -9,7 +9,7 @@ import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { openOrderStore } from '../src/order-store.ts';
-import type { CreationOptions } from '../src/orders/writes/order-creations.ts';
+import type { CreationOptions } from '../src/orders/create/order-creations.ts';
 import { accounts, orders } from '../src/schema.ts';
 import { testPatience } from './patience.ts';
 

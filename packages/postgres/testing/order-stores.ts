@@ -1,6 +1,6 @@
 import { afterAll } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
-import type { CreationOptions } from '../src/orders/writes/order-creations.ts';
+import type { CreationOptions } from '../src/orders/create/order-creations.ts';
 import { testPatience } from './patience.ts';
 
 /** Returns a function that opens order stores on a database. All are closed after the tests of the file. */

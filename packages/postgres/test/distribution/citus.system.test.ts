@@ -11,7 +11,7 @@ import { inspectServer } from '../../src/connections/inspect-server.ts';
 import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore } from '../../src/order-store.ts';
-import { createOrderIds } from '../../src/orders/writes/order-ids.ts';
+import { createOrderIds } from '../../src/orders/create/order-ids.ts';
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
 import { distributedTables, startDistributedCluster } from '../../testing/distributed-database.ts';

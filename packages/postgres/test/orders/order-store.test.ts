@@ -6,7 +6,7 @@ import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PostgresOrderStore } from '../../src/order-store.ts';
-import { skipLock } from '../../src/orders/writes/order-ids.ts';
+import { skipLock } from '../../src/orders/create/order-ids.ts';
 import { queueLimits } from '../../src/queue-limits.ts';
 import { orders } from '../../src/schema.ts';
 import {

@@ -24,8 +24,8 @@ import {
 import { isDuplicate } from '../../connections/errors.ts';
 import { queueLimits } from '../../queue-limits.ts';
 import { endedNow, isEndedAttempt, isExpired, isLeaseLive, orders, payments } from '../../schema.ts';
+import type { ExpireOrder } from '../find/expired-orders.ts';
 import { reversalsAsJson } from '../order-rows.ts';
-import type { ExpireOrder } from '../reads/expired-orders.ts';
 import {
   changeOrder,
   changeReversals,
@@ -33,7 +33,7 @@ import {
   nowInMs,
   type OrderFunction,
   refusePayment,
-} from './plpgsql-functions.ts';
+} from '../plpgsql-functions.ts';
 
 /** The part of an order store that changes orders. */
 export interface OrderChanges

@@ -3,7 +3,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { arrayLiteral, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
 import { isConcurrencyFailure, isConnectionLost, redact } from '../../connections/errors.ts';
 import { events, isExpired, orders, webhookDeliveries } from '../../schema.ts';
-import { expireOrders } from './plpgsql-functions.ts';
+import { expireOrders } from '../plpgsql-functions.ts';
 
 /**
  * The maximum number of orders that expire, or of events that are deleted, at a time: about a tenth of a second of

@@ -2,7 +2,7 @@ import { transitions } from '@order-gateway/domain/orders';
 import { and, eq, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { type AnyPgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { plansEveryRun } from '../../connections/client.ts';
+import { plansEveryRun } from '../connections/client.ts';
 import {
   eventIdAt,
   events,
@@ -15,8 +15,8 @@ import {
   refusedPayments,
   webhookDeliveries,
   webhookEndpoints,
-} from '../../schema.ts';
-import { conflictTarget, newRow } from '../order-rows.ts';
+} from '../schema.ts';
+import { conflictTarget, newRow } from './order-rows.ts';
 
 /** The maximum number of refused payments that a read of an order shows. */
 const refusedPaymentsMax = 20;

@@ -13,7 +13,8 @@ import {
 import { isDuplicate, redact, statementFailure } from '../../connections/errors.ts';
 import { queueLimits } from '../../queue-limits.ts';
 import { orderMetadata, orders, pairDigest } from '../../schema.ts';
-import { openMerchantServers } from '../distribution/merchant-servers.ts';
+import { type Unstored, unlessUnstored } from '../find/expired-orders.ts';
+import { prepareFindBy } from '../find/order-keys.ts';
 import {
   columnArrays,
   conflictTarget,
@@ -25,10 +26,9 @@ import {
   unnestedRows,
   unnestedRowsWithMetadata,
 } from '../order-rows.ts';
-import { type Unstored, unlessUnstored } from '../reads/expired-orders.ts';
-import { prepareFindBy } from '../reads/order-keys.ts';
+import { insertOrders } from '../plpgsql-functions.ts';
+import { openMerchantServers } from './merchant-servers.ts';
 import { createOrderIds } from './order-ids.ts';
-import { insertOrders } from './plpgsql-functions.ts';
 
 /**
  * The number of batches in flight on the inserting connection. When one ends, the server has already received the next
