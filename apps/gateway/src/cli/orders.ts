@@ -8,6 +8,7 @@ import {
   type ErasureTarget,
   eraseOrders,
   exportOrders,
+  failRefund,
   findOrderHistories,
   importOrders,
   listRefusedPayments,
@@ -41,7 +42,7 @@ const fileHelp = 'one order per line, as JSON; compressed with gzip if its name 
 /** `orders`. */
 export const program = createProgram(
   'orders',
-  'Shows, archives, restores and erases orders, lists refused payments, and releases claimed orders.',
+  'Shows, archives, restores and erases orders, lists refused payments, and ends claims and refunds.',
 );
 
 program
@@ -134,6 +135,29 @@ program
       print('If the attempt took money, the checkout system must still record it, or refund it.');
     }),
   );
+
+program
+  .command('refund-fail')
+  .description(
+    'Ends a pending refund as FAILED, because its checkout system will never make it. The amount can be refunded again.',
+  )
+  .argument('<ORDER_TOKEN>', 'the payment link of the order, or its order_token')
+  .argument('<REFUND_ID>', "the merchant's refund_id")
+  .addOption(actorOption())
+  .action((text: string, refundId: string, { as: actor }: { as?: string }) =>
+    withDatabase(async (url) => {
+      const outcome = await failRefund({ url, actor }, tokenIn(text), refundId);
+      if (outcome !== 'failed') throw new StartError(failureTexts[outcome]);
+      print(`Ended the refund ${refundId} as FAILED.`);
+      print('If the checkout system makes it all the same, that is recorded as a further refund.');
+    }),
+  );
+
+const failureTexts = {
+  unknown: 'There is no such order.',
+  not_pending: 'The order has no pending refund with this refund_id.',
+  known_to_provider: 'The provider has this refund. Cancel it there; the checkout system then reports that it failed.',
+};
 
 interface EraseFlags {
   readonly email?: string;

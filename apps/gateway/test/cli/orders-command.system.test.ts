@@ -143,6 +143,44 @@ test('show prints that a payment is in progress', async () => {
   expect((await orders('show', 'claimed')).stdout).toMatch(/^in progress until \d{4}-.* UTC$/m);
 });
 
+test('refund-fail ends a pending refund once, so that its amount can be refunded again', async () => {
+  const { checkout, accounts, credentials, databaseUrl } = gateway;
+  await accounts.setMakesRefunds(checkout.credentials.clientId, true);
+  const { order_token, payment_link } = await createOrder(gateway, 'refunding');
+  await postPayment(checkout, order_token, { payment_id: 'refunding' });
+  const refund = (refund_id: string) => callJson(gateway, 'POST', '/order/refunding/refunds', { refund_id });
+  expect([(await refund('r-1')).status, (await refund('r-2')).status]).toEqual([201, 409]);
+  expect((await orders('refund-fail', payment_link, 'r-1', '--as', 'alice')).stdout).toMatch(/^Ended the refund r-1 /);
+  expect((await refund('r-2')).status).toBe(201);
+  const { refunds } = (await callJson(gateway, 'GET', '/order/refunding')).body;
+  expect(refunds).toMatchObject([
+    { refund_id: 'r-1', status: 'FAILED', reason: 'ended_by_operator' },
+    { refund_id: 'r-2', status: 'PENDING' },
+  ]);
+  const entries = "select actor, client_id, details from audit_log where action = 'orders.refund_fail'";
+  const entry = {
+    actor: 'alice',
+    client_id: credentials.clientId,
+    details: { order_id: 'refunding', refund_id: 'r-1' },
+  };
+  expect(await runQuery(databaseUrl, entries)).toEqual([entry]);
+  const events = "select type from events where order_id = 'refunding' and type like 'order.refund%'";
+  expect(await runQuery(databaseUrl, events)).toEqual([{ type: 'order.refund_failed' }]);
+  const { order_amount: amount } = validOrderInput();
+  const pending = { payment_id: 'refunding', refund_id: 'r-2', provider_refund_id: 're', amount, status: 'PENDING' };
+  await postJson(checkout, '/gateway.v1.CheckoutService/RecordRefund', { order_token, ...pending });
+  for (const [token, refundId, reason] of [
+    [order_token, 'r-1', 'no pending refund'],
+    [order_token, 'r-2', 'The provider has this refund'],
+    ['x', 'r-2', 'There is no such order.'],
+  ] as const)
+    expect(await orders('refund-fail', token, refundId)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(reason),
+    });
+  expect(await runQuery(databaseUrl, entries)).toEqual([entry]);
+});
+
 test('release ends a claim, so that the order can be cancelled and the attempt cannot claim it again', async () => {
   const { order_token, payment_link } = await createOrder(gateway, 'released');
   const start = () =>

@@ -183,14 +183,26 @@ export function decideReportedDispute(
   return success(changeTo(order, { disputes: [{ ...report, history }] }, refused));
 }
 
-/** Decides that a pending refund fails, because a person or the gateway ended it. */
-export function decideFailure(order: Order, refundId: string, reason: string, nowMs: number): Outcome | undefined {
+/**
+ * Decides that a merchant's pending refund fails, because a person ended it. Returns `not_pending` if there is no such
+ * refund, and `known_to_provider` if the provider has it and decides whether it succeeds.
+ */
+export function decideFailure(
+  order: Order,
+  refundId: string,
+  reason: string,
+  nowMs: number,
+): ReversalDecision | { readonly kind: 'not_pending' | 'known_to_provider' } {
   const refund = order.reversals.refunds.find(
-    (candidate) => candidate.refundId === refundId && statusOf(candidate).status === 'PENDING',
+    (candidate) =>
+      candidate.reporterId === order.merchantId &&
+      candidate.refundId === refundId &&
+      statusOf(candidate).status === 'PENDING',
   );
-  if (refund === undefined) return undefined;
+  if (refund === undefined) return { kind: 'not_pending' };
+  if (refund.providerRefundId !== null) return { kind: 'known_to_provider' };
   const history = [...refund.history, { status: 'FAILED', atMs: nextTime(order, nowMs) } as const];
-  return success(changeTo(order, { refunds: [{ ...refund, history, reason }] }));
+  return changeTo(order, { refunds: [{ ...refund, history, reason }] });
 }
 
 /** Returns the currency of the payment that a checkout system refers to; `undefined` if it is none of the order's. */

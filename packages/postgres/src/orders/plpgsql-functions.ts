@@ -51,6 +51,8 @@ export interface OrderFunction {
   readonly definition: string;
   /** A table expression that calls the function, with placeholders named after its parameters. */
   readonly call: SQL;
+  /** Creates the same table expression with values in place of the placeholders. */
+  callWith(values: Readonly<Record<string, string | number | null>>): SQL;
 }
 
 function orderFunction(
@@ -66,11 +68,11 @@ returns ${returns} language plpgsql ${settings.join(' ')} as $$
 #variable_conflict use_column
 ${body}
 end $$`;
-  const values = Object.entries(parameters).map(
-    ([parameter, type]) => sql`${sql.placeholder(parameter)}::${sql.raw(type)}`,
-  );
-  const call = sql`${sql.raw(name)}(${sql.join(values, sql`, `)}) as call (${sql.identifier(column)})`;
-  return { name, definition, call };
+  const callOf = (read: (parameter: string) => unknown) => {
+    const values = Object.entries(parameters).map(([parameter, type]) => sql`${read(parameter)}::${sql.raw(type)}`);
+    return sql`${sql.raw(name)}(${sql.join(values, sql`, `)}) as call (${sql.identifier(column)})`;
+  };
+  return { name, definition, call: callOf(sql.placeholder), callWith: (values) => callOf((name) => values[name]) };
 }
 
 /**

@@ -180,7 +180,7 @@ function refusalValues({ order, payment }: Parameters<OrderStore['refusePayment'
 }
 
 /** The parameters of {@link changeReversals}. */
-function reversalValues({ order, events, refused }: Parameters<OrderStore['changeReversals']>[0]): Values {
+export function reversalValues({ order, events, refused }: Parameters<OrderStore['changeReversals']>[0]): Values {
   const { merchantId, serviceOrderId, reversals } = order;
   const pending = pendingRefundsOf(order).map((refund) => ({
     merchant_id: merchantId,

@@ -1,4 +1,5 @@
 export { countErasableOrders, type ErasureTarget, eraseOrders } from './erase-orders.ts';
+export { failRefund } from './fail-refund.ts';
 export { exportOrders, importOrders } from './order-archive.ts';
 export { findOrderHistories, type OrderHistory } from './order-history.ts';
 export { listRefusedPayments } from './refused-payments.ts';
