@@ -66,3 +66,11 @@ test('the longest time for late reports is that of the enabled checkout systems'
   await accounts.disable(clientId);
   expect(await directory.longestLateDays()).toBe(7);
 });
+
+test('a disabled account is unknown until it is enabled again', async () => {
+  const { clientId } = await accounts.create('Disabled');
+  await accounts.disable(clientId);
+  expect(await directory.findAccount(clientId)).toEqual({ kind: 'unknown' });
+  await accounts.enable(clientId);
+  expect(await directory.findAccount(clientId)).toMatchObject({ kind: 'found' });
+});
