@@ -190,7 +190,7 @@ export function createInMemoryOrderStore(
           storedPaidOn,
           storedNote,
           refused,
-          makesRefunds: makesRefunds(payment.checkoutId),
+          makesRefunds: payment.checkoutId === order.merchantId || makesRefunds(payment.checkoutId),
           nowMs,
         };
         return { rows: [row], outcome: { ...linkOf(order), ...details } };

@@ -1,7 +1,7 @@
 import { anotherOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { type Explored, exploreAll } from '../../test/helpers/interleavings/explore.ts';
-import { calls, create, orderWorld } from '../../test/helpers/interleavings/order-world.ts';
+import { calls, create, orderWorld, reversalCalls } from '../../test/helpers/interleavings/order-world.ts';
 
 // Explores every interleaving of the statements of a few calls on one order. A failed test prints the schedule that
 // breaks a guarantee, and the calls that contradict each other. The slow test `test/operations/orders/interleavings`
@@ -18,7 +18,7 @@ test('two calls on an order keep all guarantees despite a fault at any statement
   const total = { states: 0, checked: 0, schedules: 0 };
   for (const [index, first] of names.entries()) {
     for (const second of names.slice(index)) {
-      await exploreAll(orderWorld(named(first, second), { isCreated: true, ticks: 0 }), { faultsMax: 1 }, total);
+      await exploreAll(orderWorld(named(first, second), { earlier: [create()], ticks: 0 }), { faultsMax: 1 }, total);
     }
   }
   report('two calls with a fault', total);
@@ -35,13 +35,43 @@ test.for([
   [['start by 2', 'start by 2', 'end by 2', 'end by 2'], 0],
   [['simulate an expiry', 'pay by 3', 'cancel', 'read'], 0],
 ] as const)('the concurrent calls %j keep all guarantees, with %d steps of the clock', async ([callNames, ticks]) => {
-  const explored = await exploreAll(orderWorld(named(...callNames), { isCreated: true, ticks }), { faultsMax: 0 });
+  const explored = await exploreAll(orderWorld(named(...callNames), { earlier: [create()], ticks }), { faultsMax: 0 });
   report(`${callNames.join(', ')}, ${ticks} steps of the clock`, explored);
+});
+
+const paid = named('create', 'pay by 2');
+const reversals = (...callNames: string[]) => callNames.map((name) => reversalCalls[name] ?? create());
+
+test('two refunds, reports and disputes of a paid order keep all guarantees despite a fault at any statement', async () => {
+  const total = { states: 0, checked: 0, schedules: 0 };
+  const reversalNames = Object.keys(reversalCalls);
+  for (const [index, first] of reversalNames.entries()) {
+    for (const second of reversalNames.slice(index)) {
+      const world = orderWorld(reversals(first, second), { earlier: paid, ticks: 0 });
+      await exploreAll(world, { faultsMax: 1 }, total);
+    }
+  }
+  report('two calls about refunds and disputes with a fault', total);
+  expect(total.schedules).toBeGreaterThan(2_000);
+});
+
+test.for([
+  { earlier: paid, planned: reversals('refund', 'refund again', 'record a dispute') },
+  { earlier: paid, planned: reversals('refund', 'refund', 'record a refund of the provider') },
+  {
+    earlier: [...paid, ...reversals('refund')],
+    planned: reversals('record the refund', 'record its failure', 'refund again'),
+  },
+  { earlier: [...paid, ...reversals('refund')], planned: reversals('record a dispute', 'record the refund', 'read') },
+  { earlier: [create()], planned: [...named('pay by 2', 'pay by 3'), ...reversals('refund')] },
+])('concurrent refunds and disputes keep all guarantees: $planned.length calls, %#', async ({ earlier, planned }) => {
+  const explored = await exploreAll(orderWorld(planned, { earlier, ticks: 0 }), { faultsMax: 0 });
+  report(planned.map(({ operation }) => operation).join(', '), explored);
 });
 
 test('an order is created once, and only the same order is a replay', async () => {
   const creations = [create(), create({ order_amount: 1 }), create()];
-  const explored = await exploreAll(orderWorld(creations, { isCreated: false, ticks: 0 }), { faultsMax: 1 });
+  const explored = await exploreAll(orderWorld(creations, { earlier: [], ticks: 0 }), { faultsMax: 1 });
   report('three creations with a fault', explored);
   const { order_id: _, ...fields } = anotherOrderInput;
   const changes = [
@@ -50,6 +80,6 @@ test('an order is created once, and only the same order is a replay', async () =
   ];
   for (const changed of changes) {
     const two = [create({ metadata: { cart: '7' } }), create({ metadata: { cart: '7' }, ...changed })];
-    await exploreAll(orderWorld(two, { isCreated: false, ticks: 0 }), { faultsMax: 0 });
+    await exploreAll(orderWorld(two, { earlier: [], ticks: 0 }), { faultsMax: 0 });
   }
 });

@@ -48,6 +48,8 @@ export async function createRefund(
   const { refundId } = parsed.value;
   const found = await findOrder(deps, caller, key);
   if (!found.ok) return found;
+  // If the order is paid after this read, `findPaid` would not ask whether the account of the payment makes refunds.
+  if (found.value.order.payment === null) return failed({ kind: 'order_not_paid' });
   const changed = await changeOrder(
     deps,
     caller,

@@ -4,7 +4,14 @@ import { formatTime, type Order } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore, type ExecuteStatement } from '@order-gateway/domain/testing/in-memory-order-store';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import type { Call, Request, Response } from '@order-gateway/order-model/model';
-import { attemptIdOf, identityOf, storedOrderOf } from '@order-gateway/order-model/observed';
+import {
+  attemptIdOf,
+  identityOf,
+  type ShownReversal,
+  shownReversals,
+  shownReversalText,
+  storedOrderOf,
+} from '@order-gateway/order-model/observed';
 import { describeUnexplained } from '@order-gateway/order-model/report';
 import { findUnexplained } from '@order-gateway/order-model/search';
 import type { Caller } from '../../../src/calls/operation.ts';
@@ -85,6 +92,61 @@ export const calls: Readonly<Record<string, PlannedCall>> = {
   'end by 2': attemptCall('EndPayment', 2),
   'simulate an expiry': { operation: 'expire', account: testMerchant, members: {}, request: { kind: 'expire' } },
 };
+
+/** The amounts with which the calls refund and dispute: two of them exceed the payment. */
+const amount = 800;
+
+/** Only checkout system 2 makes refunds. */
+const refunders = ['2'];
+
+const paidBy2 = { checkout: '2', paymentId: 'p' };
+
+/** Every kind of call about refunds and disputes. */
+export const reversalCalls: Readonly<Record<string, PlannedCall>> = {
+  read: calls.read as PlannedCall,
+  refund: refund('r', amount),
+  'refund again': refund('s', amount),
+  'refund what is left': refund('t'),
+  'record the refund': recordRefund({ refund_id: 'r', provider_refund_id: 're', status: 'SUCCEEDED' }),
+  'record its failure': recordRefund({ refund_id: 'r', provider_refund_id: 're', status: 'FAILED' }),
+  'record a refund of the provider': recordRefund({ provider_refund_id: 'own', status: 'SUCCEEDED' }),
+  'record a dispute': recordDispute('OPEN'),
+  'record the end of the dispute': recordDispute('WON'),
+};
+
+function refund(refundId: string, amount?: number): PlannedCall {
+  const members = { order_id: plainOrder.order_id, refund_id: refundId, refund_amount: amount };
+  const request = { kind: 'refund', refundId, amount: amount?.toFixed(2), refunders } as const;
+  return { operation: 'CreateRefund', account: testMerchant, members, request };
+}
+
+function recordRefund(report: {
+  readonly refund_id?: string;
+  readonly provider_refund_id: string;
+  readonly status: 'SUCCEEDED' | 'FAILED';
+}): PlannedCall {
+  const { refund_id: refundId = null, provider_refund_id: providerId, status } = report;
+  const members = { order_token: orderToken, payment_id: paidBy2.paymentId, amount, ...report };
+  const request = {
+    kind: 'record refund',
+    ...paidBy2,
+    refundId,
+    providerId,
+    status,
+    amount: amount.toFixed(2),
+  } as const;
+  return { operation: 'RecordRefund', account: checkout(2), members, request };
+}
+
+function recordDispute(status: 'OPEN' | 'WON'): PlannedCall {
+  const dispute = { amount, currency: plainOrder.order_currency, status };
+  const members = { order_token: orderToken, payment_id: paidBy2.paymentId, dispute_id: 'd', ...dispute };
+  const ids = { kind: 'record dispute', ...paidBy2, disputeId: 'd' } as const;
+  return {
+    ...{ operation: 'RecordDispute', account: checkout(2), members },
+    request: { ...ids, ...dispute, amount: amount.toFixed(2) },
+  };
+}
 
 function checkout(id: number): Account {
   return { kind: 'checkout', id: id as AccountId, name: `Checkout ${id}`, lateDays: 1, getsCustomerData: false };
@@ -167,21 +229,21 @@ function createGateways(world: () => { readonly store: Store; readonly nowMs: nu
       const handled = await operations.get(operation)?.handle(members, caller);
       if (handled === undefined) throw new Error(`there is no operation ${operation}`);
       return handled.ok
-        ? responseTo(handled.value.outcome, handled.value.body, operationsWithRefused.has(operation))
+        ? responseTo(handled.value.outcome, handled.value.body, operation)
         : responseTo(handled.failure.kind, undefined);
     };
   });
 }
 
 /**
- * Returns a function that creates a world in which two gateways with different clocks handle calls about one order. The
- * order already exists if `isCreated`.
+ * Returns a function that creates a world in which two gateways with different clocks handle calls about one order.
  */
 export function orderWorld(
   planned: readonly PlannedCall[],
-  /** `ticks` is the number of clock steps that can occur between the statements. */
-  { isCreated, ticks }: { readonly isCreated: boolean; readonly ticks: number },
+  /** `earlier` are calls that ended before. `ticks` is the number of clock steps that can occur between the statements. */
+  { earlier, ticks }: { readonly earlier: readonly PlannedCall[]; readonly ticks: number },
 ) {
+  const isCreated = earlier.length > 0;
   // `exploreAll` continues only the run it created last, so one active world is enough.
   let active: { readonly store: Store; nowMs: number };
   const gateways = createGateways(() => active);
@@ -190,12 +252,23 @@ export function orderWorld(
     let isReady = false;
     const executeOnceReady: ExecuteStatement = async (name, statement) =>
       isReady ? execute(name, statement) : statement();
-    const memory = createInMemoryOrderStore(undefined, () => world.nowMs, executeOnceReady);
+    const memory = createInMemoryOrderStore(
+      undefined,
+      () => world.nowMs,
+      executeOnceReady,
+      (id) => refunders.includes(String(id)),
+    );
     const world = { store: asSeenByGateways(memory), nowMs: startMs };
     active = world;
-    if (isCreated && createdOrder === undefined) await gateways[0]?.(create());
-    else if (isCreated && createdOrder !== undefined) await memory.create(createdOrder, 0);
-    createdOrder = memory.ordersOf(merchant.id)[0];
+    const responses: (Response | undefined)[] = [];
+    for (const [index, call] of earlier.entries()) {
+      // The creation takes longest, so the order is copied from the first world.
+      if (index === 0 && createdOrder !== undefined) {
+        await memory.create(createdOrder, 0);
+        responses.push({ outcome: 'created' });
+      } else responses.push(await gateways[0]?.(call));
+      createdOrder ??= memory.ordersOf(merchant.id)[0];
+    }
     isReady = true;
     const tick = async (ms: number) => {
       await execute('the clock', () => {
@@ -221,8 +294,11 @@ export function orderWorld(
           const during = { fromMs: sentMs, toMs };
           return [{ sentAt, receivedAt: receivedOrNever, during, request: call.request, response: result }];
         });
-        const times = { sentAt: -2, receivedAt: -1, during: { fromMs: startMs, toMs: startMs } };
-        if (isCreated) calls.push({ ...times, request: create().request, response: { outcome: 'created' } });
+        for (const [index, { request }] of earlier.entries()) {
+          const [sentAt, receivedAt] = [2 * (index - earlier.length), 2 * (index - earlier.length) + 1];
+          const during = { fromMs: startMs, toMs: startMs };
+          calls.push({ sentAt, receivedAt, during, request, response: responses[index] });
+        }
         const [order] = memory.ordersOf(merchant.id);
         const events = JSON.parse(memory.contents())[2];
         const stored = order === undefined ? null : storedOrderOf(order, events, contentOf(storedContent(order)));
@@ -252,16 +328,19 @@ function callerOf(account: Account): Caller<Merchant> {
   };
 }
 
-/** The operations whose responses contain refused payments. */
+/** The operations whose responses contain refused payments. A cancellation returns the refunds as they were before. */
 const operationsWithRefused = new Set(['GetOrder', 'CancelOrder']);
 
 /** Failures after which the call may or may not have taken effect. */
 const unknownOutcomes = ['unavailable', 'deadline_exceeded'];
 
 /** Returns the response as the model sees it, or `undefined` if its outcome is unknown. */
-function responseTo(outcome: string, body: object | undefined, hasRefused = false): Response | undefined {
+function responseTo(outcome: string, body: object | undefined, operation = ''): Response | undefined {
   if (unknownOutcomes.includes(outcome)) return undefined;
   if (body === undefined) return { outcome };
+  const { refund, dispute } = body as { readonly refund?: ShownReversal; readonly dispute?: ShownReversal };
+  const reversal = refund ?? dispute;
+  if (reversal !== undefined) return { outcome, reversal: shownReversalText(reversal) };
   const { order = body, lease_ends_at: leaseEndsAt } = Object(body);
   const { order_status: status, payment_id: paymentId = null, refused_payments, order_token } = order;
   const isCompleteOrder = order.mode !== undefined && !('merchant_name' in order);
@@ -269,7 +348,8 @@ function responseTo(outcome: string, body: object | undefined, hasRefused = fals
   const shown = {
     status,
     ...(order_token !== undefined && order_token !== '' && { identity: identityOf(order) }),
-    ...(isCompleteOrder && { paymentId, ...(hasRefused && { refusedIds }) }),
+    ...(isCompleteOrder && { paymentId, ...(operationsWithRefused.has(operation) && { refusedIds }) }),
+    ...(operation === 'GetOrder' && { reversals: shownReversals(order) }),
   };
   return { outcome, shown, ...(leaseEndsAt !== undefined && { leaseEndsAtMs: Date.parse(leaseEndsAt) }) };
 }
