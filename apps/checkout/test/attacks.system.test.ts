@@ -89,6 +89,27 @@ test.each([
   await expect(runQuery(world.options.databaseUrl, text)).rejects.toThrow(/permission denied/);
 });
 
+test('a dump of the database has no key and no data of the customer', async () => {
+  const { orderToken, sessionId } = await pay('dumped');
+  stripe.pay(sessionId);
+  const tables = await runQuery(
+    world.ownerUrl,
+    "select tablename as name from pg_tables where schemaname = 'checkout'",
+  );
+  const rows = await Promise.all(
+    tables.map(({ name }) => runQuery(world.ownerUrl, `select t::text as text from checkout.${name} t`)),
+  );
+  const dump = rows
+    .flat()
+    .map(({ text }) => String(text))
+    .join('\n');
+  expect(dump).toContain(orderToken);
+  const { key, webhookSecret } = stripe.secrets;
+  const secrets = [key, webhookSecret, world.options.credentials.clientSecret];
+  const asStored = secrets.flatMap((secret) => [secret, Buffer.from(secret).toString('hex')]);
+  for (const secret of [...asStored, 'noor.vanderlinden', 'Noor']) expect(dump).not.toContain(secret);
+});
+
 test('orders are created while the checkout is flooded', async () => {
   const orderToken = await world.createOrder('before-the-flood');
   let isOver = false;
