@@ -155,6 +155,25 @@ test('a payment that is refused by the gateway is refunded once', async () => {
   expect(mollie.payments.get(sessionId)?._embedded.refunds).toHaveLength(1);
 });
 
+test('a payment of which the merchant gave a part back before it was recorded is recorded', async () => {
+  const { attemptId, sessionId } = await pay('part-back', 'iDEAL');
+  mollie.pay(sessionId);
+  mollie.refundByHand(sessionId, '2.34');
+  await world.advance(attemptId);
+  expect(await stateOf(attemptId)).toBe('RECORDED');
+  expect(await world.findOrder('part-back')).toMatchObject({ order_status: 'PAID', payment_id: sessionId });
+});
+
+test('only the rest of a refused payment is refunded if the merchant gave a part back', async () => {
+  const { attemptId, sessionId } = await pay('part-owed', 'iDEAL');
+  mollie.pay(sessionId, { amount: '1.00' });
+  mollie.refundByHand(sessionId, '0.40');
+  await world.advance(attemptId);
+  await expect.poll(() => stateOf(attemptId)).toBe('REFUNDED');
+  const amounts = mollie.payments.get(sessionId)?._embedded.refunds.map(({ amount }) => amount.value);
+  expect(amounts).toEqual(['0.40', '0.60']);
+});
+
 test('a failed payment ends the attempt as declined', async () => {
   const { attemptId, sessionId, orderToken } = await pay('failed');
   mollie.end(sessionId, 'failed');

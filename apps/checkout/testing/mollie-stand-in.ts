@@ -191,6 +191,10 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       capture.status = 'succeeded';
       Object.assign(payment, { status: 'paid', paidAt: new Date().toISOString() });
     },
+    /** The merchant gives a part of a payment back in Mollie's dashboard. */
+    refundByHand(id: string, value: string): void {
+      handlers['POST /payments/{id}/refunds']?.(id, { amount: { currency: found(id).amount.currency, value } });
+    },
     /** The bank takes the money of a payment back, or reverses that. */
     chargeBack(id: string): { readonly id: string; reversedAt?: string } {
       const { amount, _embedded } = found(id);

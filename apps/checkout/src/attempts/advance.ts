@@ -62,7 +62,7 @@ export function createAdvance(deps: AdvanceDeps) {
       open: (customer) => send('open', provider.open, { backUrl }, customer),
       capture: () => send('capture', provider.capture, undefined),
       close: (seen) => send('close', provider.close, seen),
-      refund: () => send('refund', provider.refund, undefined),
+      refund: (seen) => send('refund', provider.refund, seen),
     };
   }
 

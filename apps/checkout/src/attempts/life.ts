@@ -16,7 +16,7 @@ export interface Actions {
   open(customer: Customer | undefined): Promise<Session>;
   capture(): Promise<void>;
   close(seen: Seen): Promise<void>;
-  refund(): Promise<void>;
+  refund(seen: Extract<Seen, { readonly is: 'captured' }>): Promise<void>;
 }
 
 /** What a rule may know. */
@@ -199,8 +199,8 @@ export const life: { readonly [State in AttemptState]: Rules } = {
   OWED: {
     open: () => ({ waitSeconds: minute }),
     authorised: () => ({ waitSeconds: minute }),
-    async captured({ act }) {
-      await act.refund();
+    async captured({ seen, act }) {
+      await act.refund(seen);
       return { next: 'OWED' };
     },
     refunded: to('REFUNDED'),

@@ -9,9 +9,9 @@ export type Seen =
   | { readonly is: 'open' }
   /** The money is reserved until `captureBefore`, and can be captured or released. */
   | ({ readonly is: 'authorised'; readonly captureBefore?: Date | undefined } & SeenPayment)
-  /** The merchant has the money. */
-  | ({ readonly is: 'captured' } & SeenPayment)
-  /** The customer got the money back. */
+  /** The merchant has the money, of which `refunded` was given back already. */
+  | ({ readonly is: 'captured'; readonly refunded?: AmountHundredths | undefined } & SeenPayment)
+  /** The customer got all of the money back. */
   | { readonly is: 'refunded' }
   /** Nothing can be paid any more, and nobody was charged. */
   | { readonly is: 'gone'; readonly reason: string };
@@ -100,8 +100,8 @@ export interface Provider extends Offering {
   readonly capture: Call<undefined, void>;
   /** Closes an open session, or releases an authorised payment. */
   readonly close: Call<Seen, void>;
-  /** Gives a captured payment back. */
-  readonly refund: Call<undefined, void>;
+  /** Gives back what the merchant still has of a captured payment. */
+  readonly refund: Call<Extract<Seen, { readonly is: 'captured' }>, void>;
   /** Gives a recorded payment back, or a part of it, for a merchant. The metadata name the merchant's refund. */
   readonly refundPart: Call<RefundInput, SeenRefund>;
   /** Looks at the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */

@@ -59,7 +59,7 @@ interface Payment {
   readonly _links: { readonly checkout?: { readonly href: string } };
   readonly _embedded?: {
     readonly captures?: readonly { readonly status: string }[];
-    readonly refunds?: readonly { readonly status: string }[];
+    readonly refunds?: readonly Pick<Refund, 'status' | 'amount'>[];
   };
 }
 
@@ -179,10 +179,10 @@ export function createMollieProvider(send: Fetch): Provider {
       send: (account, request, key) => post(account, request, key),
     },
     refund: {
-      request: ({ paymentId, paidHundredths, paidCurrency, attemptId }) => ({
+      request: ({ paymentId, attemptId }, { amount, currency, refunded = 0n }) => ({
         path: `/payments/${paymentId}/refunds`,
         body: {
-          amount: { currency: paidCurrency, value: amountText(paidHundredths ?? 0n, paidCurrency ?? '') },
+          amount: { currency, value: amountText(amount - refunded, currency) },
           metadata: { attempt_id: attemptId },
         },
       }),
@@ -261,8 +261,13 @@ function seenOf(payment: Payment): Seen {
       // Captures are asynchronous: the money is on its way.
       if (captures.some(isAlive)) return { is: 'open' };
       return { is: 'authorised', ...seen, ...(captureBefore && { captureBefore: new Date(captureBefore) }) };
-    case 'paid':
-      return refunds.some(isAlive) ? { is: 'refunded' } : { is: 'captured', ...seen };
+    case 'paid': {
+      // The merchant can give parts back in Mollie's dashboard before the payment is recorded.
+      const refunded = refunds.filter(isAlive).reduce((sum, refund) => sum + hundredthsOf(refund.amount.value), 0n);
+      return refunded >= seen.amount
+        ? { is: 'refunded' }
+        : { is: 'captured', ...seen, refunded: refunded as AmountHundredths };
+    }
     default:
       return { is: 'gone', reason: status === 'failed' ? 'declined' : status };
   }
