@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventFeed } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
 import {
@@ -11,12 +12,13 @@ import {
   type OrderStore,
   type PaymentLookup,
   type PaymentRefusal,
+  type ReversalChange,
 } from '@order-gateway/domain/orders';
 import type { Result } from '@order-gateway/domain/result';
 import { createInMemoryOrderStore, type InMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import type { History, Call as ModelCall, Request, Response } from '@order-gateway/order-model/model';
-import { identityOf, storedOrderOf } from '@order-gateway/order-model/observed';
+import { identityOf, type ShownReversal, shownReversalText, storedOrderOf } from '@order-gateway/order-model/observed';
 import { describeUnexplained } from '@order-gateway/order-model/report';
 import { findUnexplained } from '@order-gateway/order-model/search';
 import { createBatchQueue } from '@order-gateway/postgres/batch-queue';
@@ -29,6 +31,7 @@ import { Call } from '../calls/call.ts';
 import { noPeer } from '../calls/peers/connection-limit.ts';
 import { cancelOrder, createOrder } from './orders.ts';
 import { recordPayment } from './payments.ts';
+import { createRefund, recordDispute, recordRefund } from './refunds.ts';
 import { findOrder } from './stored-orders.ts';
 
 // Runs the operations and the batch queue on an in-memory store with failing statements. fast-check chooses the order
@@ -58,11 +61,11 @@ const badNote = 'bad';
 const badOrder = 2;
 
 /**
- * The calls of clients. `variant` selects one of two notes and one of two payments. The third order always has the bad
- * note instead.
+ * The calls of clients. `variant` selects one of two notes, payments and refunds. The third order always has the bad note
+ * instead.
  */
 const calls = fc.record({
-  use: fc.constantFrom('create', 'create', 'pay', 'cancel', 'find'),
+  use: fc.constantFrom('create', 'create', 'pay', 'pay', 'cancel', 'find', 'refund', 'refund', 'report', 'dispute'),
   order: fc.constantFrom(0, 0, 0, 1, 1, badOrder),
   variant: fc.nat(1),
   timeoutMs: fc.constantFrom<number[]>(1, 4_000, 5_000, 5_000, 5_000),
@@ -80,8 +83,13 @@ interface EndedCall extends PlannedCall {
   readonly endStep: number;
   /** When the customer paid; `undefined` if the sender did not know the order's link. */
   readonly paidAtMs: number | undefined;
-  readonly result: Result<{ readonly order: Order; readonly replayed: boolean }, Failure>;
+  readonly result: Result<{ readonly order?: Order; readonly reversal?: string; readonly replayed: boolean }, Failure>;
 }
+
+const checkoutId = (merchant.id + 1) as AccountId;
+
+/** The amount of each refund and dispute. Two of them exceed the payment. */
+const reversedAmount = 800;
 
 test('no schedule of calls and failing statements loses, duplicates or undoes an acknowledged change', async () => {
   const clients = fc.array(fc.array(calls, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 });
@@ -91,28 +99,34 @@ test('no schedule of calls and failing statements loses, duplicates or undoes an
     clients,
     fates,
     fc.nat(2),
-    async (scheduler, planned, fates, timerCount) => {
+    fc.boolean(),
+    async (scheduler, planned, fates, timerCount, isPaid) => {
       const memory = createInMemoryOrderStore();
       const { store, close, closed, isHanging } = openFaultyStore(memory, scheduler, [...fates]);
       const deps = { ...fixedDeps(createMemoryLogger().logger), store, randomBytes };
       const ended: EndedCall[] = [];
       let steps = 0;
+      const make = async (call: PlannedCall, on: FixedDeps) => {
+        const [startMs, startStep] = [performance.now(), ++steps];
+        const knownOrder = memory.ordersOf(merchant.id).find(({ fields }) => fields.order_id === `order-${call.order}`);
+        const result = await send(on, knownOrder, call);
+        const timing = {
+          startMs,
+          startStep,
+          endMs: performance.now(),
+          endStep: ++steps,
+          paidAtMs: knownOrder?.createdAtMs,
+        };
+        ended.push({ ...call, ...timing, result });
+      };
+      // Refunds need a paid order, which random calls seldom make.
+      for (const use of isPaid ? (['create', 'pay'] as const) : []) {
+        await make({ use, order: 0, variant: 0, timeoutMs: hangMs }, { ...deps, store: memory });
+      }
       const clients = planned.map(async (calls) => {
         for (const call of calls) {
           await scheduler.schedule(Promise.resolve(), call.use);
-          const [startMs, startStep] = [performance.now(), ++steps];
-          const knownOrder = memory
-            .ordersOf(merchant.id)
-            .find(({ fields }) => fields.order_id === `order-${call.order}`);
-          const result = await send(deps, knownOrder, call);
-          const timing = {
-            startMs,
-            startStep,
-            endMs: performance.now(),
-            endStep: ++steps,
-            paidAtMs: knownOrder?.createdAtMs,
-          };
-          ended.push({ ...call, ...timing, result });
+          await make(call, deps);
         }
       });
       // A timer may fire before statements that were sent earlier have ended.
@@ -172,7 +186,13 @@ async function send(
       );
     case 'cancel':
       return changed(await call.run(() => cancelOrder(deps, caller, { by: 'order_id', orderId })));
-    case 'pay': {
+    case 'refund': {
+      const refund = { refund_id: `refund-${planned.variant}`, refund_amount: reversedAmount };
+      return reversed(await call.run(() => createRefund(deps, caller, { by: 'order_id', orderId }, refund)));
+    }
+    case 'pay':
+    case 'report':
+    case 'dispute': {
       const { order_amount, order_currency } = validOrderInput();
       const payment = {
         order_token: knownOrder?.orderToken ?? 'none',
@@ -181,11 +201,22 @@ async function send(
       };
       const account = {
         kind: 'checkout',
-        id: merchant.id,
+        id: checkoutId,
         name: 'Checkout',
         lateDays: 1,
         getsCustomerData: false,
       } as const;
+      const { order_token, payment_id } = payment;
+      const reversal = { order_token, payment_id, amount: reversedAmount };
+      if (planned.use === 'report') {
+        const status = planned.variant === 0 ? 'SUCCEEDED' : 'FAILED';
+        const refund = { ...reversal, refund_id: 'refund-0', provider_refund_id: 'at-provider', status };
+        return reversed(await call.run(() => recordRefund(deps, { ...caller, account }, refund)));
+      }
+      if (planned.use === 'dispute') {
+        const dispute = { ...reversal, dispute_id: 'dispute', currency: order_currency, status: 'OPEN' };
+        return reversed(await call.run(() => recordDispute(deps, { ...caller, account }, dispute)));
+      }
       return changed(
         await call.run(() => recordPayment(deps, { ...caller, account }, { ...payment, order_amount, order_currency })),
       );
@@ -203,7 +234,15 @@ function changed(result: Result<{ found: { order: Order }; replayed: boolean }, 
     : result;
 }
 
-const clientsOfStore = 5;
+/** Converts the response to a call about a refund or dispute. */
+function reversed(result: Result<{ readonly body: object; readonly outcome: string }, Failure>): EndedCall['result'] {
+  if (!result.ok) return result;
+  const { refund, dispute } = result.value.body as Readonly<Partial<Record<'refund' | 'dispute', ShownReversal>>>;
+  const shown = (refund ?? dispute) as ShownReversal;
+  return { ok: true, value: { reversal: shownReversalText(shown), replayed: result.value.outcome === 'replayed' } };
+}
+
+const clientsOfStore = 6;
 
 /**
  * Opens a store whose calls share statements as in PostgreSQL. Each statement has the next outcome of `fates`. Once
@@ -256,6 +295,7 @@ function openFaultyStore(
     ),
     change: addQueue(2, 1, (change: OrderChange) => memory.change(change, hangMs)),
     refusePayment: addQueue(1, 1, (refusal: PaymentRefusal) => memory.refusePayment(refusal, hangMs)),
+    changeReversals: addQueue(1, 1, (change: ReversalChange) => memory.changeReversals(change, hangMs)),
     find: addQueue(1, 2, (find: () => Promise<LinkLookup | OrderLookup | PaymentLookup>) => find()),
   };
   const store: OrderStore & EventFeed = {
@@ -263,6 +303,7 @@ function openFaultyStore(
     create: add.create,
     change: add.change,
     refusePayment: add.refusePayment,
+    changeReversals: add.changeReversals,
     findByOrderId: (merchantId, orderId, timeoutMs) =>
       add.find(() => memory.findByOrderId(merchantId, orderId, hangMs), timeoutMs),
     findByToken: (token, timeoutMs) =>
@@ -275,7 +316,10 @@ function openFaultyStore(
 }
 
 /** The failures that show the effect of another call. */
-const conflicts = ['not_found', 'order_id_conflict', 'payment_id_conflict', 'order_already_paid', 'order_cancelled'];
+const conflicts = [
+  ...['not_found', 'order_id_conflict', 'payment_id_conflict', 'order_already_paid', 'order_cancelled'],
+  ...['order_not_paid', 'refund_exceeds_payment', 'refund_id_conflict'],
+];
 /** The failures of a call that may have taken effect. */
 const unknownOutcomes = ['unavailable', 'deadline_exceeded'];
 
@@ -321,15 +365,21 @@ async function checkCalls(ended: readonly EndedCall[], memory: InMemoryOrderStor
  */
 function callOf(ended: EndedCall): ModelCall[] {
   const { use, variant, startStep, endStep, paidAtMs, result } = ended;
-  if (use === 'pay' && paidAtMs === undefined) return [];
+  if (['pay', 'report', 'dispute'].includes(use) && paidAtMs === undefined) return [];
   if (!result.ok && result.failure.kind === 'overloaded') return [];
   const { order_amount, order_currency: currency } = validOrderInput();
-  const payment = { checkout: String(merchant.id), paymentId: `payment-${variant}`, paidAtMs: paidAtMs ?? 0 };
+  const payment = { checkout: String(checkoutId), paymentId: `payment-${variant}`, paidAtMs: paidAtMs ?? 0 };
+  const { checkout, paymentId } = payment;
+  const reversal = { checkout, paymentId, amount: reversedAmount.toFixed(2) };
+  const status = variant === 0 ? 'SUCCEEDED' : 'FAILED';
   const requests: Readonly<Record<PlannedCall['use'], Request>> = {
     create: { kind: 'create', content: noteOf(ended) },
     pay: { kind: 'pay', payment: { ...payment, amount: order_amount.toFixed(2), currency } },
     cancel: { kind: 'cancel' },
     find: { kind: 'read' },
+    refund: { kind: 'refund', refundId: `refund-${variant}`, amount: reversal.amount },
+    report: { kind: 'record refund', ...reversal, refundId: 'refund-0', providerId: 'at-provider', status },
+    dispute: { kind: 'record dispute', ...reversal, disputeId: 'dispute', currency, status: 'OPEN' },
   };
   const isKnown = result.ok || conflicts.includes(result.failure.kind);
   const times = { sentAt: startStep, receivedAt: isKnown ? endStep : Infinity, during: { fromMs: 0, toMs: Infinity } };
@@ -339,12 +389,14 @@ function callOf(ended: EndedCall): ModelCall[] {
 
 function responseOf(
   use: PlannedCall['use'],
-  { order, replayed }: { readonly order: Order; readonly replayed: boolean },
+  { order, reversal, replayed }: Extract<EndedCall['result'], { readonly ok: true }>['value'],
 ): Response {
+  const firstOutcome = { create: 'created', refund: 'created' }[use as string] ?? 'ok';
+  const outcome = replayed && use !== 'find' ? 'replayed' : firstOutcome;
+  if (order === undefined) return { outcome, reversal };
   const { serviceOrderId: service_order_id, orderToken: order_token, createdAtMs, payment, refusedPayments } = order;
-  const firstOutcome = { create: 'created', pay: 'ok', cancel: 'ok', find: 'ok' }[use];
   return {
-    outcome: replayed && use !== 'find' ? 'replayed' : firstOutcome,
+    outcome,
     shown: {
       status: order.orderStatus,
       identity: identityOf({ service_order_id, order_token, created_at: formatTime(createdAtMs) }),
