@@ -1,3 +1,4 @@
+import type { AccountId } from './accounts/account.ts';
 import type { BrandStore } from './accounts/brand.ts';
 import type { ClientSecretStore } from './accounts/client-secrets.ts';
 import type { Credentials } from './accounts/credentials.ts';
@@ -35,7 +36,7 @@ export interface MerchantManagement {
    * Completes within `timeoutMs`.
    */
   perform<Value>(
-    caller: ManagementCaller,
+    caller: ManagementCaller & { readonly merchantId: AccountId },
     work: (managed: Managed) => Promise<Value>,
     timeoutMs: number,
   ): Promise<ManagementOutcome<Value>>;

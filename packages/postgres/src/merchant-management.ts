@@ -22,18 +22,29 @@ import { consoleActor } from './accounts/console-sessions.ts';
 import { createBatchQueue } from './batches/batch-queue.ts';
 import type { Closable, DatabaseClient, DatabaseOptions } from './connections/client.ts';
 import { isCallerEnded } from './connections/errors.ts';
+import { openOnServers } from './merchant-servers.ts';
 import { queueLimits } from './queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from './schema.ts';
 import { webhookEndpointsOn } from './webhooks/webhook-endpoints.ts';
 
-/** Opens the management by merchants on its own connection, so that it delays no other call. */
+/** Opens the management by merchants on a connection to each server of merchants, so that it delays no other call. */
 export function openMerchantManagement(options: DatabaseOptions): MerchantManagement & Closable {
+  const servers = openOnServers(options, openServerManagement);
+  return {
+    perform: (caller, work, timeoutMs) =>
+      servers.call(caller.merchantId, timeoutMs, ({ perform }, timeoutMs) => perform(caller, work, timeoutMs)),
+    close: servers.close,
+  };
+}
+
+function openServerManagement(options: DatabaseOptions): MerchantManagement & Closable {
   const queue = createBatchQueue<
     DatabaseClient<PostgresJsDatabase>,
     { readonly clientId: string; readonly work: (run: Run) => Promise<ManagementOutcome<unknown>> },
     ManagementOutcome<unknown>
   >({
     name: 'management',
+    server: options.server,
     meter: options.meter,
     clients: [openAdministration(options, 'management')],
     batchMax: 1,

@@ -1,9 +1,12 @@
+import type { AccountId } from '@order-gateway/domain/accounts';
+import { merchantIdOf } from '@order-gateway/domain/links';
 import type { OrderStore } from '@order-gateway/domain/orders';
 import type { Closable } from './connections/client.ts';
 import { openEventFeed, type PostgresEventFeed } from './events/event-feed.ts';
+import { openOnServers } from './merchant-servers.ts';
 import { openOrderChanges } from './orders/change/order-changes.ts';
 import { openSweeps, type Sweeps } from './orders/change/sweeps.ts';
-import { type CreationOptions, openCreations, openDistributedCreations } from './orders/create/order-creations.ts';
+import { type CreationOptions, openCreations } from './orders/create/order-creations.ts';
 import { withExpiryStored } from './orders/find/expired-orders.ts';
 import { openOrderCounts } from './orders/find/order-counts.ts';
 import { openOrderLists } from './orders/find/order-lists.ts';
@@ -24,9 +27,58 @@ export interface PostgresOrderStore
   oldestOrderMs(): number;
 }
 
-/** Opens a store of orders in PostgreSQL. */
+/** The operations of a store that concern one merchant. The last argument of each is its time limit. */
+type MerchantOperations = Omit<OrderStore & Pick<PostgresEventFeed, 'listEvents'>, 'listPendingRefunds'>;
+
+/** Returns the merchant of a call, from its first argument. */
+const merchantOf: {
+  readonly [Name in keyof MerchantOperations]: (item: Parameters<MerchantOperations[Name]>[0]) => AccountId;
+} = {
+  create: ({ merchantId }) => merchantId,
+  findByOrderId: (merchantId) => merchantId,
+  findByServiceOrderId: (merchantId) => merchantId,
+  findByPaymentId: (merchantId) => merchantId,
+  findByToken: merchantIdOf,
+  findForPage: merchantIdOf,
+  findForPayment: merchantIdOf,
+  change: ({ order }) => order.merchantId,
+  refusePayment: ({ order }) => order.merchantId,
+  changeReversals: ({ order }) => order.merchantId,
+  startPayment: ({ merchantId }) => merchantId,
+  endPayment: ({ merchantId }) => merchantId,
+  expireNow: ({ merchantId }) => merchantId,
+  list: (merchantId) => merchantId,
+  countByDay: (merchantId) => merchantId,
+  listEvents: (merchantId) => merchantId,
+};
+
+/**
+ * Opens a store of orders in PostgreSQL. If merchants are on different servers, each server has its own queues and
+ * connections, and a call uses those of its merchant's server. What concerns all merchants has others.
+ */
 export function openOrderStore(database: CreationOptions): PostgresOrderStore {
-  const creations = database.isDistributed ? openDistributedCreations(database) : openCreations(database);
+  const store = openStore(database);
+  if (!database.isDistributed) return store;
+  const servers = openOnServers(database, openStore);
+  const routed = Object.entries(merchantOf).map(([name, find]) => {
+    const call = (...args: unknown[]) =>
+      servers.call(Reflect.apply(find, undefined, args), Number(args.at(-1)), (store, timeoutMs) =>
+        Reflect.apply(store[name as keyof MerchantOperations], undefined, [...args.slice(0, -1), timeoutMs]),
+      );
+    return [name, call] as const;
+  });
+  return {
+    ...store,
+    ...(Object.fromEntries(routed) as unknown as MerchantOperations),
+    oldestOrderMs: () => Math.max(0, ...servers.opened().map(({ oldestOrderMs }) => oldestOrderMs())),
+    async close() {
+      await Promise.all([store.close(), servers.close()]);
+    },
+  };
+}
+
+function openStore(database: CreationOptions): PostgresOrderStore {
+  const creations = openCreations(database);
   const { expireOrder, ...changes } = openOrderChanges(database);
   const sweeps = openSweeps(database);
   const queries = openOrderQueries(database, expireOrder);

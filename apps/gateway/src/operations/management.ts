@@ -43,7 +43,7 @@ function managerOf(management: MerchantManagement, caller: Caller<Merchant>): Ma
   return {
     ...caller,
     async manage(work) {
-      const outcome = await management.perform(caller, work, caller.timeLeftMs());
+      const outcome = await management.perform({ ...caller, merchantId: caller.account.id }, work, caller.timeLeftMs());
       if (outcome.kind === 'done') return outcome.value;
       return failed(outcome.kind === 'unauthenticated' ? outcome : storageFailure(outcome.kind));
     },

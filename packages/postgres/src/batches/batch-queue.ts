@@ -7,6 +7,8 @@ import { queueTelemetry } from './queue-telemetry.ts';
 export interface BatchQueueOptions<Client, Item, Outcome> {
   /** Names the queue in metrics and traces. */
   readonly name: string;
+  /** Added to the name, if each server has such a queue. */
+  readonly server?: number | undefined;
   /** Absent: no metrics. */
   readonly meter?: Meter | undefined;
   /** The clients that run batches, each listed once per batch that it may have in flight. Closed with the queue. */
@@ -64,8 +66,8 @@ interface Entry<Item, Outcome> {
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
-  const { name, meter, clients, batchMin = 16, run } = options;
-  const telemetry = queueTelemetry(name, meter);
+  const { name, server, meter, clients, batchMin = 16, run } = options;
+  const telemetry = queueTelemetry(server === undefined ? name : `${name} ${server}`, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
   const turns = createTurns(waiting, options);

@@ -27,12 +27,13 @@ export function openListClient<Statements>(options: DatabaseOptions, prepare: (d
  * turns: the page of one merchant waits for one page of each other merchant at most, however many they request.
  */
 export function openListQueue<Statement, Request extends { readonly merchantId: AccountId }, Page>(
-  { name, meter }: Pick<DatabaseOptions, 'meter'> & { readonly name: string },
+  { name, server, meter }: Pick<DatabaseOptions, 'server' | 'meter'> & { readonly name: string },
   client: DatabaseClient<Statement>,
   read: (client: DatabaseClient<Statement>, request: Request) => Promise<Page>,
 ) {
   return createBatchQueue<DatabaseClient<Statement>, Request, Page>({
     name,
+    server,
     meter,
     clients: [client],
     batchMax: 1,

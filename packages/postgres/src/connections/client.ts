@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
 import { parseConnectionUrl } from './connection-url.ts';
@@ -59,6 +59,12 @@ export const pinnedSettings = {
   jit: 'off',
 } as const;
 
+/**
+ * Further settings of every session on Citus. With more than one connection to each worker, the sessions of a process
+ * would use up to 92 connections of a worker, because a session keeps those that it once opened.
+ */
+export const citusSettings = { 'citus.max_adaptive_executor_pool_size': '1' } as const;
+
 /** The options of every part of the gateway that uses the database. */
 export interface DatabaseOptions {
   readonly url: string;
@@ -70,6 +76,8 @@ export interface DatabaseOptions {
   readonly probe?: ServerProbe | undefined;
   /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
   readonly isDistributed?: boolean | undefined;
+  /** The number of the server that has the merchants of these statements; absent: those of all merchants. */
+  readonly server?: number | undefined;
   /**
    * Multiplies the time limits that a busy machine can exceed. Default: 1. Most tests set it, because they are not about
    * these limits.
@@ -200,7 +208,7 @@ export function openClient<Statements>(
  * statements. So each driver client is used for one connection and destroyed with it.
  */
 export function openConnection(options: ConnectionOptions, nextAddress = createAddresses()): Connection {
-  const { url, applicationName, settings = {}, probe, patience = 1 } = options;
+  const { url, applicationName, settings = {}, probe, patience = 1, isDistributed = false } = options;
   const statementTimeoutMs = (options.statementTimeoutMs ?? serverStatementTimeoutMs) * patience;
   const timeoutMs = (options.connectTimeoutMs ?? connectTimeoutMs) * patience;
   const responseTimeoutMs = clientStatementTimeoutMs * patience;
@@ -267,7 +275,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   let settingUp: Promise<unknown> | undefined;
   // Both statements are sent at once. Without the settings, no other statement may run.
   const setUp = () =>
-    (settingUp ??= Promise.all([db.execute(pinSettings), watch?.identify()]).catch((error) => {
+    (settingUp ??= Promise.all([db.execute(pinned(isDistributed)), watch?.identify()]).catch((error) => {
       destroy();
       throw error;
     }));
@@ -306,10 +314,13 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   return connection;
 }
 
-const pinSettings = sql`select ${sql.join(
-  Object.entries(pinnedSettings).map(([name, value]) => sql.raw(`set_config('${name}', '${value}', false)`)),
-  sql`, `,
-)}`;
+function pinned(isDistributed: boolean): SQL {
+  const settings = Object.entries({ ...pinnedSettings, ...(isDistributed && citusSettings) });
+  return sql`select ${sql.join(
+    settings.map(([name, value]) => sql.raw(`set_config('${name}', '${value}', false)`)),
+    sql`, `,
+  )}`;
+}
 
 /** How a transaction begins and ends. */
 export interface TransactionOptions {

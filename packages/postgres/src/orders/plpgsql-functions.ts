@@ -43,7 +43,7 @@ const db = drizzle.mock();
 /**
  * A PL/pgSQL function that writes orders of merchants on one server. Citus sends a call of a function to the server of
  * the merchant in its first parameter, but would run an equivalent statement as a distributed transaction
- * (docs/decisions/064-one-server-per-operation.md).
+ * (docs/decisions/095-a-merchants-calls-use-its-server.md).
  */
 export interface OrderFunction {
   readonly name: string;

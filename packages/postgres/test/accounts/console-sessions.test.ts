@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ConsoleRole, consoleLimits, hashSecret } from '@order-gateway/domain/accounts';
+import { type AccountId, type ConsoleRole, consoleLimits, hashSecret } from '@order-gateway/domain/accounts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import { openConsoleSessions } from '../../src/accounts/console-sessions.ts';
@@ -227,7 +227,7 @@ test('only a live session of a manager records actions and changes settings, und
   const action = { name: 'order.cancel', details: { order_id: '1' } };
   const addSecret = (sessionDigest: Uint8Array) =>
     management.perform(
-      { clientId, clientSecret: '', sessionDigest },
+      { merchantId: 0 as AccountId, clientId, clientSecret: '', sessionDigest },
       (managed) => managed.addSecret(clientId, null),
       enoughMs,
     );

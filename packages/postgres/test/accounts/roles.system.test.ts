@@ -117,7 +117,7 @@ test('the role of the gateway can do what people do in the console', async () =>
   expect(await sessions.listInstructionChanges(clientId, enoughMs)).toEqual({ kind: 'done', value: [] });
   expect(await sessions.createLink(sessionDigest, link, { name: 'Bob', role: 'read' }, enoughMs)).toEqual(done);
   expect(await sessions.record(sessionDigest, { name: 'order.cancel', details: {} }, enoughMs)).toEqual(done);
-  const caller = { clientId, clientSecret: '', sessionDigest };
+  const caller = { merchantId, clientId, clientSecret: '', sessionDigest };
   expect(await management.perform(caller, (managed) => managed.addSecret(clientId, null), enoughMs)).toEqual(done);
   expect(await sessions.end(sessionDigest, 'all', enoughMs)).toEqual(done);
 });

@@ -1,12 +1,14 @@
 import { withSession } from '@order-gateway/dev-postgres/testing';
 import { type CitusCluster, missingCitus } from '@order-gateway/dev-postgres/testing/citus';
 import type { AccountId } from '@order-gateway/domain/accounts';
+import type { EventFeed } from '@order-gateway/domain/events';
 import { idBlockSize, type OrderPayment, type OrderStore, transitions } from '@order-gateway/domain/orders';
 import { describeOrderStore } from '@order-gateway/domain/testing/order-store-contract';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
+import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { inspectServer } from '../../src/connections/inspect-server.ts';
 import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
@@ -20,6 +22,7 @@ import { doMerchantOperations, isOfMerchant, merchantRuns } from '../../testing/
 import { testPatience } from '../../testing/patience.ts';
 import { urlAs } from '../../testing/production-database.ts';
 import { type RecordedRun, startRecordingProxy } from '../../testing/recording-proxy.ts';
+import { runQuery } from '../../testing/run-query.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -49,6 +52,16 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await migrateDatabase(database.url);
     await requireSchema(gatewayUrl());
     expect(await inspectServer(gatewayUrl())).toMatchObject({ hasCitus: true });
+  });
+
+  test('while a worker is down, a new process creates orders of merchants on other servers', async () => {
+    const { first, other } = await placedMerchants();
+    const worker = cluster.workers.find(({ port }) => port === first.port);
+    worker?.kill();
+    onTestFinished(() => worker?.start());
+    const store = openOrderStore({ url: gatewayUrl(), isDistributed: true, patience: testPatience });
+    onTestFinished(store.close);
+    expect(kindsOf(await createAll(store, [other], 'started-'))).toEqual(['created']);
   });
 
   test('the owner creates a schema, and migrates the tables, on all servers', async () => {
@@ -257,6 +270,91 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     expect(kindsOf(await creationsOfFirst)).toEqual(['unavailable']);
     server?.resume();
     await expect.poll(async () => kindsOf(await createAll(store, [first], 'later-'))).toEqual(['exists']);
+  });
+
+  /** Performs each operation of a store for one merchant. Returns the kinds of the outcomes. */
+  const performAll = async (store: OrderStore & EventFeed, merchantId: AccountId, prefix: string) => {
+    const order = await createOrder(store, sampleOrder(merchantId, { order_id: `${prefix}1` }));
+    const cancelled = await createOrder(store, sampleOrder(merchantId, { order_id: `${prefix}2` }));
+    const payment = { checkoutId: merchantId, paymentId: prefix, paidAtMs: order.createdAtMs };
+    const attempt = { checkoutId: merchantId, attemptId: prefix };
+    return kindsOf([
+      await store.findByOrderId(merchantId, `${prefix}1`, enoughMs),
+      await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs),
+      await store.findByToken(order.orderToken, enoughMs),
+      await store.findForPage(order.orderToken, enoughMs),
+      await store.findForPayment(order.orderToken, payment, enoughMs),
+      await store.startPayment(order, attempt, 60, enoughMs),
+      await store.endPayment({ ...order, lease: { ...attempt, endsAtMs: 0, isLive: true } }, attempt, enoughMs),
+      await store.change({ transition: transitions.pay, order: { ...order, orderStatus: 'PAID', payment } }, enoughMs),
+      await store.findByPaymentId(merchantId, prefix, enoughMs),
+      await store.change(
+        { transition: transitions.cancel, order: { ...cancelled, orderStatus: 'CANCELLED', cancelledAtMs: 1 } },
+        enoughMs,
+      ),
+      await store.list(merchantId, { limit: 1 }, enoughMs),
+      await store.listEvents(merchantId, { limit: 1 }, enoughMs),
+      await store.countByDay(merchantId, 0, enoughMs),
+    ]);
+  };
+
+  test('while a server hangs, every operation of merchants on other servers succeeds', async () => {
+    const store = openOrderStore({ url: gatewayUrl(), isDistributed: true, patience: testPatience });
+    onTestFinished(store.close);
+    const { first, other } = await placedMerchants();
+    const succeeded = ['found', 'changed'];
+    for (const { merchantId } of [first, other]) {
+      expect(await performAll(store, merchantId, 'before-')).toEqual(succeeded);
+    }
+    const order = await createOrder(store, sampleOrder(first.merchantId, { order_id: 'unpaid' }));
+    const server = cluster.workers.find(({ port }) => port === first.port);
+    server?.hang();
+    onTestFinished(() => server?.resume());
+    // There are more calls of each kind than connections.
+    const waiting = Array.from({ length: 8 }, () => [
+      store.findByOrderId(first.merchantId, 'before-1', waitLimitMs),
+      store.findForPage(order.orderToken, waitLimitMs),
+      store.startPayment(order, { checkoutId: first.merchantId, attemptId: 'waiting' }, 60, waitLimitMs),
+      store.list(first.merchantId, { limit: 1 }, waitLimitMs),
+      store.listEvents(first.merchantId, { limit: 1 }, waitLimitMs),
+      store.countByDay(first.merchantId, 0, waitLimitMs),
+    ]).flat();
+    expect(await performAll(store, other.merchantId, 'meanwhile-')).toEqual(succeeded);
+    server?.resume();
+    expect(kindsOf(await Promise.all(waiting))).toEqual(['found', 'changed']);
+  });
+
+  test('one process uses at most 30 connections of a worker', async () => {
+    const options = { url: gatewayUrl(), isDistributed: true, patience: testPatience };
+    const [store, deliveries, management] = [
+      openOrderStore(options),
+      openWebhookDeliveries(options),
+      openMerchantManagement(options),
+    ];
+    onTestFinished(async () => void (await Promise.all([store, deliveries, management].map(({ close }) => close()))));
+    const merchantIds = await Promise.all(Array.from({ length: 16 }, () => createMerchantId(database.sql)));
+    await Promise.all(merchantIds.map((merchantId) => performAll(store, merchantId, 'p-')));
+    await store.expire();
+    await store.deleteOldEvents();
+    await store.findNewEvents(new Map(merchantIds.map((merchantId) => [merchantId, 0])));
+    await deliveries.readHealth();
+    await deliveries.claim({ failing: false, perEndpoint: 16, inFlight: new Map(), limit: 100 });
+    // The name of a connection between servers contains the process of its session on the coordinator.
+    const sessions = await runQuery(
+      cluster.coordinator.url,
+      "select pid from pg_stat_activity where application_name like 'order-gateway %'",
+    );
+    const pids = new Set(sessions.map(({ pid }) => pid));
+    for (const worker of cluster.workers) {
+      const connections = await runQuery(
+        worker.url,
+        `select substring(application_name from 'gpid=(\\d+)')::bigint % 10000000000 as pid from pg_stat_activity
+         where application_name like 'citus_internal gpid=%'`,
+      );
+      const ofProcess = connections.filter(({ pid }) => pids.has(Number(pid)));
+      expect(ofProcess.length).toBeGreaterThan(0);
+      expect(ofProcess.length).toBeLessThanOrEqual(30);
+    }
   });
 
   test('a session needs no other server for its next ids', async () => {

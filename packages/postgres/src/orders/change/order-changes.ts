@@ -66,6 +66,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const openQueue = (name: 'changes' | 'expiries') =>
     createBatchQueue<DatabaseClient<Statements>, Change, RowOutcome>({
       name,
+      server: options.server,
       meter: options.meter,
       clients: Array.from({ length: queueLimits[name].connections }, () => open(name)),
       batchMax: 1,
@@ -89,7 +90,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
    * Makes a change and stores the payment of a checkout system, so that no other order can have that payment. If the
    * order and the payment may be on different servers, the payment is stored first. If the change does not follow, for
    * example because the process dies, the next report of the payment finds it stored for this order
-   * (docs/decisions/064-one-server-per-operation.md).
+   * (docs/decisions/095-a-merchants-calls-use-its-server.md).
    */
   const withPayment =
     (

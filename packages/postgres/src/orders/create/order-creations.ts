@@ -27,7 +27,6 @@ import {
   unnestedRowsWithMetadata,
 } from '../order-rows.ts';
 import { insertOrders } from '../plpgsql-functions.ts';
-import { openMerchantServers } from './merchant-servers.ts';
 import { createOrderIds } from './order-ids.ts';
 
 /**
@@ -59,14 +58,10 @@ type Replays = DatabaseClient<ReturnType<typeof prepareFindBy>>;
  * Opens the queue that creates orders. Orders that arrive together share one insert and its commit; every call gets its
  * outcome after that commit. One statement creates an order, without a transaction around it. A second statement reads
  * the order only if its merchant already had one with the same order_id. One statement could not do both, because it
- * does not see rows that were committed after it began. `server` is the number of the Citus server that stores all
- * orders of this queue; absent: the database is not distributed.
+ * does not see rows that were committed after it began.
  */
-export function openCreations(
-  { limits = queueLimits.orders, ...database }: CreationOptions,
-  server?: number,
-): Creations {
-  const isDistributed = server !== undefined;
+export function openCreations({ limits = queueLimits.orders, ...database }: CreationOptions): Creations {
+  const { server, meter, isDistributed = false } = database;
   const inserts = openClient(
     {
       ...database,
@@ -83,8 +78,9 @@ export function openCreations(
     (db) => prepareFindBy(db, 'order_id', isDistributed),
   );
   const queue: Creations = createBatchQueue({
-    name: isDistributed ? `orders ${server}` : 'orders',
-    meter: database.meter,
+    name: 'orders',
+    server,
+    meter,
     clients: Array.from({ length: batchesInFlight }, () => inserts),
     ...limits,
     ownerOf: ({ merchantId }: NewOrder) => merchantId,
@@ -95,28 +91,6 @@ export function openCreations(
     async close() {
       await queue.close();
       await replays.close();
-    },
-  };
-}
-
-/**
- * Creates orders of merchants on different servers. Each server has its own queue and connections, so that a lost
- * server delays only its own orders.
- */
-export function openDistributedCreations(options: CreationOptions): Creations {
-  const servers = openMerchantServers(options);
-  const creationsOf = new Map<number, Creations>();
-  return {
-    async add(order, timeoutMs) {
-      const deadlineMs = performance.now() + timeoutMs;
-      const found = await servers.find(order.merchantId, timeoutMs);
-      if (found.kind !== 'found') return found;
-      const creations = creationsOf.getOrInsertComputed(found.server, (server) => openCreations(options, server));
-      return creations.add(order, deadlineMs - performance.now());
-    },
-    oldestMs: () => Math.max(0, ...creationsOf.values().map(({ oldestMs }) => oldestMs())),
-    async close() {
-      await Promise.all([servers, ...creationsOf.values()].map(({ close }) => close()));
     },
   };
 }

@@ -1,6 +1,7 @@
 import { createServiceOrderIds, idBlockSize, type ServiceOrderIds } from '@order-gateway/domain/orders';
 import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { statementFailure } from '../../connections/errors.ts';
 import { orders, serviceOrderIdBlocks } from '../../schema.ts';
 
 const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlocks.seqName}`;
@@ -22,15 +23,21 @@ const skippedMax = 100_000;
  * not used on another connection, because that connection may lead to a different server. After an asynchronous
  * failover, that server may not know of the block, and may reserve it again. The orders and the sequence are in the
  * same log, so a server that has an order also has the reservation of its id. If orders are on different servers, only
- * the first block and the one after a `drop` are checked. The check needs all servers, and a lost server must not stop
- * the creation of orders.
+ * the first block and the one after a `drop` are checked, because the check needs all servers. If one of them is lost,
+ * the sequence is moved past the blocks that a failover can lose, so that orders are still created.
  */
 export function createOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
   let skipsCheck = false;
   const ids = createServiceOrderIds(async () => {
-    const block = await reserveBlock(db, skipsCheck);
+    if (skipsCheck) return nextBlock(db);
     skipsCheck = isDistributed;
-    return block;
+    try {
+      return await reserveBlock(db);
+    } catch (error) {
+      if (!isDistributed || statementFailure(error) === undefined) throw error;
+      await db.execute(moveTo((await nextBlock(db)) + 2 * skippedMax));
+      return nextBlock(db);
+    }
   });
   return {
     take: ids.take,
@@ -45,11 +52,9 @@ export function createOrderIds(db: PostgresJsDatabase, isDistributed: boolean): 
  * Reserves a block and returns its number. The sequence never waits for another session, and never returns a number
  * twice unless it was set back. In that case, this function moves it past the ids in use.
  */
-async function reserveBlock(db: PostgresJsDatabase, skipsCheck: boolean): Promise<number> {
+async function reserveBlock(db: PostgresJsDatabase): Promise<number> {
   for (;;) {
-    const [reserved] = await db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`);
-    const block = Number(reserved?.block);
-    if (skipsCheck) return block;
+    const block = await nextBlock(db);
     // This is a separate statement, because Citus cannot do both in one.
     const [used] = await db.execute<{ last: string | null }>(
       sql`select max(service_order_id) as last from ${orders} where service_order_id > ${(block - 1) * idBlockSize}`,
@@ -58,6 +63,11 @@ async function reserveBlock(db: PostgresJsDatabase, skipsCheck: boolean): Promis
     if (last === null) return block;
     await db.execute(moveTo(Math.ceil(Number(last) / idBlockSize)));
   }
+}
+
+async function nextBlock(db: PostgresJsDatabase): Promise<number> {
+  const [reserved] = await db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`);
+  return Number(reserved?.block);
 }
 
 /**

@@ -75,6 +75,7 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
   const pages = createLookups(options, 'pages', pageClients, createMerchantCache());
   const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
     name: 'logos',
+    server: options.server,
     meter: options.meter,
     clients: shared(pageClients),
     batchMax: 1,
@@ -83,6 +84,7 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
   });
   const payments = createBatchQueue<SharedClient, PaymentKey, PaymentLookup | Unstored<PaymentLookup>>({
     name: 'payments',
+    server: options.server,
     meter: options.meter,
     clients: shared(clients),
     batchMax: 1,
@@ -147,13 +149,14 @@ function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): Datab
  * index of that key.
  */
 function createLookups(
-  { meter, isDistributed }: DatabaseOptions,
+  { meter, server, isDistributed }: DatabaseOptions,
   name: 'lookups' | 'pages',
   clients: readonly DatabaseClient<Statements>[],
   findMerchants: FindMerchants,
 ) {
   return createBatchQueue<DatabaseClient<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
     name,
+    server,
     meter,
     clients,
     batchMax: queueLimits.lookups.batchMax,

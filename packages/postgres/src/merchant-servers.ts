@@ -2,10 +2,16 @@ import type { AccountId } from '@order-gateway/domain/accounts';
 import type { StoreFailure } from '@order-gateway/domain/result';
 import { getTableName, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { createBatchQueue } from '../../batches/batch-queue.ts';
-import { arrayLiteral, type DatabaseClient, type DatabaseOptions, openClient } from '../../connections/client.ts';
-import { queueLimits } from '../../queue-limits.ts';
-import { orders } from '../../schema.ts';
+import { createBatchQueue } from './batches/batch-queue.ts';
+import {
+  arrayLiteral,
+  type Closable,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+} from './connections/client.ts';
+import { queueLimits } from './queue-limits.ts';
+import { orders } from './schema.ts';
 
 /**
  * The age from which a cached lookup is refreshed in the background. If the cached server is wrong, it forwards the
@@ -21,10 +27,54 @@ interface FoundServer {
 }
 
 /**
+ * What each server of merchants has. On Citus, it is opened for a server with the first call of one of its merchants.
+ * A database without Citus is one server.
+ */
+export interface OnServers<Opened> extends Closable {
+  /**
+   * Makes a call to what the merchant's server has, with the time that is left of `timeoutMs`. So a lost or hanging
+   * server delays only its own merchants.
+   */
+  call<Outcome>(
+    merchantId: AccountId,
+    timeoutMs: number,
+    use: (opened: Opened, timeoutMs: number) => Promise<Outcome>,
+  ): Promise<Outcome | StoreFailure>;
+  /** Returns what is open. */
+  opened(): IteratorObject<Opened>;
+}
+
+/** Opens the lookup of merchants' servers, and with it what each server has. */
+export function openOnServers<Opened extends Closable>(
+  options: DatabaseOptions,
+  open: (options: DatabaseOptions) => Opened,
+): OnServers<Opened> {
+  if (!options.isDistributed) {
+    const only = open(options);
+    return { call: (_, timeoutMs, use) => use(only, timeoutMs), opened: () => [only].values(), close: only.close };
+  }
+  const servers = openMerchantServers(options);
+  const openedOn = new Map<number, Opened>();
+  return {
+    async call(merchantId, timeoutMs, use) {
+      const deadlineMs = performance.now() + timeoutMs;
+      const found = await servers.find(merchantId, timeoutMs);
+      if (found.kind !== 'found') return found;
+      const opened = openedOn.getOrInsertComputed(found.server, (server) => open({ ...options, server }));
+      return use(opened, deadlineMs - performance.now());
+    },
+    opened: () => openedOn.values(),
+    async close() {
+      await Promise.all([servers, ...openedOn.values()].map(({ close }) => close()));
+    },
+  };
+}
+
+/**
  * Finds which server of a Citus cluster has the orders of a merchant. Reads the metadata of Citus on a separate
  * connection. The coordinator has it, so this works while a worker is lost.
  */
-export function openMerchantServers(options: DatabaseOptions) {
+function openMerchantServers(options: DatabaseOptions) {
   const queue = createBatchQueue<DatabaseClient<Statements>, AccountId, FoundServer>({
     name: 'merchant servers',
     meter: options.meter,
