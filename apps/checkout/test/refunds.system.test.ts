@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { addRefundCommands } from '../src/cli/refunds.ts';
 import { openGateway } from '../src/gateway/gateway.ts';
+import { credits } from '../src/store/schema.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { useWorld } from './helpers/world.ts';
 
@@ -105,28 +106,66 @@ test('a payment that the gateway refused is no longer owed when its refund was m
   expect(madeOf(intent)).toHaveLength(1);
 });
 
-test('a person gives back a transfer, and marks the refund as made', async () => {
-  const orderToken = await world.createOrder('transfer', { order_amount: 10, order_currency: 'EUR' });
+/** Creates an order of 10.00 that a transfer paid, and the commands of a person. */
+async function transferred(orderId: string) {
+  const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency: 'EUR' });
   const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);
-  const paidAt = new Date();
-  await gateway.recordTransfer({
-    orderToken,
-    attemptId: '',
-    paymentId: 'bank-1',
-    paidAt,
-    amountHundredths: 1_000n,
-    currency: 'EUR',
-  });
-  expect(await request('transfer', { refund_id: 'r-1' })).toMatchObject({ status: 'PENDING' });
+  const transfer = (paymentId: string) =>
+    gateway.recordTransfer({
+      ...{ orderToken, attemptId: '', paymentId, paidAt: new Date() },
+      ...{ amountHundredths: 1_000n, currency: 'EUR' },
+    });
+  await transfer(`${orderId}-1`);
   const lines: string[] = [];
-  const program = new Command();
   const output = { print: (line: string) => lines.push(line), actor: 'tester' };
-  addRefundCommands(program, (work) => work({ store: world.store, gateway }), output);
-  const run = (...args: string[]) => program.parseAsync(args, { from: 'user' });
-  await run('refunds', '--json');
-  expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ refund_id: 'r-1', order_token: orderToken });
+  /** Runs a command of `payments`. Returns the last line that it printed. */
+  const run = async (...args: string[]) => {
+    const program = new Command();
+    addRefundCommands(program, (work) => work({ store: world.store, gateway }), output);
+    await program.parseAsync(args, { from: 'user' });
+    return lines.at(-1) ?? '';
+  };
+  return { orderToken, transfer, run };
+}
+
+test('a person gives back a transfer, and marks the refund as made', async () => {
+  const { orderToken, run } = await transferred('transfer');
+  expect(await request('transfer', { refund_id: 'r-1' })).toMatchObject({ status: 'PENDING' });
+  expect(JSON.parse(await run('refunds', '--json'))).toMatchObject({ refund_id: 'r-1', order_token: orderToken });
   await run('refunded', orderToken, 'r-1');
   expect(await world.findOrder('transfer')).toMatchObject({ refunded_amount: 10, refunds: [{ status: 'SUCCEEDED' }] });
   await expect(run('refunded', orderToken, 'r-1')).rejects.toThrow('No refund r-1');
   expect((await world.store.actions()).at(-1)).toMatchObject({ actor: 'tester', action: 'refunded' });
+});
+
+test('a refund that the bank returned fails, before or after it was marked as made', async () => {
+  const { orderToken, run } = await transferred('returned');
+  await request('returned', { refund_id: 'r-1', refund_amount: 4 });
+  await run('refunded', orderToken, 'r-1', '--failed');
+  await request('returned', { refund_id: 'r-2' });
+  await run('refunded', orderToken, 'r-2');
+  expect(await world.findOrder('returned')).toMatchObject({ refunded_amount: 10 });
+  expect(await run('refunded', orderToken, 'r-2', '--failed')).toContain('the failure of the refund r-2');
+  const failed = { status: 'FAILED', reason: 'returned_by_bank' };
+  const { refunds, refunded_amount } = await world.findOrder('returned');
+  expect([refunds, refunded_amount]).toMatchObject([[failed, { ...failed, amount: 10 }], undefined]);
+  expect(await request('returned', { refund_id: 'r-3' })).toMatchObject({ status: 'PENDING', amount: 10 });
+  await expect(run('refunded', orderToken, 'r-4', '--failed')).rejects.toThrow('No refund r-4');
+});
+
+test('a transfer that is owed is listed until a person marks it as given back', async () => {
+  const { orderToken, transfer, run } = await transferred('transferred-twice');
+  const paymentId = 'transferred-twice-2';
+  expect(await transfer(paymentId)).toMatchObject({ refused: 'order_already_paid' });
+  const credit = { account: 'DE00', paymentId, amountHundredths: 1_000n, currency: 'EUR', payerDigest: '' };
+  const reported = { paidOn: '2026-11-28', orderToken, state: 'OWED', reason: 'order_already_paid' } as const;
+  await world.store.run((db) => db.insert(credits).values({ ...credit, ...reported }));
+  const { refund_id } = JSON.parse(await run('refunds', '--json'));
+  expect(refund_id).toMatch(/^entry-\d+$/);
+  await expect(run('refunded', orderToken, refund_id, '--failed')).rejects.toThrow('still owed');
+  await run('refunded', orderToken, refund_id);
+  const { refused_payments, refunds, refunded_amount } = await world.findOrder('transferred-twice');
+  expect(refused_payments).toMatchObject([{ payment_id: paymentId, refunded_at: expect.any(String) }]);
+  expect([refunds, refunded_amount]).toMatchObject([[{ payment_id: paymentId, status: 'SUCCEEDED' }], undefined]);
+  await expect(run('refunded', orderToken, refund_id)).rejects.toThrow(`No refund ${refund_id}`);
 });

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
-import { formatAmount } from '@order-gateway/domain/money';
+import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway/domain/money';
 import { startList } from '@order-gateway/runtime/output';
 import { StartError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import type { AdvanceDeps } from '../attempts/advance.ts';
-import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
+import { amountOfNumber } from '../gateway/gateway.ts';
+import { openCredits } from '../statements/credits.ts';
 
 /** What the refunds of persons need. */
 type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway'>;
@@ -20,17 +21,16 @@ export function addRefundCommands(
 ): void {
   program
     .command('refunds')
-    .description('Lists the refunds that a person must make, because the payment was a transfer, oldest first.')
+    .description('Lists what a person must give back: refunds of transfers, and transfers that are owed.')
     .option('--json', 'print JSON, one object per line')
     .action(({ json }: { json?: true }) =>
       withRefunds(async (deps) => {
-        const columns = { REQUESTED: 29, AMOUNT: 16, REFUND: 20, PAYMENT: 30, 'ORDER TOKEN': 32, ORDER: 0 };
+        const columns = { SINCE: 29, AMOUNT: 16, REFUND: 20, PAYMENT: 30, 'ORDER TOKEN': 32, ORDER: 0 };
         const { printRow, end } = startList(columns, json, print);
-        for await (const refund of refundsByHand(deps)) {
-          const { createdAt, refundId, paymentId, orderToken, orderId, merchantId, currency } = refund;
-          const amount = `${formatAmount(amountOfNumber(refund.amount))} ${currency}`;
-          const fields = { createdAt, amount, refundId, paymentId, orderToken, orderId, merchantId };
-          printRow(fields, createdAt, amount, refundId, paymentId, orderToken, orderId);
+        for await (const { creditId: _, currency, ...refund } of refundsByHand(deps)) {
+          const { createdAt, refundId, paymentId, orderToken, orderId } = refund;
+          const amount = `${formatAmount(refund.amount)} ${currency}`;
+          printRow({ ...refund, amount }, createdAt, amount, refundId, paymentId, orderToken, orderId);
         }
         end('No refund waits for a person.');
       }),
@@ -38,40 +38,90 @@ export function addRefundCommands(
 
   program
     .command('refunded')
-    .description('Records that a person made a refund that `payments refunds` lists.')
+    .description('Records that a person gave back what `payments refunds` lists.')
     .argument('<ORDER_TOKEN>', 'its order token')
     .argument('<REFUND>', 'its identifier')
-    .action((orderToken: string, refundId: string) =>
+    .option('--failed', 'it failed: the bank returned the money, perhaps after the refund was recorded as made')
+    .action((orderToken: string, refundId: string, { failed }: { failed?: true }) =>
       withRefunds(async (deps) => {
-        const refund = await findRefund(deps, orderToken, refundId);
+        const refund =
+          (await findRefund(deps, orderToken, refundId)) ??
+          (failed && (await findMade(deps, orderToken, refundId))) ??
+          undefined;
         if (refund === undefined) throw new StartError(`No refund ${refundId} of this order waits for a person.`);
-        const { paymentId, amount, orderId, merchantId } = refund;
-        await deps.store.log(actor, 'refunded', merchantId, { order_id: orderId, refund_id: refundId });
+        const { paymentId, amount, orderId, merchantId, creditId } = refund;
+        if (failed && creditId !== undefined) throw new StartError(`The transfer ${refundId} is still owed.`);
+        const details = { order_id: orderId, refund_id: refundId, payment_id: paymentId, amount: formatAmount(amount) };
+        const made = creditId === undefined ? 'refunded' : 'transfer_refunded';
+        await deps.store.log(actor, failed ? 'refund_failed' : made, merchantId, details);
         const refused = await deps.gateway.recordRefund({
-          orderToken,
-          paymentId,
-          refundId,
-          amount: amountOfNumber(amount),
-          status: 'SUCCEEDED',
+          ...{ orderToken, paymentId, amount },
+          ...(creditId === undefined && { refundId }),
+          ...(failed ? { status: 'FAILED', reason: 'returned_by_bank' } : { status: 'SUCCEEDED' }),
           providerRefundId: `manual_${hash('sha256', `${orderToken} ${refundId}`).slice(0, 32)}`,
         });
         if (refused !== undefined) throw new StartError(`The gateway did not record the refund: ${refused}.`);
-        print(`Recorded the refund ${refundId} of the order ${orderId}.`);
+        if (creditId !== undefined) await openCredits(deps.store).refund(creditId);
+        print(`Recorded ${failed ? 'the failure of ' : ''}the refund ${refundId} of the order ${orderId}.`);
       }),
     );
 }
 
-/** Yields the pending refunds whose payment no attempt took. */
-async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<PendingRefund & { refundId: string }> {
-  for await (const refund of gateway.pendingRefunds()) {
-    const { orderToken, paymentId, refundId } = refund;
+/** A refund that a person makes. */
+interface RefundByHand {
+  readonly createdAt: string;
+  /** The merchant's id, or the entry of a statement that is owed. */
+  readonly refundId: string;
+  readonly paymentId: string;
+  readonly orderToken: string;
+  readonly orderId: string;
+  readonly merchantId: string;
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+  /** Absent for a refund that the merchant requested. */
+  readonly creditId?: number;
+}
+
+/** Yields the pending refunds whose payment no attempt took, and the transfers that are owed. */
+async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<RefundByHand> {
+  for await (const { amount, ...refund } of gateway.pendingRefunds()) {
+    const { orderToken, paymentId, refundId, createdAt, orderId, merchantId, currency } = refund;
     if (refundId !== undefined && (await store.recorded(orderToken, paymentId)) === undefined)
-      yield { ...refund, refundId };
+      yield {
+        ...{ createdAt, refundId, paymentId, orderToken, orderId, merchantId, currency },
+        amount: amountOfNumber(amount),
+      };
+  }
+  for (const { creditId, createdAt, orderToken, paymentId, amountHundredths, currency } of await openCredits(
+    store,
+  ).owed()) {
+    const order = orderToken === null ? undefined : await gateway.resolve(orderToken);
+    if (orderToken === null || order === undefined) continue;
+    const { orderId, merchantId } = order;
+    yield {
+      ...{ createdAt: createdAt.toISOString(), refundId: `entry-${creditId}`, creditId, paymentId },
+      ...{ orderToken, orderId, merchantId, amount: amountHundredths as AmountHundredths, currency },
+    };
   }
 }
 
-async function findRefund(deps: RefundDeps, orderToken: string, refundId: string) {
+async function findRefund(deps: RefundDeps, orderToken: string, refundId: string): Promise<RefundByHand | undefined> {
   for await (const refund of refundsByHand(deps))
     if (refund.orderToken === orderToken && refund.refundId === refundId) return refund;
   return undefined;
+}
+
+/** Finds a refund of a merchant that a person recorded as made. The gateway does not list it any more. */
+async function findMade(
+  { gateway, store }: RefundDeps,
+  orderToken: string,
+  refundId: string,
+): Promise<Omit<RefundByHand, 'createdAt' | 'currency'> | undefined> {
+  const order = await gateway.resolve(orderToken);
+  if (order === undefined) return undefined;
+  const { orderId, merchantId } = order;
+  const made = await store.findAction('refunded', merchantId, { order_id: orderId, refund_id: refundId });
+  const amount = parseAmount(made?.amount ?? '');
+  if (!made?.payment_id || !amount.ok) return undefined;
+  return { refundId, paymentId: made.payment_id, orderToken, orderId, merchantId, amount: amount.value };
 }

@@ -89,7 +89,7 @@ export function openCredits({ run }: Pick<Store, 'run'>) {
               eq(credits.payerDigest, payerDigest),
               eq(credits.reference, reference ?? ''),
               sql`abs(${credits.paidOn} - ${paidOn}::date) <= ${duplicateDays}`,
-              inArray(credits.state, ['WAITING', 'RECORDED', 'OWED']),
+              inArray(credits.state, ['WAITING', 'RECORDED', 'OWED', 'REFUNDED']),
               ne(credits.paymentId, paymentId),
             ),
           )
@@ -106,6 +106,18 @@ export function openCredits({ run }: Pick<Store, 'run'>) {
           .set(change)
           .where(and(eq(credits.creditId, creditId), inArray(credits.state, ['LISTED', 'WAITING']))),
       ),
+
+    /** Stores that a person transferred a credit back. */
+    refund: (creditId: number) =>
+      run((db) =>
+        db
+          .update(credits)
+          .set({ state: 'REFUNDED' })
+          .where(and(eq(credits.creditId, creditId), eq(credits.state, 'OWED'))),
+      ),
+
+    /** Returns all credits that must be transferred back, oldest first. */
+    owed: () => run((db) => db.select().from(credits).where(eq(credits.state, 'OWED')).orderBy(asc(credits.creditId))),
 
     /** Returns credits that wait for the end of another payment, oldest first. */
     waiting: (limit: number, after = 0) =>

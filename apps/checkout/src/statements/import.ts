@@ -105,7 +105,7 @@ export function openImport({ store, gateway }: ImportDeps) {
     const isSamePayer = stored.payerDigest === payerDigest || stored.payerDigest === '';
     const isSame = stored.amountHundredths === amount && stored.currency === currency && isSamePayer;
     if (!isSame) return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
-    if (stored.state === 'RECORDED' || stored.state === 'OWED') return { ...outcome, state: 'KNOWN' };
+    if (['RECORDED', 'OWED', 'REFUNDED'].includes(stored.state)) return { ...outcome, state: 'KNOWN' };
     if (transfer === undefined || found.length > 1) return { ...outcome, state: 'LISTED', reason };
     if (await credits.isDuplicate(fields)) {
       if (!isDryRun) await credits.change(stored.creditId, { state: 'LISTED', reason: 'possible_duplicate' });

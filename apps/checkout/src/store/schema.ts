@@ -204,8 +204,8 @@ export const credits = checkout.table(
     paidOn: date('paid_on').notNull(),
     /** The order for which the credit was, or will be, reported. */
     orderToken: text('order_token'),
-    /** LISTED is for a person, WAITING for the end of another payment, and OWED must be transferred back. */
-    state: text('state', { enum: ['LISTED', 'WAITING', 'RECORDED', 'OWED'] }).notNull(),
+    /** LISTED is for a person, WAITING for the end of another payment, and OWED until a person transferred it back. */
+    state: text('state', { enum: ['LISTED', 'WAITING', 'RECORDED', 'OWED', 'REFUNDED'] }).notNull(),
     reason: text('reason'),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
   },

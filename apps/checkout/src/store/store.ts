@@ -310,6 +310,20 @@ export function openStore({ url }: { readonly url: string }) {
     log: (actor: string, action: string, merchantId: string, details: Readonly<Record<string, string>>) =>
       run((db) => db.insert(auditLog).values({ actor, action, merchantId, details })),
 
+    /** Returns the details of the latest entry of the audit log for an action with these details. */
+    findAction: async (action: string, merchantId: string, details: Readonly<Record<string, string>>) => {
+      const isAction = and(eq(auditLog.action, action), eq(auditLog.merchantId, merchantId));
+      const row = await first((db) =>
+        db
+          .select({ details: auditLog.details })
+          .from(auditLog)
+          .where(and(isAction, sql`${auditLog.details} @> ${JSON.stringify(details)}::jsonb`))
+          .orderBy(desc(auditLog.id))
+          .limit(1),
+      );
+      return row?.details;
+    },
+
     /** Returns the audit log, oldest first. */
     actions: () => run((db) => db.select().from(auditLog).orderBy(asc(auditLog.id))),
 
