@@ -22,6 +22,13 @@ import { loadProfile } from '../../src/load/profile/profile.ts';
 import { startWatchedLoad } from '../../src/load/run/watched-load.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
 import { testDatabase } from '../test-database.ts';
+import {
+  createRefundedOrders,
+  expectRefunds,
+  type RefundedOrders,
+  useReleasedClient,
+  writeRefundedOrders,
+} from './refunded-orders.ts';
 
 interface UpgradePlan {
   readonly proxy: ProxyProgram;
@@ -69,8 +76,9 @@ const lifetimesSeconds = [undefined, undefined, 5];
 
 /**
  * Upgrades two gateways behind a proxy from another version to this working tree under load, rolls them back, and
- * upgrades them again. After each step, expects that no call failed, and audits all orders since the start. If calls
- * failed on a machine that is too slow for the proxy's health checks, returns that as the reason to skip the test.
+ * upgrades them again. After each step, expects that no call failed, and audits all orders since the start. Orders that
+ * were refunded in this version are written by the other one after a rollback, and read by the SDK of the other one. If
+ * calls failed on a machine that is too slow for the proxy's health checks, returns that as the reason to skip the test.
  */
 export async function runUpgrade({
   proxy,
@@ -139,6 +147,8 @@ export async function runUpgrade({
   const shares = { refund_share: 0, report_share: 0 };
   const profile = { ...loadProfile('lifecycle'), ...shares, ...limits, phases: constantRate(rate, longestSeconds) };
   const journals: string[] = [];
+  const refundAccounts = { merchant: credentials[0] as Credentials, checkout };
+  let refunded: RefundedOrders | undefined;
   const steps = Array.from({ length: 2 * upgrades - 1 }, (_, step) => (step % 2 === 0 ? 'upgrade' : 'rollback'));
   for (const [step, direction] of steps.entries()) {
     const stepFolder = join(folder, `${step}`);
@@ -182,8 +192,31 @@ export async function runUpgrade({
       expect(audit.acknowledged).toBeGreaterThan(0);
       expect([index, audit.examples, auditErrors(audit)]).toEqual([index, [], 0]);
     }
+    if (direction === 'upgrade') {
+      if (refunded !== undefined) await expectRefunds(target, refundAccounts, refunded);
+      await setMakesRefunds(databaseUrl, checkout);
+      refunded = await createRefundedOrders(target, refundAccounts, step);
+    } else if (refunded !== undefined) await writeRefundedOrders(target, refundAccounts, refunded);
+    if (refunded !== undefined) {
+      const events = await useReleasedClient(previous, target, refundAccounts, refunded);
+      expect(events).toContain('order.refunded');
+      const delivered = () => receiver.deliveries.values().filter(isOfReversal).toArray().length;
+      await expect.poll(delivered).toBe(events.filter((type) => isOfReversal({ type })).length);
+      expect(receiver.rejected).toEqual([]);
+    }
   }
   return reasonToSkip;
+}
+
+/** Lets the checkout system make refunds. Accounts of 1.0.0 make none. */
+async function setMakesRefunds(databaseUrl: string, { clientId }: Credentials): Promise<void> {
+  await using accounts = openAccountAdmin({ url: databaseUrl });
+  await accounts.setMakesRefunds(clientId, true);
+}
+
+/** Whether an event announces a refund or a dispute. */
+function isOfReversal({ type }: { readonly type: string }): boolean {
+  return /refunded|refund_failed|disput/.test(type);
 }
 
 /** Checks gateways as often as a proxy does. `end` returns the longest response time. */
