@@ -9,12 +9,16 @@ import {
   plansEveryRun,
 } from '../connections/client.ts';
 import { redact, statementFailure } from '../connections/errors.ts';
+import { type OnServers, openOnServers } from '../merchant-servers.ts';
 import { orderOf } from '../orders/order-rows.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { prepareDeliveries } from './delivery-statements.ts';
 
 /** Time limit for storing a result. If it is not stored, the event is delivered again. */
 const recordTimeoutMs = 5_000;
+
+/** Time limit for finding the server of a merchant whose deliveries are claimed. */
+const claimTimeoutMs = 1_000;
 
 /** The identity of an endpoint. */
 export interface EndpointKey {
@@ -92,31 +96,14 @@ export type WebhookDeliveries = ReturnType<typeof openWebhookDeliveries>;
 
 type Statements = ReturnType<typeof prepareDeliveries>;
 
-/** Opens the queue. Any number of processes may work on it. */
+/**
+ * Opens the queue. Any number of processes may work on it. Each server of merchants has its own connection for claims
+ * and results, so that a lost or hanging server delays only the results of its own merchants.
+ */
 export function openWebhookDeliveries(options: DatabaseOptions) {
   const { isDistributed } = options;
-  const client = openClient(
-    { ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun },
-    prepareDeliveries,
-  );
-  const queue = createBatchQueue<DatabaseClient<Statements>, RecordedAttempt, { kind: 'recorded' }>({
-    name: 'webhooks',
-    meter: options.meter,
-    clients: [client],
-    ...queueLimits.deliveries,
-    async run(client, attempts) {
-      const merchantOf = ({ delivery }: RecordedAttempt) => (isDistributed ? delivery.merchantId : undefined);
-      for (const [merchantId, group] of Map.groupBy(attempts, merchantOf)) {
-        await client.run(({ record }) =>
-          record[merchantId === undefined ? 'of_all' : 'of_merchant'].execute({
-            merchantId,
-            ...recordParameters(group),
-          }),
-        );
-      }
-      return attempts.map(() => ({ kind: 'recorded' }));
-    },
-  });
+  const client = openDeliveryClient(options);
+  const servers = openOnServers(options, (ofServer) => openServerQueue(ofServer, client));
   return {
     /**
      * Claims due deliveries, endpoint by endpoint, in the order of the endpoints' merchants and ids. Returns none while
@@ -124,7 +111,7 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
      */
     async claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]> {
       try {
-        const rows = await (isDistributed ? claimByMerchant(client, filter) : claimOfAll(client, filter));
+        const rows = await (isDistributed ? claimByMerchant(client, servers, filter) : claimOfAll(client, filter));
         if (rows.length === 0) return [];
         const merchantIds = arrayLiteral(rows, ({ merchantId }) => merchantId);
         const accounts = await client.run(({ modes }) => modes.execute({ merchantIds }));
@@ -154,11 +141,52 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
     },
     /** Stores a result, unless another process has claimed the delivery since. Rejects only because of a bug. */
     async record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void> {
-      await queue.add({ delivery, result }, recordTimeoutMs * (options.patience ?? 1));
+      const timeoutMs = recordTimeoutMs * (options.patience ?? 1);
+      await servers.call(delivery.merchantId, timeoutMs, ({ queue }, timeoutMs) =>
+        queue.add({ delivery, result }, timeoutMs),
+      );
     },
-    /** Lets running calls finish, then closes the connection. */
-    close: queue.close,
+    /** Lets running calls finish, then closes the connections. */
+    async close() {
+      await servers.close();
+      await client.close();
+    },
   };
+}
+
+type ServerQueue = ReturnType<typeof openServerQueue>;
+
+function openDeliveryClient(options: DatabaseOptions): DatabaseClient<Statements> {
+  return openClient(
+    { ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun },
+    prepareDeliveries,
+  );
+}
+
+/** Opens the queue of the results of one server's merchants. One server shares the connection of the claims. */
+function openServerQueue(options: DatabaseOptions, shared: DatabaseClient<Statements>) {
+  const { isDistributed } = options;
+  const client = isDistributed ? openDeliveryClient(options) : shared;
+  const queue = createBatchQueue<DatabaseClient<Statements>, RecordedAttempt, { kind: 'recorded' }>({
+    name: 'webhooks',
+    server: options.server,
+    meter: options.meter,
+    clients: [client],
+    ...queueLimits.deliveries,
+    async run(client, attempts) {
+      const merchantOf = ({ delivery }: RecordedAttempt) => (isDistributed ? delivery.merchantId : undefined);
+      for (const [merchantId, group] of Map.groupBy(attempts, merchantOf)) {
+        await client.run(({ record }) =>
+          record[merchantId === undefined ? 'of_all' : 'of_merchant'].execute({
+            merchantId,
+            ...recordParameters(group),
+          }),
+        );
+      }
+      return attempts.map(() => ({ kind: 'recorded' }));
+    },
+  });
+  return { client, queue, close: queue.close };
 }
 
 function claimOfAll(client: DatabaseClient<Statements>, filter: ClaimFilter) {
@@ -166,28 +194,37 @@ function claimOfAll(client: DatabaseClient<Statements>, filter: ClaimFilter) {
 }
 
 /**
- * Asks all servers which endpoints have due deliveries, then claims the deliveries of one merchant at a time, on that
- * merchant's server.
+ * Asks all servers which endpoints have due deliveries, then claims the deliveries of each merchant on its server. The
+ * merchants share the limit equally, and the next claim takes what is left.
  */
-async function claimByMerchant(client: DatabaseClient<Statements>, filter: ClaimFilter) {
+async function claimByMerchant(
+  client: DatabaseClient<Statements>,
+  servers: OnServers<ServerQueue>,
+  filter: ClaimFilter,
+): Promise<Awaited<ReturnType<typeof claimOfAll>>> {
   const parameters = claimParameters(filter);
   // Endpoints with deliveries in flight may have no capacity left, so their number is added to the limit.
-  const limit = filter.limit + filter.inFlight.size;
-  const due = await client.run(({ findDue }) => findDue.execute({ ...parameters, limit }));
-  const claimed: Awaited<ReturnType<typeof claimOfAll>>[number][] = [];
-  for (const merchantId of new Set(due.map(({ merchantId }) => merchantId))) {
-    const limit = filter.limit - claimed.length;
-    if (limit === 0) break;
-    try {
-      const rows = await client.run(({ claim }) => claim.of_merchant.execute({ ...parameters, merchantId, limit }));
-      claimed.push(...rows);
-    } catch (error) {
-      // The deliveries of the earlier merchants are claimed already.
-      if (claimed.length === 0 || statementFailure(error) === undefined) throw error;
-      break;
-    }
-  }
-  return claimed;
+  const due = await client.run(({ findDue }) =>
+    findDue.execute({ ...parameters, limit: filter.limit + filter.inFlight.size }),
+  );
+  const free = due.flatMap(({ merchantId, endpointId }) => {
+    const endpoint = { merchantId: merchantId as AccountId, endpointId };
+    return (filter.inFlight.get(endpointKeyOf(endpoint)) ?? 0) < filter.perEndpoint ? [endpoint] : [];
+  });
+  const merchantIds = [...new Set(free.map(({ merchantId }) => merchantId))].slice(0, filter.limit);
+  const limit = Math.floor(filter.limit / Math.max(1, merchantIds.length));
+  const claims = merchantIds.map((merchantId) =>
+    servers.call(merchantId, claimTimeoutMs, ({ client }) =>
+      client.run(({ claim }) => claim.of_merchant.execute({ ...parameters, merchantId, limit })),
+    ),
+  );
+  // The deliveries of the other merchants are claimed, even if a claim fails.
+  const settled = await Promise.allSettled(claims);
+  return settled.flatMap((claim) => {
+    if (claim.status === 'fulfilled') return Array.isArray(claim.value) ? claim.value : [];
+    if (statementFailure(claim.reason) === undefined) throw claim.reason;
+    return [];
+  });
 }
 
 function claimParameters({ failing, perEndpoint, inFlight, after, limit }: ClaimFilter) {

@@ -357,6 +357,35 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     }
   });
 
+  test('while a server hangs, results of deliveries to merchants on other servers are stored', async () => {
+    const options = { url: gatewayUrl(), isDistributed: true, patience: testPatience };
+    const [store, deliveries] = [openOrderStore(options), openWebhookDeliveries(options)];
+    onTestFinished(async () => void (await Promise.all([store.close(), deliveries.close()])));
+    const { first, other } = await placedMerchants();
+    for (const { merchantId } of [first, other]) {
+      await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret)
+        values (${merchantId}, 'we_1', 'https://shop.example.com', '')`;
+      await performAll(store, merchantId, 'delivered-');
+    }
+    const claimed = await deliveries.claim({ failing: false, perEndpoint: 16, inFlight: new Map(), limit: 64 });
+    const ofMerchant = (id: AccountId) => claimed.filter(({ merchantId }) => merchantId === id);
+    expect([ofMerchant(first.merchantId).length, ofMerchant(other.merchantId).length]).toEqual([2, 2]);
+    const record = (id: AccountId) =>
+      Promise.all(
+        ofMerchant(id).map((delivery) => deliveries.record(delivery, { kind: 'delivered', text: 'HTTP 200' })),
+      );
+    const server = cluster.workers.find(({ port }) => port === first.port);
+    server?.hang();
+    onTestFinished(() => server?.resume());
+    const waiting = record(first.merchantId);
+    await record(other.merchantId);
+    server?.resume();
+    await waiting;
+    const stored = await database.sql`select count(*)::int as delivered from webhook_deliveries
+      where merchant_id in (${first.merchantId}, ${other.merchantId}) and delivered_at is not null`;
+    expect(stored).toEqual([{ delivered: 4 }]);
+  });
+
   test('a session needs no other server for its next ids', async () => {
     const { first } = await placedMerchants();
     const server = cluster.workers.find(({ port }) => port === first.port);
