@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lateDays as lateDaysRange } from '@order-gateway/domain/accounts';
 import { pathPrefixOf } from '@order-gateway/domain/links';
-import type { ChangeOutcome, OrderStore } from '@order-gateway/domain/orders';
 import { openAccountDirectory, openConsoleSessions } from '@order-gateway/postgres/accounts';
 import { createConnectionEvents, createServerProbe, openWriteCheck } from '@order-gateway/postgres/connections';
 import { openMerchantManagement } from '@order-gateway/postgres/merchant-management';
@@ -57,6 +56,7 @@ import { createReadiness } from './runtime/start/readiness.ts';
 import { type Metrics, observeHealth, refusalCounter } from './runtime/telemetry/metrics.ts';
 import { startTracing } from './runtime/telemetry/tracing.ts';
 import { createEventWatch } from './watches/event-watch.ts';
+import { notifying } from './watches/notifying.ts';
 import { createPageWatch } from './watches/page-watch.ts';
 
 export type Gateway = Awaited<ReturnType<typeof openGateway>>;
@@ -309,24 +309,6 @@ function erasureOf(
     const count = await eraseOrders({ url, key, actor: 'RETENTION_DAYS', signal }, target);
     if (count > 0) logger.info({ count, days: retentionDays }, 'erased old orders');
     return { isDone: true };
-  };
-}
-
-/** Wraps a store of orders, so that each change of an order calls `wake`. */
-function notifying<Store extends OrderStore>(store: Store, wake: () => void): Store {
-  const waking =
-    <Change>(apply: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>) =>
-    async (change: Change, timeoutMs: number): Promise<ChangeOutcome> => {
-      const outcome = await apply(change, timeoutMs);
-      if (outcome.kind === 'changed') wake();
-      return outcome;
-    };
-  return {
-    ...store,
-    change: waking(store.change),
-    changeReversals: waking(store.changeReversals),
-    expireNow: waking(store.expireNow),
-    refusePayment: waking(store.refusePayment),
   };
 }
 

@@ -5,7 +5,7 @@ import type { DescMessage, Message, MessageShape } from '@bufbuild/protobuf';
  * not compile. The value of an absent field is `undefined`. An int64 is a number, because the API's are at most 2^53 - 1,
  * and an enum is the name of its value.
  */
-export type JsonForm<Shape extends Message> = {
+type JsonForm<Shape extends Message> = {
   readonly [Name in Exclude<keyof Shape, keyof Message> & string as ApiName<Shape, Name>]: JsonValue<Shape[Name]>;
 };
 
