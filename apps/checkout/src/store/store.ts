@@ -46,6 +46,12 @@ export const newId = (prefix: string) => `${prefix}_${randomBase62(22, randomByt
 
 const inSeconds = (seconds: number): SQL => sql`now() + make_interval(secs => ${seconds})`;
 
+/** Runs statements. `first` returns the first row. */
+interface Run {
+  readonly run: <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>) => Promise<Result>;
+  readonly first: <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>) => Promise<Row | undefined>;
+}
+
 /**
  * Opens the store, on one connection that the first statement opens. Every statement is a transaction of its own.
  * Rejects with errors that contain no values.
@@ -61,37 +67,22 @@ export function openStore({ url }: { readonly url: string }) {
   };
   const first = async <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>): Promise<Row | undefined> =>
     (await run(statement))[0];
-  /** Runs a change of a connection and records it in the audit log, in one statement. Returns whether it changed. */
-  const recorded = async (statement: (db: PostgresJsDatabase) => SQLWrapper, action: string, actor: string) => {
-    const rows = await run((db) =>
-      db.execute(sql`
-        with acted as (${statement(db).getSQL()})
-        insert into ${auditLog} (actor, action, merchant_id, details)
-        select ${actor}, ${action}, merchant_id,
-          jsonb_build_object('connection_id', connection_id, 'provider', provider, 'mode', mode, 'account', account)
-        from acted returning id`),
-    );
-    return rows.length > 0;
-  };
-  const unfinishedOf = (orderToken: string) =>
-    and(eq(attempts.orderToken, orderToken), inArray(attempts.state, [...unfinishedStates]));
-
   return {
     run,
     close: () => client.close(),
+    ...findAttempts({ run, first }),
+    ...changeAttempts({ run, first }),
+    ...scheduleWork({ run, first }),
+    ...manageConnections({ run, first }),
+    ...storeDemoPayments({ run, first }),
+  };
+}
 
-    /** Stores an attempt unless the order has an unfinished one. Returns the order's unfinished attempt. */
-    async start(attempt: NewAttempt): Promise<Attempt | undefined> {
-      const values = { ...attempt, attemptId: newId('att') };
-      const started = await first((db) => db.insert(attempts).values(values).onConflictDoNothing().returning());
-      return started ?? (await this.unfinished(attempt.orderToken));
-    },
-
+/** Returns the reads of attempts. */
+function findAttempts({ run, first }: Run) {
+  return {
     /** Returns an attempt. */
     find: (attemptId: string) => first((db) => db.select().from(attempts).where(eq(attempts.attemptId, attemptId))),
-
-    /** Returns the unfinished attempt of an order. */
-    unfinished: (orderToken: string) => first((db) => db.select().from(attempts).where(unfinishedOf(orderToken))),
 
     /** Returns the attempt whose payment paid an order. */
     recorded: (orderToken: string, paymentId: string) =>
@@ -134,39 +125,47 @@ export function openStore({ url }: { readonly url: string }) {
           ),
       ),
 
-    /** Returns the ids of attempts that are due and that no process works on. */
-    due: (limit: number) =>
-      run((db) =>
-        db
-          .select({ attemptId: attempts.attemptId })
-          .from(attempts)
-          .where(
-            and(
-              lte(attempts.dueAt, sql`now()`),
-              or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`)),
-            ),
-          )
-          .orderBy(asc(attempts.dueAt))
-          .limit(limit),
-      ),
+    /** Returns the recorded attempts of a connection since a time. */
+    async *recordedSince(connectionId: string, since: Date): AsyncGenerator<Attempt> {
+      let after = '';
+      for (;;) {
+        const page = await run((db) =>
+          db
+            .select()
+            .from(attempts)
+            .where(
+              and(
+                eq(attempts.connectionId, connectionId),
+                eq(attempts.state, 'RECORDED'),
+                gt(attempts.createdAt, since),
+                gt(attempts.attemptId, after),
+              ),
+            )
+            .orderBy(asc(attempts.attemptId))
+            .limit(pageLength),
+        );
+        yield* page;
+        if (page.length < pageLength) return;
+        after = page.at(-1)?.attemptId ?? after;
+      }
+    },
+  };
+}
 
-    /**
-     * Returns the age of the oldest payment whose money is on its way, how many payments must be refunded, and when the
-     * first authorisation ends that was neither captured nor released.
-     */
-    async moneyOnItsWay() {
-      const [row] = await run((db) =>
-        db.execute<{ oldest: string | null; owed: string; ends: string | null }>(sql`
-          select extract(epoch from now() - min(coalesce(paid_at, created_at))) as oldest,
-            count(*) filter (where state = 'OWED') as owed,
-            extract(epoch from min(capture_before) filter (where state in ('CLAIMED', 'VOIDING')) - now()) as ends
-          from ${attempts} where due_at is not null and state in ('CLAIMED', 'VOIDING', 'CAPTURED', 'OWED')`),
-      );
-      return {
-        oldestSeconds: Math.max(0, Number(row?.oldest ?? 0)),
-        owed: Number(row?.owed ?? 0),
-        authorisationSeconds: row?.ends == null ? undefined : Number(row.ends),
-      };
+/** Returns the changes of attempts and their calls. */
+function changeAttempts({ run, first }: Run) {
+  const unfinishedOf = (orderToken: string) =>
+    and(eq(attempts.orderToken, orderToken), inArray(attempts.state, [...unfinishedStates]));
+
+  return {
+    /** Returns the unfinished attempt of an order. */
+    unfinished: (orderToken: string) => first((db) => db.select().from(attempts).where(unfinishedOf(orderToken))),
+
+    /** Stores an attempt unless the order has an unfinished one. Returns the order's unfinished attempt. */
+    async start(attempt: NewAttempt): Promise<Attempt | undefined> {
+      const values = { ...attempt, attemptId: newId('att') };
+      const started = await first((db) => db.insert(attempts).values(values).onConflictDoNothing().returning());
+      return started ?? (await this.unfinished(attempt.orderToken));
     },
 
     /** Takes the lease of an attempt, and returns it with the database's time; `undefined` if another process has it. */
@@ -251,7 +250,105 @@ export function openStore({ url }: { readonly url: string }) {
 
     /** Stores that the provider answered a call with an error, so that its key is not used again. */
     endCall: (key: string, error: string) => run((db) => db.update(calls).set({ error }).where(eq(calls.key, key))),
+  };
+}
 
+/** Returns what is due, and for how long it was. */
+function scheduleWork({ run }: Run) {
+  return {
+    /** Returns the ids of attempts that are due and that no process works on. */
+    due: (limit: number) =>
+      run((db) =>
+        db
+          .select({ attemptId: attempts.attemptId })
+          .from(attempts)
+          .where(
+            and(
+              lte(attempts.dueAt, sql`now()`),
+              or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`)),
+            ),
+          )
+          .orderBy(asc(attempts.dueAt))
+          .limit(limit),
+      ),
+
+    /**
+     * Returns the age of the oldest payment whose money is on its way, how many payments must be refunded, and when the
+     * first authorisation ends that was neither captured nor released.
+     */
+    async moneyOnItsWay() {
+      const [row] = await run((db) =>
+        db.execute<{ oldest: string | null; owed: string; ends: string | null }>(sql`
+          select extract(epoch from now() - min(coalesce(paid_at, created_at))) as oldest,
+            count(*) filter (where state = 'OWED') as owed,
+            extract(epoch from min(capture_before) filter (where state in ('CLAIMED', 'VOIDING')) - now()) as ends
+          from ${attempts} where due_at is not null and state in ('CLAIMED', 'VOIDING', 'CAPTURED', 'OWED')`),
+      );
+      return {
+        oldestSeconds: Math.max(0, Number(row?.oldest ?? 0)),
+        owed: Number(row?.owed ?? 0),
+        authorisationSeconds: row?.ends == null ? undefined : Number(row.ends),
+      };
+    },
+
+    /**
+     * Returns the connections whose list of changes was not read for a minute, each with the time until which it was
+     * read, and marks them as read until now.
+     */
+    takeListings: () =>
+      run(async (db) => {
+        const rows = await db.execute<{ connection_id: string; listed_until: string }>(sql`
+          with due as (
+            select connection_id, listed_until from ${connections}
+            where listed_until < now() - interval '1 minute' and (
+              disconnected_at is null or exists (
+                select from ${attempts} where ${attempts.connectionId} = ${connections.connectionId}
+                and ${attempts.dueAt} is not null
+              )
+            )
+            for update skip locked
+          )
+          update ${connections} set listed_until = now() from due
+          where ${connections.connectionId} = due.connection_id
+          returning due.connection_id, due.listed_until`);
+        return rows.map((row) => ({ connectionId: row.connection_id, listedUntil: new Date(row.listed_until) }));
+      }),
+
+    /** Returns to the time until which a list was read, because reading it failed. */
+    resetListing: (connectionId: string, listedUntil: Date) =>
+      run((db) => db.update(connections).set({ listedUntil }).where(eq(connections.connectionId, connectionId))),
+
+    /** Returns a connection whose payments were not compared for a day, and marks it; `undefined` if there is none. */
+    takeComparison: () =>
+      run(async (db) => {
+        const rows = await db.execute<{ connection_id: string; provider: string }>(sql`
+          update ${connections} set compared_at = now()
+          where connection_id = (
+            select connection_id from ${connections} where compared_at < now() - interval '1 day'
+            order by compared_at limit 1 for update skip locked
+          )
+          returning connection_id, provider`);
+        const [row] = rows;
+        return row && { connectionId: row.connection_id, provider: row.provider };
+      }),
+  };
+}
+
+/** Returns the connections and the operators' changes, with the audit log. */
+function manageConnections({ run, first }: Run) {
+  /** Runs a change of a connection and records it in the audit log, in one statement. Returns whether it changed. */
+  const recorded = async (statement: (db: PostgresJsDatabase) => SQLWrapper, action: string, actor: string) => {
+    const rows = await run((db) =>
+      db.execute(sql`
+        with acted as (${statement(db).getSQL()})
+        insert into ${auditLog} (actor, action, merchant_id, details)
+        select ${actor}, ${action}, merchant_id,
+          jsonb_build_object('connection_id', connection_id, 'provider', provider, 'mode', mode, 'account', account)
+        from acted returning id`),
+    );
+    return rows.length > 0;
+  };
+  return {
     /** Returns a merchant's connections on which attempts may start. */
     connectionsOf: (merchantId: string): Promise<Connection[]> =>
       run((db) =>
@@ -271,6 +368,10 @@ export function openStore({ url }: { readonly url: string }) {
           .where(merchantId === undefined ? undefined : eq(connections.merchantId, merchantId))
           .orderBy(asc(connections.createdAt)),
       ),
+
+    /** Returns a connection, even if it was disconnected. */
+    findConnection: (connectionId: string): Promise<Connection | undefined> =>
+      first((db) => db.select().from(connections).where(eq(connections.connectionId, connectionId))),
 
     /** Stores a connection. Returns `false` if the merchant already has one with the provider. */
     connect: (connection: typeof connections.$inferInsert, actor: string) =>
@@ -326,77 +427,12 @@ export function openStore({ url }: { readonly url: string }) {
 
     /** Returns the audit log, oldest first. */
     actions: () => run((db) => db.select().from(auditLog).orderBy(asc(auditLog.id))),
+  };
+}
 
-    /**
-     * Returns the connections whose list of changes was not read for a minute, each with the time until which it was
-     * read, and marks them as read until now.
-     */
-    takeListings: () =>
-      run(async (db) => {
-        const rows = await db.execute<{ connection_id: string; listed_until: string }>(sql`
-          with due as (
-            select connection_id, listed_until from ${connections}
-            where listed_until < now() - interval '1 minute' and (
-              disconnected_at is null or exists (
-                select from ${attempts} where ${attempts.connectionId} = ${connections.connectionId}
-                and ${attempts.dueAt} is not null
-              )
-            )
-            for update skip locked
-          )
-          update ${connections} set listed_until = now() from due
-          where ${connections.connectionId} = due.connection_id
-          returning due.connection_id, due.listed_until`);
-        return rows.map((row) => ({ connectionId: row.connection_id, listedUntil: new Date(row.listed_until) }));
-      }),
-
-    /** Returns to the time until which a list was read, because reading it failed. */
-    resetListing: (connectionId: string, listedUntil: Date) =>
-      run((db) => db.update(connections).set({ listedUntil }).where(eq(connections.connectionId, connectionId))),
-
-    /** Returns a connection whose payments were not compared for a day, and marks it; `undefined` if there is none. */
-    takeComparison: () =>
-      run(async (db) => {
-        const rows = await db.execute<{ connection_id: string; provider: string }>(sql`
-          update ${connections} set compared_at = now()
-          where connection_id = (
-            select connection_id from ${connections} where compared_at < now() - interval '1 day'
-            order by compared_at limit 1 for update skip locked
-          )
-          returning connection_id, provider`);
-        const [row] = rows;
-        return row && { connectionId: row.connection_id, provider: row.provider };
-      }),
-
-    /** Returns the recorded attempts of a connection since a time. */
-    async *recordedSince(connectionId: string, since: Date): AsyncGenerator<Attempt> {
-      let after = '';
-      for (;;) {
-        const page = await run((db) =>
-          db
-            .select()
-            .from(attempts)
-            .where(
-              and(
-                eq(attempts.connectionId, connectionId),
-                eq(attempts.state, 'RECORDED'),
-                gt(attempts.createdAt, since),
-                gt(attempts.attemptId, after),
-              ),
-            )
-            .orderBy(asc(attempts.attemptId))
-            .limit(pageLength),
-        );
-        yield* page;
-        if (page.length < pageLength) return;
-        after = page.at(-1)?.attemptId ?? after;
-      }
-    },
-
-    /** Returns a connection, even if it was disconnected. */
-    findConnection: (connectionId: string): Promise<Connection | undefined> =>
-      first((db) => db.select().from(connections).where(eq(connections.connectionId, connectionId))),
-
+/** Returns the payments of the provider `demo`. */
+function storeDemoPayments({ run, first }: Run) {
+  return {
     /** Returns a payment of the provider `demo`. */
     findDemoPayment: (sessionId: string) =>
       first((db) => db.select().from(demoPayments).where(eq(demoPayments.sessionId, sessionId))),
