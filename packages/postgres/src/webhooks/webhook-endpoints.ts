@@ -224,7 +224,7 @@ export function webhookEndpointsOn(run: Run, actor: Actor): WebhookStore {
             .delete(webhookEndpoints)
             .where(isEndpoint(merchantId, endpointId))
             .returning({ endpointId: webhookEndpoints.endpointId }),
-        { also: [handOverReturns(merchantId, endpointId)] },
+        { also: [handOverReturns(merchantId, endpointId), endDeliveries(merchantId, endpointId)] },
       ),
 
     ...endpointDeliveriesOn(run, actor),
@@ -355,6 +355,20 @@ function formerSigner(merchantId: AccountId, endpointId: string): SQL {
         and (enabled.previous_ends_at is null or enabled.previous_ends_at <= now())
     ) as former on true
   ) as former`;
+}
+
+/**
+ * Ends the pending deliveries to an endpoint that is removed. On Citus, no claim would find them, because claims look for
+ * endpoints with due deliveries.
+ */
+function endDeliveries(merchantId: AccountId, endpointId: string): SQL {
+  return sql`
+    update ${webhookDeliveries} set next_attempt_at = null, last_result = 'no endpoint'
+    where (merchant_id, event_id, endpoint_id) in (
+      select merchant_id, event_id, endpoint_id from ${webhookDeliveries}
+      where merchant_id = ${merchantId} and endpoint_id = ${endpointId} and next_attempt_at is not null
+      limit ${redeliveredMax} for update skip locked
+    )`;
 }
 
 /**

@@ -142,6 +142,18 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     );
   });
 
+  test('deliveries to an endpoint end when the merchant removes it', async () => {
+    const management = openMerchantManagement({ url: gatewayUrl(), isDistributed: true, patience: testPatience });
+    onTestFinished(management.close);
+    const target = await createManagedTarget(database.url, database.sql, true);
+    const { merchantId, endpointId } = target;
+    await database.sql`update webhook_deliveries set next_attempt_at = now() where merchant_id = ${merchantId}`;
+    await management.perform(target, (managed) => managed.remove(merchantId, endpointId), enoughMs);
+    expect(
+      await database.sql`select next_attempt_at, last_result from webhook_deliveries where merchant_id = ${merchantId}`,
+    ).toEqual([{ next_attempt_at: null, last_result: 'no endpoint' }]);
+  });
+
   test('a merchant manages endpoints, secrets and a brand, but nothing with a revoked secret', async () => {
     const management = openMerchantManagement({ url: gatewayUrl(), patience: testPatience });
     onTestFinished(management.close);
