@@ -67,7 +67,7 @@ async function refusedPaymentsPage({ listOwed, listRefusals }: OperatorReads): P
   const columns = ['Refused', 'Amount and reason', 'Payment and checkout system', 'Order and merchant'];
   const rowOf = (refused: Awaited<ReturnType<typeof listRefusals>>[number], note: Html | '') => [
     html`${timeOf(refused.refusedAt.getTime(), 'en')} ${note}`,
-    html`${twoLines(`${refused.amount} ${refused.currency}`, refused.code)} ${refused.mode === 'test' ? badge('Test', '') : ''}`,
+    html`<div class="id">${twoLines(`${refused.amount} ${refused.currency}`, refused.code)}</div> ${refused.mode === 'test' ? badge('Test', '') : ''}`,
     twoLines(refused.paymentId, refused.checkoutClientId ?? 'simulated'),
     twoLines(refused.orderId, refused.clientId),
   ];
