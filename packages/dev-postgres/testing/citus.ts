@@ -35,9 +35,6 @@ const nodeSettings = {
   wal_level: 'logical',
 };
 
-/** Sets how many connections to each worker a session of the coordinator keeps. */
-const urlQuery = '?citus.max_cached_conns_per_worker=16';
-
 /** Returns why no cluster can run on this machine, or `undefined`. */
 export function missingCitus(): string | undefined {
   const programs = findCitus();
@@ -116,7 +113,7 @@ export async function startCitusCluster({ workers: count = 2, port, prepare, rol
       workers,
       close,
       /** The URL of the coordinator's database for a gateway. */
-      url: `${coordinator.url}${urlQuery}`,
+      url: coordinator.url,
       /** Starts a server with the same settings but without Citus, for comparison. */
       startWithoutCitus: () => start({}),
     };
