@@ -17,51 +17,11 @@ const duplicateDays = 5;
 const numberDays = 100;
 
 /** Opens what the checkout stores of statements. */
-export function openCredits({ run }: Pick<Store, 'run'>) {
+export function openCredits(store: Pick<Store, 'run'>) {
+  const { run } = store;
   const first = async <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>) => (await run(statement))[0];
   return {
-    /** Returns the kind of the statements that were read since the account was last connected. */
-    kindOf: async (account: string) => {
-      const connectedAt = sql`(select ${max(connections.createdAt)} from ${connections} where ${connections.account} = ${account})`;
-      const row = await first((db) =>
-        db
-          .select({ kind: statements.kind })
-          .from(statements)
-          .where(and(eq(statements.account, account), gte(statements.readAt, connectedAt)))
-          .limit(1),
-      );
-      return row?.kind;
-    },
-
-    /** Stores that a statement was read. */
-    addStatement: ({ account, kind, number, writtenOn }: Statement) =>
-      run((db) =>
-        db
-          .insert(statements)
-          .values({ account, kind, number: number ?? null, writtenOn: writtenOn ?? null })
-          .onConflictDoNothing(),
-      ),
-
-    /** Whether the statement before this one was never read, although an earlier one was. */
-    isGap: async ({ account, kind, number, writtenOn }: Statement): Promise<boolean> => {
-      if (number === undefined || number <= 1 || writtenOn === undefined) return false;
-      const row = await first((db) =>
-        db
-          .select({
-            earlier: sql<number>`count(*) filter (where ${statements.writtenOn} < ${writtenOn})`.mapWith(Number),
-            previous: sql<number>`count(*) filter (where ${statements.number} = ${number - 1})`.mapWith(Number),
-          })
-          .from(statements)
-          .where(
-            and(
-              eq(statements.account, account),
-              eq(statements.kind, kind),
-              sql`abs(${statements.writtenOn} - ${writtenOn}::date) < ${numberDays}`,
-            ),
-          ),
-      );
-      return row !== undefined && row.earlier > 0 && row.previous === 0;
-    },
+    ...statementsOf(store),
 
     /** Stores a credit unless it is known. Returns it as it is stored. */
     async add(credit: NewCredit): Promise<StoredCredit | undefined> {
@@ -133,5 +93,54 @@ export function openCredits({ run }: Pick<Store, 'run'>) {
     /** Stores that a person assigned a credit to an order. */
     logAssignment: (actor: string, merchantId: string, details: Readonly<Record<string, string>>) =>
       run((db) => db.insert(auditLog).values({ actor, action: 'assign', merchantId, details })),
+  };
+}
+
+/** Returns what is stored of the statements themselves. */
+function statementsOf({ run }: Pick<Store, 'run'>) {
+  const first = async <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>) => (await run(statement))[0];
+  return {
+    /** Returns the kind of the statements that were read since the account was last connected. */
+    kindOf: async (account: string) => {
+      const connectedAt = sql`(select ${max(connections.createdAt)} from ${connections} where ${connections.account} = ${account})`;
+      const row = await first((db) =>
+        db
+          .select({ kind: statements.kind })
+          .from(statements)
+          .where(and(eq(statements.account, account), gte(statements.readAt, connectedAt)))
+          .limit(1),
+      );
+      return row?.kind;
+    },
+
+    /** Stores that a statement was read. */
+    addStatement: ({ account, kind, number, writtenOn }: Statement) =>
+      run((db) =>
+        db
+          .insert(statements)
+          .values({ account, kind, number: number ?? null, writtenOn: writtenOn ?? null })
+          .onConflictDoNothing(),
+      ),
+
+    /** Whether the statement before this one was never read, although an earlier one was. */
+    isGap: async ({ account, kind, number, writtenOn }: Statement): Promise<boolean> => {
+      if (number === undefined || number <= 1 || writtenOn === undefined) return false;
+      const row = await first((db) =>
+        db
+          .select({
+            earlier: sql<number>`count(*) filter (where ${statements.writtenOn} < ${writtenOn})`.mapWith(Number),
+            previous: sql<number>`count(*) filter (where ${statements.number} = ${number - 1})`.mapWith(Number),
+          })
+          .from(statements)
+          .where(
+            and(
+              eq(statements.account, account),
+              eq(statements.kind, kind),
+              sql`abs(${statements.writtenOn} - ${writtenOn}::date) < ${numberDays}`,
+            ),
+          ),
+      );
+      return row !== undefined && row.earlier > 0 && row.previous === 0;
+    },
   };
 }

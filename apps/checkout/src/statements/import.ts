@@ -38,44 +38,11 @@ const waitingAtOnce = 100;
 const waitingEveryMs = 60_000;
 
 /** Opens the import of statements. */
-export function openImport({ store, gateway }: ImportDeps) {
+export function openImport(deps: ImportDeps) {
+  const { store, gateway } = deps;
   const credits = openCredits(store);
   const transfers = openTransfers(store);
-
-  /**
-   * Reports a credit for an order, unless the order's amount differs. The claim keeps other payments away, and shows
-   * whether one is in progress, which may still pay the order. A refusal of the claim decides nothing: whether the
-   * payer paid in time is decided by RecordPayment.
-   */
-  async function report(credit: StoredCredit, orderToken: string, isDryRun: boolean): Promise<Report> {
-    const order = await gateway.resolve(orderToken);
-    if (order === undefined) return { state: 'LISTED', reason: 'unknown_order' };
-    const { orderId } = order;
-    const { creditId, paymentId, amountHundredths, currency, paidAt, paidOn } = credit;
-    if (amountOf(order) !== amountHundredths || order.orderCurrency !== currency)
-      return { state: 'LISTED', reason: 'another_amount', orderId };
-    if (isDryRun) return { state: 'MATCHED', orderId };
-    const attempt = { orderToken, attemptId: `transfer_${creditId}` };
-    const claim = await gateway.start(attempt, claimSeconds);
-    if (claim.refused === 'payment_in_progress') return { state: 'WAITING', reason: claim.refused, orderId };
-    const answer = await gateway.recordTransfer({ ...attempt, paymentId, paidAt, paidOn, amountHundredths, currency });
-    if (answer.refused === undefined) return { state: 'RECORDED', orderId };
-    return { state: paymentRefusals.includes(answer.refused) ? 'OWED' : 'LISTED', reason: answer.refused, orderId };
-  }
-
-  /**
-   * Reports a credit and stores the outcome. That it may have been reported is stored before, so that after a crash no
-   * duplicate is reported. If the gateway can't be reached, the credit waits.
-   */
-  async function reportAndStore(credit: StoredCredit, orderToken: string): Promise<Report> {
-    await credits.change(credit.creditId, { state: 'WAITING', reason: null, orderToken });
-    const outcome = await report(credit, orderToken, false).catch(
-      (error: unknown): Report => ({ state: 'WAITING', reason: messageOf(error) }),
-    );
-    const state = outcome.state as StoredCredit['state'];
-    await credits.change(credit.creditId, { state, reason: outcome.reason ?? null });
-    return outcome;
-  }
+  const { report, reportAndStore, reportWaiting } = openReports(deps, credits);
 
   /** Finds the order of a credit and reports it. A known credit changes nothing, unless it was not reported. */
   async function take(credit: Credit, isDryRun: boolean): Promise<Outcome> {
@@ -116,16 +83,6 @@ export function openImport({ store, gateway }: ImportDeps) {
       ...outcome,
       ...(isDryRun ? await report(stored, orderToken, true) : await reportAndStore(stored, orderToken)),
     };
-  }
-
-  async function reportWaiting(): Promise<void> {
-    let after = 0;
-    for (;;) {
-      const waiting = await credits.waiting(waitingAtOnce, after);
-      for (const credit of waiting) if (credit.orderToken !== null) await reportAndStore(credit, credit.orderToken);
-      after = waiting.at(-1)?.creditId ?? after;
-      if (waiting.length < waitingAtOnce) return;
-    }
   }
 
   /** Checks that a statement is one of a connected account, and of the kind that was read before. */
@@ -185,4 +142,54 @@ export function openImport({ store, gateway }: ImportDeps) {
       }
     },
   };
+}
+
+/** Opens the reports of credits to the gateway. */
+function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCredits>) {
+  /**
+   * Reports a credit for an order, unless the order's amount differs. The claim keeps other payments away, and shows
+   * whether one is in progress, which may still pay the order. A refusal of the claim decides nothing: whether the
+   * payer paid in time is decided by RecordPayment.
+   */
+  async function report(credit: StoredCredit, orderToken: string, isDryRun: boolean): Promise<Report> {
+    const order = await gateway.resolve(orderToken);
+    if (order === undefined) return { state: 'LISTED', reason: 'unknown_order' };
+    const { orderId } = order;
+    const { creditId, paymentId, amountHundredths, currency, paidAt, paidOn } = credit;
+    if (amountOf(order) !== amountHundredths || order.orderCurrency !== currency)
+      return { state: 'LISTED', reason: 'another_amount', orderId };
+    if (isDryRun) return { state: 'MATCHED', orderId };
+    const attempt = { orderToken, attemptId: `transfer_${creditId}` };
+    const claim = await gateway.start(attempt, claimSeconds);
+    if (claim.refused === 'payment_in_progress') return { state: 'WAITING', reason: claim.refused, orderId };
+    const answer = await gateway.recordTransfer({ ...attempt, paymentId, paidAt, paidOn, amountHundredths, currency });
+    if (answer.refused === undefined) return { state: 'RECORDED', orderId };
+    return { state: paymentRefusals.includes(answer.refused) ? 'OWED' : 'LISTED', reason: answer.refused, orderId };
+  }
+
+  /**
+   * Reports a credit and stores the outcome. That it may have been reported is stored before, so that after a crash no
+   * duplicate is reported. If the gateway can't be reached, the credit waits.
+   */
+  async function reportAndStore(credit: StoredCredit, orderToken: string): Promise<Report> {
+    await credits.change(credit.creditId, { state: 'WAITING', reason: null, orderToken });
+    const outcome = await report(credit, orderToken, false).catch(
+      (error: unknown): Report => ({ state: 'WAITING', reason: messageOf(error) }),
+    );
+    const state = outcome.state as StoredCredit['state'];
+    await credits.change(credit.creditId, { state, reason: outcome.reason ?? null });
+    return outcome;
+  }
+
+  async function reportWaiting(): Promise<void> {
+    let after = 0;
+    for (;;) {
+      const waiting = await credits.waiting(waitingAtOnce, after);
+      for (const credit of waiting) if (credit.orderToken !== null) await reportAndStore(credit, credit.orderToken);
+      after = waiting.at(-1)?.creditId ?? after;
+      if (waiting.length < waitingAtOnce) return;
+    }
+  }
+
+  return { report, reportAndStore, reportWaiting };
 }

@@ -86,7 +86,36 @@ interface Chargeback {
  * Mollie's webhooks are not signed, and its open payments can't be closed unless it says so.
  */
 export function createMollieProvider(send: Fetch): Provider {
-  const call = async (
+  const call = createCall(send);
+  return {
+    name: 'mollie',
+    hasAccounts: true,
+    methods,
+    secretNames: ['key'],
+    async identify(secrets) {
+      const [, mode] = /^(live|test)_\w+$/.exec(secrets.key ?? '') ?? [];
+      if (mode === undefined) throw new ProviderError('refused', 'not_a_mollie_key');
+      const profile = Object(await call({ secrets }, 'GET', '/profiles/me'));
+      const active = Object(await call({ secrets }, 'GET', '/methods'))._embedded.methods;
+      const offered = methods.filter(({ id }) => active.some((method: { id: string }) => method.id === id));
+      const settings = { methods: offered.map(({ name }) => name).join(' ') };
+      return { account: profile.id, mode: mode as Account['mode'], settings };
+    },
+    ...mollieCalls(call),
+    ...mollieReads(call),
+    /** Anyone can send an id, so it is a hint to look at a payment of this account. */
+    verify: (_account, _headers, body) => {
+      const id = new URLSearchParams(body).get('id');
+      return id !== null && /^tr_\w{1,64}$/.test(id) ? [id] : undefined;
+    },
+  };
+}
+
+/** Sends a request to Mollie. Rejects with a {@link ProviderError}. */
+type MollieCall = ReturnType<typeof createCall>;
+
+function createCall(send: Fetch) {
+  return async (
     account: Pick<Account, 'secrets'> | undefined,
     method: 'GET' | 'POST' | 'DELETE',
     path: string,
@@ -111,37 +140,15 @@ export function createMollieProvider(send: Fetch): Provider {
     // Mollie stores no error under a key, so the same request is sent again.
     throw new ProviderError(status >= 500 || waitingStatuses.includes(status) ? 'unanswered' : 'refused', code);
   };
+}
 
-  /** Lists the payments that were created since a time, newest first. */
-  async function* paymentsSince(account: Account, since: Date): AsyncGenerator<Payment> {
-    let from = '';
-    for (;;) {
-      const page = Object(await call(account, 'GET', `/payments?limit=${pageLength}${from}&embed=captures,refunds`));
-      const payments: readonly Payment[] = page._embedded.payments;
-      for (const payment of payments) {
-        if (Date.parse(payment.createdAt) < since.getTime()) return;
-        yield payment;
-      }
-      const next = page._links?.next?.href;
-      if (!next) return;
-      from = `&from=${new URL(next).searchParams.get('from')}`;
-    }
-  }
-
+/** Returns the calls that change something at Mollie. */
+function mollieCalls(call: MollieCall): Pick<Provider, 'open' | 'capture' | 'close' | 'refund' | 'refundPart'> {
+  const post = async (account: Account | undefined, request: object, key: string): Promise<void> => {
+    const { path, body } = request as { readonly path: string; readonly body?: object };
+    await call(account, body === undefined ? 'DELETE' : 'POST', path, { ...(body && { body }), key });
+  };
   return {
-    name: 'mollie',
-    hasAccounts: true,
-    methods,
-    secretNames: ['key'],
-    async identify(secrets) {
-      const [, mode] = /^(live|test)_\w+$/.exec(secrets.key ?? '') ?? [];
-      if (mode === undefined) throw new ProviderError('refused', 'not_a_mollie_key');
-      const profile = Object(await call({ secrets }, 'GET', '/profiles/me'));
-      const active = Object(await call({ secrets }, 'GET', '/methods'))._embedded.methods;
-      const offered = methods.filter(({ id }) => active.some((method: { id: string }) => method.id === id));
-      const settings = { methods: offered.map(({ name }) => name).join(' ') };
-      return { account: profile.id, mode: mode as Account['mode'], settings };
-    },
     open: {
       request: (attempt, { backUrl }) => {
         const { attemptId, orderId, serviceOrderId, connectionId } = attempt;
@@ -202,6 +209,28 @@ export function createMollieProvider(send: Fetch): Provider {
         return seenRefund((await call(account, 'POST', path, { body, key })) as Refund);
       },
     },
+  };
+}
+
+/** Returns the calls that read. */
+function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' | 'look' | 'recent' | 'history'> {
+  /** Lists the payments that were created since a time, newest first. */
+  async function* paymentsSince(account: Account, since: Date): AsyncGenerator<Payment> {
+    let from = '';
+    for (;;) {
+      const page = Object(await call(account, 'GET', `/payments?limit=${pageLength}${from}&embed=captures,refunds`));
+      const payments: readonly Payment[] = page._embedded.payments;
+      for (const payment of payments) {
+        if (Date.parse(payment.createdAt) < since.getTime()) return;
+        yield payment;
+      }
+      const next = page._links?.next?.href;
+      if (!next) return;
+      from = `&from=${new URL(next).searchParams.get('from')}`;
+    }
+  }
+
+  return {
     async reversals(account, { paymentId }) {
       const path = `/payments/${paymentId}?embed=refunds,chargebacks`;
       const { refunds = [], chargebacks = [] } = Object(Object(await call(account, 'GET', path))._embedded);
@@ -221,11 +250,6 @@ export function createMollieProvider(send: Fetch): Provider {
       if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
       return seenOf((await call(account, 'GET', `/payments/${sessionId}?embed=captures,refunds`)) as Payment);
     },
-    /** Anyone can send an id, so it is a hint to look at a payment of this account. */
-    verify: (_account, _headers, body) => {
-      const id = new URLSearchParams(body).get('id');
-      return id !== null && /^tr_\w{1,64}$/.test(id) ? [id] : undefined;
-    },
     async *recent(account, since) {
       for await (const { id } of paymentsSince(account, since)) yield id;
     },
@@ -236,11 +260,6 @@ export function createMollieProvider(send: Fetch): Provider {
       }
     },
   };
-
-  async function post(account: Account | undefined, request: object, key: string): Promise<void> {
-    const { path, body } = request as { readonly path: string; readonly body?: object };
-    await call(account, body === undefined ? 'DELETE' : 'POST', path, { ...(body && { body }), key });
-  }
 }
 
 function seenOf(payment: Payment): Seen {

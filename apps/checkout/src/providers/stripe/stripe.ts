@@ -43,7 +43,7 @@ type SessionParams = Stripe.Checkout.SessionCreateParams;
  */
 export function createStripeProvider(send: Fetch): Provider {
   const clients = new Map<string, Stripe>();
-  const clientOf = (account: Pick<Account, 'secrets'> | undefined): Stripe => {
+  const clientOf: ClientOf = (account) => {
     const key = account?.secrets.key ?? '';
     return clients.getOrInsertComputed(
       key,
@@ -68,6 +68,27 @@ export function createStripeProvider(send: Fetch): Provider {
       const { id } = await answered(clientOf({ secrets }).accounts.retrieveCurrent());
       return { account: id, mode: mode as Account['mode'] };
     },
+    ...stripeCalls(clientOf),
+    ...stripeReads(clientOf),
+    verify(account, headers, body) {
+      const { webhookSecret } = account.secrets;
+      if (!webhookSecret) return undefined;
+      try {
+        const signature = `${headers['stripe-signature']}`;
+        return idsOf(Stripe.webhooks.constructEvent(body, signature, webhookSecret, toleranceSeconds));
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+/** Returns the client with the key of an account. */
+type ClientOf = (account: Pick<Account, 'secrets'> | undefined) => Stripe;
+
+/** Returns the calls that change something at Stripe. */
+function stripeCalls(clientOf: ClientOf): Pick<Provider, 'open' | 'capture' | 'close' | 'refund' | 'refundPart'> {
+  return {
     open: {
       request: (attempt, { backUrl }): SessionParams => {
         const { attemptId, orderId, serviceOrderId, amountHundredths, currency, sessionEndsAt, locale } = attempt;
@@ -149,6 +170,12 @@ export function createStripeProvider(send: Fetch): Provider {
         return seenRefund(await answered(clientOf(account).refunds.create(request, { idempotencyKey })));
       },
     },
+  };
+}
+
+/** Returns the calls that read. */
+function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed' | 'look' | 'recent' | 'history'> {
+  return {
     async reversals(account, { paymentId }) {
       const { refunds, disputes } = clientOf(account);
       const ofPayment = { payment_intent: paymentId ?? '', limit: pageLength };
@@ -171,16 +198,6 @@ export function createStripeProvider(send: Fetch): Provider {
       const expand = ['payment_intent.latest_charge'];
       const session = await answered(clientOf(account).checkout.sessions.retrieve(sessionId, { expand }));
       return seenOf(session);
-    },
-    verify(account, headers, body) {
-      const { webhookSecret } = account.secrets;
-      if (!webhookSecret) return undefined;
-      try {
-        const signature = `${headers['stripe-signature']}`;
-        return idsOf(Stripe.webhooks.constructEvent(body, signature, webhookSecret, toleranceSeconds));
-      } catch {
-        return undefined;
-      }
     },
     async *recent(account, since) {
       const created = { gte: Math.floor(since.getTime() / 1_000) };
