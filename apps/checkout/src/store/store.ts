@@ -25,7 +25,7 @@ export type { Attempt } from './schema.ts';
 export type Store = ReturnType<typeof openStore>;
 
 /** What an attempt needs before it starts. */
-export type NewAttempt = Omit<typeof attempts.$inferInsert, 'attemptId' | 'state'>;
+type NewAttempt = Omit<typeof attempts.$inferInsert, 'attemptId' | 'state'>;
 
 /** A merchant's account at a provider. */
 export type Connection = typeof connections.$inferSelect;
