@@ -92,13 +92,13 @@ export function reversed(order: Reversible, request: ReversalRequest): Reversed 
 /** A merchant can refund what is left of the payment, once per id. A payment without a checkout is refunded at once. */
 function refund(order: Reversible, { refundId, amount, refunders }: RefundRequest): Reversed {
   const { merchant, payment, currency, reversals } = order;
+  if (payment === null) return { reversals, outcome: 'order_not_paid' };
   const existing = findRefund(reversals, merchant, refundId);
   if (existing !== undefined) {
     return (amount ?? existing.amount) === existing.amount
       ? { reversals, outcome: 'replayed', shown: existing }
       : { reversals, outcome: 'refund_id_conflict' };
   }
-  if (payment === null) return { reversals, outcome: 'order_not_paid' };
   const { checkout, paymentId } = payment;
   const isOwn = checkout === merchant || checkout === 'simulated';
   if (!isOwn && refunders?.includes(checkout) === false) return { reversals, outcome: 'refunds_not_supported' };

@@ -68,13 +68,13 @@ export function decideRefund(
   nowMs: number,
 ): Outcome {
   const { merchantId, payment, fields, reversals } = order;
+  if (payment === null) return failed({ kind: 'order_not_paid' });
   const own = reversals.refunds.filter(({ reporterId }) => reporterId === merchantId);
   const existing = own.find((refund) => refund.refundId === refundId);
   if (existing !== undefined) {
     const isSame = amount === undefined || amount === existing.amount;
     return isSame ? success({ kind: 'replayed' }) : failed({ kind: 'refund_id_conflict' });
   }
-  if (payment === null) return failed({ kind: 'order_not_paid' });
   if (!makesRefunds) return failed({ kind: 'refunds_not_supported' });
   const tooPrecise = checkPrecision(amount, fields.order_currency);
   if (tooPrecise !== undefined) {
