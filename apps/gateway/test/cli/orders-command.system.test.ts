@@ -32,6 +32,44 @@ test('after an order was exported, deleted and imported, sending it again return
   expect([replayed.status, await readOrder(replayed)]).toEqual([200, created]);
 });
 
+test('refused lists refused payments, newest first, and show prints those of an order', async () => {
+  expect((await orders('refused')).stdout).toBe('There are no refused payments.\n');
+  const { order_token } = await createOrder(gateway, 'refusing');
+  for (const [payment_id, order_amount] of [
+    ['less', 1],
+    ['more', 2_000],
+  ] as const) {
+    expect((await postPayment(gateway.checkout, order_token, { payment_id, order_amount })).status).toBe(400);
+  }
+  const listed = await orders('refused');
+  expect(listed.stdout).toMatch(
+    /^REFUSED .*\n.*payment_mismatch .* 2000\.00 .* more .*\n.* 1\.00 .* less .* refusing\n$/,
+  );
+  const [row, ...furtherRows] = (await orders('refused', '--json', '--limit', '1')).stdout.trim().split('\n');
+  expect(furtherRows).toEqual([]);
+  expect(JSON.parse(row ?? '')).toMatchObject({
+    code: 'payment_mismatch',
+    amount: '2000.00',
+    payment_id: 'more',
+    order_id: 'refusing',
+    mode: 'live',
+    client_id: gateway.credentials.clientId,
+    checkout_client_id: gateway.checkout.credentials.clientId,
+  });
+  expect((await orders('show', 'refusing')).stdout).toMatch(
+    /refused payment +less .* payment_mismatch .*\nrefused payment +more /,
+  );
+  const { refused_payments } = JSON.parse((await orders('show', 'refusing', '--json')).stdout);
+  expect(refused_payments).toMatchObject([{ payment_id: 'less' }, { payment_id: 'more' }]);
+  await runQuery(gateway.databaseUrl, "update refused_payments set refunded_at = now() where payment_id = 'more'");
+  const owed = (await orders('refused', '--open', '--json')).stdout.trim().split('\n');
+  expect(owed.map((line) => JSON.parse(line))).toMatchObject([{ payment_id: 'less' }]);
+  expect(await orders('refused', '--limit', '0')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^NUMBER must/),
+  });
+});
+
 test('the documented statements delete old orders with their metadata, unless money or a dispute is open', async () => {
   const { databaseUrl, accounts, checkout } = gateway;
   await accounts.setMakesRefunds(checkout.credentials.clientId, true);
@@ -96,44 +134,6 @@ test('show accepts each identifier of an order, and prints its history but no cu
   expect(await orders('show', 'unknown')).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^There is no such order\.$/m),
-  });
-});
-
-test('refused lists refused payments, newest first, and show prints those of an order', async () => {
-  expect((await orders('refused')).stdout).toBe('There are no refused payments.\n');
-  const { order_token } = await createOrder(gateway, 'refusing');
-  for (const [payment_id, order_amount] of [
-    ['less', 1],
-    ['more', 2_000],
-  ] as const) {
-    expect((await postPayment(gateway.checkout, order_token, { payment_id, order_amount })).status).toBe(400);
-  }
-  const listed = await orders('refused');
-  expect(listed.stdout).toMatch(
-    /^REFUSED .*\n.*payment_mismatch .* 2000\.00 .* more .*\n.* 1\.00 .* less .* refusing\n$/,
-  );
-  const [row, ...furtherRows] = (await orders('refused', '--json', '--limit', '1')).stdout.trim().split('\n');
-  expect(furtherRows).toEqual([]);
-  expect(JSON.parse(row ?? '')).toMatchObject({
-    code: 'payment_mismatch',
-    amount: '2000.00',
-    payment_id: 'more',
-    order_id: 'refusing',
-    mode: 'live',
-    client_id: gateway.credentials.clientId,
-    checkout_client_id: gateway.checkout.credentials.clientId,
-  });
-  expect((await orders('show', 'refusing')).stdout).toMatch(
-    /refused payment +less .* payment_mismatch .*\nrefused payment +more /,
-  );
-  const { refused_payments } = JSON.parse((await orders('show', 'refusing', '--json')).stdout);
-  expect(refused_payments).toMatchObject([{ payment_id: 'less' }, { payment_id: 'more' }]);
-  await runQuery(gateway.databaseUrl, "update refused_payments set refunded_at = now() where payment_id = 'more'");
-  const owed = (await orders('refused', '--open', '--json')).stdout.trim().split('\n');
-  expect(owed.map((line) => JSON.parse(line))).toMatchObject([{ payment_id: 'less' }]);
-  expect(await orders('refused', '--limit', '0')).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^NUMBER must/),
   });
 });
 

@@ -134,12 +134,17 @@ describe.skipIf(isSkipped).each(skipsShared ? ['session'] : ['session', 'transac
       for (const [name, args] of Object.entries(orderArgs)) {
         expect(await runProgram('src/cli/orders.ts', [name, ...args], variables), name).toMatchObject({ code: 0 });
       }
-      expect(await runProgram('src/cli/orders.ts', ['release', 'unknown'], variables)).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('There is no such order.'),
-      });
+      const ofNoOrder = { release: ['unknown'], 'refund-fail': ['unknown', 'refund-1'] };
+      for (const [name, args] of Object.entries(ofNoOrder)) {
+        expect(await runProgram('src/cli/orders.ts', [name, ...args], variables), name).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('There is no such order.'),
+        });
+      }
       expect(commandNames(ordersProgram)).toEqual(
-        [...Object.keys(orderArgs), 'release'].map((name) => `orders ${name}`).sort(),
+        Object.keys({ ...orderArgs, ...ofNoOrder })
+          .map((name) => `orders ${name}`)
+          .sort(),
       );
       expect(await runProgram('src/cli/migrate.ts', [], variables)).toMatchObject(
         poolMode === 'session'

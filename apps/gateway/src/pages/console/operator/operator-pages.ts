@@ -146,11 +146,12 @@ function clientIdIn(query: URLSearchParams, name: string): string | undefined {
   return isClientId(text) ? text : undefined;
 }
 
+/** Renders a table. A wide one scrolls, by keys too if it has the focus, because it may contain no link. */
 function table(columns: readonly string[], rows: readonly (readonly Html[])[], empty: string): Html {
   if (rows.length === 0) return html`<p>${empty}</p>`;
   const cells = (row: readonly Html[]) =>
     row.map((cell, index) => html`<td data-label="${columns[index]}">${cell}</td>`);
-  return html`<div class="table"><table>
+  return html`<div class="table" tabindex="0"><table>
 <thead><tr>${columns.map((column) => html`<th>${column}</th>`)}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${cells(row)}</tr>`)}</tbody>
 </table></div>`;
