@@ -86,6 +86,12 @@ test('every relative link in the docs points to an existing file and heading', a
   expect(broken).toEqual([]);
 });
 
+test('the index of the decision records links each of them', async () => {
+  const records = (await readdir(new URL('decisions', docs))).filter((name) => /^\d.*\.md$/.test(name));
+  const index = await readFile(new URL('decisions/README.md', docs), 'utf8');
+  expect([...index.matchAll(/\((\d[\w-]+\.md)\)/g)].map(([, name]) => name).toSorted()).toEqual(records.toSorted());
+});
+
 test('limits, defaults and lists that the docs state match the code', async () => {
   const files = ['creating-orders.md', 'operations.md', 'payment-page.md', 'order-states.md'];
   const [orders = '', operations = '', paymentPage = '', states = ''] = await Promise.all(
