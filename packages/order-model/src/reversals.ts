@@ -106,8 +106,16 @@ function refund(order: Reversible, { refundId, amount, refunders }: RefundReques
   const wanted = amount === undefined ? left : hundredthsOf(amount);
   if (wanted > left || wanted <= 0) return { reversals, outcome: 'refund_exceeds_payment' };
   return changed(order, 'created', {
-    ...{ kind: 'refund', reporter: merchant, id: refundId, checkout, paymentId, providerId: null },
-    ...{ amount: (wanted / 100).toFixed(2), currency, reason: null, statuses: [isOwn ? 'SUCCEEDED' : 'PENDING'] },
+    kind: 'refund',
+    reporter: merchant,
+    id: refundId,
+    checkout,
+    paymentId,
+    providerId: null,
+    amount: (wanted / 100).toFixed(2),
+    currency,
+    reason: null,
+    statuses: [isOwn ? 'SUCCEEDED' : 'PENDING'],
   });
 }
 
@@ -135,8 +143,15 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
         : { reporter: merchant, id: refundId };
     if (findRefund(reversals, key.reporter, key.id) !== undefined) return { reversals, outcome: 'refund_id_conflict' };
     return changed(order, 'ok', {
-      ...{ kind: 'refund', ...key, checkout, paymentId, providerId, amount, currency },
-      ...{ reason: null, statuses: [status] },
+      kind: 'refund',
+      ...key,
+      checkout,
+      paymentId,
+      providerId,
+      amount,
+      currency,
+      reason: null,
+      statuses: [status],
     });
   }
   if (known.amount !== amount) return { reversals, outcome: 'refund_id_conflict' };
@@ -145,7 +160,8 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
   const isIdNew = known.providerId === null && providerId !== null;
   if (!isLater && !isIdNew) return { reversals, outcome: 'replayed', shown: known };
   return changed(order, 'ok', {
-    ...{ ...known, providerId: known.providerId ?? providerId },
+    ...known,
+    providerId: known.providerId ?? providerId,
     ...(isLater && { reason: null, statuses: [...known.statuses, status] }),
   });
 }
@@ -160,8 +176,16 @@ function recordDispute(order: Reversible, report: DisputeReport): Reversed {
     return { reversals, outcome: 'replayed', shown: known };
   }
   return changed(order, 'ok', {
-    ...{ kind: 'dispute', reporter: checkout, id: disputeId, checkout, paymentId, providerId: null },
-    ...{ amount, currency, reason: null, statuses: [...(known?.statuses ?? []), status] },
+    kind: 'dispute',
+    reporter: checkout,
+    id: disputeId,
+    checkout,
+    paymentId,
+    providerId: null,
+    amount,
+    currency,
+    reason: null,
+    statuses: [...(known?.statuses ?? []), status],
   });
 }
 
@@ -176,8 +200,12 @@ const following: Readonly<Record<string, readonly string[]>> = {
 };
 
 const eventTypes: Readonly<Record<string, EventType>> = {
-  ...{ SUCCEEDED: 'order.refunded', FAILED: 'order.refund_failed' },
-  ...{ INQUIRY: 'order.disputed', OPEN: 'order.disputed', WON: 'order.dispute_closed', LOST: 'order.dispute_closed' },
+  SUCCEEDED: 'order.refunded',
+  FAILED: 'order.refund_failed',
+  INQUIRY: 'order.disputed',
+  OPEN: 'order.disputed',
+  WON: 'order.dispute_closed',
+  LOST: 'order.dispute_closed',
 };
 
 /** Returns the types of the events: one for each id and status, in alphabetical order. */

@@ -55,7 +55,9 @@ export function addRefundCommands(
         const made = creditId === undefined ? 'refunded' : 'transfer_refunded';
         await deps.store.log(actor, failed ? 'refund_failed' : made, merchantId, details);
         const refused = await deps.gateway.recordRefund({
-          ...{ orderToken, paymentId, amount },
+          orderToken,
+          paymentId,
+          amount,
           ...(creditId === undefined && { refundId }),
           ...(failed ? { status: 'FAILED', reason: 'returned_by_bank' } : { status: 'SUCCEEDED' }),
           providerRefundId: `manual_${hash('sha256', `${orderToken} ${refundId}`).slice(0, 32)}`,
@@ -88,7 +90,13 @@ async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<Re
     const { orderToken, paymentId, refundId, createdAt, orderId, merchantId, currency } = refund;
     if (refundId !== undefined && (await store.recorded(orderToken, paymentId)) === undefined)
       yield {
-        ...{ createdAt, refundId, paymentId, orderToken, orderId, merchantId, currency },
+        createdAt,
+        refundId,
+        paymentId,
+        orderToken,
+        orderId,
+        merchantId,
+        currency,
         amount: amountOfNumber(amount),
       };
   }
@@ -99,8 +107,15 @@ async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<Re
     if (orderToken === null || order === undefined) continue;
     const { orderId, merchantId } = order;
     yield {
-      ...{ createdAt: createdAt.toISOString(), refundId: `entry-${creditId}`, creditId, paymentId },
-      ...{ orderToken, orderId, merchantId, amount: amountHundredths as AmountHundredths, currency },
+      createdAt: createdAt.toISOString(),
+      refundId: `entry-${creditId}`,
+      creditId,
+      paymentId,
+      orderToken,
+      orderId,
+      merchantId,
+      amount: amountHundredths as AmountHundredths,
+      currency,
     };
   }
 }
