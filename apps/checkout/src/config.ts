@@ -4,12 +4,12 @@ import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl } from '@order-gateway/domain/links';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { StartError } from '@order-gateway/runtime/process';
-import { parseTrustProxy } from '@order-gateway/runtime/remote-address';
+import { trustProxy } from '@order-gateway/runtime/remote-address';
 import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import {
   anyText,
-  choice,
   type Environment,
+  logLevel,
   numberFrom,
   onOrOff,
   optional,
@@ -105,19 +105,8 @@ const variables = {
     defaultText: 'never',
     ...numberFrom([1, 36_500], 'a whole number of days'),
   }),
-  trustProxy: optional({
-    name: 'TRUST_PROXY',
-    help: 'the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies',
-    defaultText: 'none',
-    rule: 'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
-    parse: (text) => parseTrustProxy(text) && text,
-  }),
-  logLevel: withDefault({
-    name: 'LOG_LEVEL',
-    help: 'error, warn or info',
-    defaultText: 'info',
-    ...choice({ error: 'error', warn: 'warn', info: 'info' }),
-  }),
+  trustProxy,
+  logLevel,
 };
 
 /** The values of these variables are never shown. Each can also be read from a file. */

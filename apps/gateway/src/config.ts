@@ -6,12 +6,13 @@ import { parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { type AllowedAddresses, isLoopbackUrl } from '@order-gateway/runtime/ip-address';
 import { StartError } from '@order-gateway/runtime/process';
-import { parseTrustProxy } from '@order-gateway/runtime/remote-address';
+import { trustProxy } from '@order-gateway/runtime/remote-address';
 import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import {
   anyText,
   choice,
   type Environment,
+  logLevel,
   numberFrom,
   onOrOff,
   optional,
@@ -234,21 +235,9 @@ const variables = {
     defaultText: 'none',
     ...anyText,
   }),
-  /** Validated but kept as text: {@link parseTrustProxy} returns a function, which can't be sent to a worker. */
-  trustProxy: optional({
-    name: 'TRUST_PROXY',
-    help: 'the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies',
-    defaultText: 'none',
-    rule: 'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
-    parse: (text) => parseTrustProxy(text) && text,
-  }),
+  trustProxy,
   /** Calls are logged at level info, and those that fail with a 5xx status at level error. */
-  logLevel: withDefault({
-    name: 'LOG_LEVEL',
-    help: 'error, warn or info',
-    defaultText: 'info',
-    ...choice({ error: 'error', warn: 'warn', info: 'info' }),
-  }),
+  logLevel,
   // Only its presence matters: OpenTelemetry reads the collector's settings itself.
   hasCollector: optional({
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, isIPv6 } from 'node:net';
 import { all, compile } from '@fastify/proxy-addr';
 import ipaddr from 'ipaddr.js';
+import { optional } from './variables.ts';
 
 /**
  * Whether an address is a trusted proxy. Hop 0 is the address of the connection, and hops 1 and above are the addresses
@@ -46,3 +47,15 @@ function unmapped(address: string): string {
   const parsed = ipaddr.process(address);
   return parsed instanceof ipaddr.IPv4 ? parsed.toString() : address;
 }
+
+/**
+ * The variable `TRUST_PROXY`. Validated but kept as text: {@link parseTrustProxy} returns a function, which can't be sent
+ * to a worker.
+ */
+export const trustProxy = optional({
+  name: 'TRUST_PROXY',
+  help: 'the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies',
+  defaultText: 'none',
+  rule: 'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
+  parse: (text) => parseTrustProxy(text) && text,
+});

@@ -51,6 +51,14 @@ export function choice<const Value>(values: Readonly<Record<string, Value>>) {
   };
 }
 
+/** The variable `LOG_LEVEL`. */
+export const logLevel = withDefault({
+  name: 'LOG_LEVEL',
+  help: 'error, warn or info',
+  defaultText: 'info',
+  ...choice({ error: 'error', warn: 'warn', info: 'info' }),
+});
+
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
