@@ -94,6 +94,7 @@ program
     withDatabase(async (url) => {
       const columns = {
         REFUSED: 23,
+        REFUNDED: 23,
         CODE: 18,
         AMOUNT: 20,
         'PAYMENT ID': 32,
@@ -103,11 +104,13 @@ program
       };
       const { printRow, end } = startList(columns, json, print);
       for (const refusal of await listRefusedPayments({ url }, limit, open)) {
-        const { refusedAt, code, amount, currency, paymentId, checkoutClientId, clientId, orderId } = refusal;
+        const { refusedAt, refundedAt, code, amount, currency, paymentId, checkoutClientId, clientId, orderId } =
+          refusal;
         const checkout = checkoutClientId ?? 'simulated';
         printRow(
           refusal,
           displayTime(refusedAt),
+          refundedAt === null ? '' : displayTime(refundedAt),
           code,
           `${amount} ${currency}`,
           paymentId,
@@ -248,7 +251,7 @@ function erasureTargetOf(
   return target;
 }
 
-function describeOrder({ order, refusedPayments, events }: OrderHistory): string {
+function describeOrder({ order, refusedPayments, refunds, disputes, events }: OrderHistory): string {
   const { createdAt, expiresAt, paymentId, leaseEndsAt } = order;
   const history = [
     [createdAt, 'created'],
@@ -264,12 +267,20 @@ function describeOrder({ order, refusedPayments, events }: OrderHistory): string
     ...(paymentId === null ? [] : [`payment_id        ${paymentId}`]),
     ...(leaseEndsAt === null ? [] : [`in progress until ${displayTime(leaseEndsAt)}`]),
     ...refusedPayments.map(
-      ({ paymentId, amount, currency, code, refusedAt }) =>
-        `refused payment   ${paymentId}  ${amount} ${currency}  ${code}  ${displayTime(refusedAt)}`,
+      ({ paymentId, amount, currency, code, refusedAt, refundedAt }) =>
+        `refused payment   ${paymentId}  ${amount} ${currency}  ${code}  ${displayTime(refusedAt)}${refundedAt === null ? '' : `, refunded ${displayTime(refundedAt)}`}`,
     ),
+    ...refunds.map((refund) => `refund            ${refund.refundId}  ${describeReversal(refund)}`),
+    ...disputes.map((dispute) => `dispute           ${dispute.disputeId}  ${describeReversal(dispute)}`),
     ...history.map(([time, text]) => `${displayTime(time)}  ${text}`),
     '',
   ].join('\n');
+}
+
+function describeReversal(reversal: OrderHistory['refunds' | 'disputes'][number]): string {
+  const { paymentId, amount, currency, status, reason, updatedAt } = reversal;
+  const result = reason === null ? status : `${status} (${reason})`;
+  return `${amount} ${currency} of ${paymentId}  ${result}  ${displayTime(updatedAt)}`;
 }
 
 function describeDelivery(delivery: OrderHistory['events'][number]['delivery']): string {

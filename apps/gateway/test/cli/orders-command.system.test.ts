@@ -56,12 +56,16 @@ test('refused lists refused payments, newest first, and show prints those of an 
     client_id: gateway.credentials.clientId,
     checkout_client_id: gateway.checkout.credentials.clientId,
   });
+  await runQuery(gateway.databaseUrl, "update refused_payments set refunded_at = now() where payment_id = 'more'");
   expect((await orders('show', 'refusing')).stdout).toMatch(
-    /refused payment +less .* payment_mismatch .*\nrefused payment +more /,
+    /refused payment +less .* payment_mismatch .* UTC\nrefused payment +more .* UTC, refunded .* UTC\n/,
   );
   const { refused_payments } = JSON.parse((await orders('show', 'refusing', '--json')).stdout);
-  expect(refused_payments).toMatchObject([{ payment_id: 'less' }, { payment_id: 'more' }]);
-  await runQuery(gateway.databaseUrl, "update refused_payments set refunded_at = now() where payment_id = 'more'");
+  expect(refused_payments).toMatchObject([
+    { payment_id: 'less', refunded_at: null },
+    { payment_id: 'more', refunded_at: expect.any(String) },
+  ]);
+  expect((await orders('refused')).stdout).toMatch(/UTC +\d{4}-.* more .*\n.*UTC {2,}payment_mismatch .* less /);
   const owed = (await orders('refused', '--open', '--json')).stdout.trim().split('\n');
   expect(owed.map((line) => JSON.parse(line))).toMatchObject([{ payment_id: 'less' }]);
   expect(await orders('refused', '--limit', '0')).toMatchObject({
@@ -143,12 +147,14 @@ test('show prints that a payment is in progress', async () => {
   expect((await orders('show', 'claimed')).stdout).toMatch(/^in progress until \d{4}-.* UTC$/m);
 });
 
-test('refund-fail ends a pending refund once, so that its amount can be refunded again', async () => {
+test('refund-fail ends a pending refund once, so that its amount can be refunded again; show prints both', async () => {
   const { checkout, accounts, credentials, databaseUrl } = gateway;
   await accounts.setMakesRefunds(checkout.credentials.clientId, true);
   const { order_token, payment_link } = await createOrder(gateway, 'refunding');
   await postPayment(checkout, order_token, { payment_id: 'refunding' });
-  const refund = (refund_id: string) => callJson(gateway, 'POST', '/order/refunding/refunds', { refund_id });
+  const refund_note = 'for Ada';
+  const refund = (refund_id: string) =>
+    callJson(gateway, 'POST', '/order/refunding/refunds', { refund_id, refund_note });
   expect([(await refund('r-1')).status, (await refund('r-2')).status]).toEqual([201, 409]);
   expect((await orders('refund-fail', payment_link, 'r-1', '--as', 'alice')).stdout).toMatch(/^Ended the refund r-1 /);
   expect((await refund('r-2')).status).toBe(201);
@@ -169,6 +175,20 @@ test('refund-fail ends a pending refund once, so that its amount can be refunded
   const { order_amount: amount } = validOrderInput();
   const pending = { payment_id: 'refunding', refund_id: 'r-2', provider_refund_id: 're', amount, status: 'PENDING' };
   await postJson(checkout, '/gateway.v1.CheckoutService/RecordRefund', { order_token, ...pending });
+  const dispute = { payment_id: 'refunding', dispute_id: 'd-1', amount: 1, currency: 'EUR', status: 'INQUIRY' };
+  await postJson(checkout, '/gateway.v1.CheckoutService/RecordDispute', { order_token, ...dispute });
+  const shown = (await orders('show', 'refunding')).stdout;
+  expect(shown).toMatch(
+    /\nrefund +r-1 .* of refunding +FAILED \(ended_by_operator\) .* UTC\nrefund +r-2 .* PENDING .*\ndispute +d-1 +1\.00 EUR .* INQUIRY /,
+  );
+  expect(shown).not.toContain(refund_note);
+  const { refunds: shownRefunds, disputes } = JSON.parse((await orders('show', 'refunding', '--json')).stdout);
+  expect(shownRefunds).toEqual([
+    expect.objectContaining({ refund_id: 'r-1', status: 'FAILED', reason: 'ended_by_operator', refunded_at: null }),
+    expect.objectContaining({ refund_id: 'r-2', status: 'PENDING', provider_refund_id: 're', payment_id: 'refunding' }),
+  ]);
+  expect(shownRefunds[0]).not.toHaveProperty('note');
+  expect(disputes).toMatchObject([{ ...dispute, amount: '1.00' }]);
   for (const [token, refundId, reason] of [
     [order_token, 'r-1', 'no pending refund'],
     [order_token, 'r-2', 'The provider has this refund'],

@@ -1,3 +1,4 @@
+import { type Reversal, statusOf } from '@order-gateway/domain/orders';
 import { and, desc, eq, gte, or, type SQL, sql } from 'drizzle-orm';
 import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
 import {
@@ -6,6 +7,7 @@ import {
   isEventOfDelivery,
   isLeaseLive,
   orders,
+  type ReversalsJson,
   refusedPayments,
   webhookDeliveries,
 } from '../../schema.ts';
@@ -24,11 +26,12 @@ const shownColumns = {
   expiresAt: orders.expiresAt,
   paidAt: orders.paidAt,
   paymentId: orders.paymentId,
+  reversals: orders.reversals,
   cancelledAt: orders.cancelledAt,
   leaseEndsAt: sql<Date | null>`case when ${isLeaseLive} then ${orders.leaseEndsAt} end`.mapWith(orders.leaseEndsAt),
 };
 
-/** An order, its refused payments, and its events with their deliveries, oldest first. */
+/** An order, its refused payments, refunds and disputes, and its events with their deliveries, oldest first. */
 export type OrderHistory = Awaited<ReturnType<typeof findOrderHistories>>[number];
 
 /**
@@ -51,8 +54,9 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
       .where(or(...keyConditions))
       .orderBy(desc(orders.createdAt));
     return Promise.all(
-      found.map(async (order) => ({
+      found.map(async ({ reversals, ...order }) => ({
         order,
+        ...shownReversals(reversals),
         refusedPayments: await db
           .select({
             paymentId: refusedPayments.paymentId,
@@ -61,6 +65,7 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
             paidAt: refusedPayments.paidAt,
             code: refusedPayments.code,
             refusedAt: refusedPayments.refusedAt,
+            refundedAt: refusedPayments.refundedAt,
           })
           .from(refusedPayments)
           .where(and(eq(refusedPayments.merchantId, order.merchantId), eq(refusedPayments.order_id, order.orderId)))
@@ -92,4 +97,27 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
       })),
     );
   });
+}
+
+/** Returns the refunds and disputes with their current statuses. A merchant's note of a refund may name a customer. */
+function shownReversals(reversals: ReversalsJson | null) {
+  const { refunds = [], disputes = [] } = reversals ?? {};
+  return {
+    refunds: refunds.map(({ refundId, providerRefundId, refundedAtMs, ...refund }) => ({
+      refundId,
+      providerRefundId,
+      ...shownReversal(refund),
+      refundedAt: refundedAtMs === null ? null : new Date(refundedAtMs),
+    })),
+    disputes: disputes.map(({ disputeId, ...dispute }) => ({ disputeId, ...shownReversal(dispute) })),
+  };
+}
+
+type StoredReversal<Status> = Pick<Reversal<Status>, 'paymentId' | 'currency' | 'reason' | 'history'>;
+
+function shownReversal<Status>(reversal: StoredReversal<Status> & { readonly amount: string }) {
+  const { paymentId, amount, currency, reason, history } = reversal;
+  const { status, atMs } = statusOf(reversal);
+  const createdAt = new Date(history[0]?.atMs ?? atMs);
+  return { paymentId, amount, currency, status, reason, createdAt, updatedAt: new Date(atMs) };
 }
