@@ -21,6 +21,7 @@ import { startRefunds } from './refunds/refunds.ts';
 import { openImport } from './statements/import.ts';
 import { openErasure } from './store/erasure.ts';
 import { openStore } from './store/store.ts';
+import { traceRequests } from './tracing.ts';
 
 /** What a checkout needs. */
 export interface CheckoutOptions {
@@ -68,6 +69,7 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   const advance = createAdvance(deps);
   const app = fastify({ bodyLimit: bodyBytesMax });
   limitRequests(app, options.trustProxy === undefined ? undefined : parseTrustProxy(options.trustProxy));
+  traceRequests(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',

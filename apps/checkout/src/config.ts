@@ -6,6 +6,7 @@ import { parseConnectionUrl } from '@order-gateway/postgres/connections';
 import { StartError } from '@order-gateway/runtime/process';
 import { trustProxy } from '@order-gateway/runtime/remote-address';
 import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import { tracesSamplerOf, tracesVariables } from '@order-gateway/runtime/traces-sampler';
 import {
   anyText,
   type Environment,
@@ -107,6 +108,7 @@ const variables = {
   }),
   trustProxy,
   logLevel,
+  ...tracesVariables,
 };
 
 /** The values of these variables are never shown. Each can also be read from a file. */
@@ -139,7 +141,7 @@ export type Config = ReturnType<typeof readConfig>;
 export function readConfig(env: Environment) {
   const { values, problems } = readVariables(variables, secretNames, env);
   if (problems.length > 0) throw new StartError(problems.join('\n'));
-  return values;
+  return { ...values, tracesSampler: tracesSamplerOf(values) };
 }
 
 /** Returns the account at the gateway. Throws an error if it is not configured. */

@@ -8,6 +8,7 @@ import { type AllowedAddresses, isLoopbackUrl } from '@order-gateway/runtime/ip-
 import { StartError } from '@order-gateway/runtime/process';
 import { trustProxy } from '@order-gateway/runtime/remote-address';
 import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import { tracesSamplerOf, tracesVariables } from '@order-gateway/runtime/traces-sampler';
 import {
   anyText,
   choice,
@@ -23,16 +24,6 @@ import {
 } from '@order-gateway/runtime/variables';
 import { distance } from 'fastest-levenshtein';
 import type { TlsFiles } from './runtime/network/tls.ts';
-
-/** The values of `OTEL_TRACES_SAMPLER` that the gateway supports. Their names are those of OpenTelemetry. */
-const samplerNames = [
-  'always_on',
-  'always_off',
-  'traceidratio',
-  'parentbased_always_on',
-  'parentbased_always_off',
-  'parentbased_traceidratio',
-] as const;
 
 /** Each worker opens 18 database connections, so a larger number is almost certainly a mistake. */
 const workersMax = 128;
@@ -238,28 +229,7 @@ const variables = {
   trustProxy,
   /** Calls are logged at level info, and those that fail with a 5xx status at level error. */
   logLevel,
-  // Only its presence matters: OpenTelemetry reads the collector's settings itself.
-  hasCollector: optional({
-    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    help: 'sends traces to this OpenTelemetry collector, such as http://localhost:4318',
-    defaultText: 'no traces',
-    rule: 'must be an http or https URL',
-    parse: (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
-  }),
-  samplerName: withDefault({
-    name: 'OTEL_TRACES_SAMPLER',
-    help: 'which calls are traced, as in OpenTelemetry',
-    defaultText: 'parentbased_traceidratio',
-    rule: `must be one of ${samplerNames.join(', ')}`,
-    parse: (text) => samplerNames.find((name) => name === text),
-  }),
-  sampledShare: withDefault({
-    name: 'OTEL_TRACES_SAMPLER_ARG',
-    help: 'the share of calls that are traced, 0 to 1',
-    defaultText: '1',
-    rule: 'must be a number from 0 to 1',
-    parse: (text) => (/^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined),
-  }),
+  ...tracesVariables,
 };
 
 /**
@@ -367,7 +337,7 @@ export function readConfig(env: Environment) {
     console: values.console ?? isEmbedded,
     tls,
     openId,
-    tracesSampler: hasCollector && { name: samplerName, share: sampledShare },
+    tracesSampler: tracesSamplerOf({ hasCollector, samplerName, sampledShare }),
   };
 }
 

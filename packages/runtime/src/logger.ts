@@ -20,12 +20,12 @@ const flushTimeoutMs = 500;
 /**
  * Creates a logger that writes one JSON object per line. No line contains credentials, a body or a customer's text. For
  * an error, a line contains the class and the stack. It contains the message, instead of the stack, only if the message
- * can't contain a value from a request.
+ * can't contain a value from a request. `mixin` returns further members of each line.
  */
-export function createLogger(destination: DestinationStream, level = 'info'): Logger {
+export function createLogger(destination: DestinationStream, level = 'info', mixin = (): object => ({})): Logger {
   const timestamp = pino.stdTimeFunctions.isoTime;
   const formatters = { level: (name: string) => ({ level: name }) };
-  return pino({ base: null, level, timestamp, formatters, serializers: { err: safeError } }, destination);
+  return pino({ base: null, level, timestamp, formatters, mixin, serializers: { err: safeError } }, destination);
 }
 
 /** Resolves when the system has accepted every line, at the latest after {@link flushTimeoutMs}. */

@@ -3,6 +3,7 @@ import type { Customer, Gateway } from '../gateway/gateway.ts';
 import type { Metrics } from '../metrics.ts';
 import { type Account, type Call, type Provider, ProviderError, type Seen } from '../providers/provider.ts';
 import type { Attempt, Store } from '../store/store.ts';
+import { traced } from '../tracing.ts';
 import { type Actions, life, type Situation, type Step } from './life.ts';
 
 /** What attempts need. */
@@ -66,10 +67,7 @@ export function createAdvance(deps: AdvanceDeps) {
     };
   }
 
-  return async function advance(
-    attemptId: string,
-    { isUnwanted = false }: { readonly isUnwanted?: boolean } = {},
-  ): Promise<Attempt | undefined> {
+  async function advance(attemptId: string, isUnwanted: boolean): Promise<Attempt | undefined> {
     const leased = await store.lease(attemptId);
     if (leased === undefined) return store.find(attemptId);
     const nowMs = leased.now.getTime();
@@ -106,7 +104,10 @@ export function createAdvance(deps: AdvanceDeps) {
     }
     await store.release(leased, wait);
     return (await store.find(attemptId)) ?? attempt;
-  };
+  }
+
+  return (attemptId: string, { isUnwanted = false }: { readonly isUnwanted?: boolean } = {}) =>
+    traced('attempt', { attempt_id: attemptId }, () => advance(attemptId, isUnwanted));
 }
 
 /** Returns the provider of an attempt, and the account at which the attempt was opened. */

@@ -1,5 +1,6 @@
 import { ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
+import { context, propagation } from '@opentelemetry/api';
 import {
   type CheckoutOrder,
   CheckoutService,
@@ -58,6 +59,7 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
   const authenticate: Interceptor = (next) => (request) => {
     request.header.set('x-client-id', clientId);
     request.header.set('x-client-secret', clientSecret);
+    propagation.inject(context.active(), request.header, { set: (header, name, value) => header.set(name, value) });
     return next(request);
   };
   const transport = createGrpcTransport({ baseUrl, interceptors: [authenticate], defaultTimeoutMs: callTimeoutMs });

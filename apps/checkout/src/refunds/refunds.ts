@@ -5,6 +5,7 @@ import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
 import { inBackground } from '../providers/paced.ts';
 import type { SeenReversals } from '../providers/provider.ts';
 import type { Attempt } from '../store/store.ts';
+import { traced } from '../tracing.ts';
 
 type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf' | 'logger'>;
 
@@ -80,7 +81,9 @@ export function startRefunds(deps: RefundDeps) {
       if (attempt === undefined) continue;
       try {
         const isMade = refundId === undefined || providerRefundId !== undefined;
-        await withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund)));
+        await traced('refund', { attempt_id: attempt.attemptId }, () =>
+          withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund))),
+        );
         pauses.set(key, { pauseMs: everyMs / 2, untilMs: Date.now() + (isMade ? listEveryMs : 0) });
       } catch (error) {
         const pauseMs = Math.min((pause?.pauseMs ?? everyMs / 2) * 2, pauseMsMax);

@@ -17,6 +17,8 @@ interface ReadyLine {
   readonly grpc_address: string;
 }
 
+type LogLine = Readonly<Record<string, string | undefined>>;
+
 /**
  * Runs `start` on free ports, with variables that name a database or a folder for one. Apps do not import each other, so
  * the gateway is a process.
@@ -34,15 +36,19 @@ export async function startProcess(variables: Readonly<Record<string, string>>) 
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
+  const lines: LogLine[] = [];
   const ready = await new Promise<ReadyLine>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       const entry = JSON.parse(line);
+      lines.push(entry);
       if (entry.msg === 'ready') resolve(entry);
     });
     child.once('exit', (code) => reject(new Error(`the gateway ended with ${code}: ${stderr}`)));
   });
   return {
     child,
+    /** What the gateway has logged so far, and the checkout that it started. */
+    lines: lines as readonly LogLine[],
     url: ready.http_url,
     grpcUrl: `http://${ready.grpc_address}`,
     /** Waits for a text on standard error. Returns all of it. */

@@ -1,52 +1,18 @@
-import { createServer } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterEach, expect, test } from 'vitest';
 import manifest from '../../../../../package.json' with { type: 'json' };
-import { listen } from '../../../../../tools/test-resources.ts';
+import { startCollector, valuesOf } from '../../../../../tools/trace-collector.ts';
 import { endProcesses, startOnNewDatabase, stopGracefully } from '../../helpers/gateway-process.ts';
 import { grpcClient } from '../../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from '../../helpers/send-order.ts';
-
-interface Span {
-  readonly name: string;
-  readonly kind: number;
-  readonly status: { readonly code?: number };
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly links: readonly { readonly traceId: string }[];
-  readonly attributes: Attributes;
-}
-
-type Attributes = readonly {
-  readonly key: string;
-  readonly value: { readonly stringValue?: string; readonly intValue?: number };
-}[];
-
-const valuesOf = (attributes: Attributes) =>
-  Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
 
 /** SPAN_KIND_CLIENT and STATUS_CODE_ERROR of OTLP. */
 const clientKind = 3;
 const errorStatus = 2;
 
 afterEach(endProcesses);
-
-/** Starts a collector that accepts OTLP in JSON. */
-async function startCollector() {
-  const spans: Span[] = [];
-  const resources: Attributes[] = [];
-  const server = createServer(async (request, response) => {
-    const body = JSON.parse(await text(request));
-    for (const { resource } of body.resourceSpans) resources.push(resource.attributes);
-    for (const { scopeSpans } of body.resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans);
-    response.setHeader('content-type', 'application/json').end('{}');
-  });
-  return { spans, resources, url: `http://127.0.0.1:${await listen(server)}` };
-}
 
 test("a call is a span in its client's trace, and its log line has the trace id", async ({ skip }) => {
   const collector = await startCollector();
@@ -74,14 +40,14 @@ test("a call is a span in its client's trace, and its log line has the trace id"
     parentSpanId: call?.spanId,
     links: [{ traceId, spanId: call?.spanId }],
   });
-  expect(valuesOf(call?.attributes ?? [])).toMatchObject({
+  expect(valuesOf(call?.attributes)).toMatchObject({
     code: 'created',
     operation: 'CreateOrder',
     'http.request.method': 'POST',
     'http.route': '/order',
     'http.response.status_code': 201,
   });
-  expect(valuesOf(collector.resources[0] ?? [])).toMatchObject({
+  expect(valuesOf(collector.spans[0]?.resource)).toMatchObject({
     'service.name': 'order-gateway',
     'service.version': manifest.version,
     'service.instance.id': expect.stringMatching(/./),
@@ -103,14 +69,14 @@ test('OTEL_ variables name the service and select the sampler, and the spans of 
   const headers = credentialHeaders(gateway.credentials);
   await expect(grpcClient(OrderService, gateway).createOrder(orderMessage('failing'), { headers })).rejects.toThrow();
   await stopGracefully(gateway.child, skip);
-  expect(valuesOf(collector.resources[0] ?? [])).toMatchObject({
+  expect(valuesOf(collector.spans[0]?.resource)).toMatchObject({
     'service.name': 'payments',
     'deployment.environment.name': 'staging',
     'service.instance.id': 'one',
   });
   const [call] = collector.spans.filter(({ name }) => name === 'gateway.v1.OrderService/CreateOrder');
   expect(call?.status.code).toBe(errorStatus);
-  expect(valuesOf(call?.attributes ?? [])).toMatchObject({
+  expect(valuesOf(call?.attributes)).toMatchObject({
     'rpc.system.name': 'grpc',
     'rpc.method': 'gateway.v1.OrderService/CreateOrder',
     'rpc.status_code': 'UNAVAILABLE',

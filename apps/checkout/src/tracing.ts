@@ -1,0 +1,42 @@
+import {
+  type Attributes,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { describeHttp } from '@order-gateway/runtime/tracing';
+import type { FastifyInstance } from 'fastify';
+
+// Without a collector, the tracer and the propagation are the API's own, which do nothing.
+const tracer = trace.getTracer('order-gateway');
+
+/** Traces the requests of customers and providers, in the traces of their callers. Health checks are not traced. */
+export function traceRequests(app: FastifyInstance): void {
+  app.addHook('preHandler', ({ method: httpMethod, headers, routeOptions }, reply, done) => {
+    const { url: route } = routeOptions;
+    if (route?.startsWith('/health/')) return done();
+    const caller = propagation.extract(ROOT_CONTEXT, headers);
+    const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, caller);
+    reply.raw.once('close', () => {
+      const { name, attributes } = describeHttp({ httpMethod, route, httpStatus: reply.statusCode });
+      span.updateName(name).setAttributes(attributes);
+      if (reply.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+    });
+    context.with(trace.setSpan(ROOT_CONTEXT, span), done);
+  });
+}
+
+/** Runs work in a span: in the trace of the request for which it is done, or in its own if it is done in the background. */
+export function traced<Result>(name: string, attributes: Attributes, work: () => Promise<Result>): Promise<Result> {
+  return tracer.startActiveSpan(name, { attributes }, (span) => work().finally(() => span.end()));
+}
+
+/** Returns what a log line says about the trace that it belongs to. */
+export function traceMembers(): { readonly trace_id?: string } {
+  const traceId = trace.getActiveSpan()?.spanContext().traceId;
+  return traceId === undefined ? {} : { trace_id: traceId };
+}
