@@ -22,10 +22,11 @@ const flushTimeoutMs = 500;
  * an error, a line contains the class and the stack. It contains the message, instead of the stack, only if the message
  * can't contain a value from a request. `mixin` returns further members of each line.
  */
-export function createLogger(destination: DestinationStream, level = 'info', mixin = (): object => ({})): Logger {
+export function createLogger(destination: DestinationStream, level = 'info', mixin?: () => object): Logger {
   const timestamp = pino.stdTimeFunctions.isoTime;
   const formatters = { level: (name: string) => ({ level: name }) };
-  return pino({ base: null, level, timestamp, formatters, mixin, serializers: { err: safeError } }, destination);
+  const options = { base: null, level, timestamp, formatters, serializers: { err: safeError } };
+  return pino(mixin === undefined ? options : { ...options, mixin }, destination);
 }
 
 /** Resolves when the system has accepted every line, at the latest after {@link flushTimeoutMs}. */
