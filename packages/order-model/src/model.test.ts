@@ -36,7 +36,7 @@ const paid: StoredOrder = {
 const mismatch = { ...payment, amount: '9.00' };
 const refused: StoredOrder = {
   ...unpaid,
-  refused: [{ ...mismatch, code: 'payment_mismatch' }],
+  refused: [{ ...mismatch, code: 'payment_mismatch', refundedAtMs: null }],
   events: [{ type: 'order.payment_refused', atMs: createdAtMs + minuteMs }],
 };
 const cancelled: StoredOrder = {
@@ -67,7 +67,7 @@ function call(minute: number, request: Request, response: Response | string): Ca
 /** Returns the expired order with a payment that was refused because it was too late. */
 const refusedAsLate = (paidAtMs: number): StoredOrder => ({
   ...expired,
-  refused: [{ ...payment, paidAtMs, code: 'order_expired' }],
+  refused: [{ ...payment, paidAtMs, code: 'order_expired', refundedAtMs: null }],
   events: [...expired.events, { type: 'order.payment_refused', atMs: expiresAtMs + minuteMs }],
 });
 const dayMinutes = 24 * 60;

@@ -2,6 +2,7 @@ import type { EventType } from '@order-gateway/domain/events';
 import type { OrderStatus, RefusalCode } from '@order-gateway/domain/orders';
 import {
   areStored,
+  isOwedUntilRefunded,
   mayBecome,
   type Reversal,
   type ReversalRequest,
@@ -114,7 +115,8 @@ export interface StoredOrder {
   readonly status: OrderStatus;
   readonly payment: Omit<Payment, 'amount' | 'currency'> | null;
   readonly lease: { readonly attempt: string; readonly endsAtMs: number } | null;
-  readonly refused: readonly RefusedPayment[];
+  /** With the time at which each was given back; `null` while some of it is owed. */
+  readonly refused: readonly (RefusedPayment & { readonly refundedAtMs: number | null })[];
   readonly reversals: readonly StoredReversal[];
   readonly events: readonly { readonly type: EventType; readonly atMs: number }[];
 }
@@ -223,6 +225,7 @@ export function isFinal(last: State, stored: StoredOrder | null): boolean {
   const otherEvents = stored.events.filter((event) => !changes.includes(event)).map(({ type }) => type);
   const refusals = stored.refused.map(() => 'order.payment_refused' as const);
   if (String(otherEvents.sort()) !== String([...refusals, ...reversalEventsOf(last.reversals)].sort())) return false;
+  if (!stored.refused.every((refused) => isOwedUntilRefunded(refused, stored.reversals))) return false;
   return overTime(last, { fromMs: 0, toMs: Number.POSITIVE_INFINITY }, stored).some(
     ({ content, status, payment, lease, refused, reversals, events }) =>
       content === stored.content &&

@@ -1,6 +1,13 @@
 import type { EventType } from '@order-gateway/domain/events';
 import { formatAmount } from '@order-gateway/domain/money';
-import { type Dispute, formatTime, type Order, type OrderPayment, type Refund } from '@order-gateway/domain/orders';
+import {
+  type Dispute,
+  formatTime,
+  type Order,
+  type OrderPayment,
+  type Refund,
+  refundedAtOf,
+} from '@order-gateway/domain/orders';
 import type { StoredOrder } from './model.ts';
 import { type Reversal, reversalText, type StoredReversal } from './reversals.ts';
 
@@ -46,7 +53,7 @@ export function shownReversalText(shown: ShownReversal): string {
   const id = refund_id ?? dispute_id;
   const item = { kind: refund_id === undefined ? 'dispute' : 'refund', id, paymentId: payment_id } as const;
   // A response shows neither the account that chose the id nor the earlier statuses.
-  const hidden = { reporter: '', checkout: '', providerId: null };
+  const hidden = { reporter: '', checkout: '', providerId: null, refundedAtMs: null };
   return reversalText({ ...item, ...hidden, amount: amount.toFixed(2), currency, reason, statuses: [status] });
 }
 
@@ -83,23 +90,35 @@ export function storedOrderOf(
     currency: order.fields.order_currency,
     payment: payment && { checkout: checkoutOf(payment), paymentId: payment.paymentId, paidAtMs: payment.paidAtMs },
     lease: lease && { attempt: attemptIdOf(lease), endsAtMs: lease.endsAtMs },
-    refused: refusedPayments.map(({ amount, checkoutId, paymentId, currency, paidAtMs, code }) => ({
-      checkout: checkoutOf({ checkoutId }),
-      paymentId,
-      paidAtMs,
-      amount: formatAmount(amount),
-      currency,
-      code,
-    })),
+    refused: refusedPayments.map((refused) => {
+      const { amount, paymentId, currency, paidAtMs, code } = refused;
+      const refundedAtMs = refundedAtOf(order, refused);
+      return {
+        checkout: checkoutOf(refused),
+        paymentId,
+        paidAtMs,
+        amount: formatAmount(amount),
+        currency,
+        code,
+        refundedAtMs,
+      };
+    }),
     reversals: [
       ...refunds.map((refund): StoredReversal => {
-        const { reporterId, refundId: id, providerRefundId: providerId } = refund;
-        return { kind: 'refund', reporter: String(reporterId), id, providerId, ...storedReversal(refund) };
+        const { reporterId, refundId: id, providerRefundId: providerId, refundedAtMs } = refund;
+        return {
+          kind: 'refund',
+          reporter: String(reporterId),
+          id,
+          providerId,
+          refundedAtMs,
+          ...storedReversal(refund),
+        };
       }),
       ...disputes.map((dispute): StoredReversal => {
         const { checkout, ...reversal } = storedReversal(dispute);
-        const key = { kind: 'dispute', reporter: checkout, id: dispute.disputeId, providerId: null } as const;
-        return { ...key, checkout, ...reversal };
+        const key = { kind: 'dispute', reporter: checkout, id: dispute.disputeId } as const;
+        return { ...key, providerId: null, refundedAtMs: null, checkout, ...reversal };
       }),
     ],
     events: events.map(({ type, createdAtMs }) => ({ type, atMs: createdAtMs })),

@@ -55,6 +55,51 @@ test.each<[string, Partial<Reversible>, Step[], stored: string[], events?: strin
     ['order.refunded'],
   ],
   [
+    'the note decides how the refund of a simulated payment ends',
+    { payment: { checkout: 'simulated', paymentId: 'p' } },
+    [
+      [{ ...refund('r', '4.00'), note: 'fail' } as ReversalRequest, 'created'],
+      [{ ...refund('s', '4.00'), note: 'fail later' } as ReversalRequest, 'created'],
+      [{ ...refund('t'), note: 'any other' } as ReversalRequest, 'created'],
+    ],
+    [
+      'refund r of p: 4.00 EUR FAILED simulated',
+      'refund s of p: 4.00 EUR FAILED simulated',
+      'refund t of p: 10.00 EUR SUCCEEDED',
+    ],
+    ['order.refund_failed', 'order.refund_failed', 'order.refunded', 'order.refunded'],
+  ],
+  [
+    'a merchant can request 100 refunds of an order, and the provider can make more',
+    {},
+    [
+      ...Array.from({ length: 100 }, (_, index): Step => [refund(`r${index}`, '0.01'), 'created']),
+      [refund('s', '0.01'), 'refund_exceeds_payment'],
+      [refund('r0', '0.01'), 'replayed'],
+      [report('SUCCEEDED', { ...atProvider, amount: '0.01' }), 'ok'],
+    ],
+    [
+      'refund own of p: 0.01 EUR SUCCEEDED',
+      ...Array.from({ length: 100 }, (_, index) => `refund r${index} of p: 0.01 EUR PENDING`).sort(),
+    ],
+    ['order.refunded'],
+  ],
+  [
+    'an operator ends a pending refund that the provider does not have, once',
+    {},
+    [
+      [refund('r', '4.00'), 'created'],
+      [{ kind: 'fail refund', refundId: 'r' }, 'ok'],
+      [{ kind: 'fail refund', refundId: 'r' }, 'not_pending'],
+      [{ kind: 'fail refund', refundId: 'unknown' }, 'not_pending'],
+      [refund('s', '10.00'), 'created'],
+      [report('PENDING', { refundId: 's', amount: '10.00' }), 'ok'],
+      [{ kind: 'fail refund', refundId: 's' }, 'known_to_provider'],
+    ],
+    ['refund r of p: 4.00 EUR FAILED ended_by_operator', 'refund s of p: 10.00 EUR PENDING'],
+    ['order.refund_failed'],
+  ],
+  [
     'a failed refund frees its amount and never succeeds, and a bank can return a refund that succeeded',
     {},
     [

@@ -20,23 +20,28 @@ export interface Reversal extends PaymentId {
   readonly amount: string;
   readonly currency: string;
   readonly reason: string | null;
+  /** When the money was given back: `then` for the time at which the refund succeeded; `null` before that. */
+  readonly refundedAtMs: number | 'then' | null;
   /** Every status that it has had, oldest first. */
   readonly statuses: readonly (RefundStatus | DisputeStatus)[];
 }
 
 /** A refund or a dispute in the store. No two changes of an order have the same time. */
-export interface StoredReversal extends Omit<Reversal, 'statuses'> {
+export interface StoredReversal extends Omit<Reversal, 'statuses' | 'refundedAtMs'> {
+  readonly refundedAtMs: number | null;
   readonly statuses: readonly { readonly status: Reversal['statuses'][number]; readonly atMs: number }[];
 }
 
-/** A requested refund, or the report of a refund or dispute. */
-export type ReversalRequest = RefundRequest | RefundReport | DisputeReport;
+/** A requested refund, the report of a refund or dispute, or the end of a pending refund by an operator. */
+export type ReversalRequest = RefundRequest | RefundReport | DisputeReport | RefundFailure;
 
 /** A refund that the merchant requests: of everything that is left if there is no amount. */
 export interface RefundRequest {
   readonly kind: 'refund';
   readonly refundId: string;
   readonly amount?: string | undefined;
+  /** Decides how the refund of a simulated payment ends. */
+  readonly note?: string | undefined;
   /** The checkout systems that make refunds; all if absent. */
   readonly refunders?: readonly string[];
 }
@@ -48,6 +53,14 @@ export interface RefundReport extends PaymentId {
   readonly providerId: string | null;
   readonly amount: string;
   readonly status: RefundStatus;
+  /** Absent: when it succeeded. */
+  readonly refundedAtMs?: number | undefined;
+}
+
+/** An operator ends a pending refund of the merchant, because nobody will make it. */
+export interface RefundFailure {
+  readonly kind: 'fail refund';
+  readonly refundId: string;
 }
 
 /** A report of a dispute. */
@@ -86,11 +99,16 @@ export function reversed(order: Reversible, request: ReversalRequest): Reversed 
       return recordRefund(order, request);
     case 'record dispute':
       return recordDispute(order, request);
+    case 'fail refund':
+      return failRefund(order, request);
   }
 }
 
+/** The number of refunds of an order that its merchant can request. */
+const refundsMax = 100;
+
 /** A merchant can refund what is left of the payment, once per id. A payment without a checkout is refunded at once. */
-function refund(order: Reversible, { refundId, amount, refunders }: RefundRequest): Reversed {
+function refund(order: Reversible, { refundId, amount, note, refunders }: RefundRequest): Reversed {
   const { merchant, payment, currency, reversals } = order;
   if (payment === null) return { reversals, outcome: 'order_not_paid' };
   const existing = findRefund(reversals, merchant, refundId);
@@ -104,7 +122,9 @@ function refund(order: Reversible, { refundId, amount, refunders }: RefundReques
   if (!isOwn && refunders?.includes(checkout) === false) return { reversals, outcome: 'refunds_not_supported' };
   const left = hundredthsLeft(order);
   const wanted = amount === undefined ? left : hundredthsOf(amount);
-  if (wanted > left || wanted <= 0) return { reversals, outcome: 'refund_exceeds_payment' };
+  const requested = reversals.filter(({ kind, reporter }) => kind === 'refund' && reporter === merchant).length;
+  if (wanted > left || wanted <= 0 || requested >= refundsMax) return { reversals, outcome: 'refund_exceeds_payment' };
+  const statuses = checkout === 'simulated' ? simulated(note) : [isOwn ? ('SUCCEEDED' as const) : ('PENDING' as const)];
   return changed(order, 'created', {
     kind: 'refund',
     reporter: merchant,
@@ -114,9 +134,25 @@ function refund(order: Reversible, { refundId, amount, refunders }: RefundReques
     providerId: null,
     amount: (wanted / 100).toFixed(2),
     currency,
-    reason: null,
-    statuses: [isOwn ? 'SUCCEEDED' : 'PENDING'],
+    reason: statuses.at(-1) === 'FAILED' ? 'simulated' : null,
+    refundedAtMs: statuses.includes('SUCCEEDED') ? 'then' : null,
+    statuses,
   });
+}
+
+/** Returns the statuses of the refund of a simulated payment. */
+function simulated(note: string | undefined): readonly RefundStatus[] {
+  if (note === 'fail') return ['FAILED'];
+  return note === 'fail later' ? ['SUCCEEDED', 'FAILED'] : ['SUCCEEDED'];
+}
+
+/** Only a pending refund can be ended, and only while the provider does not have it. */
+function failRefund(order: Reversible, { refundId }: RefundFailure): Reversed {
+  const { merchant, reversals } = order;
+  const known = findRefund(reversals, merchant, refundId);
+  if (known === undefined || statusOf(known) !== 'PENDING') return { reversals, outcome: 'not_pending' };
+  if (known.providerId !== null) return { reversals, outcome: 'known_to_provider' };
+  return changed(order, 'ok', { ...known, reason: 'ended_by_operator', statuses: [...known.statuses, 'FAILED'] });
 }
 
 /**
@@ -126,6 +162,7 @@ function refund(order: Reversible, { refundId, amount, refunders }: RefundReques
 function recordRefund(order: Reversible, report: RefundReport): Reversed {
   const { merchant, reversals } = order;
   const { checkout, paymentId, refundId, providerId, amount, status } = report;
+  const refundedAtMs = report.refundedAtMs ?? 'then';
   const currency = currencyOf(order, report);
   if (currency === undefined) return { reversals, outcome: 'not_found' };
   const named = refundId === null ? undefined : findRefund(reversals, merchant, refundId);
@@ -151,6 +188,7 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
       amount,
       currency,
       reason: null,
+      refundedAtMs: status === 'SUCCEEDED' ? refundedAtMs : null,
       statuses: [status],
     });
   }
@@ -162,7 +200,11 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
   return changed(order, 'ok', {
     ...known,
     providerId: known.providerId ?? providerId,
-    ...(isLater && { reason: null, statuses: [...known.statuses, status] }),
+    ...(isLater && {
+      reason: null,
+      refundedAtMs: status === 'SUCCEEDED' ? refundedAtMs : known.refundedAtMs,
+      statuses: [...known.statuses, status],
+    }),
   });
 }
 
@@ -185,6 +227,7 @@ function recordDispute(order: Reversible, report: DisputeReport): Reversed {
     amount,
     currency,
     reason: null,
+    refundedAtMs: null,
     statuses: [...(known?.statuses ?? []), status],
   });
 }
@@ -234,8 +277,30 @@ export function areStored(reversals: readonly Reversal[], stored: readonly Store
   return (
     stored.length === byKey.size &&
     countOf(reversals) === countOf(stored) &&
-    reversals.every((item) => names.every((name) => item[name] === byKey.get(keyOf(item))?.[name]))
+    reversals.every((item) => {
+      const inStore = byKey.get(keyOf(item));
+      const succeeded = inStore?.statuses.find(({ status }) => status === 'SUCCEEDED');
+      const refundedAtMs = item.refundedAtMs === 'then' ? succeeded?.atMs : item.refundedAtMs;
+      return names.every((name) => item[name] === inStore?.[name]) && refundedAtMs === inStore?.refundedAtMs;
+    })
   );
+}
+
+/**
+ * Whether the store shows a refused payment as given back exactly if the refunds that succeeded cover it, with the time
+ * of one of them.
+ */
+export function isOwedUntilRefunded(
+  refused: PaymentId & { readonly amount: string; readonly refundedAtMs: number | null },
+  stored: readonly StoredReversal[],
+): boolean {
+  const refunds = stored.filter(
+    (item) => item.kind === 'refund' && isOf(item, refused) && item.statuses.at(-1)?.status === 'SUCCEEDED',
+  );
+  const left = refunds.reduce((owed, { amount }) => owed - hundredthsOf(amount), hundredthsOf(refused.amount));
+  return left > 0
+    ? refused.refundedAtMs === null
+    : refunds.some(({ refundedAtMs }) => refundedAtMs === refused.refundedAtMs);
 }
 
 /** Describes a refund or dispute as a response shows it. */

@@ -3,6 +3,7 @@ import type { EventType } from '@order-gateway/domain/events';
 import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
 import {
   decide,
+  decideFailure,
   decideRefund,
   decideReportedDispute,
   decideReportedRefund,
@@ -18,7 +19,7 @@ import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memor
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type { Call, History, Payment, Request, Response, Shown } from '../src/model.ts';
 import { attemptIdOf, identityOf, storedOrderOf } from '../src/observed.ts';
-import { type ReversalRequest, reversalText, type StoredReversal } from '../src/reversals.ts';
+import { type RefundFailure, type ReversalRequest, reversalText, type StoredReversal } from '../src/reversals.ts';
 import { createRandom, type Random } from './random.ts';
 
 const merchantId = 1 as AccountId;
@@ -44,11 +45,12 @@ export async function goodHistory(seed: number): Promise<History> {
   const order = { ...draft, expiresAtMs: random.below(2) === 0 ? null : nowMs + random.below(4_000) };
   const perform = createPerform(store, order, () => nowMs);
   const calls: Call[] = [];
-  const callCount = 2 + random.below(7);
+  const callCount = 2 + random.below(9);
   for (let index = 0; index < callCount; index += 1) {
     nowMs += random.pick([1, 20, 500, 3_000, ...(random.below(20) === 0 ? [61_000, 86_500_000] : [])]);
-    const isPaid = store.ordersOf(merchantId)[0]?.payment != null;
-    const draw = isPaid && random.below(4) > 0 ? drawReversal : drawRequest;
+    const { payment = null, refusedPayments = [] } = store.ordersOf(merchantId)[0] ?? {};
+    const hasPayment = payment !== null || refusedPayments.length > 0;
+    const draw = hasPayment && random.below(4) > 0 ? drawReversal : drawRequest;
     const request = index === 0 ? createRequest(order) : draw(random, order, nowMs);
     const isUnanswered = random.below(10) === 0;
     const response = isUnanswered && random.below(2) === 0 ? undefined : await perform(request);
@@ -78,7 +80,10 @@ function drawRequest(random: Random, order: Order, nowMs: number): Request {
     case 'create':
       return { ...createRequest(order), ...(random.below(3) === 0 && { content: 'another note' }) };
     case 'pay': {
-      const id = { checkout: String(random.pick(checkoutIds)), paymentId: `p-${random.below(2)}` };
+      const id =
+        random.below(4) === 0
+          ? { checkout: 'simulated', paymentId: `test-${nowMs}` }
+          : { checkout: String(random.pick(checkoutIds)), paymentId: `p-${random.below(2)}` };
       const paidAtMs = nowMs - random.below(5_000);
       const amount = random.below(6) === 0 ? '1.00' : formatAmount(order.fields.order_amount);
       return { kind: 'pay', payment: { ...id, paidAtMs, amount, currency: order.fields.order_currency } };
@@ -96,14 +101,19 @@ function drawRequest(random: Random, order: Order, nowMs: number): Request {
   }
 }
 
-/** Draws a refund that the merchant requests, or a report of a refund or dispute. */
-function drawReversal(random: Random, { fields }: Order): ReversalRequest {
+/** Draws a refund that the merchant requests, its end by an operator, or a report of a refund or dispute. */
+function drawReversal(random: Random, { fields, createdAtMs }: Order): ReversalRequest {
   const payment = { checkout: String(random.pick(checkoutIds)), paymentId: `p-${random.below(2)}` };
   const [refundId, providerId] = [`r-${random.below(2)}`, `re-${random.below(2)}`];
   const amount = random.pick(['1.00', '1.00', formatAmount(fields.order_amount)]);
-  switch (random.pick(['refund', 'refund', 'record refund', 'record refund', 'record dispute'] as const)) {
-    case 'refund':
-      return { kind: 'refund', refundId, ...(random.below(3) > 0 && { amount }), refunders: ['2'] };
+  const kinds = ['refund', 'refund', 'fail refund', 'record refund', 'record refund', 'record dispute'] as const;
+  switch (random.pick(kinds)) {
+    case 'refund': {
+      const note = random.pick([undefined, 'fail', 'fail later']);
+      return { kind: 'refund', refundId, ...(random.below(3) > 0 && { amount }), note, refunders: ['2'] };
+    }
+    case 'fail refund':
+      return { kind: 'fail refund', refundId };
     case 'record refund': {
       const status = random.pick(refundStatuses);
       const key = random.pick([
@@ -111,7 +121,8 @@ function drawReversal(random: Random, { fields }: Order): ReversalRequest {
         { refundId, providerId },
         { refundId, providerId: status === 'FAILED' ? null : providerId },
       ]);
-      return { kind: 'record refund', ...payment, ...key, amount, status };
+      const refundedAtMs = random.pick([undefined, createdAtMs + random.below(1_000)]);
+      return { kind: 'record refund', ...payment, ...key, amount, status, refundedAtMs };
     }
     case 'record dispute': {
       const currency = random.pick([fields.order_currency, fields.order_currency, 'CHF']);
@@ -148,8 +159,11 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
     return { checkoutId: Number(checkoutId) as AccountId, attemptId };
   };
   const pay = async ({ checkout, paymentId, paidAtMs, amount, currency }: Payment): Promise<Response> => {
-    const checkoutId = Number(checkout) as AccountId;
-    const found = await store.findForPayment(draft.orderToken, { checkoutId, paymentId }, timeoutMs);
+    const isSimulated = checkout === 'simulated';
+    const checkoutId = isSimulated ? null : (Number(checkout) as AccountId);
+    // A simulated payment has a new id, so nobody looks for it.
+    const key = { checkoutId: checkoutId ?? merchantId, paymentId };
+    const found = await store.findForPayment(draft.orderToken, key, timeoutMs);
     if (found.kind !== 'found') return { outcome: 'not_found' };
     const { order, isKnown, refused } = found;
     const isExact = amount === formatAmount(order.fields.order_amount);
@@ -168,12 +182,18 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
   const reverse = async (request: ReversalRequest): Promise<Response> => {
     const { payment } = (await find()) ?? {};
     const { checkout, paymentId } =
-      request.kind === 'refund'
-        ? { checkout: payment?.checkoutId ?? merchantId, paymentId: payment?.paymentId ?? '' }
-        : request;
+      'checkout' in request
+        ? request
+        : { checkout: payment?.checkoutId ?? merchantId, paymentId: payment?.paymentId ?? '' };
     const key = { checkoutId: Number(checkout) as AccountId, paymentId };
     const found = await store.findForPayment(draft.orderToken, key, timeoutMs);
     if (found.kind !== 'found') return { outcome: 'not_found' };
+    if (request.kind === 'fail refund') {
+      const failure = decideFailure(found.order, request.refundId, 'ended_by_operator', found.nowMs);
+      if (failure.kind !== 'reverse') return { outcome: failure.kind };
+      await store.changeReversals(failure.change, timeoutMs);
+      return { outcome: 'ok' };
+    }
     const decided = decideReversal(found, request, key);
     if (!decided.ok) return { outcome: decided.failure.kind };
     if (decided.value.kind === 'reverse') await store.changeReversals(decided.value.change, timeoutMs);
@@ -186,9 +206,6 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
     };
   };
   return async (request: Request): Promise<Response> => {
-    if (request.kind === 'refund' || request.kind === 'record refund' || request.kind === 'record dispute') {
-      return reverse(request);
-    }
     if (request.kind === 'create') {
       const existing = await find();
       if (existing !== undefined) {
@@ -205,6 +222,7 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
       return { outcome: 'created', shown: { ...shownOf(stored), status: 'UN_PAID' } };
     }
     if (request.kind === 'pay') return pay(request.payment);
+    if ('refundId' in request || 'disputeId' in request) return reverse(request);
     const order = await find();
     if (order === undefined) return { outcome: 'not_found' };
     switch (request.kind) {
@@ -242,17 +260,17 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
 /** Decides a request about a refund or dispute as the domain does. */
 function decideReversal(
   { order, makesRefunds, refused, nowMs }: Extract<PaymentLookup, { readonly kind: 'found' }>,
-  request: ReversalRequest,
+  request: Exclude<ReversalRequest, RefundFailure>,
   { checkoutId, paymentId }: { readonly checkoutId: AccountId; readonly paymentId: string },
 ) {
   const amount = request.amount === undefined ? undefined : hundredths(request.amount);
   if (request.kind === 'refund') {
-    return decideRefund(order, { refundId: request.refundId, amount, note: undefined }, makesRefunds, nowMs);
+    return decideRefund(order, { refundId: request.refundId, amount, note: request.note }, makesRefunds, nowMs);
   }
   const report = { checkoutId, paymentId, amount: amount as AmountHundredths, reason: null };
   if (request.kind === 'record refund') {
-    const { refundId, providerId, status } = request;
-    const refund = { ...report, refundId, providerRefundId: providerId, status, refundedAtMs: null };
+    const { refundId, providerId, status, refundedAtMs = null } = request;
+    const refund = { ...report, refundId, providerRefundId: providerId, status, refundedAtMs };
     return decideReportedRefund(order, refund, refused, nowMs);
   }
   const { disputeId, currency, status } = request;
@@ -264,7 +282,7 @@ function hundredths(amount: string): AmountHundredths {
 }
 
 /** Whether the response to a request shows this refund or dispute. */
-function isAbout(item: StoredReversal, request: ReversalRequest): boolean {
+function isAbout(item: StoredReversal, request: Exclude<ReversalRequest, RefundFailure>): boolean {
   const isMerchants = item.reporter === String(merchantId);
   if (request.kind === 'refund') return isMerchants && item.id === request.refundId;
   if (item.checkout !== request.checkout || item.paymentId !== request.paymentId) return false;

@@ -268,6 +268,23 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     reversals: [refund('r-1', '1.00', ['PENDING', 'SUCCEEDED']), refund('provider-r-1', '1.00', ['SUCCEEDED'])],
     events: ['order.refunded', 'order.refunded'],
   })),
+  'an operator who ended a refund that the provider has': onPaidOrder(({ refund, requested, reported, ended }) => ({
+    calls: [[requested('r-1', '1.00', 'created')], [reported('r-1', '1.00', 'PENDING', 'ok')], [ended('r-1')]],
+    reversals: [
+      { ...refund('r-1', '1.00', ['PENDING', 'FAILED']), providerId: 'provider-r-1', reason: 'ended_by_operator' },
+    ],
+    events: ['order.refund_failed'],
+  })),
+  'a refund with another time': onPaidOrder(({ refund, requested, reported }) => ({
+    calls: [[requested('r-1', '1.00', 'created')], [reported('r-1', '1.00', 'SUCCEEDED', 'ok')]],
+    reversals: [{ ...refund('r-1', '1.00', ['PENDING', 'SUCCEEDED']), refundedAtMs: 0 }],
+    events: ['order.refunded'],
+  })),
+  'a refused payment that is given back although it is owed': ({ calls, stored }) => {
+    const owed = stored.refused.find(({ refundedAtMs }) => refundedAtMs === null);
+    const refused = stored.refused.map((other) => (other === owed ? { ...other, refundedAtMs: 0 } : other));
+    return owed && { calls, stored: { ...stored, refused } };
+  },
   'a read that misses a refund': onPaidOrder(({ refund, requested }) => ({
     calls: [
       [requested('r-1', '1.00', 'created')],
@@ -332,11 +349,13 @@ function reversalsOf({ merchant, amount, currency }: Stored, paymentId: string) 
     refund: (id: string, amount: string, statuses: readonly RefundStatus[]): StoredReversal => {
       const providerId = statuses.length > 1 ? `provider-${id}` : null;
       const item = { ...payment, kind: 'refund', reporter: merchant, id, providerId, amount, currency } as const;
-      return { ...item, reason: null, statuses: historyOf(statuses) };
+      const history = historyOf(statuses);
+      const refundedAtMs = history.find(({ status }) => status === 'SUCCEEDED')?.atMs ?? null;
+      return { ...item, reason: null, refundedAtMs, statuses: history };
     },
     dispute: (statuses: readonly DisputeStatus[]): StoredReversal => {
       const item = { ...dispute, kind: 'dispute', reporter: payment.checkout, id: 'd-1', providerId: null } as const;
-      return { ...item, reason: null, statuses: historyOf(statuses) };
+      return { ...item, reason: null, refundedAtMs: null, statuses: historyOf(statuses) };
     },
     requested: (refundId: string, amount: string, outcome: string): Exchange => [
       { kind: 'refund', refundId, amount },
@@ -346,6 +365,7 @@ function reversalsOf({ merchant, amount, currency }: Stored, paymentId: string) 
       { kind: 'record refund', ...payment, refundId, providerId: `provider-${refundId}`, amount, status },
       { outcome },
     ],
+    ended: (refundId: string): Exchange => [{ kind: 'fail refund', refundId }, { outcome: 'ok' }],
     disputed: (status: DisputeStatus, outcome: string): Exchange => [
       { kind: 'record dispute', ...dispute, disputeId: 'd-1', status },
       { outcome },

@@ -1,7 +1,14 @@
 import { anotherOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { type Explored, exploreAll } from '../../test/helpers/interleavings/explore.ts';
-import { calls, create, orderWorld, reversalCalls } from '../../test/helpers/interleavings/order-world.ts';
+import {
+  calls,
+  create,
+  orderWorld,
+  refund,
+  reversalCalls,
+  simulatedPay,
+} from '../../test/helpers/interleavings/order-world.ts';
 
 // Explores every interleaving of the statements of a few calls on one order. A failed test prints the schedule that
 // breaks a guarantee, and the calls that contradict each other. The slow test `test/operations/orders/interleavings`
@@ -64,6 +71,16 @@ test.for([
   },
   { earlier: [...paid, ...reversals('refund')], planned: reversals('record a dispute', 'record the refund', 'read') },
   { earlier: [create()], planned: [...named('pay by 2', 'pay by 3'), ...reversals('refund')] },
+  { earlier: [...paid, ...reversals('refund')], planned: reversals('end the refund', 'record the refund', 'read') },
+  {
+    earlier: [create(), simulatedPay],
+    planned: [refund('r', 500), refund('s', 500, 'fail'), refund('t', 500, 'fail later')],
+  },
+  // Two refunds, of which only one is the 100th.
+  {
+    earlier: [...paid, ...Array.from({ length: 99 }, (_, index) => refund(`r${index}`, 0.01))],
+    planned: [refund('s', 0.01), refund('t', 0.01)],
+  },
 ])('concurrent refunds and disputes keep all guarantees: $planned.length calls, %#', async ({ earlier, planned }) => {
   const explored = await exploreAll(orderWorld(planned, { earlier, ticks: 0 }), { faultsMax: 0 });
   report(planned.map(({ operation }) => operation).join(', '), explored);

@@ -77,7 +77,7 @@ test('an order that was created but is not stored is counted, unless it is alrea
 test('a payment that two orders share is an error, even if one order refused it', () => {
   const refused: StoredOrder = {
     ...{ ...unpaid, events: [{ type: 'order.payment_refused', atMs: createdAtMs + 2 }] },
-    refused: [{ ...payment, amount: '9.00', code: 'payment_mismatch' }],
+    refused: [{ ...payment, amount: '9.00', code: 'payment_mismatch', refundedAtMs: null }],
   };
   const mismatch: Call = {
     ...ok,

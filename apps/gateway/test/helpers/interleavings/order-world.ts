@@ -1,6 +1,6 @@
-import type { Account, AccountId, Merchant } from '@order-gateway/domain/accounts';
+import { type Account, type AccountId, type Merchant, randomBase62 } from '@order-gateway/domain/accounts';
 import { createOrderToken } from '@order-gateway/domain/links';
-import { formatTime, type Order } from '@order-gateway/domain/orders';
+import { decideFailure, formatTime, type Order } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore, type ExecuteStatement } from '@order-gateway/domain/testing/in-memory-order-store';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import type { Call, Request, Response } from '@order-gateway/order-model/model';
@@ -24,7 +24,10 @@ import { NoResponse, type World } from './explore.ts';
 
 /** A call about the only order, before it is made. */
 export interface PlannedCall {
-  /** The name of the RPC method, or `expire` for the payment page's simulated expiry. */
+  /**
+   * The name of the RPC method; `pay` or `expire`, which the payment page simulates; or `fail refund`, by which an
+   * operator ends a refund.
+   */
   readonly operation: string;
   readonly account: Account;
   readonly members: Readonly<Record<string, unknown>>;
@@ -93,6 +96,23 @@ export const calls: Readonly<Record<string, PlannedCall>> = {
   'simulate an expiry': { operation: 'expire', account: testMerchant, members: {}, request: { kind: 'expire' } },
 };
 
+/** The simulated payment of an unpaid order. */
+export const simulatedPay: PlannedCall = {
+  operation: 'pay',
+  account: testMerchant,
+  members: {},
+  request: {
+    kind: 'pay',
+    payment: {
+      checkout: 'simulated',
+      paymentId: `test_${randomBase62(24, fixedDeps(createMemoryLogger().logger).randomBytes)}`,
+      paidAtMs: startMs,
+      amount: Number(plainOrder.order_amount).toFixed(2),
+      currency: plainOrder.order_currency,
+    },
+  },
+};
+
 /** The amounts with which the calls refund and dispute: two of them exceed the payment. */
 const amount = 800;
 
@@ -107,6 +127,12 @@ export const reversalCalls: Readonly<Record<string, PlannedCall>> = {
   refund: refund('r', amount),
   'refund again': refund('s', amount),
   'refund what is left': refund('t'),
+  'end the refund': {
+    operation: 'fail refund',
+    account: testMerchant,
+    members: {},
+    request: { kind: 'fail refund', refundId: 'r' },
+  },
   'record the refund': recordRefund({ refund_id: 'r', provider_refund_id: 're', status: 'SUCCEEDED' }),
   'record its failure': recordRefund({ refund_id: 'r', provider_refund_id: 're', status: 'FAILED' }),
   'record a refund of the provider': recordRefund({ provider_refund_id: 'own', status: 'SUCCEEDED' }),
@@ -114,9 +140,10 @@ export const reversalCalls: Readonly<Record<string, PlannedCall>> = {
   'record the end of the dispute': recordDispute('WON'),
 };
 
-function refund(refundId: string, amount?: number): PlannedCall {
-  const members = { order_id: plainOrder.order_id, refund_id: refundId, refund_amount: amount };
-  const request = { kind: 'refund', refundId, amount: amount?.toFixed(2), refunders } as const;
+/** Returns a call by which the merchant refunds the payment. The note decides how the refund of a simulated one ends. */
+export function refund(refundId: string, amount?: number, note?: string): PlannedCall {
+  const members = { order_id: plainOrder.order_id, refund_id: refundId, refund_amount: amount, refund_note: note };
+  const request = { kind: 'refund', refundId, amount: amount?.toFixed(2), note, refunders } as const;
   return { operation: 'CreateRefund', account: testMerchant, members, request };
 }
 
@@ -221,11 +248,12 @@ function createGateways(world: () => { readonly store: Store; readonly nowMs: nu
     const operations = new Map(createOperations(deps).map((operation) => [operation.method.name, operation]));
     return async ({ operation, account, members }: PlannedCall): Promise<Response | undefined> => {
       const caller = callerOf(account);
-      if (operation === 'expire') {
-        const expired = await simulatePayment(deps, caller, orderToken, 'expire');
-        if (!expired.ok) return responseTo(expired.failure.kind, undefined);
-        return responseTo('ok', { order: { order_status: expired.value.order.orderStatus } });
+      if (operation === 'expire' || operation === 'pay') {
+        const simulated = await simulatePayment(deps, caller, orderToken, operation);
+        if (!simulated.ok) return responseTo(simulated.failure.kind, undefined);
+        return responseTo('ok', { order: { order_status: simulated.value.order.orderStatus } });
       }
+      if (operation === 'fail refund') return failRefund(deps);
       const handled = await operations.get(operation)?.handle(members, caller);
       if (handled === undefined) throw new Error(`there is no operation ${operation}`);
       return handled.ok
@@ -233,6 +261,19 @@ function createGateways(world: () => { readonly store: Store; readonly nowMs: nu
         : responseTo(handled.failure.kind, undefined);
     };
   });
+}
+
+/** Ends the refund `r` as an operator does (`fail-refund.ts` in packages/postgres). */
+async function failRefund({ store, now }: Pick<OperationDeps, 'store' | 'now'>): Promise<Response | undefined> {
+  for (;;) {
+    const found = await store.findForPayment(orderToken, { checkoutId: testMerchant.id, paymentId: '' }, 0);
+    if (found.kind !== 'found') return responseTo(found.kind === 'unknown' ? 'not_found' : found.kind, undefined);
+    const decided = decideFailure(found.order, 'r', 'ended_by_operator', now());
+    if (decided.kind !== 'reverse') return responseTo(decided.kind, undefined);
+    const { kind } = await store.changeReversals(decided.change, 0);
+    if (kind === 'changed') return { outcome: 'ok' };
+    if (kind !== 'conflict') return responseTo(kind, undefined);
+  }
 }
 
 /**
