@@ -168,4 +168,14 @@ test('a transfer that is owed is listed until a person marks it as given back', 
   expect(refused_payments).toMatchObject([{ payment_id: paymentId, refunded_at: expect.any(String) }]);
   expect([refunds, refunded_amount]).toMatchObject([[{ payment_id: paymentId, status: 'SUCCEEDED' }], undefined]);
   await expect(run('refunded', orderToken, refund_id)).rejects.toThrow(`No refund ${refund_id}`);
+  expect(await run('refunded', orderToken, refund_id, '--failed')).toContain(`the failure of the refund ${refund_id}`);
+  const [refused] = (await world.findOrder('transferred-twice')).refused_payments as object[];
+  expect(refused).not.toHaveProperty('refunded_at');
+  expect(JSON.parse(await run('refunds', '--json'))).toMatchObject({ refund_id, payment_id: paymentId });
+  await expect(run('refunded', orderToken, refund_id, '--failed')).rejects.toThrow('still owed');
+  await run('refunded', orderToken, refund_id);
+  await expectReversals('transferred-twice', {
+    refused_payments: [{ payment_id: paymentId, refunded_at: expect.any(String) }],
+    refunds: [{ status: 'FAILED', reason: 'returned_by_bank' }, { status: 'SUCCEEDED' }],
+  });
 });

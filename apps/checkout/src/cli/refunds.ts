@@ -49,25 +49,36 @@ export function addRefundCommands(
           (failed && (await findMade(deps, orderToken, refundId))) ??
           undefined;
         if (refund === undefined) throw new StartError(`No refund ${refundId} of this order waits for a person.`);
-        const { paymentId, amount, orderId, merchantId, creditId } = refund;
-        if (failed && creditId !== undefined) throw new StartError(`The transfer ${refundId} is still owed.`);
-        const details = { order_id: orderId, refund_id: refundId, payment_id: paymentId, amount: formatAmount(amount) };
-        const made = creditId === undefined ? 'refunded' : 'transfer_refunded';
+        const { paymentId, amount, orderId, merchantId, creditId, madeAs } = refund;
+        const isTransfer = creditId !== undefined;
+        if (failed && isTransfer && madeAs === undefined)
+          throw new StartError(`The transfer ${refundId} is still owed.`);
+        const key = { order_id: orderId, refund_id: refundId };
+        const earlier = await deps.store.findAction('refund_failed', merchantId, key);
+        // A refund that failed keeps its id, so the next transfer of the same money needs another one.
+        const content = `${orderToken} ${refundId} ${earlier?.provider_refund_id ?? ''}`;
+        const providerRefundId = madeAs ?? `manual_${hash('sha256', content).slice(0, 32)}`;
+        const payment = { payment_id: paymentId, amount: formatAmount(amount) };
+        const details = { ...key, ...payment, provider_refund_id: providerRefundId };
+        const made = isTransfer ? 'transfer_refunded' : 'refunded';
         await deps.store.log(actor, failed ? 'refund_failed' : made, merchantId, details);
         const refused = await deps.gateway.recordRefund({
           orderToken,
           paymentId,
           amount,
-          ...(creditId === undefined && { refundId }),
+          ...(!isTransfer && { refundId }),
           ...(failed ? { status: 'FAILED', reason: 'returned_by_bank' } : { status: 'SUCCEEDED' }),
-          providerRefundId: `manual_${hash('sha256', `${orderToken} ${refundId}`).slice(0, 32)}`,
+          providerRefundId,
         });
         if (refused !== undefined) throw new StartError(`The gateway did not record the refund: ${refused}.`);
-        if (creditId !== undefined) await openCredits(deps.store).refund(creditId);
+        if (isTransfer) await openCredits(deps.store).setRefunded(creditId, !failed);
         print(`Recorded ${failed ? 'the failure of ' : ''}the refund ${refundId} of the order ${orderId}.`);
       }),
     );
 }
+
+/** Precedes the number of an entry that is owed. */
+const entryPrefix = 'entry-';
 
 /** A refund that a person makes. */
 interface RefundByHand {
@@ -81,7 +92,9 @@ interface RefundByHand {
   readonly amount: AmountHundredths;
   readonly currency: string;
   /** Absent for a refund that the merchant requested. */
-  readonly creditId?: number;
+  readonly creditId?: number | undefined;
+  /** The provider's id with which it was recorded as made; absent before that. */
+  readonly madeAs?: string;
 }
 
 /** Yields the pending refunds whose payment no attempt took, and the transfers that are owed. */
@@ -108,7 +121,7 @@ async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<Re
     const { orderId, merchantId } = order;
     yield {
       createdAt: createdAt.toISOString(),
-      refundId: `entry-${creditId}`,
+      refundId: `${entryPrefix}${creditId}`,
       creditId,
       paymentId,
       orderToken,
@@ -126,7 +139,7 @@ async function findRefund(deps: RefundDeps, orderToken: string, refundId: string
   return undefined;
 }
 
-/** Finds a refund of a merchant that a person recorded as made. The gateway does not list it any more. */
+/** Finds a refund, or a transfer that was owed, that a person recorded as made. It is not listed any more. */
 async function findMade(
   { gateway, store }: RefundDeps,
   orderToken: string,
@@ -135,8 +148,12 @@ async function findMade(
   const order = await gateway.resolve(orderToken);
   if (order === undefined) return undefined;
   const { orderId, merchantId } = order;
-  const made = await store.findAction('refunded', merchantId, { order_id: orderId, refund_id: refundId });
+  const key = { order_id: orderId, refund_id: refundId };
+  const refund = await store.findAction('refunded', merchantId, key);
+  const made = refund ?? (await store.findAction('transfer_refunded', merchantId, key));
   const amount = parseAmount(made?.amount ?? '');
-  if (!made?.payment_id || !amount.ok) return undefined;
-  return { refundId, paymentId: made.payment_id, orderToken, orderId, merchantId, amount: amount.value };
+  if (!made?.payment_id || !made.provider_refund_id || !amount.ok) return undefined;
+  const creditId = refund === undefined ? Number(refundId.replace(entryPrefix, '')) : undefined;
+  const { payment_id: paymentId, provider_refund_id: madeAs } = made;
+  return { refundId, creditId, paymentId, madeAs, orderToken, orderId, merchantId, amount: amount.value };
 }

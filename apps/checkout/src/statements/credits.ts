@@ -67,13 +67,13 @@ export function openCredits(store: Pick<Store, 'run'>) {
           .where(and(eq(credits.creditId, creditId), inArray(credits.state, ['LISTED', 'WAITING']))),
       ),
 
-    /** Stores that a person transferred a credit back. */
-    refund: (creditId: number) =>
+    /** Stores that a person transferred a credit back, or that the bank returned this transfer. */
+    setRefunded: (creditId: number, isRefunded: boolean) =>
       run((db) =>
         db
           .update(credits)
-          .set({ state: 'REFUNDED' })
-          .where(and(eq(credits.creditId, creditId), eq(credits.state, 'OWED'))),
+          .set({ state: isRefunded ? 'REFUNDED' : 'OWED' })
+          .where(and(eq(credits.creditId, creditId), inArray(credits.state, ['OWED', 'REFUNDED']))),
       ),
 
     /** Returns all credits that must be transferred back, oldest first. */
