@@ -1,81 +1,70 @@
-import pino from 'pino';
-import { expect, test } from 'vitest';
-import { createAdvance } from '../src/attempts/advance.ts';
-import { openGateway } from '../src/gateway/gateway.ts';
-import type { Account } from '../src/providers/provider.ts';
+import { expect, test, vi } from 'vitest';
 import { createExampleProvider } from '../testing/example-provider.ts';
 import { useWorld } from './helpers/world.ts';
 
-// The example of docs/architecture.md. The gateway is a process, because apps do not import each other.
+// The example of docs/architecture.md takes the place of Mollie's folder, so that the list of all providers, the pages,
+// the sweep and the refunds find it as they find any provider.
 
-const world = useWorld('live');
+vi.mock(import('../src/providers/mollie/mollie.ts'), async () => ({ createMollieProvider: createExampleProvider }));
 
-/** The sessions at the provider, which stands in for a real one. */
-const sessions = new Map<string, Record<string, string>>();
+interface Session extends Record<string, unknown> {
+  readonly refunds: object[];
+}
 
-const provider = createExampleProvider(async (url, { body }) => {
-  const [, , id, action] = new URL(url).pathname.split('/');
-  if (id === undefined) {
-    const session = JSON.parse(String(body));
-    const opened = { ...session, id: `s${sessions.size}`, url: 'https://provider.example/pay', state: 'open' };
-    sessions.set(opened.id, opened);
-    return Response.json(opened);
+/** The sessions at the provider, by the order_id. */
+const sessions = new Map<string, Session>();
+
+/** Takes the place of the provider. */
+async function send(url: string, { method, body }: RequestInit): Promise<Response> {
+  const [, , id = '', action] = new URL(url).pathname.split('/');
+  const request = method === 'POST' ? JSON.parse(String(body)) : undefined;
+  if (id === '') {
+    const { description } = request;
+    const session = { ...request, id: description, url: `https://provider.example/${description}`, state: 'open' };
+    sessions.set(description, { ...session, refunds: [] });
+    return Response.json(session);
   }
-  const session = sessions.get(id) ?? {};
+  const session = sessions.get(id) ?? { refunds: [] };
   if (action === 'capture') session.state = 'captured';
   if (action === 'close') session.state = session.state === 'authorised' ? 'released' : 'closed';
-  return Response.json(session);
-});
+  if (action !== 'refunds' || request === undefined) return Response.json(session);
+  const refund = { ...request, id: `re-${session.refunds.length}`, status: 'SUCCEEDED' };
+  session.refunds.push(refund);
+  return Response.json(refund);
+}
 
-/**
- * Starts an attempt with the example, and returns how to continue it. The checkout of the world, which does not have the
- * example, can hold its lease for a moment.
- */
-async function start(orderId: string) {
-  const { clientId: merchantId } = world.merchant;
+const world = useWorld('live', send);
+
+/** Pays an amount at the provider. Returns its session, and where the customer is sent at last. */
+async function pay(orderId: string, amount: string) {
+  if ((await world.store.listConnections()).length === 0) await world.connect('example', 'acct', { key: 'k' });
   const orderToken = await world.createOrder(orderId, { order_amount: 12.34, order_currency: 'EUR' });
-  const order = { orderToken, orderId, merchantId, serviceOrderId: 1, amountHundredths: 1_234n, currency: 'EUR' };
-  const chosen = { provider: 'example', connectionId: 'con_example', method: 'card', locale: 'en' };
-  const sessionEndsAt = new Date(Date.now() + 2_100_000);
-  const attempt = await world.store.start({ ...order, ...chosen, sessionEndsAt, dueAt: null });
-  const { gatewayGrpcUrl, credentials } = world.options;
-  const advance = createAdvance({
-    store: world.store,
-    gateway: openGateway(gatewayGrpcUrl, credentials),
-    providers: new Map([[provider.name, provider]]),
-    accountOf: async () => ({ secrets: { key: 'k' } }) as unknown as Account,
-    baseUrl: () => 'https://checkout.example.com',
-    logger: pino({ level: 'silent' }),
-    metrics: { countState() {}, countDifference() {} },
-  });
-  return () => advance(attempt?.attemptId ?? '');
+  const chosen = await world.post(`/pay/${orderToken}`);
+  expect(chosen.headers.get('location')).toBe(`https://provider.example/${orderId}`);
+  const session = sessions.get(orderId);
+  const payment = { payment_id: `p-${orderId}`, paid_at: new Date().toISOString(), amount };
+  Object.assign(session ?? {}, payment, { state: 'authorised' });
+  const returned = await world.get(new URL(`${session?.return_url}`).pathname);
+  return { session, orderToken, location: returned.headers.get('location') ?? '' };
 }
 
-function authorise(orderId: string, amount = '12.34') {
-  const session = [...sessions.values()].find(({ description }) => description === orderId) ?? {};
-  Object.assign(session, {
-    state: 'authorised',
-    payment_id: `p-${orderId}`,
-    paid_at: new Date().toISOString(),
-    amount,
-  });
-  return session;
-}
-
-test('an order is paid with the example of a provider', async () => {
-  const advance = await start('example');
-  await expect.poll(advance).toMatchObject({ state: 'OPEN', sessionUrl: 'https://provider.example/pay' });
-  const session = authorise('example');
-  await expect.poll(advance).toMatchObject({ state: 'RECORDED' });
-  expect(session.state).toBe('captured');
+test('an order is paid and refunded with the example of a provider', async () => {
+  const { session, location } = await pay('example', '12.34');
+  expect([session?.state, new URL(location).searchParams.get('order_status')]).toEqual(['captured', 'PAID']);
   expect(await world.findOrder('example')).toMatchObject({ order_status: 'PAID', payment_id: 'p-example' });
+  const requested = await world.call('POST', '/order/example/refunds', { refund_id: 'r-1', refund_amount: 2 });
+  expect(requested.status).toBe(201);
+  await expect
+    .poll(async () => {
+      await world.refunds.run();
+      return world.findOrder('example');
+    })
+    .toMatchObject({ refunded_amount: 2, refunds: [{ refund_id: 'r-1', provider_refund_id: 're-0' }] });
+  expect(session?.refunds).toHaveLength(1);
 });
 
 test('the example releases an authorisation of another amount', async () => {
-  const advance = await start('too-little');
-  await expect.poll(advance).toMatchObject({ state: 'OPEN' });
-  const session = authorise('too-little', '12.33');
-  await expect.poll(advance).toMatchObject({ state: 'ENDED', reason: 'payment_mismatch' });
-  expect(session.state).toBe('released');
+  const { session, orderToken, location } = await pay('too-little', '12.33');
+  expect([session?.state, location]).toEqual(['released', `/pay/${orderToken}`]);
   expect(await world.findOrder('too-little')).toMatchObject({ order_status: 'UN_PAID' });
 });

@@ -1,4 +1,5 @@
 import { type AmountHundredths, formatAmount, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
+import type { SeenRefund } from '../src/gateway/gateway.ts';
 import {
   type Account,
   type Call,
@@ -61,11 +62,13 @@ export function createExampleProvider(send: Fetch): Provider {
       request: ({ sessionId }, { refundId, amount }) => ({ sessionId, refundId, amount: formatAmount(amount) }),
       async send(account, request, key) {
         const { sessionId, refundId, amount } = request as Record<'sessionId' | 'refundId' | 'amount', string>;
-        const { id } = await call(account, `/sessions/${sessionId}/refunds`, { refund_id: refundId, amount }, key);
-        return { refundId, providerRefundId: id, status: 'PENDING', amount: amountOf(amount) };
+        return refundOf(await call(account, `/sessions/${sessionId}/refunds`, { refund_id: refundId, amount }, key));
       },
     },
-    reversals: async () => ({ refunds: [], disputes: [] }),
+    async reversals(account, { sessionId }) {
+      const { refunds } = await call(account, `/sessions/${sessionId}/refunds`);
+      return { refunds: refunds.map(refundOf), disputes: [] };
+    },
     async look(account, { sessionId }): Promise<Seen> {
       const { state, payment_id: paymentId, paid_at, amount, currency } = await call(account, `/sessions/${sessionId}`);
       if (state === 'open' || state === 'refunded') return { is: state };
@@ -73,6 +76,10 @@ export function createExampleProvider(send: Fetch): Provider {
       return { is: state, paymentId, paidAt: new Date(paid_at), amount: amountOf(amount), currency };
     },
   };
+}
+
+function refundOf({ refund_id: refundId, id: providerRefundId, status, amount }: Record<string, string>): SeenRefund {
+  return { refundId, providerRefundId, status: status as SeenRefund['status'], amount: amountOf(amount ?? '') };
 }
 
 function amountOf(text: string): AmountHundredths {
